@@ -252,7 +252,7 @@ def test_build_into_the_folder_of_another_set(cache, tmp_path):
     (folder / "README.md").write_text(card.replace("config_name: defeasible_nli", "config_name: other"))
     done = command(build, "sample", *given)
     assert isinstance(done.exception, InputError)
-    assert "a folder that this command wrote before for the same set" in str(done.exception)
+    assert "a folder that this command wrote for the same set" in str(done.exception)
     (folder / "README.md").write_text(card)
     assert command(build, "sample", *given).exit_code == 0
 

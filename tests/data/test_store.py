@@ -181,7 +181,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_whole_lines(store, monkeypatch):
         shard.append(["a"], [[1.0]])
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", full)
-            with pytest.raises(InputError, match=r"`output` must be a folder .* No space left on device. What was"):
+            with pytest.raises(InputError, match=r"`output` must be a folder .* No space left on device. Run the same"):
                 shard.append(["b"], [[0.5]])
         shard.append(["c"], [[0.5]])
     assert store.finished() == {"a": [1.0], "c": [0.5]}

@@ -232,7 +232,7 @@ def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(tmp_path, monk
         code, _, said = command(given)
     assert code == 2
     assert said.count("error: ") == 1
-    assert said.splitlines()[-1].endswith("What was written is kept; the same command goes on from there.")
+    assert said.splitlines()[-1].endswith("Run the same command again to continue from here.")
     assert sum(shards(tmp_path / "run").values()) == sum(lines.count(b"\n") for lines in n[:3]) > 0
     done(given)
     assert sum(shards(tmp_path / "run").values()) == 40

@@ -22,7 +22,7 @@ _SHORT = 64  # bytes of an id that is kept as it is
 
 
 def first_rows(column: Any) -> Places:
-    """Return the rows of a column in which a value stands for the first time.
+    """Return the rows of a column in which a value occurs for the first time.
 
     >>> first_rows(pa.chunked_array([["a", "b"], ["a", "c"]])).tolist()
     [0, 1, 3]
@@ -35,7 +35,7 @@ def first_rows(column: Any) -> Places:
 
 
 def as_bytes(ids: Any) -> NDArray[np.bytes_]:
-    """Return ids (texts, in a sequence or an Arrow column) as bytes, shape (n,); a hash of each that is very long."""
+    """Return ids (texts, in a sequence or an Arrow column) as bytes, shape (n,); very long ones become their hashes."""
     if isinstance(ids, Sequence):
         ids = pa.array(ids, pa.string())
     column, widths = ids.cast(pa.binary()), pc.min_max(pc.binary_length(ids))
@@ -45,12 +45,12 @@ def as_bytes(ids: Any) -> NDArray[np.bytes_]:
         return np.concatenate([np.frombuffer(c.buffers()[1], f"S{width}")[c.offset :][: len(c)] for c in chunks])
     values = column.to_pylist()
     if width > _SHORT:
-        values = [one if len(one) <= _SHORT else hashlib.blake2b(one).hexdigest() for one in values]
+        values = [value if len(value) <= _SHORT else hashlib.blake2b(value).hexdigest() for value in values]
     return np.array(values, "S")
 
 
 class Growing:
-    """An array, shape (n,) or (n, n_columns), that is made of blocks; a large one lies in a temporary file, mapped."""
+    """An array, shape (n,) or (n, n_columns), made of blocks; a large one is mapped from a temporary file."""
 
     def __init__(self, kind: DTypeLike, *n_columns: int) -> None:
         self._kind, self._n, self._columns = np.dtype(kind), 0, n_columns
@@ -59,14 +59,14 @@ class Growing:
     def append(self, block: NDArray[Any]) -> None:
         kind = np.promote_types(self._kind, block.dtype)
         if kind != self._kind:  # longer texts
-            before = self.array()
+            shorter = self.array()
             self._kind, self._n, self._file = kind, 0, SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
-            self.append(before)
+            self.append(shorter)
         self._n += len(block)
         self._file.write(np.ascontiguousarray(block, kind).tobytes())
 
     def array(self) -> NDArray[Any]:
-        """Return what was appended, to be read only. Nothing can be appended any more."""
+        """Return the blocks as one read-only array; nothing can be appended afterwards."""
         with self._file as file:
             is_large = file.tell() > _IN_MEMORY
             file.seek(0)
@@ -86,9 +86,9 @@ def mapped(blocks: Iterable[NDArray[Any]], kind: DTypeLike) -> NDArray[Any]:
 
 
 def sorted_pieces(keys: NDArray[Any]) -> Iterator[tuple[Places, NDArray[Any]]]:
-    """Yield ``np.argsort(keys, kind="stable")`` with the keys in that order, in pieces; equal keys are in one piece.
+    """Yield ``np.argsort(keys, kind="stable")`` and the keys in that order, in pieces; equal keys share a piece.
 
-    Keys are texts that differ at their beginnings, as hashes do, or numbers from 0, few of them above 65535.
+    Keys are texts whose beginnings differ, such as hashes, or numbers from 0, few of them above 65535.
     """
     first = (keys.astype("S2").view(">u2") if keys.dtype.kind == "S" else np.minimum(keys, 65535)).astype(np.uint16)
     some = np.sort(first[:: len(first) // _SORTED + 1])
@@ -101,7 +101,7 @@ def sorted_pieces(keys: NDArray[Any]) -> Iterator[tuple[Places, NDArray[Any]]]:
 
 
 def take_rows(table: pa.Table, rows: Places) -> pa.Table:
-    """Return rows of a table by their numbers; of a mapped one the others are not read."""
+    """Return rows of a table by their numbers; the other rows of a mapped table are not read."""
     batches = table.to_batches()
     starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
     order = np.argsort(rows)

@@ -1,4 +1,4 @@
-"""Where bucket sets come from: this package's builders, a folder or Hub name, or a file of the user's."""
+"""Bucket sets and where they come from: this package's builders, a folder, the Hub, or a user's file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,16 @@ _BLOCK = 1 << 16  # rows that are Python objects at a time
 class BucketSet:
     """Rows to predict, in the long format of the bucket set."""
 
-    name: str  # How results call it, such as ``paranlu:delta_atomic``; `file_name` is its form in file names
-    task: Task  # Which columns the model reads
-    label_names: tuple[str, ...]  # The gold labels' names, in order
-    table: pa.Table  # `KEY_COLUMNS`, the task's input columns, strata, and what else the rows had
-    fingerprint: str  # Changes with any change of the rows
-    measures: tuple[str, ...] = ()  # What the set was made for; empty where only the rows' roles say
-    split: str | None = None  # The split that the rows are of; None for a file
-    limit: int | None = None  # So many rows were asked for at most; None for all
-    part: str | None = None  # Which part of the set's inputs the rows are, as ``3/8``; None for all
-    named: tuple[str, ...] = ()  # Strata that its builder declares or its user names, beside `STRATUM_COLUMNS`
+    name: str  # in results, such as ``paranlu:delta_atomic``; `file_name` is its form in file names
+    task: Task  # decides which columns the model reads
+    label_names: tuple[str, ...]  # of the gold labels, in order
+    table: pa.Table  # `KEY_COLUMNS`, the task's input columns, strata, and further columns of the rows
+    fingerprint: str  # changes with any change of the rows
+    measures: tuple[str, ...] = ()  # for which the set was made; empty where the rows' roles decide
+    split: str | None = None  # of the rows; None for a file
+    limit: int | None = None  # the requested maximum of rows; None for all
+    part: str | None = None  # of the set's inputs, such as ``3/8``; None for all
+    named: tuple[str, ...] = ()  # strata that the builder declares or the user names, in addition to `STRATUM_COLUMNS`
 
     @property
     def file_name(self) -> str:
@@ -50,12 +51,12 @@ class BucketSet:
 
     @property
     def strata(self) -> tuple[str, ...]:
-        """Columns that results are broken down by and predictions keep."""
+        """Columns that predictions keep and by which results are broken down."""
         return tuple(c for c in self._further if c in STRATUM_COLUMNS or c in self.named)
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Columns that nobody declared or named: they stay out of predictions and results."""
+        """Columns that are not written to predictions or results, as nobody declared or named them."""
         return tuple(c for c in self._further if c not in self.strata)
 
     @property
@@ -68,26 +69,22 @@ class BucketSet:
             return self
         check_whole("run", "limit", n_rows)
         buckets = self.table["bucket_id"].to_pylist()
-        kept: set[str] = set()
-        n_kept = 0
-        for bucket, size in Counter(buckets).items():
-            if kept and n_kept + size > n_rows:
-                break
-            kept.add(bucket)
-            n_kept += size
-        mask = pa.array([bucket in kept for bucket in buckets])
+        sizes = Counter(buckets)
+        n_buckets = sum(end <= n_rows for end in accumulate(sizes.values()))
+        chosen = set(islice(sizes, max(n_buckets, 1)))
+        mask = pa.array([bucket in chosen for bucket in buckets])
         fingerprint = f"{self.fingerprint}-limit{n_rows}"
         return replace(self, table=self.table.filter(mask), fingerprint=fingerprint, limit=n_rows)
 
 
 class DistinctInputs:
-    """Every distinct input of some sets of one task, by its place in the order of first appearance."""
+    """The distinct inputs of sets of one task, by their places in the order of first appearance."""
 
     def __init__(self, sets: Sequence[BucketSet]) -> None:
         self.task = sets[0].task
         columns = ["input_id", *self.task.columns]
-        kinds = pa.schema([(name, pa.string()) for name in columns])  # of sets they may differ
-        self._table = pa.concat_tables([one.table.select(columns).cast(kinds) for one in sets])
+        kinds = pa.schema([(name, pa.string()) for name in columns])  # which may differ between sets
+        self._table = pa.concat_tables([bucket_set.table.select(columns).cast(kinds) for bucket_set in sets])
         self._rows = first_rows(self._table["input_id"])
 
     def __len__(self) -> int:
@@ -98,12 +95,12 @@ class DistinctInputs:
         return take_rows(self._table, self._rows[places])
 
     def in_order(self) -> Iterator[pa.Table]:
-        """Yield all inputs in order of first appearance, a table with ``input_id`` and the task's columns at a time."""
+        """Yield all inputs in order of first appearance, in tables with ``input_id`` and the task's columns."""
         for start in range(0, len(self), _BLOCK) or [0]:
             yield take_rows(self._table, self._rows[start : start + _BLOCK])
 
     def lengths(self) -> NDArray[np.int32]:
-        """Return a length of each input's texts, shape (n,), that goes nearly with their tokens: `PER_TOKEN` in one."""
+        """Return each input's estimated length, shape (n,), in units of which a token has `PER_TOKEN`."""
 
         def of(texts: Any) -> Any:
             return np.asarray(pc.add(pc.binary_length(texts), pc.multiply(pc.count_substring(texts, " "), _PER_SPACE)))
@@ -111,7 +108,7 @@ class DistinctInputs:
         return mapped((sum(map(of, table.columns[1:])) for table in self.in_order()), np.int32)
 
     def by_text(self) -> Places:
-        """Return the places in the order of the texts: those that begin alike are neighbours."""
+        """Return the places in the order of the texts, so that texts with the same beginning are neighbours."""
         texts = pa.concat_tables(self.in_order())
         return np.asarray(pc.sort_indices(texts, [(c, "ascending") for c in self.task.columns])).astype(np.int64)
 
@@ -124,7 +121,7 @@ def load_bucket_set(
     split: str = "test",
     stratum: Sequence[str] = (),
 ) -> BucketSet:
-    """Load the set that `spec` names.
+    """Load a bucket set.
 
     Parameters
     ----------
@@ -133,14 +130,14 @@ def load_bucket_set(
         (Parquet, JSON Lines, CSV, TSV), a folder with a prepared set (``folder`` or ``folder:config``),
         or a data set on the Hub (``org/name:config``).
     task : str, optional
-        The task's name; by default what the builder declares, else what the columns fit.
+        The task's name; by default the one that the builder declares, or that fits the columns.
     data_dir : str, optional
         Mirror that replaces the network for this package's builders.
     split : str
         The split to read.
     stratum : sequence of str
-        Further columns of the rows that predictions keep and results are broken down by, where the set has them; those
-        that this package's own sets have are kept without.
+        Further columns that predictions keep and by which results are broken down, where the set has them; those of
+        this package's own sets are always kept.
 
     Raises
     ------
@@ -153,7 +150,7 @@ def load_bucket_set(
         path = Path(spec)
         table = read_table(path, function="run", parameter="dataset")
         if path.suffix.lower() in (".csv", ".tsv"):
-            for i, column in enumerate(table.schema):  # of empty cells only: empty texts, for all that can be known
+            for i, column in enumerate(table.schema):  # a column of empty cells holds empty texts
                 if pa.types.is_null(column.type):
                     table = table.set_column(i, column.name, pa.array([""] * table.num_rows))
         names = declared_label_names(table)
@@ -198,7 +195,7 @@ def _from_datasets(
         must = "be one of this package's sets, a file, a folder, or a Hub name with a slash"
         remedy = f"The package's sets are {', '.join(BUILDERS)}, each with a config after a colon."
         raise input_error("run", "dataset", must, got=source, remedy=remedy)
-    # the cache of datasets knows a folder by its name: one that was written anew would be served as it was
+    # datasets caches a folder by its name, and would serve the old content of a folder that was written again
     mode = "reuse_cache_if_exists" if is_folder else "reuse_dataset_if_exists"
     try:
         rows = load_dataset(source, config, split=split, download_mode=mode)
@@ -218,7 +215,7 @@ def _from_datasets(
 
 
 def _arrow(rows: Any) -> pa.Table:
-    """Return a data set's Arrow table as a plain one, following its indices."""
+    """Return a data set's rows as one Arrow table, after its selections."""
     table = rows.with_format("arrow")[:]
     return table if isinstance(table, pa.Table) else pa.table(table)
 
@@ -234,17 +231,16 @@ def bucket_set_from_table(
     split: str | None = None,
     named: Sequence[str] = (),
 ) -> BucketSet:
-    """Check rows against the long format and fill in what can be filled in.
+    """Check rows against the long format and add the columns that have defaults.
 
-    `example_id`, `group_id`, `role` and `allowed_labels` may be absent: they become the row's number, the bucket,
-    ``paraphrase``, and ``[label]``. `bucket_id`, `label` and the task's columns may not. Labels given by name become
-    integers; names that are not the task's own make a label set of their own, in alphabetical order. `input_id` is
-    always computed here, so that it can be trusted. InputError if a column is missing or holds None, an example id
-    occurs twice, or a label or role is unknown.
+    `bucket_id`, `label` and the task's columns are required. `example_id`, `group_id`, `role` and `allowed_labels`
+    default to the row's number, the bucket, ``paraphrase``, and ``[label]``. Label names become integers; names other
+    than the task's are numbered in alphabetical order. `input_id` is always computed here, so that it can be trusted.
+    InputError if a column is missing or holds None, an example id occurs twice, or a label or role is unknown.
     """
     with renamed(columns="dataset"):
         resolved = get_task(task) if task is not None else infer_task(table.column_names)
-    columns: dict[str, Any] = {c: table[c] for c in table.column_names}
+    columns: dict[str, pa.ChunkedArray] = {c: table[c] for c in table.column_names}
     if absent := [column for column in ("bucket_id", "label", *resolved.columns) if column not in columns]:
         remedy = f"Task {resolved.name} reads {', '.join(resolved.columns)}; rename your columns or give `task`."
         must = f"be a column of {name}" + "".join(f", as must `{column}`" for column in absent[1:])
@@ -272,11 +268,11 @@ def bucket_set_from_table(
     if rules is not None:
         columns["allowed_labels"] = pa.array(_checked_rules(rules, names, name))
     for row in table.select(resolved.columns).slice(0, 1).to_pylist():
-        resolved.values(row)  # which says what is no text
+        resolved.values(row)  # raises if a value is not text
     strata = [c for c in table.column_names if c not in KEY_COLUMNS and c not in resolved.columns]
 
     def block(start: int) -> pa.Table:
-        """Rows with all that was filled in."""
+        """Return a block of rows with all columns."""
         rows = {c: column.slice(start, _BLOCK) for c, column in columns.items()}
         n = len(rows["bucket_id"])
         rows.setdefault("example_id", pa.array([f"{name}.{i}" for i in range(start, start + n)], pa.string()))
@@ -303,7 +299,7 @@ def bucket_set_from_table(
 
 
 def declared_label_names(table: pa.Table) -> tuple[str, ...] | None:
-    """Return the label names that a Parquet file of the `datasets` library declares, None where it declares none."""
+    """Return the label names that a Parquet file of the `datasets` library declares, or None."""
     if b"huggingface" not in (table.schema.metadata or {}):
         return None
     with contextlib.suppress(KeyError, TypeError, ValueError):
@@ -317,7 +313,7 @@ def _wrong(name: str, column: str, must: str, got: Any, row: int | None = None, 
 
 
 def _values(column: Any) -> Iterator[Any]:
-    """The values of a column, a part at a time as Python's."""
+    """Yield the values of a column, converted to Python in blocks."""
     for start in range(0, len(column), _BLOCK):
         yield from column.slice(start, _BLOCK).to_pylist()
 
@@ -335,13 +331,13 @@ def _check_unique(example_ids: list[str], name: str) -> None:
     seen: set[str] = set()
     for row, example_id in enumerate(example_ids):
         if example_id is None or example_id in seen:
-            remedy = f"Mend {name}: every row needs an id of its own."
+            remedy = f"Mend {name}: every row needs a different id."
             raise _wrong(name, "example_id", "be present and unique", example_id, row, remedy)
         seen.add(example_id)
 
 
 def _label_names(labels: Iterable[Any], rules: Iterable[Any], task: Task) -> tuple[str, ...]:
-    """Return the task's own label names, or the file's where it names others (two-way NLI, say)."""
+    """Return the task's label names, or the file's if it has others (two-way NLI, for example)."""
     names = {label for label in labels if isinstance(label, str)}
     if names:
         in_rules = (label for rule in rules for label in labels_in(rule))
@@ -376,10 +372,10 @@ def _integer_labels(labels: Any, column: Any, names: tuple[str, ...], name: str)
     return pa.array(numbers, pa.int64())
 
 
-def _content_fingerprint(columns: Mapping[str, Any]) -> str:
+def _content_fingerprint(columns: Mapping[str, pa.ChunkedArray]) -> str:
     digest = hashlib.sha256()
     for column in (*KEY_COLUMNS, *(c for c in columns if c not in KEY_COLUMNS)):
-        digest.update(f"({column!r}, [".encode())  # as repr has the name and the list of all values
+        digest.update(f"({column!r}, [".encode())  # like the repr of the name and the list of all values
         for start in range(0, len(columns[column]), _BLOCK):
             values = repr(columns[column].slice(start, _BLOCK).to_pylist())[1:-1]
             digest.update((", " * (start > 0) + values).encode())

@@ -1,11 +1,11 @@
-"""Preparing bucket sets: in the datasets cache under their bare name, and as a folder in the public form."""
+"""Preparation of bucket sets: in the datasets cache under their bare name, and as a folder in the public form."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paraconsist.dataset_builders import BUILDERS, builder_class
 from paraconsist.errors import input_error
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from paraconsist.dataset_builders.bucket_set import BucketSetBuilder, BucketSetConfig
 
 
-_TAG = "paraconsist"  # a tag that every card has: only folders with such a card are overwritten
+_TAG = "paraconsist"  # of every card: folders without it are not overwritten
 
 
 def config_named(name: str, config: str | None = None) -> BucketSetConfig:
-    """Return a builder's config, its default one if None; InputError if there is no such builder or config."""
+    """Return a builder's config, by default its default one; InputError if there is no such builder or config."""
     cls = builder_class(name)
     wanted = cls.DEFAULT_CONFIG_NAME if config is None else config
     configs = {c.name: c for c in cls.BUILDER_CONFIGS}
@@ -31,7 +31,7 @@ def config_named(name: str, config: str | None = None) -> BucketSetConfig:
 
 
 def is_prepared(name: str, config: str, *, cache_dir: str | Path | None = None) -> bool:
-    """Whether the datasets cache holds this config as the installed code builds it. Writes nothing."""
+    """Say whether the datasets cache holds this config as the installed code builds it, without writing anything."""
     import datasets
 
     from paraconsist.dataset_builders.bucket_set import is_whole
@@ -48,13 +48,12 @@ def prepare(
     """Prepare one config in the datasets cache, so that ``load_dataset`` finds it; return the builder.
 
     ``.as_dataset(split=...)`` gives its rows, ``.config`` task and measures. `name` is a builder's, such as
-    ``"paranlu"``, `config` its default one if None. `data_dir` is a folder with the upstream files, used instead of the
-    network and held to the same checksums; `cache_dir` a datasets cache other than the default one
-    (``HF_DATASETS_CACHE``). A set that is there already is not built again. A build that is killed leaves nothing that
-    is served.
+    ``"paranlu"``; `config` None is its default one. `data_dir` is a folder with the upstream files, used instead of the
+    network under the same checksums; `cache_dir` replaces the datasets cache (``HF_DATASETS_CACHE``). A set in the
+    cache is not built again. A build that is killed leaves nothing that could be served.
 
-    InputError if name or config is unknown, the files cannot be had or are not the pinned ones, their content is not
-    what the builder declares, or the cache cannot be written.
+    InputError if name or config is unknown, the files cannot be fetched or are not the pinned ones, their content is
+    not as declared by the builder, or the cache cannot be written.
 
     >>> rows = prepare("paranlu", "delta_snli").as_dataset(split="test")  # doctest: +SKIP
     """
@@ -69,7 +68,7 @@ def prepare(
 def prepare_spec(
     spec: str, *, function: str, parameter: str = "dataset", data_dir: str | Path | None = None
 ) -> BucketSetBuilder:
-    """Prepare ``builder:config`` as `prepare` does; a wrong name is an error of the caller's `parameter`."""
+    """Prepare ``builder:config`` as `prepare` does; a wrong name is an error about the caller's `parameter`."""
     name, _, config = spec.partition(":")
     if name not in BUILDERS:
         raise input_error(function, parameter, f"be builder:config, the builder one of {', '.join(BUILDERS)}", got=spec)
@@ -88,12 +87,11 @@ def write_folder(
     data_dir: str | Path | None = None,
     cache_dir: str | Path | None = None,
 ) -> Path:
-    """Write a set in its public form: Parquet files and a card whose YAML lets ``load_dataset`` read them.
+    """Write a set in its public form, Parquet files and a card for ``load_dataset``; return the folder.
 
     ``load_dataset(folder, config)`` then gives the same rows and features as ``load_dataset(name, config)``. The folder
-    must not exist, be empty, or be of an earlier call for this set: then each of the `configs` (all if None) is
-    replaced whole, and others stay. A new folder appears whole or not at all. `data_dir` and `cache_dir` as for
-    `prepare`. Returns the folder.
+    must be new, empty, or from an earlier call for this set; then each of the `configs` (all if None) is replaced, and
+    others are kept. A new folder is written atomically. `data_dir` and `cache_dir` are as for `prepare`.
 
     InputError if the folder holds something else or cannot be written, or for the reasons of `prepare`.
     """
@@ -116,7 +114,7 @@ def write_folder(
 
 
 def _write_config(builder: BucketSetBuilder, folder: Path) -> DatasetInfo:
-    """Write the Parquet files of a config in place of those that may be there; return what the card is to say of it."""
+    """Write the Parquet files of a config over existing ones; return its info for the card."""
     info = builder.info.copy()
     info.download_size = 0
     with staged(folder / _parquet_path(builder.config.name).parent) as new:
@@ -131,20 +129,16 @@ def _parquet_path(config: str, split: str = "*") -> Path:
     return Path("data", config, f"{split}-00000-of-00001.parquet")
 
 
-def _card(target: Path, cls: type[BucketSetBuilder], infos: Mapping[str, Any]) -> str:
-    """The builder's card with `configs` and `dataset_info` for all configs that the folder then has."""
+def _card(target: Path, cls: type[BucketSetBuilder], infos: Mapping[str, DatasetInfo]) -> str:
+    """Return the builder's card with `configs` and `dataset_info` for all configs in the folder."""
     from datasets.info import DatasetInfosDict
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard
 
     card = DatasetCard((cls.source_folder() / "README.md").read_text(encoding="utf-8"))
-    kept = DatasetInfosDict.from_directory(str(target)) if (target / "README.md").is_file() else {}
-    merged: dict[str, Any] = {}
-    for config in (c.name for c in cls.BUILDER_CONFIGS):
-        if config in infos:
-            merged[config] = infos[config]
-        elif config in kept and (target / "data" / config).is_dir():
-            merged[config] = kept[config]
+    earlier = DatasetInfosDict.from_directory(str(target)) if (target / "README.md").is_file() else {}
+    present = {config: info for config, info in earlier.items() if (target / "data" / config).is_dir()} | dict(infos)
+    merged = {config.name: present[config.name] for config in cls.BUILDER_CONFIGS if config.name in present}
     default = cls.DEFAULT_CONFIG_NAME if cls.DEFAULT_CONFIG_NAME in merged else next(iter(merged))
     metadata = MetadataConfigs()
     for config, info in merged.items():
@@ -161,7 +155,7 @@ def _check_target(target: Path, known_configs: set[str]) -> None:
 
     if not target.exists():
         return
-    with writing("build", "folder", target), suppress(ValueError):  # a card that is not one
+    with writing("build", "folder", target), suppress(ValueError):  # of a malformed card
         if target.is_dir() and not any(target.iterdir()):
             return
         card = target / "README.md"
@@ -170,5 +164,5 @@ def _check_target(target: Path, known_configs: set[str]) -> None:
             infos = DatasetInfosDict.from_dataset_card_data(data)
             if _TAG in (data.get("tags") or []) and known_configs & infos.keys():
                 return
-    must = "be new, empty, or a folder that this command wrote before for the same set"
+    must = "be new, empty, or a folder that this command wrote for the same set"
     raise input_error("build", "folder", must, got=str(target), remedy="Name another folder; nothing was written.")

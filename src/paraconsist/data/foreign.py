@@ -1,4 +1,4 @@
-"""Foreign YAML and archives, which a few bytes can make any size: checked before they are built or unpacked."""
+"""Foreign YAML and archives, which can expand from a few bytes to any size: checked before they are unpacked."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MAX_YAML = 1_000_000  # bytes
 
 
 def parse_yaml(text: str, *, typed: bool = True) -> Any:
-    """Return what a YAML text says, or raise ValueError with the reason; not `typed`, every scalar is the text it is.
+    """Return the value of a YAML text, its scalars as text unless `typed`; ValueError if it cannot be read.
 
-    Aliases are refused, as a few lines of them stand for gigabytes; so is what is nested too deeply.
+    Aliases are refused, as a few lines of them expand to gigabytes, and so are deeply nested values.
     """
     import yaml  # its first import is slow
 
@@ -34,7 +34,7 @@ def parse_yaml(text: str, *, typed: bool = True) -> Any:
 
 
 def read_yaml(function: str, parameter: str, path: str | Path, *, typed: bool = True) -> Any:
-    """Return what a YAML file of at most a megabyte says, as `parse_yaml`; an `InputError` where it says nothing."""
+    """Return the value of a YAML file of at most a megabyte, as `parse_yaml`; InputError if it cannot be read."""
     try:
         with Path(path).open("rb") as stream:
             data = stream.read(_MAX_YAML + 1)
@@ -50,18 +50,18 @@ def read_yaml(function: str, parameter: str, path: str | Path, *, typed: bool = 
 
 
 def archive_entries(archive: ZipFile) -> dict[str, ZipInfo]:
-    """Return the entries of an archive by name, checked before any is unpacked; `BadZipFile` where one is not to be.
+    """Return the entries of an archive by name, after checks that make it safe to unpack.
 
-    That is a name that stands twice or leads elsewhere, more than 4 GiB in all, or what is packed too well to be data.
+    BadZipFile if a name is repeated or leads outside, or if it unpacks to more than 4 GiB or 500 times its size.
     """
     entries = {info.filename: info for info in archive.infolist()}
     unpacked, packed = (
         sum(getattr(info, size) for info in entries.values()) for size in ("file_size", "compress_size")
     )
     if len(entries) < len(archive.infolist()):
-        raise BadZipFile("it holds a name twice")
+        raise BadZipFile("it repeats a name")
     if any(name.startswith(("/", "\\")) or ":" in name or ".." in re.split(r"[/\\]", name) for name in entries):
-        raise BadZipFile("it holds a name that leads elsewhere")
+        raise BadZipFile("it holds a name that leads outside")
     if unpacked > 1 << 32 or (unpacked > 1 << 26 and unpacked > 500 * packed):
         raise BadZipFile(f"it would be {unpacked:,} bytes, from {packed:,}")
     return entries

@@ -1,13 +1,9 @@
-"""Files with a pair in each row (an original's prediction beside its paraphrase's), in the long format.
-
-Groups for predictions that have none: shared contexts, from the table of the set itself.
-"""
+"""Reshaping of predictions: files with a pair in each row, label names, and groups from the table of a set."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +19,11 @@ _MOST_NAMES = 3
 def long_format(
     predictions: Predictions, names: ColumnNames, original_prediction: str, role: str = "paraphrase"
 ) -> tuple[Predictions, ColumnNames]:
-    """Write each row out as a bucket of two: the original, and the perturbed text, whose role is `role`.
+    """Turn each row into a bucket of two rows: the original, and the perturbed text, whose role is `role`.
 
-    `names.prediction` is the perturbed texts' column, `original_prediction` the originals'. Probabilities are left out,
-    since a row has them for one of its two texts at most. Without groups the file's own buckets become the groups,
-    where a bucket has several rows. Returns the rows, and what their columns are called now: the buckets are the pairs.
-    InputError if a column is missing.
+    `names.prediction` is the column of the perturbed texts, `original_prediction` that of the originals. Probabilities
+    are dropped, since a row has them for at most one of its texts. The file's own buckets, if they have several rows,
+    replace missing groups. Returns the rows and their new column names. InputError if a column is missing.
     """
     table = predictions.table
     column_of(table, original_prediction, parameter="original_prediction")
@@ -41,7 +36,7 @@ def long_format(
     buckets = pa.array([f"pair.{row}" for row in range(table.num_rows)])
 
     def side(column: str, what: str) -> pa.Table:
-        columns: dict[str, Any] = {c: table[c] for c in kept}
+        columns: dict[str, pa.ChunkedArray] = {c: table[c] for c in kept}
         columns[names.prediction] = table[column]
         columns[names.bucket] = buckets
         columns[names.role] = pa.array(np.full(table.num_rows, what))
@@ -59,9 +54,9 @@ def long_format(
 
 
 def shared_buckets(table: pa.Table, names: ColumnNames) -> str | None:
-    """Return the column of the buckets of a file with a pair in each row, where it says which rows belong together.
+    """Return the column of buckets of a file with a pair in each row, if it tells which rows belong together.
 
-    None where it has groups beside them, no buckets, or no bucket with two rows.
+    None if the file has groups too, no buckets, or no bucket with two rows.
     """
     if names.bucket not in table.column_names or (names.group in table.column_names and names.group != names.bucket):
         return None
@@ -70,9 +65,9 @@ def shared_buckets(table: pa.Table, names: ColumnNames) -> str | None:
 
 
 def named_labels(predictions: Predictions, column: str, label_names: list[str]) -> Predictions:
-    """Turn labels given by name into their numbers in `label_names`, for files whose predictions are numbers.
+    """Replace label names by their numbers in `label_names`, for files whose predictions are numbers.
 
-    InputError if a label is none of the names.
+    InputError if a label is not among the names.
     """
     table = predictions.table
     values = column_of(table, column, parameter="label").to_pylist()
@@ -86,10 +81,10 @@ def named_labels(predictions: Predictions, column: str, label_names: list[str]) 
 
 
 def with_groups(predictions: Predictions, table: Path, *, bucket: str, group: str) -> Predictions:
-    """Add the column `group` to predictions by their `bucket`, from a file with both; it replaces one of theirs.
+    """Add or replace the column `group` of predictions, by their `bucket`, from a file with both columns.
 
-    Its rows (the items of the set, say) may repeat a bucket. InputError if a column is missing, a bucket has two
-    groups, or one of the predictions' buckets has none.
+    The file may repeat a bucket, for example as the items of the set. InputError if a column is missing, a bucket has
+    two groups, or a bucket of the predictions has none.
     """
     items = read_table(table, function="compare", parameter="groups_from")
     for rows, name in ((items, bucket), (items, group), (predictions.table, bucket)):
@@ -98,16 +93,16 @@ def with_groups(predictions: Predictions, table: Path, *, bucket: str, group: st
             raise input_error("compare", name, "be a column of the file", got=rows.column_names, remedy=remedy)
     of_bucket: dict[object, object] = {}
     both = [values_of(items, name, parameter="groups_from", function="compare") for name in (bucket, group)]
-    for row, (one, two) in enumerate(zip(*both, strict=True)):
-        if of_bucket.setdefault(one, two) != two:
-            two_groups, remedy = [of_bucket[one], two], f"Look at bucket {one!r} of {table.name}."
-            must = "be the same in all rows of a bucket"
+    for row, (bucket_name, group_name) in enumerate(zip(*both, strict=True)):
+        if of_bucket.setdefault(bucket_name, group_name) != group_name:
+            two_groups, must = [of_bucket[bucket_name], group_name], "be the same in all rows of a bucket"
+            remedy = f"Look at bucket {bucket_name!r} of {table.name}."
             raise input_error("compare", group, must, got=two_groups, row=row, remedy=remedy)
     buckets = values_of(predictions.table, bucket, parameter="bucket", function="compare")
     absent = [value for value in dict.fromkeys(buckets) if value not in of_bucket]
     if absent:
         got = f"none for {len(absent)} buckets: {', '.join(map(repr, absent[:_MOST_NAMES]))}"
         raise input_error("compare", "groups_from", "have a group for every bucket", got=got)
-    kept = predictions.table.drop_columns([group]) if group in predictions.table.column_names else predictions.table
+    rows = predictions.table.drop_columns([group]) if group in predictions.table.column_names else predictions.table
     column = pa.array([of_bucket[value] for value in buckets])
-    return Predictions(kept.append_column(group, column), predictions.metadata)
+    return Predictions(rows.append_column(group, column), predictions.metadata)

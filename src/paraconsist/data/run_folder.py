@@ -1,4 +1,4 @@
-"""The run folder: what is in it, and whose run it is."""
+"""Layout and identity of a run folder."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paraconsist.data.predictions import write_predictions
 from paraconsist.data.store import JOURNAL
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import digest, locked, make_folder, read_record, rename_folder, write_json, writing
+from paraconsist.files import Json, digest, locked, make_folder, read_record, rename_folder, write_json, writing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def content_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a model's identity decides its predictions: not the path of a folder whose weights are hashed."""
+def content_identity(identity: Json) -> Json:
+    """Return the part of a model's identity that decides its predictions: no path if its weights are hashed."""
     return {key: value for key, value in identity.items() if key != "model" or "weights_hash" not in identity}
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Paths of one run: ``run.json``, ``results.json``, ``store/``, and a file a set in each of three folders."""
+    """Paths of one run: ``run.json``, ``results.json``, ``store/``, and three folders with a file per set."""
 
     path: Path
 
@@ -56,25 +56,24 @@ class RunFolder:
         return self.path / folder / f"{set_file_name}.parquet"
 
     def predictions_files(self) -> list[Path]:
-        """Return the run's files: those that ``run.json`` names, where it names any; others are said and left alone."""
+        """Return the run's predictions files; if ``run.json`` lists its files, exclude others with a warning."""
         files = sorted((self.path / "predictions").glob("*.parquet"))
-        named: Any = None
-        with suppress(InputError):  # what opens the folder says that it cannot be read
+        named = None
+        with suppress(InputError):  # the code that opens the folder reports an unreadable run.json
             named = self.read().get("sets")
         if not isinstance(named, Mapping) or not named:
             return files
-        own = [file for file in files if f"predictions/{file.name}" in named.values()]
-        if strange := [file.name for file in files if file not in own]:
-            text = f"{self.path.name}: run.json does not name {', '.join(strange)} in predictions/: left out."
+        listed = [file for file in files if f"predictions/{file.name}" in named.values()]
+        if others := [file.name for file in files if file not in listed]:
+            text = f"{self.path.name}: run.json does not name {', '.join(others)} in predictions/: left out."
             warnings.warn(text, UserWarning, stacklevel=3)
-        return own
+        return listed
 
-    def open(self, models: Mapping[str, Mapping[str, Any]], *, overwrite: bool = False) -> None:
-        """Make the folder ready for a run of `models` (task name -> identity), or for going on with the run in it.
+    def open(self, models: Mapping[str, Json], *, overwrite: bool = False) -> None:
+        """Prepare the folder for a run of `models` (task name -> identity), or for the rest of the run in it.
 
-        With `overwrite` what an earlier run left is deleted, but for a store with an endpoint's answers, which is put
-        beside; other files stay. InputError if the folder cannot be
-        written, holds something else, or holds the run of another model.
+        `overwrite` deletes an earlier run, except a store with an endpoint's answers, which is renamed, and other
+        files. InputError if the folder cannot be written, holds something else, or a run of a different model.
         """
         with writing("run", "output", self.path):
             if overwrite and self.run_file.is_file():
@@ -83,7 +82,7 @@ class RunFolder:
                     if part.exists():
                         shutil.rmtree(part)
                 self.results_file.unlink(missing_ok=True)
-                self.run_file.unlink()  # last: it says that the folder is a run's
+                self.run_file.unlink()  # last, as it marks the folder as a run's
             make_folder(self.path / "predictions")
             make_folder(self.store)
         earlier = self.read().get("models", {})
@@ -93,43 +92,39 @@ class RunFolder:
                 continue
             keys = [k for k in sorted({*before, *now}) if before.get(k) != now.get(k)]
             differences = ", ".join(f"{k}: {before.get(k)!r} there, {now.get(k)!r} now" for k in keys)
-            must, why = (
-                "be a new folder or hold a run of the same model",
-                f"It holds another model's run of task {task}",
-            )
-            remedy = f"{why} ({differences}). Choose another folder, or give `overwrite` to start anew."
+            must = "be a new folder or hold a run of the same model"
+            remedy = f"It holds another model's run of task {task} ({differences})."
+            remedy += " Choose another folder, or give `overwrite` to replace the run."
             raise input_error("run", "output", must, got=str(self.path), remedy=remedy)
         self.update_run({"models": {task: dict(identity) for task, identity in models.items()}})
 
     def _keep_answers(self) -> None:
-        """Put a store that holds an endpoint's answers beside: they were paid for."""
+        """Rename a store with an endpoint's answers, which were paid for."""
         n = sum(file.read_bytes().count(b"\n") for file in self.store.glob(f"*/{JOURNAL}"))
         if n:
             names = (f"{self.store.name}.{i}" for i in count(1))
             aside = rename_folder(self.store, next(name for name in names if not (self.path / name).exists()))
-            text = f"the endpoint's {n:,} answers of the earlier run are kept: delete {aside} if they are of no use"
+            text = f"the endpoint's {n:,} answers of the earlier run are kept: delete {aside} if you do not need them"
             warnings.warn(text, UserWarning, stacklevel=3)
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> Json:
         """Return ``run.json``; empty before a run."""
-        remedy = "Give `overwrite` to start anew, or choose another folder."
+        remedy = "Give `overwrite` to replace the run, or choose another folder."
         return read_record("run", "output", self.run_file, remedy=remedy) if self.run_file.exists() else {}
 
-    def update_run(self, entries: Mapping[str, Any]) -> None:
-        """Add to ``run.json``; what it says of other tasks and sets is kept."""
+    def update_run(self, entries: Json) -> None:
+        """Add entries to ``run.json``, and keep those of other tasks and sets."""
         with locked(self.path, "run", "output"):
             run = self.read()
-            for key, value in entries.items():
-                earlier = run.get(key)
-                run[key] = {**earlier, **value} if isinstance(earlier, dict) else value
-            write_json(self.run_file, run)
+            merged = {k: {**run[k], **entry} if isinstance(run.get(k), dict) else entry for k, entry in entries.items()}
+            write_json(self.run_file, {**run, **merged})
 
-    def write(self, file: Path, table: pa.Table | Iterator[pa.Table], metadata: Mapping[str, Any]) -> None:
-        """Write a table of a set, or its row groups, and into ``run.json`` what the file has to be."""
+    def write(self, file: Path, table: pa.Table | Iterator[pa.Table], metadata: Mapping[str, object]) -> None:
+        """Write a table of a set, or its row groups, and record the file's digest in ``run.json``."""
         make_folder(file.parent)
         self._record(file, rows=write_predictions(file, table, metadata))
 
-    def write_results(self, results: Mapping[str, Any]) -> None:
+    def write_results(self, results: Mapping[str, object]) -> None:
         write_json(self.results_file, results)
         self._record(self.results_file)
 

@@ -1,4 +1,4 @@
-"""Which sets a command line means, and which model answers which of them."""
+"""Patterns of a command line: the bucket sets they match, and the models and limits assigned to them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from paraconsist.errors import input_error
 
 
 def expand_specs(specs: Sequence[str], function: str = "run", parameter: str = "dataset") -> list[str]:
-    """Write ``becel:all`` and ``becel:snli`` out as the configs they stand for; other names stay.
+    """Expand ``becel:all`` and ``becel:snli`` to the configs that they match; keep other names.
 
-    ``builder:all`` stands for every set with a measure (for BECEL, the paper's 19 test cases), and ``builder:NAME``,
-    where no config has this name, for all of them that begin with it. InputError, for the caller's `parameter`, if a
-    name of a builder's stands for nothing.
+    ``builder:all`` matches every set with a measure (for BECEL, the paper's 19 test cases), and ``builder:NAME``, if
+    NAME is no config, all of them whose name begins with it. InputError, about the caller's `parameter`, if a
+    builder's name matches nothing.
     """
     from paraconsist.dataset_builders import BUILDERS, builder_class
 
@@ -40,7 +40,7 @@ def expand_specs(specs: Sequence[str], function: str = "run", parameter: str = "
 
 
 def matches(pattern: str, spec: str) -> bool:
-    """Say whether a pattern means a set: its whole name, its config, the config's beginning, or with ``*``.
+    """Say whether a pattern matches a set's name, its config or the config's beginning; it may contain ``*``.
 
     >>> matches("snli", "becel:snli_semantic"), matches("*additive", "becel:sst2_additive")
     (True, True)
@@ -56,11 +56,11 @@ def matches(pattern: str, spec: str) -> bool:
 
 
 def assign_models(models: Sequence[str], specs: Sequence[str]) -> dict[str, list[str]]:
-    """Return model -> the sets it answers; sets that no model answers are left out, with a warning.
+    """Return the sets of each model; sets without a model are excluded with a warning.
 
-    Models are ``MODEL`` for all sets, or ``PATTERN=MODEL`` for those that the pattern means (see `matches`). The first
-    pattern that fits wins; a model without a pattern answers what is left. InputError if two models have no pattern, or
-    no set is left.
+    Models are ``MODEL`` for all sets, or ``PATTERN=MODEL`` for those that match the pattern (see `matches`). The first
+    match wins; a model without a pattern gets the other sets. InputError if two models have no pattern, or no model has
+    a set.
     """
     pairs = []
     for text in models:
@@ -69,7 +69,7 @@ def assign_models(models: Sequence[str], specs: Sequence[str]) -> dict[str, list
     general = [model for pattern, model in pairs if not pattern]
     if len(general) > 1:
         must = "be given once, or as PATTERN=MODEL for several"
-        raise input_error("run", "model", must, got=general, remedy="Say which sets are whose.")
+        raise input_error("run", "model", must, got=general, remedy="Assign sets to each model.")
     assigned: dict[str, list[str]] = {}
     for spec in specs:
         fitting = [model for pattern, model in pairs if pattern and matches(pattern, spec)] + general
@@ -84,7 +84,7 @@ def assign_models(models: Sequence[str], specs: Sequence[str]) -> dict[str, list
 
 
 def parse_limits(limits: Sequence[str] | None, spec: str) -> int | None:
-    """Return how many rows of a set to take: from ``N`` for all sets, or ``PATTERN=N`` for some.
+    """Return the maximum number of rows of a set, from ``N`` for all sets or ``PATTERN=N`` for some.
 
     >>> parse_limits(["*additive=2000"], "becel:sst2_additive"), parse_limits(["*additive=2000"], "becel:rte_semantic")
     (2000, None)
@@ -108,7 +108,7 @@ def with_test_sets(specs: Sequence[str]) -> list[str]:
         test = f"{config.removesuffix('_automatic')}_test"
         known = name in BUILDERS and test in {c.name for c in builder_class(name).BUILDER_CONFIGS}
         if not known:
-            must = "be given only with sets that have a full test set"
+            must = "be used only with sets that have a full test set"
             remedy = "Run the test set's file as another `dataset` and give it to `score --test-predictions`."
             raise input_error("run", "with_test", must, got=spec, remedy=remedy)
         wanted[f"{name}:{test}"] = None

@@ -1,4 +1,4 @@
-"""What others may see of a run: names in place of this machine's paths, no hosts, no addresses and no keys."""
+"""Texts of a run that may be published: names in place of this machine's paths, no hosts, addresses or keys."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from typing import Any
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'`,;()<>\[\]]+", re.IGNORECASE)
 _ROOT = re.compile(r"[/\\][^/\\\n]+[/\\]|(?:~|\.{1,2}|[A-Za-z]:)[/\\]")
 _PATH = re.compile(r"(?<![\w.:/\\])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[^\s/\\\"'`,;:()\[\]]+){2,}")
-
-
-#: The texts that stand as values of a request's fields; any other may be a key.
+#: The texts that are kept as values of a request's fields; any other text may be a key.
 _WORDS = frozenset(
     ("auto", "default", "high", "json_object", "low", "max", "medium", "minimal", "none", "text", "xhigh")
 )
@@ -21,9 +19,9 @@ _HASHED = re.compile("sha256:[0-9a-f]{16}")
 
 
 def without_keys(value: Any) -> Any:
-    """Return values of a request's fields as they may be written down: for what may be a key stands a hash of it.
+    """Replace possible keys among the values of a request's fields by their hashes.
 
-    Numbers below 1e9, true, false, null and common words (low, none) stand as they are, and so do names.
+    Names, numbers below 1e9, true, false, null and common words (low, none) are kept.
 
     >>> without_keys({"top_k": 1, "reasoning_effort": "low", "user": ["x7"]})
     {'top_k': 1, 'reasoning_effort': 'low', 'user': ['sha256:8cf3ebbdacddfddd']}
@@ -40,14 +38,14 @@ def without_keys(value: Any) -> Any:
     return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def request_fields_text(fields: str | Mapping[str, Any]) -> str:
-    """Return a request's further fields, or the text that an identity has of them, as one line `without_keys`."""
+def request_fields_text(fields: str | Mapping[str, object]) -> str:
+    """Return a request's further fields, or their JSON text, as one line `without_keys`."""
     values = json.loads(fields) if isinstance(fields, str) else fields
     return json.dumps(without_keys(values), sort_keys=True, ensure_ascii=False)
 
 
 def public_name(name: str) -> str:
-    """Return a model's name: of a folder its last part, for where it is on a machine says nothing elsewhere.
+    """Return a model's public name: for a local folder its last part.
 
     >>> public_name("/home/ada/models/bow"), public_name("org/name"), public_name("C:\\\\models\\\\bow")
     ('bow', 'org/name', 'bow')
@@ -57,11 +55,11 @@ def public_name(name: str) -> str:
 
 
 def local_names(value: Any) -> dict[str, str]:
-    """Return the models of the identities in a value that lie on this machine: as they are called -> their names."""
+    """Return the paths of local models in the identities of a value, each with its public name."""
     names: dict[str, str] = {}
     if isinstance(value, Mapping):
         if isinstance(model := value.get("model"), str):
-            # an identity with a hash of weights is a folder's, whatever its name looks like
+            # an identity with a hash of weights belongs to a folder, even if its name has no slash
             name = re.split(r"[/\\]", model.rstrip("/\\"))[-1] if "weights_hash" in value else public_name(model)
             names = {model: name} if name != model else {}
         for inner in value.values():
@@ -70,16 +68,16 @@ def local_names(value: Any) -> dict[str, str]:
 
 
 def public(value: Any, names: Mapping[str, str] | None = None) -> Any:
-    """Return plain values with every text made public: `local_names` by name, other paths by their last part.
+    """Return plain values whose texts may be published: `local_names` by name, other paths by their last part.
 
     >>> public({"model": "runs/bow", "weights_hash": "0", "endpoint": "http://gpu7.lab:8000/v1"})
     {'model': 'bow', 'weights_hash': '0', 'endpoint': '(address)'}
     """
     names = local_names(value) if names is None else names
     if isinstance(value, Mapping):
-        fields = value.get("request_fields")  # earlier versions wrote them down as they were
-        own = {"request_fields": request_fields_text(fields)} if isinstance(fields, str) else {}
-        return {key: public(inner, names) for key, inner in {**value, **own}.items()}
+        fields = value.get("request_fields")  # earlier versions stored them with their keys
+        changes = {"request_fields": request_fields_text(fields)} if isinstance(fields, str) else {}
+        return {key: public(inner, names) for key, inner in {**value, **changes}.items()}
     if isinstance(value, (list, tuple)):
         return [public(inner, names) for inner in value]
     if not isinstance(value, str):

@@ -1,14 +1,13 @@
-"""The crash-safe store: what a run has computed so far, safe against SIGKILL at any moment.
+"""The store: the results of a run so far, safe against SIGKILL at any moment.
 
-Every process appends to a shard of its own, one JSON line an input, and hands each batch to the operating system in one
-write; a thread syncs the shard to the disk each second. What was written before a kill is found by the next run,
-whatever its number of processes and its batches, and after a power cut all but the last second. A line that was cut in
-two is repaired by cutting it off; its input is computed again. Each line ends with a checksum of what stands before it,
-so that no damaged probability passes for a computed one; lines of stores from before there were checksums are read too.
+Each process appends to its own shard, one JSON line per input, with one system call per batch; a thread syncs the shard
+every second. After a kill the next run finds all written results, even if its processes and batches differ; a power cut
+loses at most the last second. An incomplete last line is cut off and its input computed again. Each line ends with a
+checksum, so that damaged probabilities are noticed; older stores without checksums can be read too.
 
-The store's folder is named by a hash of all that decides a prediction besides the input itself (model
-weights, dtype, task, template), and lines are keyed by a hash of the input's content: a changed model,
-template or text can never meet an old prediction.
+The folder's name is a hash of everything that decides a prediction except the input (model weights, dtype, task,
+template), and the key of a line is a hash of the input's content: no changed model, template or text can get an old
+prediction.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,24 +35,24 @@ from numpy.typing import NDArray
 from paraconsist.data.arrays import Growing, Places, as_bytes, mapped, sorted_pieces
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import MISSING, make_folder, sync_one, write_json, writing
+from paraconsist.files import MISSING, Json, make_folder, sync_one, write_json, writing
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks: two runs into one folder go unnoticed there
+except ImportError:  # Windows has no such locks: it does not notice two runs into one folder
     _LOCKS = False
 else:
     _LOCKS = True
 
 
 class Failed(NamedTuple):
-    """An input without an answer, in the place of its result."""
+    """The result of an input without an answer."""
 
     kind: str
-    reason: str  # the whole sentence, which may quote the input: it stays in the store
+    reason: str  # a sentence that may quote the input, so it never leaves the store
 
 
-#: Probabilities over the model's labels, an answer that the model wrote, or why there is none.
+#: Probabilities over the model's labels, an answer that the model wrote, or the reason why there is none.
 Result = list[float] | WrittenAnswer | Failed
 #: Where a store keeps an endpoint's answers.
 JOURNAL = "answers.jsonl"
@@ -64,16 +63,16 @@ _SEAL_BYTES = len(', "crc32": "00000000"}\n')
 _READ_BYTES = 1 << 20  # bytes of a shard that are read at a time
 _BLOCK = 1 << 14  # results that are Python objects at a time
 _SYNC_SECONDS = 1.0
-#: What to do where processes do not see what another has written.
+#: The remedy if processes do not see each other's files.
 SHARED = "Processes on several nodes need one folder that all of them see."
 _ENCODER = json.JSONEncoder(ensure_ascii=False)  # `json.dumps` would make one for each line
 
 
 class Results(Mapping[str, Result]):
-    """Input id -> result, by its place in the order of the ids.
+    """A mapping of input ids to results, which are numbered by the order of the ids (their places).
 
-    `probabilities`, shape (n, n_labels), are nan for the results in `others` (place -> what it is), which are written
-    answers and failures. `n_cut`, shape (n,), are the tokens that each input lost to the model's window.
+    `probabilities`, shape (n, n_labels), are nan for the written answers and failures in `others` (by place). `n_cut`,
+    shape (n,), counts the tokens that each input lost to the model's window.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class Results(Mapping[str, Result]):
 
     @classmethod
     def of(cls, results: Mapping[str, Result]) -> Results:
-        """Return the results of a mapping."""
+        """Convert a mapping to `Results`."""
         if isinstance(results, cls):
             return results
         collected = Collected()
@@ -95,7 +94,7 @@ class Results(Mapping[str, Result]):
             collected.add(input_id.encode(), result)
         return collected.results()
 
-    def places(self, ids: Any) -> Places:
+    def places(self, ids: Sequence[str] | pa.ChunkedArray) -> Places:
         """Return the places of ids (texts, in a sequence or an Arrow column), -1 for those without a result."""
         starts, last = range(0, len(ids), _BLOCK), len(self._ids) - 1
 
@@ -103,13 +102,13 @@ class Results(Mapping[str, Result]):
             if last < 0:
                 return np.full(len(wanted), -1)
             order, near = np.argsort(wanted), np.empty(len(wanted), np.int64)
-            near[order] = np.searchsorted(self._ids, wanted[order]).clip(max=last)  # neighbours are found faster
+            near[order] = np.searchsorted(self._ids, wanted[order]).clip(max=last)  # sorted ids are found faster
             return np.where(self._ids[near] == wanted, near, -1)
 
         return mapped((of(as_bytes(ids[start : start + _BLOCK])) for start in starts), np.int64)
 
     def used(self, places: Places) -> NDArray[np.bool_]:
-        """Return which results stand at some places, shape (n,)."""
+        """Return a mask of results, shape (n,), that is true at `places`."""
         mask = np.zeros(len(self), dtype=np.bool_)
         mask[places] = True
         return mask
@@ -119,7 +118,7 @@ class Results(Mapping[str, Result]):
         return self.others[place] if place in self.others else self.probabilities[place].tolist()
 
     def where(self, kind: type) -> NDArray[np.bool_]:
-        """Return which places hold a written answer, or a failure, shape (n,)."""
+        """Return a mask of the results that are a `WrittenAnswer` or `Failed`, shape (n,)."""
         mask = np.zeros(len(self), dtype=bool)
         mask[[place for place, result in self.others.items() if isinstance(result, kind)]] = True
         return mask
@@ -132,21 +131,21 @@ class Results(Mapping[str, Result]):
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), _BLOCK):
-            yield from (one.decode() for one in self._ids[start : start + _BLOCK].tolist())
+            yield from map(bytes.decode, self._ids[start : start + _BLOCK].tolist())
 
     def __len__(self) -> int:
         return len(self._ids)
 
 
 class Collected:
-    """Results as they come, to be made `Results` of, once."""
+    """Results in the order of their arrival, to be converted to `Results` once."""
 
     def __init__(self) -> None:
         self._ids, self._n_cut = Growing("S1"), Growing(np.int32)
         self._values = Growing(np.float64, 0)  # shape (n, n_labels), (n, 0) while none has any
         self._others: dict[int, Result] = {}
         self._new: list[tuple[bytes, Result, int]] = []
-        self._n_before, self._n_labels = 0, 0  # how many stand in blocks
+        self._n_before, self._n_labels = 0, 0  # the first: results in blocks
 
     def __len__(self) -> int:
         return self._n_before + len(self._new)
@@ -157,7 +156,7 @@ class Collected:
             self._flush()
 
     def extend(self, ids: NDArray[np.bytes_], probabilities: NDArray[np.float64]) -> None:
-        """Add a block of results of which nothing was cut; `probabilities`, shape (n, n_labels), is kept."""
+        """Add a block of uncut results; `probabilities`, shape (n, n_labels), is not copied."""
         if self._n_labels not in (0, probabilities.shape[1]):
             for input_id, row in zip(ids.tolist(), probabilities.tolist(), strict=True):
                 self.add(input_id, row)
@@ -166,56 +165,58 @@ class Collected:
         self._append(ids, probabilities, np.zeros(len(ids), np.int32))
 
     def _flush(self) -> None:
-        """Make a block of single results."""
+        """Collect the single results in a block."""
         if self._new:
             ids, results, n_cut = zip(*self._new, strict=True)
             self._new = []
-            n = self._n_labels or next((len(one) for one in results if isinstance(one, list)), 0)
-            own = [isinstance(one, list) and len(one) == n > 0 for one in results]
-            self._others.update({self._n_before + i: one for i, one in enumerate(results) if not own[i]})
+            n = self._n_labels or next((len(result) for result in results if isinstance(result, list)), 0)
+            fits = [isinstance(result, list) and len(result) == n > 0 for result in results]
+            self._others.update({self._n_before + i: result for i, result in enumerate(results) if not fits[i]})
             values = np.full((len(ids), n), math.nan)
-            values[own] = np.array([*compress(results, own)], np.float64).reshape(-1, n) if n else 0
+            values[fits] = np.array([*compress(results, fits)], np.float64).reshape(-1, n) if n else 0
             self._append(np.array(ids, "S"), values, np.array(n_cut, np.int32))
 
     def _append(self, ids: NDArray[np.bytes_], values: NDArray[np.float64], n_cut: NDArray[np.int32]) -> None:
         if self._n_labels < values.shape[1]:
             self._n_labels = values.shape[1]
             self._values = Growing(np.float64, self._n_labels)
-            self._values.append(np.full((self._n_before, self._n_labels), math.nan))  # for those before the first
+            self._values.append(np.full((self._n_before, self._n_labels), math.nan))  # for earlier results
         self._n_before += len(ids)
         self._ids.append(ids)
         self._values.append(values)
         self._n_cut.append(n_cut)
 
     def results(self, refuse: Callable[[str, int], InputError] | None = None) -> Results:
-        """Return what was added; `refuse` makes the error for a second result that differs, by id and number from 0."""
+        """Return all results; `refuse` makes the error for a second, different result from its id and number from 0."""
         self._flush()
         probabilities, n_cut = self._values.array(), self._n_cut.array()
-        ids_kept, values_kept, cut_kept = Growing("S1"), Growing(np.float64, self._n_labels), Growing(np.int32)
-        numbers_of_others, others, n_kept = np.array([*self._others], np.int64), dict[int, Result](), 0
+        all_ids, all_values, all_cut = Growing("S1"), Growing(np.float64, self._n_labels), Growing(np.int32)
+        numbers_of_others, others, n = np.array([*self._others], np.int64), dict[int, Result](), 0
+
+        def numbered(number: int) -> Result:
+            return self._others.get(number) or probabilities[number].tolist()
+
         for order, ids in sorted_pieces(self._ids.array()):
             is_first = np.append(True, ids[1:] != ids[:-1])
-            kept, groups = order[is_first], np.cumsum(is_first) - 1
+            chosen, groups = order[is_first], np.cumsum(is_first) - 1
             for place in np.flatnonzero(~is_first).tolist():
                 group, number = groups[place], int(order[place])
-                first, second = (
-                    self._others.get(one) or probabilities[one].tolist() for one in (int(kept[group]), number)
-                )
+                first, second = numbered(int(chosen[group])), numbered(number)
                 if isinstance(first, Failed) and not isinstance(second, Failed):  # it was asked again
-                    kept[group] = number
+                    chosen[group] = number
                 elif refuse is not None and first != second and Failed not in (type(first), type(second)):
                     raise refuse(ids[place].decode(), number)
-            for place in np.flatnonzero(np.isin(kept, numbers_of_others)).tolist():
-                others[n_kept + place] = self._others[int(kept[place])]
-            n_kept += len(kept)
-            ids_kept.append(ids[is_first])
-            values_kept.append(probabilities[kept])
-            cut_kept.append(n_cut[kept])
-        return Results(ids_kept.array(), values_kept.array(), others, cut_kept.array())
+            for place in np.flatnonzero(np.isin(chosen, numbers_of_others)).tolist():
+                others[n + place] = self._others[int(chosen[place])]
+            n += len(chosen)
+            all_ids.append(ids[is_first])
+            all_values.append(probabilities[chosen])
+            all_cut.append(n_cut[chosen])
+        return Results(all_ids.array(), all_values.array(), others, all_cut.array())
 
 
-def store_key(identity: Mapping[str, Any]) -> str:
-    """Return 16 hex digits that stand for everything that decides a prediction besides the input."""
+def store_key(identity: Mapping[str, object]) -> str:
+    """Return 16 hex digits for everything that decides a prediction except the input."""
     canonical = json.dumps(identity, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
@@ -223,33 +224,31 @@ def store_key(identity: Mapping[str, Any]) -> str:
 class Store:
     """The finished predictions of one model on one task.
 
-    `folder` is the run's store folder, with one sub-folder a key; `identity` what decides a prediction besides the
-    input (see `store_key`).
+    `folder` is the run's store folder, with one sub-folder per `store_key` of an `identity`.
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, identity: Mapping[str, object]) -> None:
         self.folder = folder / store_key(identity)
         self._identity = dict(identity)
         self._first: ShardWriter | None = None  # of the first shard, if it was empty
 
     def create(self) -> None:
-        """Make the folder, with a file that says what its name stands for."""
+        """Make the folder, with a file of the identity that its name is a hash of."""
         make_folder(self.folder)
         file = self.folder / "identity.json"
         if not file.exists():
             write_json(file, dict(sorted(self._identity.items())))
 
     def finished(self) -> Results:
-        """Read every shard: input id -> probabilities over the model's labels, what it wrote, or why there is neither.
+        """Read the results of every shard.
 
-        What `writer` wrote into the first one is still in memory where that was empty, and is not read.
-        A last line without its newline is a write that a kill cut short: it is passed over here, and cut off when the
-        shard is next opened for writing. InputError if a whole line is damaged, or two shards hold different values for
-        one input.
+        Those that `writer` appended to an empty first shard are still in memory and are not read again. A last line
+        without a newline, which a kill cut short, is skipped; it is cut off when the shard is next opened for writing.
+        InputError if a whole line is damaged, or two shards hold different values for one input.
         """
         shards = sorted(self.folder.glob("rank-*.jsonl"))
-        own = None if self._first is None else self._first.taken()  # of the first shard
-        results, ends = Collected() if own is None else own, [] if own is None else [len(own)]
+        written = None if self._first is None else self._first.taken()  # of the first shard
+        results, ends = Collected() if written is None else written, [] if written is None else [len(written)]
         for shard in shards[len(ends) :]:
             begin = len(results)
             with shard.open("rb") as stream:
@@ -282,7 +281,7 @@ class ShardWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.written: Collected | None = None  # what was appended, where somebody wants it
+        self.written: Collected | None = None  # the appended results, if the store collects them
         self._left: tuple[int, int] | None = None  # size and time of the shard when it was closed
         self._unsynced, self._closing = False, threading.Event()
         self._problem: OSError | None = None
@@ -301,9 +300,9 @@ class ShardWriter:
     def append(
         self, input_ids: Sequence[str], results: Iterable[Result] | NDArray[np.float64], n_cut: Sequence[int] = ()
     ) -> None:
-        """Write a batch, in one call to the operating system, before returning.
+        """Write a batch in one system call.
 
-        `results` may be finite probabilities, shape (n, n_labels); `n_cut` are the tokens that each input lost, if any.
+        `results` may be finite probabilities, shape (n, n_labels); `n_cut` counts the tokens that each input lost.
         """
         if isinstance(results, np.ndarray):
             if not any(n_cut) and "".join(input_ids).encode("utf-8", "surrogatepass").isalnum():
@@ -314,20 +313,18 @@ class ShardWriter:
             results = results.tolist()
         batch = [*zip(input_ids, results, n_cut or [0] * len(input_ids), strict=True)]
         lines = []
-        for input_id, one, n in batch:
-            result = one._asdict() if isinstance(one, WrittenAnswer | Failed) else {"probabilities": list(one)}
-            lines.append(sealed({"input_id": input_id, **result, **({"n_cut": n} if n else {})}))
+        for input_id, result, n in batch:
+            fields = result._asdict() if isinstance(result, WrittenAnswer | Failed) else {"probabilities": list(result)}
+            lines.append(sealed({"input_id": input_id, **fields, **({"n_cut": n} if n else {})}))
         self._write(b"".join(lines))
         if self.written is not None:
-            for input_id, one, n in batch:
-                self.written.add(input_id.encode(), one, n)
+            for input_id, result, n in batch:
+                self.written.add(input_id.encode(), result, n)
 
     def _write(self, data: bytes) -> None:
-        """Append whole lines or none of them: behind a half one every later line would be lost."""
+        """Append lines atomically: every line after an incomplete one would be lost."""
         view = memoryview(data)
-        with writing(
-            "run", "output", self.path.parent, remedy="What was written is kept; the same command goes on from there."
-        ):
+        with writing("run", "output", self.path.parent, remedy="Run the same command again to continue from here."):
             if self._problem is not None:
                 raise self._problem
             end = os.lseek(self._descriptor, 0, os.SEEK_END)
@@ -340,7 +337,7 @@ class ShardWriter:
         self._unsynced = True
 
     def _sync(self) -> None:
-        """Sync what was written, each second and at the end."""
+        """Sync the shard every second and at the end."""
         while not self._closing.wait(_SYNC_SECONDS) or self._unsynced:
             if self._unsynced:
                 self._unsynced = False
@@ -355,7 +352,7 @@ class ShardWriter:
             if _LOCKS:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as problem:
-            if problem.errno in MISSING:  # the folder's lock, of the main process, stands for it
+            if problem.errno in MISSING:  # the main process holds the folder's own lock
                 return
             if not isinstance(problem, BlockingIOError):
                 raise
@@ -373,7 +370,7 @@ class ShardWriter:
                 raise self._problem
 
     def taken(self) -> Collected | None:
-        """Give away `written`, where the shard is closed and as it was left."""
+        """Hand over `written` if the shard is closed and nobody changed it since."""
         if self._left is None:
             return None
         written, self.written = self.written, None
@@ -391,12 +388,12 @@ def _state(file: os.stat_result) -> tuple[int, int]:
 
 
 def _number_lines(ids: Sequence[str], probabilities: NDArray[np.float64]) -> Iterator[bytes]:
-    """Yield the lines of finite probabilities; their numbers are the shortest that give the same ones."""
+    """Yield the lines of finite probabilities, in the shortest digits that read back as the same numbers."""
     for input_id, row in zip(ids, probabilities.tolist(), strict=True):
         yield _sealed(f'{{"input_id": "{input_id}", "probabilities": {row}'.encode())
 
 
-def sealed(record: Mapping[str, Any]) -> bytes:
+def sealed(record: Mapping[str, object]) -> bytes:
     """Return a record as a JSON line whose last key is a checksum (CRC-32) of the line without it.
 
     >>> sealed({"input_id": "a"})
@@ -406,20 +403,20 @@ def sealed(record: Mapping[str, Any]) -> bytes:
 
 
 def _sealed(line: bytes) -> bytes:
-    """Return a line that lacks its last brace with its checksum."""
+    """Complete a line that lacks its last brace with its checksum."""
     return line + b', "crc32": "%08x"}\n' % zlib.crc32(b"}", zlib.crc32(line))
 
 
-def opened(line: bytes, columns: Collection[str]) -> dict[str, Any]:
-    """Return the record of a line that `sealed` wrote, or of one without a checksum; ValueError where it is damaged.
+def opened(line: bytes, columns: Collection[str]) -> Json:
+    """Return the record of a line that `sealed` wrote, or of one without a checksum; ValueError if it is damaged.
 
-    `columns` are the keys that a record may have: a damaged name of the checksum is none of them.
+    A record may have the keys in `columns` only, so that a damaged key of the checksum is noticed.
     """
     seal = _SEAL.search(line)
     if seal is not None:
         line = line[: seal.start()] + b"}"
         if zlib.crc32(line) != int(seal[1], 16):
-            raise ValueError("another checksum")
+            raise ValueError("a different checksum")
     record = json.loads(line.decode("utf-8", "surrogatepass"))
     if not isinstance(record, dict) or not record.keys() <= set(columns):
         raise ValueError("other keys")
@@ -427,7 +424,7 @@ def opened(line: bytes, columns: Collection[str]) -> dict[str, Any]:
 
 
 def _read_lines(lines: Sequence[bytes], results: Collected) -> None:
-    """Add what whole lines hold; ValueError or KeyError where one is damaged, when those before it are added."""
+    """Add the results of whole lines; ValueError or KeyError at a damaged one, after those before it."""
     try:
         results.extend(*_plain(lines))
     except ValueError:
@@ -436,11 +433,9 @@ def _read_lines(lines: Sequence[bytes], results: Collected) -> None:
 
 
 def _plain(lines: Sequence[bytes]) -> tuple[NDArray[np.bytes_], NDArray[np.float64]]:
-    """Return what lines hold that are an id, probabilities and a checksum, as nearly all; ValueError for others."""
-    data, kinds = (
-        b"".join(lines),
-        {"input_id": pa.string(), "probabilities": pa.list_(pa.float64()), "crc32": pa.string()},
-    )
+    """Return ids and probabilities of lines with nothing else, as most are; ValueError for others."""
+    data = b"".join(lines)
+    kinds = {"input_id": pa.string(), "probabilities": pa.list_(pa.float64()), "crc32": pa.string()}
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
     parsing = pa.json.ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="error")
     ids, numbers, seals = pa.json.read_json(pa.BufferReader(data), reading, parsing).combine_chunks().columns
@@ -452,7 +447,7 @@ def _plain(lines: Sequence[bytes]) -> tuple[NDArray[np.bytes_], NDArray[np.float
 
 
 def _read_line(line: bytes, results: Collected) -> None:
-    """Add what a line holds; ValueError or KeyError where it is damaged."""
+    """Add the result of a line; ValueError or KeyError if it is damaged."""
     record = opened(line, SHARD_COLUMNS)
     result: Result
     if "kind" in record:

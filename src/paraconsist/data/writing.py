@@ -1,4 +1,4 @@
-"""Rows to files, whole or not at all: Parquet, JSON Lines, CSV, TSV, or a folder for ``load_dataset``."""
+"""Write tables atomically: Parquet, JSON Lines, CSV, TSV, or a folder for ``load_dataset``."""
 
 from __future__ import annotations
 
@@ -22,38 +22,39 @@ from paraconsist.files import replacing, staged
 #: The formats of `write_table`, by the file's ending.
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 
-#: The Parquet file in a folder. Its name changes with its content: datasets' cache goes by the folder's name and the
-#: names of the files in it, and would serve an earlier set.
+#: The Parquet file in a folder. Its name depends on its content: datasets keys its cache by the names of the folder and
+#: its files, and would serve an earlier set.
 _INSIDE = "data/test-*.parquet"
 _ROWS_AT_ONCE = 10_000
 #: Columns of a sheet that people fill in.
 _TO_FILL = re.compile(r"(valid|similarity|grammatical)(_.+)?|writer|new_.+")
-#: How a text begins that spreadsheets take for a formula, an apostrophe in front or not; a number is none.
+#: The beginning of a text that spreadsheets read as a formula, with or without an apostrophe; numbers are none.
 _FORMULA = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20].", re.DOTALL)
 _NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?\s*%?", re.IGNORECASE)
-_PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}  # `paraconsist check` compares those
+_PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}  # for `paraconsist check`
 
 
 def check_new_files(function: str, files: Sequence[Path], *, endings: Iterable[str] = ENDINGS, overwrite: bool) -> None:
-    """Raise if the first file's ending is none of `endings`, or a file cannot be written or is there already.
+    """Raise if the first file has none of the `endings`, or a file has no folder or exists already.
 
-    The first file is written last. Sheets beside it in which nobody wrote do not count: a killed command left them.
+    The first file is written last, so that its companion sheets, if nobody filled them in, are left from a killed
+    command and may be replaced.
     """
     output = files[0]
     if output.suffix not in endings:
         raise input_error(function, "output", f"end in one of {', '.join(endings)}", got=str(output))
     if len({file.resolve() for file in files}) < len(files):
-        raise input_error(function, "output", "be another file than those written beside it", got=str(output))
+        raise input_error(function, "output", "not collide with its companion files", got=str(output))
     for file in files:
         if not file.parent.is_dir():
             raise input_error(function, "output", "be in a folder that exists", got=str(file))
         if file.exists() and not overwrite and (file == output or is_filled(file)):
-            remedy = "Give `overwrite` to replace it, and what was filled in by hand with it."
+            remedy = "Give `overwrite` to replace it, including cells that were filled in by hand."
             raise input_error(function, "output", "not be there already", got=str(file), remedy=remedy)
 
 
 def is_filled(sheet: Path) -> bool:
-    """Whether somebody wrote into the columns of a sheet that are to be filled in, or may have, if it has none."""
+    """Say whether somebody filled in a sheet, or may have: it cannot be read or has no columns to fill in."""
     try:
         with sheet.open(encoding="utf-8-sig", newline="") as stream:
             header, *lines = csv.reader(stream)
@@ -66,13 +67,13 @@ def is_filled(sheet: Path) -> bool:
 def bucket_set_schema(
     columns: Iterable[str], label_names: Sequence[str], metadata: Mapping[bytes, bytes] | None = None
 ) -> pa.Schema:
-    """Return the schema of a bucket set's rows with all their `columns` in order; all but the labels are text.
+    """Return the schema of a bucket set's rows: `columns` in order, all of text except the labels.
 
-    The label names, in class order, stand in the metadata as the features of the `datasets` library, beside `metadata`.
+    Its metadata hold the label names, in class order, as features of the `datasets` library, in addition to `metadata`.
     """
     kinds = {"label": pa.int64(), "allowed_labels": pa.list_(pa.int64())}
     fields = [(name, kinds.get(name, pa.string())) for name in columns]
-    features: dict[str, Any] = {name: {"dtype": "string", "_type": "Value"} for name, _ in fields}
+    features: dict[str, object] = {name: {"dtype": "string", "_type": "Value"} for name, _ in fields}
     features["label"] = {"names": list(label_names), "_type": "ClassLabel"}
     features["allowed_labels"] = {"feature": {"dtype": "int64", "_type": "Value"}, "_type": "List"}
     declared = json.dumps({"info": {"features": features}}).encode()
@@ -80,12 +81,12 @@ def bucket_set_schema(
 
 
 def is_formula(cell: Any) -> bool:
-    """Say whether a spreadsheet would take a cell for a formula and run it."""
+    """Say whether a spreadsheet would run a cell as a formula."""
     return isinstance(cell, str) and bool(_FORMULA.match(cell)) and not _NUMBER.fullmatch(cell)
 
 
 def quoted(cell: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula: an apostrophe makes it text, as OWASP advises.
+    """Return a cell that no spreadsheet runs as a formula: an apostrophe makes it text, as OWASP advises.
 
     >>> quoted("=HYPERLINK(A1)"), unquoted("'=HYPERLINK(A1)"), quoted("-0.5"), unquoted(quoted("'- so"))
     ("'=HYPERLINK(A1)", '=HYPERLINK(A1)', '-0.5', "'- so")
@@ -94,17 +95,17 @@ def quoted(cell: Any) -> Any:
 
 
 def unquoted(cell: str) -> str:
-    """Return what `quoted` made a cell of."""
+    """Return the cell from which `quoted` made `cell`."""
     return cell[1:] if cell[:1] == "'" and is_formula(cell[1:]) else cell
 
 
 def _quoted_column(cells: list[Any]) -> list[Any]:
-    """Return a column for spreadsheets: where one text needs an apostrophe all get one, so that readers can tell."""
+    """Return a column for spreadsheets: if one text needs an apostrophe all get one, so that they can be removed."""
     return [f"'{c}" if c and isinstance(c, str) else c for c in cells] if any(map(is_formula, cells)) else cells
 
 
 def unquoted_columns(table: pa.Table) -> pa.Table:
-    """Return a table that was read from CSV as `write_table` was given it."""
+    """Return a table read from CSV without the apostrophes of `write_table`."""
     for i, field in enumerate(table.schema):
         texts = table[i] if pa.types.is_string(field.type) else None
         if texts is None or not pc.all(pc.or_(pc.equal(texts, ""), pc.starts_with(texts, "'"))).as_py():
@@ -118,8 +119,8 @@ def unquoted_columns(table: pa.Table) -> pa.Table:
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a table in the format of the file's ending (one of `ENDINGS`).
 
-    In CSV and TSV the texts of a column that holds what spreadsheets take for a formula have an apostrophe in front,
-    which `paraconsist.data.tables.read_table` takes away; Parquet and JSON Lines hold the texts as they are.
+    In CSV and TSV a column with text that spreadsheets would run as a formula gets apostrophes, which
+    `paraconsist.data.tables.read_table` removes; Parquet and JSON Lines hold the texts unchanged.
     """
     if path.suffix == ".jsonl":
         with row_writer(path, table.schema) as write:
@@ -131,15 +132,14 @@ def write_table(table: pa.Table, path: Path) -> None:
             pq.write_table(table, partial, **_PARQUET)
             return
         with partial.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(
-                stream, delimiter="," if path.suffix == ".csv" else "\t"
-            )  # ends of lines quote "\r" too
+            # the writer's own line end, "\r\n", makes it quote a lone "\r" too
+            writer = csv.writer(stream, delimiter="," if path.suffix == ".csv" else "\t")
             writer.writerow(map(quoted, table.column_names))
             writer.writerows(zip(*(_quoted_column(column.to_pylist()) for column in table.columns), strict=True))
 
 
 def write_row_groups(parts: Iterator[pa.Table], path: Path) -> int:
-    """Write parts (one at least) as the row groups of a Parquet file; return their number of rows."""
+    """Write parts (at least one) as the row groups of a Parquet file; return their number of rows."""
     first = next(parts)
     with replacing(path) as partial, pq.ParquetWriter(partial, first.schema, **_PARQUET) as writer:
         for part in chain([first], parts):
@@ -148,8 +148,8 @@ def write_row_groups(parts: Iterator[pa.Table], path: Path) -> int:
 
 
 @contextmanager
-def row_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Give a function that writes one row to a file of Parquet or JSON Lines, by its ending.
+def row_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[Mapping[str, object]], None]]:
+    """Yield a function that writes one row to a file of Parquet or JSON Lines, by its ending.
 
     >>> from tempfile import mkdtemp
     >>> file = Path(mkdtemp()) / "rows.jsonl"
@@ -158,7 +158,7 @@ def row_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[Mapping[str,
     >>> file.read_text(encoding="utf-8")
     '{"word": "é"}\\n'
     """
-    waiting: list[Mapping[str, Any]] = []
+    waiting: list[Mapping[str, object]] = []
     with replacing(path) as partial:
         if path.suffix != ".parquet":
             with partial.open("w", encoding="utf-8", newline="\n") as stream:
@@ -171,7 +171,7 @@ def row_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[Mapping[str,
                     writer.write_table(pa.Table.from_pylist(waiting, schema=schema))
                     waiting.clear()
 
-            def write(row: Mapping[str, Any]) -> None:
+            def write(row: Mapping[str, object]) -> None:
                 waiting.append(row)
                 if len(waiting) == _ROWS_AT_ONCE:
                     flush()

@@ -28,7 +28,7 @@ from paraconsist.data.predictions import METADATA_KEY, UNANSWERED
 from paraconsist.data.run_folder import RunFolder, content_identity
 from paraconsist.data.tables import joined
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import changed, locked, make_folder, replacing
+from paraconsist.files import Json, changed, locked, make_folder, replacing
 
 #: The column of a part's predictions that says which row of the whole set a row is, counted from 0.
 PLACE = "row_of_set"
@@ -113,10 +113,10 @@ def merge_parts(parts: Sequence[str | Path], output: str | Path, *, overwrite: b
     return target
 
 
-def _in_order(folders: Sequence[RunFolder]) -> tuple[list[RunFolder], list[dict[str, Any]]]:
+def _in_order(folders: Sequence[RunFolder]) -> tuple[list[RunFolder], list[Json]]:
     """Return the parts by number, with their ``run.json``; all of them, once each, whole, and of one run."""
     by_number: dict[int, RunFolder] = {}
-    runs: dict[int, dict[str, Any]] = {}
+    runs: dict[int, Json] = {}
     divisions: dict[int, None] = {}
     for folder in folders:
         run, what = folder.read(), str(folder.path)
@@ -150,7 +150,7 @@ def _in_order(folders: Sequence[RunFolder]) -> tuple[list[RunFolder], list[dict[
 
 
 #: What the ``run.json`` of all parts say alike.
-_IDENTITY: dict[str, Callable[[dict[str, Any]], Any]] = {
+_IDENTITY: dict[str, Callable[[Json], Any]] = {
     "models": lambda run: {task: content_identity(identity) for task, identity in run["models"].items()},
     "sets": lambda run: run["sets"],
 }
