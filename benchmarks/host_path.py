@@ -148,7 +148,7 @@ def work(data: Path, output: Path) -> None:
 
     model, memory = free_classifier(), OwnMemory()
     loop.compute = wrapped("computing", loop.compute)  # type: ignore[assignment]
-    running.write_sets = wrapped("writing", running.write_sets)  # type: ignore[assignment]
+    running.Job.write = wrapped("writing", running.Job.write)  # type: ignore[method-assign]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     memory.start()
     load = wrapped("reading", lambda: {"free": [load_bucket_set(str(data), task="nli")]})

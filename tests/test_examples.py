@@ -138,7 +138,7 @@ def test_own_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert len(set(found.table["input_id"].to_pylist())) == 9
     assert len(set(found.table["group_id"].to_pylist())) == 2
     model = tiny_encoder(tmp_path / "qa", labels=("no", "yes"))
-    with pytest.warns(UserWarning, match="columns that stay out of predictions and results: kind"):
+    with pytest.warns(UserWarning, match="columns not written to predictions or results: kind"):
         example("run_model").main(str(model), str(tmp_path / "my_set"), tmp_path / "run")
     assert "rows 9" in capsys.readouterr().out
 

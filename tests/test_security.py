@@ -198,7 +198,7 @@ def test_only_declared_and_named_columns_reach_predictions_and_results(command, 
     call = ("run", "--model", tiny_encoder(tmp_path / "model"), "--dataset", mine, "--output", tmp_path / "run")
     code, _, err = command(*call, "--stratum", "shift")
     assert code == 0, err
-    assert err.count("columns that stay out of predictions and results: email, worker, token. Name as") == 1
+    assert err.count("columns not written to predictions or results: email, worker, token. Name") == 1
     file = tmp_path / "run" / "predictions" / "mine.parquet"
     columns = set(read_predictions(file).table.column_names)
     assert columns == {*KEY_COLUMNS, *PREDICTION_COLUMNS, "theme", "shift"} - {"unanswered"}  # no input failed

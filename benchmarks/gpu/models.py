@@ -21,7 +21,7 @@ from tokenizers import models as tokenizer_models
 
 from paraconsist.data.predictions import read_predictions
 from paraconsist.running.by_name import run_by_name
-from paraconsist.running.options import AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
+from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 
 WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "st", "lo", "mi")]
 #: hidden size, layers, heads, heads of keys and values, inner size, tokens in the vocabulary
@@ -108,7 +108,7 @@ def run(model: Path, rows: Path, output: Path, *, shots: int = 0, dtype: str = "
     examples = [str(save_rows(output.parent / "examples.jsonl", 200, seed=1))] if shots else []
     prompts = PromptOptions(shots=shots or None, examples=examples)
     sets, loading = SetOptions([str(rows)], task="defeasible_nli"), LoadOptions(dtype=dtype)
-    report: Any = run_by_name([str(model)], sets, AskOptions(prompts), loading, RunOptions(output, **more))
+    report: Any = run_by_name([str(model)], sets, prompts, loading, RunOptions(output, **more))
     (statistics,) = report.statistics.values()
     if not report.is_main_process:
         return statistics, {}

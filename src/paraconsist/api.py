@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from inspect import signature
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +16,13 @@ if TYPE_CHECKING:
 
 def run(
     model: str | Path | Callable[[Any], Any],
-    sets: str | Sequence[str],
+    sets: Any,
     *,
     output: str | Path,
+    task: str | None = None,
     data_dir: str | None = None,
     split: str = "test",
     limit: int | None = None,
-    revision: str | None = None,
-    dtype: str = "float32",
-    max_length: int | None = None,
-    label_map: Mapping[str, str] | None = None,
     stratum: Sequence[str] = (),
     **options: Any,
 ) -> Run:
@@ -33,50 +33,67 @@ def run(
     model : str, Path or callable
         A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id; or a function from a list of
         prompts to a list with an answer for each: a text that holds a label, a label's number, probabilities.
-    sets : str or sequence of str
-        As `load_bucket_set` takes them: ``paranlu:delta_snli``, a folder, a file, a Hub name.
+    sets : str, bucket set, table, or a sequence of them
+        As `load_bucket_set` takes them: ``paranlu:delta_snli``, a folder, a file, a Hub name; or what it returns; or a
+        table in memory (pandas, polars, pyarrow, datasets) with the columns of a bucket set.
     output : str or Path
         The run folder.
-    data_dir, split
-        As for `load_bucket_set`.
+    task, data_dir, split, stratum
+        As for `load_bucket_set`; of a table in memory `task` and `stratum`.
     limit : int, optional
         The first buckets of each set only.
-    revision, dtype, max_length
-        As for `load_model`.
-    label_map : mapping, optional
-        Model label -> task label; by default labels meet by name.
-    stratum : sequence of str
-        As for `load_bucket_set`.
     **options
-        Further fields of `paraconsist.running.run.RunOptions`: ``device``, ``batch_tokens``, ``noise_floor`` ...; of a
-        function those of `paraconsist.running.functions.Function`: ``name``, ``version``, ``template`` ...
+        Fields of `paraconsist.running.options.LoadOptions` (``revision``, ``dtype``, ``max_length`` ...) and
+        `RunOptions` (``label_map``, ``device``, ``batch_tokens``, ``noise_floor`` ...); of a function those of
+        `paraconsist.running.functions.Function` (``name``, ``version``, ``template`` ...).
 
     Returns
     -------
     Run
         Its ``score()`` returns `Scores`.
     """
-    from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
+    from paraconsist.errors import renamed, unknown_option
     from paraconsist.reporting.result import Run
-    from paraconsist.running.functions import as_function, run_function
-    from paraconsist.running.options import RunOptions
+    from paraconsist.running.functions import Function, as_function, run_function
+    from paraconsist.running.options import LoadOptions, RunOptions
     from paraconsist.running.run import run as run_sets
+    from paraconsist.scoring.sources import in_arrow
 
-    names = [sets] if isinstance(sets, str) else list(sets)
-    reading: dict[str, Any] = {"data_dir": data_dir, "split": split, "stratum": stratum}
-    loading: dict[str, Any] = {"revision": revision, "dtype": dtype, "max_length": max_length}
-    function = as_function(model, options, loading)
-    running = RunOptions(output=Path(output), label_map=label_map, **options)
+    names = {kind: {option.name for option in fields(kind)} for kind in (Function, LoadOptions, RunOptions)}
+    known = {*signature(run).parameters, *chain.from_iterable(names.values())} - {"options", "call"}
+    for name in options:
+        if name not in known:
+            raise unknown_option("run", name, known)
+    values: dict[Any, Any] = {
+        kind: {name: value for name, value in options.items() if name in own} for kind, own in names.items()
+    }
+    loading, running = LoadOptions(**values[LoadOptions]), RunOptions(Path(output), **values[RunOptions])
+    function = as_function(model, values[Function], loading, running)
+
+    def loaded(source: Any, number: int) -> BucketSet:
+        if isinstance(source, BucketSet):
+            return source
+        if isinstance(source, str):
+            return load_bucket_set(source, task=task, data_dir=data_dir, split=split, stratum=stratum)
+        with renamed(path="sets"):
+            table = in_arrow(source, "run")
+        name = f"table-{number}" if number else "table"
+        return bucket_set_from_table(
+            table, name=name, task=task, label_names=declared_label_names(table), named=stratum
+        )
 
     def load() -> list[BucketSet]:
-        return [load_bucket_set(name, **reading).limited(limit) for name in names]
+        sources = sets if isinstance(sets, (list, tuple)) else [sets]
+        return [loaded(source, number).limited(limit) for number, source in enumerate(sources)]
 
     if function is not None:
         return Run(run_function(function, load(), running).path)
     from paraconsist.models.loading import load_model  # imports torch
 
-    loading["device"] = running.device
     report = run_sets(
-        lambda name, group: load_model(name, task=group[0].task, **loading), lambda: {str(model): load()}, running
+        lambda name, group: load_model(name, task=group[0].task, device=running.device, **vars(loading)),
+        lambda: {str(model): load()},
+        running,
     )
     return Run(report.folder.path)

@@ -6,6 +6,7 @@ import numbers
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 _MAX_SHOWN = 120
@@ -136,6 +137,14 @@ def extras(function: str) -> Iterator[None]:
             raise
         remedy = f"pip install 'paraconsist[{EXTRAS[name]}]'"
         raise InputError(f"needs {name}, which is not installed.", function=function, remedy=remedy) from None
+
+
+def unknown_option(function: str, name: str, known: Iterable[str]) -> InputError:
+    """Return the error for an option that a function does not have, with the nearest name that it has."""
+    names = sorted(known)
+    near = get_close_matches(name, names, 1)
+    remedy = f"Did you mean `{near[0]}`?" if near else ""
+    return input_error(function, name, f"be a parameter; there are {', '.join(names)}", remedy=remedy)
 
 
 def check_choice(function: str, parameter: str, value: Any, choices: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.store import Results
 from paraconsist.errors import InputError
 from paraconsist.models.labels import resolve_label_map
-from paraconsist.running.outputs import predictions_table, texts_table
+from paraconsist.running.run import predictions_table, texts_table
 
 ROW = {"bucket_id": "b", "premise": "It rains.", "hypothesis": "It is wet.", "update": "It stopped.", "label": 1}
 

@@ -201,7 +201,7 @@ def test_log_probabilities_that_are_passed_over_are_an_error_where_asked_for():
         FaultyServer(log_probabilities=False) as server,
         pytest.raises(InputError, match=r"`scoring` must be 'generate' for an endpoint that returns no log"),
     ):
-        method_of(server, EndpointPrompt("toy", DELTA, "label"))
+        method_of(server, EndpointPrompt("toy", DELTA, scoring="label"))
 
 
 @pytest.mark.slow
@@ -217,7 +217,7 @@ def test_method_and_template_and_wish_decide_the_method_s_file():
     others = [
         method_key(EndpointSettings("http://h/v1", api="chat"), asking),
         method_key(settings, EndpointPrompt("toy", LONG)),
-        method_key(settings, EndpointPrompt("toy", DELTA, "generate")),
+        method_key(settings, EndpointPrompt("toy", DELTA, scoring="generate")),
         method_key(settings, EndpointPrompt("other", DELTA)),
     ]
     assert len({method_key(settings, asking), *others}) == 5

@@ -33,7 +33,7 @@ from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.reporting.page import ReportOptions, changes, load_entries, write, write_report
 from paraconsist.reporting.page.browser import script_json
-from paraconsist.running.outputs import texts_table
+from paraconsist.running.run import texts_table
 from paraconsist.scoring.options import SourceOptions
 from paraconsist.scoring.score import ScoreOptions
 

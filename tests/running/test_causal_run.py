@@ -193,7 +193,7 @@ def test_a_sequence_to_sequence_model_and_a_template_of_ones_own(place, tmp_path
         ({"scoring": "guess"}, "run: `--scoring` must be one of label, generate; got 'guess'"),
         ({"normalize": "bytes"}, "run: `--normalize` must be one of none, tokens, characters"),
         ({"max-new-tokens": 3}, "run: `--max-new-tokens` must be given only with `--scoring` generate"),
-        ({"shots": 3}, "run: `--examples` must say where to draw 3 examples from"),
+        ({"shots": 3}, "run: `--examples` must name the source of 3 examples"),
         ({"template": "none-such"}, "run: `--template` must be a template for task defeasible_nli (s24-delta)"),
         ({"max-length": 100}, "run: `--shots` must make prompts of at most 100 tokens"),
     ],

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -172,3 +173,25 @@ def test_options_of_loaded_models_are_refused(rows, tmp_path, option):
 def test_options_of_functions_are_refused_elsewhere(rows, tmp_path):
     with pytest.raises(InputError, match="`version` must be given only with a function"):
         pc.run("org/model", str(rows), output=tmp_path / "run", version="1")
+
+
+@pytest.mark.parametrize("name", ["spilt", "batchsize"])
+def test_an_unknown_option_is_named_with_the_nearest_one(rows, tmp_path, name):
+    with pytest.raises(InputError, match=r"Did you mean `(split|batch_size)`") as refused:
+        pc.run(Counting(number), str(rows), output=tmp_path / "run", **{name: "test"})
+    assert refused.value.parameter == name
+
+
+def test_bucket_sets_and_tables_in_memory_are_run(rows, tmp_path):
+    def answers(source, output):
+        rows = predictions(pc.run(Counting(number), source, output=output, version="1"))
+        return [(row["input_id"], row["role"], row["prediction"]) for row in rows]
+
+    expected = answers(str(rows), tmp_path / "file")
+    columns = [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()]
+    table, bucket_set = pa.Table.from_pylist(columns), pc.load_bucket_set(str(rows))
+    for i, source in enumerate((bucket_set, table, table.to_pandas(), [table.to_pydict()])):
+        assert answers(source, tmp_path / f"run{i}") == expected
+    with pytest.raises(InputError, match="a path or a table") as refused:
+        pc.run(Counting(number), 7, output=tmp_path / "no", version="1")
+    assert refused.value.parameter == "sets"

@@ -29,7 +29,7 @@ from paraconsist.models.generation import CausalWriter
 from paraconsist.models.prompted import CausalScorer
 from paraconsist.running import loop
 from paraconsist.running.loop import compute
-from paraconsist.running.repeats import share_of
+from paraconsist.running.run import share_of
 from paraconsist.scoring.noise import Repeats, score_noise
 from paraconsist.scoring.sources import open_source
 

@@ -156,7 +156,7 @@ def test_answers_that_do_not_belong(data, answered, tmp_path):
         ([{**lines[0], "custom_id": other}], "is to a request of another export: of another model, prompt or setting"),
         ([{**lines[0], "custom_id": f"{'0' * 32}-{key}"}], "is to an input that is not in these sets"),
         ([lines[0], lines[0], changed], "line 3 of "),
-        ([lines[0], changed], "is another one than an earlier answer to the same request"),
+        ([lines[0], changed], "differs from an earlier answer"),
         (None, "must be whole files of JSON lines, one an answer"),
     ):
         file = cut if given is None else _write(tmp_path / "given.jsonl", given)

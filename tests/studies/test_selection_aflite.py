@@ -234,7 +234,7 @@ def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: 
         warnings.simplefilter("always")
         call("run", "--model", trained / "model", "--dataset", tmp_path / "set.parquet", "--output", tmp_path / "run",
              "--device", "cpu", "--n-resamples", 20)  # fmt: skip
-    assert "columns that stay out of predictions and results: writer." in capsys.readouterr().err
+    assert "columns not written to predictions or results: writer." in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -24,8 +24,8 @@ from paraconsist.cli.options import (
 )
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
-from paraconsist.models.endpoint.settings import read_request_fields
-from paraconsist.running.options import AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
+from paraconsist.models.endpoint.settings import AskOptions, read_request_fields
+from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.scoring.options import IntervalOptions
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from paraconsist.scoring.score import ScoreOptions
 
 
+_PROMPTS = ("template", "shots", "examples", "split", "seed")
+_ASK = ("normalize", "max_new_tokens", "temperature")  # which have no default in the help
 #: What an engine's batch decides for itself, and what it is told.
 _NOT_EXPORTED = ("device", "batch_tokens", "deterministic", "compile")
 _ENGINE = ("api", "request_fields", "price_input", "price_output")
@@ -54,9 +56,9 @@ def run(
     loading: LoadOptions,
     prompts: Annotated[
         dict[str, Any],
-        Fields(PromptOptions, without=("data_dir",), names={"split": "example_split", "seed": "example_seed"}),
+        Fields(PromptOptions, only=_PROMPTS, names={"split": "example_split", "seed": "example_seed"}),
     ],
-    ask: Annotated[dict[str, Any], Fields(AskOptions, without=("prompts",))],
+    ask: Annotated[dict[str, Any], Fields(AskOptions, unset=_ASK)],
     endpoint: Annotated[dict[str, Any], endpoint_fields()],
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
     renormalize: bool = option(
@@ -66,7 +68,7 @@ def run(
 ) -> None:
     """Run a model over bucket sets and print its consistency."""
     options = RunOptions(**running, label_map=read_label_map("run", label_map), seed=intervals.seed)
-    asking = AskOptions(PromptOptions(**prompts, data_dir=sets.data_dir), **ask)
+    asking = PromptOptions(**prompts, **ask, data_dir=sets.data_dir)
     if asking.chat and endpoint.get("api") == "completions":
         raise input_error("run", "api", "be 'chat' where `chat` is given", got="completions")
     settings = endpoint_settings(endpoint)
@@ -121,9 +123,9 @@ def export_requests(
     seed: int = option(0, "Random seed of drawn answers, and of which rows are asked again.", min=0),
     prompts: Annotated[
         dict[str, Any],
-        Fields(PromptOptions, without=("data_dir",), names={"split": "example_split", "seed": "example_seed"}),
+        Fields(PromptOptions, only=_PROMPTS, names={"split": "example_split", "seed": "example_seed"}),
     ],
-    ask: Annotated[dict[str, Any], Fields(AskOptions, without=("prompts", "device_map"))],
+    ask: Annotated[dict[str, Any], Fields(AskOptions, without=("device_map",), unset=_ASK)],
     endpoint: Annotated[dict[str, Any], endpoint_fields(only=_ENGINE)],
 ) -> None:
     """Write the requests of a run as batch files, for engines that answer them in bulk."""

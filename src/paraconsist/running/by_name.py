@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
+from paraconsist.data.prompts import Prompt
 from paraconsist.data.selection import assign_models, expand_specs, parse_limits, with_test_sets
 from paraconsist.data.tasks import partial_task
 from paraconsist.errors import input_error
-from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
-from paraconsist.running.endpoint import EndpointReport, run_endpoint
-from paraconsist.running.options import AskOptions, LoadOptions, RunOptions, SetOptions
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, PromptSettings
+from paraconsist.running.endpoint import EndpointReport, EndpointRun, run_endpoint
+from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.parts import Part
-from paraconsist.running.prompting import Pool, load_pools, prompt_for, settings_for
+from paraconsist.running.prompting import Pool, load_pools, prompt_for
 from paraconsist.running.run import RunReport, run
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier
-    from paraconsist.models.endpoint.settings import PromptSettings
-
-
-LoadSets = Callable[[], Mapping[str, Sequence[BucketSet]]]
-Ask = Callable[[str, Sequence[BucketSet]], EndpointPrompt]
 
 
 def run_by_name(
     models: Sequence[str],
     sets: SetOptions,
-    ask: AskOptions,
+    prompts: PromptOptions,
     loading: LoadOptions,
     options: RunOptions,
     endpoint: EndpointSettings | None = None,
@@ -42,19 +38,19 @@ def run_by_name(
     a folder, or a name behind the endpoint.
     """
     if endpoint is not None:
-        return run_endpoint(*over_endpoint(models, sets, ask, loading, options, endpoint), options)
+        return run_endpoint(over_endpoint(models, sets, prompts, loading, options, endpoint))
     for model in models:
         if model.startswith(("http://", "https://")):
             remedy = "Give the address as `endpoint` and the model's name there as `model`."
             raise input_error("run", "model", "be a model, not an address", remedy=remedy)
-    load_sets, pools, whole = _named_sets(models, sets, ask, options)
+    named = NamedSets(models, sets, prompts, options)
     from paraconsist.models.loading import load_model
 
     opened: dict[str, Classifier] = {}  # weights of language models are loaded once for all tasks
 
     def load(name: str, group: Sequence[BucketSet]) -> Classifier:
         def settings() -> PromptSettings:
-            return replace(settings_for([whole[one.name] for one in group], ask, pools), seed=options.seed)
+            return PromptSettings(named.prompt(group), seed=options.seed, **prompts.asking())
 
         if name in opened:
             loaded = opened[name].with_settings(settings())
@@ -62,60 +58,74 @@ def run_by_name(
             loaded = load_model(name, task=group[0].task, ask=settings, device=options.device, **vars(loading))
         if loaded.takes_prompt:
             opened[name] = loaded
-        ask.check_used(loaded)
-        _check_partial(loaded, sets.input_columns)
+            if sets.input_columns is not None:
+                must, remedy = "be given for classifiers only", "Give a `template` instead."
+                raise input_error("run", "input_columns", must, got=sets.input_columns, remedy=remedy)
+        prompts.check_used(loaded)
         return loaded
 
-    return run(load, load_sets, options)
+    return run(load, named.load, options)
 
 
 def over_endpoint(
     models: Sequence[str],
     sets: SetOptions,
-    ask: AskOptions,
+    prompts: PromptOptions,
     loading: LoadOptions,
     options: RunOptions,
     endpoint: EndpointSettings,
-) -> tuple[LoadSets, Ask, EndpointSettings]:
-    """Return what `run_endpoint` takes beside the options: the sets, how they are asked, and where."""
-    load_sets, pools, whole = _named_sets(models, sets, ask, options)
+) -> EndpointRun:
+    """Return a run over an endpoint; InputError for options that only models on this machine have."""
+    if sets.input_columns is not None:
+        raise input_error("run", "input_columns", "not be given with `endpoint`", remedy="Use a template.")
+    local = {name: getattr(options, name) for name in ("device", "batch_tokens", "deterministic", "compile")}
+    usual = {**vars(LoadOptions()), **dict.fromkeys(("device", "batch_tokens", "device_map"))}
+    for name, value in {**vars(loading), **local, "device_map": prompts.device_map}.items():
+        if value != usual.get(name, False):
+            must = "be given only without `endpoint`"
+            raise input_error("run", name, must, got=value, remedy="The endpoint's server decides it.")
+    if prompts.temperature > 0 and "temperature" in endpoint.request_fields:
+        must = "not be given with a `request_field` of that name"
+        raise input_error("run", "temperature", must, got=prompts.temperature)
+    named = NamedSets(models, sets, prompts, options)
 
-    def prompt(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
-        own: Any = {"normalize": ask.normalize, "max_tokens": ask.max_new_tokens, "temperature": ask.temperature}
-        own = {option: value for option, value in own.items() if value is not None}
-        prompt = prompt_for([whole[one.name] for one in group], ask.prompts, pools)
-        return EndpointPrompt(name, prompt, ask.scoring, seed=options.seed, **own)
+    def ask(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
+        return EndpointPrompt(name, named.prompt(group), seed=options.seed, **prompts.asking())
 
-    return load_sets, prompt, _settings(endpoint, sets, ask, loading, options)
+    return EndpointRun(named.load, ask, replace(endpoint, api="chat") if prompts.chat else endpoint, options)
 
 
-def _named_sets(
-    models: Sequence[str], sets: SetOptions, ask: AskOptions, options: RunOptions
-) -> tuple[LoadSets, list[Pool], dict[str, BucketSet]]:
-    """Return what loads the sets, with the pools of examples and the whole sets by name, filled when it is called.
+class NamedSets:
+    """Bucket sets by the models that answer them, and their prompts; all is read when `load` is called."""
 
-    Of a part's set no row of the other parts may be an example either.
-    """
-    pools: list[Pool] = []
-    whole: dict[str, BucketSet] = {}
-    part = None if sets.part is None else Part.read(sets.part)
-    if part is not None and (options.noise_floor or options.repeats):
-        remedy = "Run the same command without `part` in the merged folder: it computes those alone."
-        raise input_error("run", "part", "not be given with `noise_floor` or `repeats`", got=sets.part, remedy=remedy)
+    def __init__(self, models: Sequence[str], sets: SetOptions, prompts: PromptOptions, options: RunOptions) -> None:
+        self._models, self._sets, self._prompts = models, sets, prompts
+        self._pools: list[Pool] = []
+        self._whole: dict[str, BucketSet] = {}
+        self._part = None if sets.part is None else Part.read(sets.part)
+        if self._part is not None and (options.noise_floor or options.repeats):
+            must = "not be given with `noise_floor` or `repeats`"
+            remedy = "Run the same command without `part` in the merged folder: it computes those alone."
+            raise input_error("run", "part", must, got=sets.part, remedy=remedy)
 
-    def load_sets() -> Mapping[str, Sequence[BucketSet]]:
-        assigned = assign_models(models, expand_specs(sets.dataset))
+    def load(self) -> Mapping[str, Sequence[BucketSet]]:
+        """Return model -> its sets."""
+        sets, part = self._sets, self._part
+        assigned = assign_models(self._models, expand_specs(sets.dataset))
         limits = {spec: parse_limits(sets.limit, spec) for answered in assigned.values() for spec in answered}
-        if sets.with_test:  # by the same model as the set: the corrected values put the two together
+        if sets.with_test:  # by the same model as the set: the corrected values combine the two
             assigned = {name: with_test_sets(answered) for name, answered in assigned.items()}
-        by_pattern = [limit for limit in sets.limit or () if "=" in limit]  # what cuts a full test set, too
+        by_pattern = [limit for limit in sets.limit or () if "=" in limit]  # these cut a full test set, too
         limits = {s: limits.get(s, parse_limits(by_pattern, s)) for answered in assigned.values() for s in answered}
-        pools[:] = load_pools(ask.prompts)
+        self._pools = load_pools(self._prompts)
         loaded = {name: [_load(name, s, limits[s], sets) for s in answered] for name, answered in assigned.items()}
-        whole.update({one.name: one for group in loaded.values() for one in group})
-        return loaded if part is None else {name: [part.take(one) for one in group] for name, group in loaded.items()}
+        self._whole = {bucket_set.name: bucket_set for group in loaded.values() for bucket_set in group}
+        return loaded if part is None else {name: [*map(part.take, group)] for name, group in loaded.items()}
 
-    return load_sets, pools, whole
+    def prompt(self, group: Sequence[BucketSet]) -> Prompt:
+        """Return the prompt of sets of one task; no row of any part of theirs is an example in it."""
+        whole = [self._whole[bucket_set.name] for bucket_set in group]
+        return prompt_for(whole, self._prompts, self._pools)
 
 
 def _load(model: str, spec: str, limit: int | None, sets: SetOptions) -> BucketSet:
@@ -124,31 +134,8 @@ def _load(model: str, spec: str, limit: int | None, sets: SetOptions) -> BucketS
     return shown_to(model, rows.limited(limit), sets.input_columns)
 
 
-def _settings(
-    endpoint: EndpointSettings, sets: SetOptions, ask: AskOptions, loading: LoadOptions, options: RunOptions
-) -> EndpointSettings:
-    """Check that the other options go with an endpoint; a chat is asked for where the prompt is to be one."""
-    if sets.input_columns is not None:
-        raise input_error("run", "input_columns", "not be given with `endpoint`", remedy="Use a template.")
-    local = {"device": options.device, "batch_tokens": options.batch_tokens, "device_map": ask.device_map}
-    local |= {"deterministic": options.deterministic or None, "compile": options.compile or None}
-    usual = vars(LoadOptions())
-    for name, value in {**vars(loading), **local}.items():
-        if value != usual.get(name):
-            must = "be given only without `endpoint`"
-            raise input_error("run", name, must, got=value, remedy="The endpoint's server decides it.")
-    if ask.scoring == "generate" and ask.normalize is not None:
-        raise input_error("run", "normalize", "be given only with `scoring` label", got=ask.normalize)
-    if ask.scoring == "label" and ask.max_new_tokens is not None:
-        raise input_error("run", "max_new_tokens", "be given only with `scoring` generate", got=ask.max_new_tokens)
-    if ask.temperature is not None and "temperature" in endpoint.request_fields:
-        must = "not be given with a `request_field` of that name"
-        raise input_error("run", "temperature", must, got=ask.temperature)
-    return replace(endpoint, api="chat") if ask.chat else endpoint
-
-
 def _trained_columns(model: str) -> list[str] | None:
-    """Return the columns that the model in a folder was trained on, None where all or where nothing says."""
+    """Return the columns that the model in a folder was trained on; None for all columns or without a record."""
     try:
         record = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
         return list(record["options"]["input_columns"])
@@ -159,21 +146,14 @@ def _trained_columns(model: str) -> list[str] | None:
 def shown_to(model: str, bucket_set: BucketSet, input_columns: str | None) -> BucketSet:
     """Return the set as the model reads it: with `input_columns` (commas between), which must be those of its training.
 
-    A folder of `paraconsist train` says itself what the model was trained on.
+    A folder that `paraconsist train` wrote records the columns that the model was trained on.
     """
     trained = _trained_columns(model)
     columns = trained if input_columns is None else [name.strip() for name in input_columns.split(",")]
     if trained is not None and columns is not None and set(columns) != set(trained):
         must = f"be those that the model was trained on ({', '.join(trained)})"
-        remedy = f"Leave them out: {model} says so itself."
+        remedy = f"Leave them out: {model} records them."
         raise input_error("run", "input_columns", must, got=columns, remedy=remedy)
     if columns is None:
         return bucket_set
     return replace(bucket_set, task=partial_task(bucket_set.task, columns, function="run"))
-
-
-def _check_partial(model: Classifier, input_columns: str | None) -> None:
-    """Refuse `input_columns` for language models, whose prompts they do not change."""
-    if input_columns is not None and model.takes_prompt:
-        must = "be given for classifiers only"
-        raise input_error("run", "input_columns", must, got=input_columns, remedy="Give a `template` instead.")

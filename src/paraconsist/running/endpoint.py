@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,12 +19,10 @@ from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
 from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
 from paraconsist.models.endpoint.protocol import Answered, Unreachable, question_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, run_to_end
-from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, draw_identity
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, answer_identity, prompt_identity
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import RunOptions
-from paraconsist.running.outputs import distinct_rows, store_identity
-from paraconsist.running.repeats import check_repeats, repeats_of, rows_again, write_repeats
-from paraconsist.running.run import group_sets, label_maps_of, record_run, write_sets
+from paraconsist.running.run import Job, check_repeats, distinct_rows, group_sets
 
 
 @dataclass(frozen=True)
@@ -39,113 +36,131 @@ class EndpointReport:
     usage: Mapping[str, Usage]
 
 
-def run_endpoint(
-    load_sets: Callable[[], Mapping[str, Sequence[BucketSet]]],
-    ask: Callable[[str, Sequence[BucketSet]], EndpointPrompt],
-    settings: EndpointSettings,
-    options: RunOptions,
-) -> EndpointReport:
+@dataclass(frozen=True)
+class EndpointRun:
+    """A run over an endpoint: its sets, how a model is asked the sets of one task, where, and how it runs.
+
+    Of the `options`, `device` and `batch_tokens` are not used.
+    """
+
+    load_sets: Callable[[], Mapping[str, Sequence[BucketSet]]]  # model -> its sets
+    ask: Callable[[str, Sequence[BucketSet]], EndpointPrompt]
+    settings: EndpointSettings
+    options: RunOptions
+
+    def job(self) -> tuple[Job, dict[str, EndpointPrompt]]:
+        """Load the sets; return the job with the prompt of each pass, of which the repeats are checked."""
+        job = Job({}, self.options)
+        job.groups = group_sets(self.load_sets())
+        prompts = {name: self.ask(model, sets) for name, (model, sets) in job.groups.items()}
+        for prompt in prompts.values():
+            check_repeats(self.options, drawn=prompt.temperature > 0, fields=self.settings.request_fields)
+        return job, prompts
+
+
+def run_endpoint(endpoint_run: EndpointRun) -> EndpointReport:
     """Ask the models behind an endpoint about bucket sets, in one process.
 
-    Every answer is written down as it comes: a run that was killed goes on with the same command, and sends nothing
-    again that was answered. Requests that were under way at the kill are sent again. A finished run needs no server.
-
-    `load_sets` returns model -> its sets; `ask` says how a model is asked the sets of one task. Of the `options`,
-    `device` and `batch_tokens` are not used.
+    Every answer is written down as it comes: a killed run goes on with the same command, and repeats no request that
+    was answered. Requests that were under way at the kill are sent again. A finished run needs no server.
     """
+    settings, options = endpoint_run.settings, endpoint_run.options
     n_processes = launched()[1]
     if n_processes > 1:
         remedy = "Start it without a launcher, with a higher `concurrency`."
         must = "be asked by one process"
         raise input_error("run", "endpoint", must, got=f"{n_processes} processes", remedy=remedy)
-    started = time.time()
     key = find_key(settings)
-    groups = group_sets(load_sets())
-    prompts = {name: ask(model, sets) for name, (model, sets) in groups.items()}
-    for prompt in prompts.values():
-        check_repeats(options, drawn=prompt.temperature > 0, fields=settings.request_fields)
-    label_maps = label_maps_of(groups, {name: prompt.label_names for name, prompt in prompts.items()}, options)
-    folder = RunFolder(options.output)
-    offers = {name: _offer(folder, settings, key, prompt, options) for name, prompt in prompts.items()}
+    job, prompts = endpoint_run.job()
+    job.match_labels({name: prompt.label_names for name, prompt in prompts.items()})
+    offers = {name: _offer(job.folder, settings, key, prompt, options) for name, prompt in prompts.items()}
     methods = {name: next(iter(of_each.values())) for name, of_each in offers.items()}
-    identities = {name: identity_of(settings, prompts[name], methods[name]) for name in groups}
-    with locked(folder.path, "run", "output"):
-        if not options.overwrite:
-            identities = go_on(folder, identities)
-        folder.open(identities, overwrite=options.overwrite)
+    job.identities = {name: identity_of(settings, prompts[name], methods[name]) for name in job.groups}
+    statistics: dict[str, QueueStatistics] = {}
+    usage: dict[str, Usage] = {}
+    with locked(job.folder.path, "run", "output"):
+        open_folder(job)
         for name, of_each in offers.items():
-            for one in settings.each():
-                if one.url in of_each:
-                    write_json(method_file(folder, one, prompts[name]), of_each[one.url].to_dict())
-        statistics: dict[str, QueueStatistics] = {}
-        usage: dict[str, Usage] = {}
-        files: dict[str, Path] = {}
-        for name, (_, sets) in groups.items():
-            identity = store_identity(identities[name], sets[0].task)
-            store = Store(folder.store, identity)
-            reached = replace(settings, urls=tuple(offers[name]))
-            statistics[name], answered = _pass(reached, key, prompts[name], methods[name], sets, store, options)
-            chosen, again = rows_again(sets, options), []
-            for repeat in repeats_of(options) if chosen else ():
+            for server in settings.each():
+                if server.url in of_each:
+                    write_json(method_file(job.folder, server, prompts[name]), of_each[server.url].to_dict())
+        for name, (_, sets) in job.groups.items():
+            reached, store = replace(settings, urls=tuple(offers[name])), job.store(name)
+            asked = Asked(reached, key, prompts[name], methods[name])
+            statistics[name], answered = _pass(asked, sets, store, options)
+            chosen, repeats = job.repeats(name)
+            for repeat, repeat_store in repeats:
                 prompt = replace(prompts[name], seed=repeat.seed_after(options.seed))
-                again.append((repeat, repeat.store(folder, identity)))
-                answered += _pass(reached, key, prompt, methods[name], chosen, again[-1][1], options)[1]
-            write_repeats(folder, chosen, again, identity, label_maps, options)
+                answered += _pass(replace(asked, prompt=prompt), chosen, repeat_store, options)[1]
+            job.write_repeats(name, chosen, repeats)
             usage[name] = add_up(answered, settings)
-            answers = usage[name].to_dict()
-            files |= write_sets(folder, sets, store, label_maps, identities[name], options, endpoint=answers)
+            job.write(name, store, endpoint=usage[name].to_dict())
             warn_of_bounds(statistics[name], name)
-        passes = {n: {**usage[n].to_dict(), "last": {"urls": list(offers[n]), **vars(statistics[n])}} for n in groups}
-        record_run(folder, identities, files, started, endpoint=passes)
-    return EndpointReport(folder, files, methods, statistics, usage)
+        last = {name: {"urls": list(offers[name]), **vars(queue)} for name, queue in statistics.items()}
+        job.record(endpoint={name: {**usage[name].to_dict(), "last": last[name]} for name in job.groups})
+    return EndpointReport(job.folder, job.files, methods, statistics, usage)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A model behind an endpoint, and how it is asked."""
+
+    settings: EndpointSettings
+    key: Key | None
+    prompt: EndpointPrompt
+    method: Method
 
 
 def _pass(
-    settings: EndpointSettings,
-    key: Key | None,
-    prompt: EndpointPrompt,
-    method: Method,
-    group: Sequence[BucketSet],
-    store: Store,
-    options: RunOptions,
+    asked: Asked, group: Sequence[BucketSet], store: Store, options: RunOptions
 ) -> tuple[QueueStatistics, list[Answered]]:
     """Ask about every distinct input of the sets (of one task) that the store holds no result for.
 
-    Returns with it all answers behind the store's results, those of earlier commands too.
+    Returns also all answers behind the store's results, those of earlier commands too.
     """
-    questions = {i: question_of(prompt, settings.api, task, row) for i, task, row in distinct_rows(group)}
+    questions = {
+        input_id: question_of(asked.prompt, asked.settings.api, task, row)
+        for input_id, task, row in distinct_rows(group)
+    }
     store.create()
     with store.writer(0) as shard, Journal(store.folder) as journal:
         finished = store.finished()
-        again = options.retry_failed or options.on_error == "stop"
-        pending = {i: questions[i] for i in to_ask(list(questions), finished, retry_failed=again)}
+        pending_ids = to_ask(list(questions), finished, retry_failed=options.asks_failed)
+        pending = {input_id: questions[input_id] for input_id in pending_ids}
         failures = Failures(options.on_error, any_answered=not all_failed(finished))
         with ProgressBar(len(pending), group[0].task.name, visible=True) as bar:
 
             async def work() -> QueueStatistics:
-                async with EndpointClient(settings, key) as client:
-                    queue = RequestQueue(client, prompt, method, journal, shard, bar.advance, failures)
+                async with EndpointClient(asked.settings, asked.key) as client:
+                    queue = RequestQueue(client, asked.prompt, asked.method, journal, shard, bar.advance, failures)
                     return await queue.ask(pending, len(questions))
 
             statistics = run_to_end(work) if pending else QueueStatistics(len(questions), 0, 0, {}, 0, 0, 0.0)
         return statistics, list(journal.answers.values())
 
 
+def open_folder(job: Job) -> None:
+    """Open the run folder for a job, whose identities become those of the run in it (see `go_on`)."""
+    if not job.options.overwrite:
+        job.identities = go_on(job.folder, job.identities)
+    job.folder.open(job.identities, overwrite=job.options.overwrite)
+
+
 def _offer(
     folder: RunFolder, settings: EndpointSettings, key: Key | None, prompt: EndpointPrompt, options: RunOptions
 ) -> dict[str, Method]:
-    """What each address offers, the same for all of them; those of several that cannot be reached are left out."""
+    """Return what each address offers, the same for all; one of several that cannot be reached is left out."""
     offers: dict[str, Method] = {}
-    for one in settings.each():
+    for server in settings.each():
         try:
-            offers[one.url] = _method(folder, one, key, prompt, options)
+            offers[server.url] = _method(folder, server, key, prompt, options)
         except Unreachable:
-            if not offers and one.url == settings.urls[-1]:
+            if not offers and server.url == settings.urls[-1]:
                 raise
-            warnings.warn(f"{one.url} cannot be reached and is left out", UserWarning, stacklevel=3)
+            warnings.warn(f"{server.url} cannot be reached and is left out", UserWarning, stacklevel=3)
     served = {method.served for method in offers.values()} - {""}
     if len({replace(method, served="") for method in offers.values()}) > 1 or len(served) > 1:
-        got = "; ".join(f"{url}: {one.describe()}, {one.served or prompt.model}" for url, one in offers.items())
+        got = "; ".join(f"{url}: {offer.describe()}, {offer.served or prompt.model}" for url, offer in offers.items())
         raise input_error("run", "endpoint", "be servers of one model that offer the same", got=got)
     return offers
 
@@ -153,7 +168,7 @@ def _offer(
 def _method(
     folder: RunFolder, settings: EndpointSettings, key: Key | None, prompt: EndpointPrompt, options: RunOptions
 ) -> Method:
-    """How labels are taken: as the run folder remembers, else as the endpoint shows."""
+    """Return how labels are taken: as the run folder records, else as the endpoint shows."""
     path = method_file(folder, settings, prompt)
     if path.is_file() and not options.overwrite:
         try:
@@ -169,25 +184,18 @@ def _method(
 
 
 def method_file(folder: RunFolder, settings: EndpointSettings, prompt: EndpointPrompt) -> Path:
-    """Where a run folder remembers how labels are taken."""
+    """Return the file in which a run folder records how labels are taken."""
     return folder.store / f"endpoint-{method_key(settings, prompt)}.json"
 
 
 def identity_of(settings: EndpointSettings, prompt: EndpointPrompt, method: Method) -> dict[str, str]:
-    """What the predictions file records of the model; the key is no part of it, nor is the address."""
-    identity = {
-        "model": prompt.model,
-        "kind": "endpoint",
-        "api": settings.api,
-        "template": prompt.prompt.template.name,
-        "prompt_hash": prompt.prompt.hash,
-        "shots": str(len(prompt.prompt.examples)),
-        "scoring": method.scoring,
-    }
+    """Return what the predictions file records of the model: neither the key nor the address."""
+    identity = {"model": prompt.model, "kind": "endpoint", "api": settings.api}
+    identity |= {**prompt_identity(prompt.prompt), "scoring": method.scoring}
     if method.scoring == "label":
         identity |= {"normalize": prompt.normalize, "log_probabilities": method.describe()}
     else:
-        identity |= {"max_new_tokens": str(prompt.max_tokens), **draw_identity(prompt.temperature, prompt.seed)}
+        identity |= answer_identity(prompt.max_new_tokens, prompt.temperature, prompt.seed)
     if settings.request_fields:
         identity["request_fields"] = request_fields_text(settings.request_fields)
     if method.served:
@@ -195,15 +203,14 @@ def identity_of(settings: EndpointSettings, prompt: EndpointPrompt, method: Meth
     return identity
 
 
-def go_on(folder: RunFolder, identities: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """Return identities that an earlier run in the folder meets, if it was of the same model.
+def go_on(folder: RunFolder, identities: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """Return identities that match those of an earlier run of the same model in the folder.
 
-    Earlier versions had the address in an identity, and request fields as they were: runs and stores of theirs get the
-    names that they have now. Where one of the two runs does not know what the endpoint says of the model, it stands
-    as in the earlier one.
+    Earlier versions recorded the address in an identity, and request fields unchanged: their runs and stores are
+    renamed. If one of the two runs does not know what the endpoint tells of the model, the earlier one's entry counts.
     """
     earlier: dict[str, dict[str, str]] = folder.read().get("models", {})
-    if renamed := {task: now for task, one in earlier.items() if (now := _renamed(one)) != one}:
+    if renamed := {task: now for task, before in earlier.items() if (now := _renamed(before)) != before}:
         for file in sorted(folder.store.glob("*/identity.json")):
             stored = read_record("run", "output", file, remedy="Choose another folder.")
             stored["model"] = _renamed(stored["model"])
@@ -211,26 +218,26 @@ def go_on(folder: RunFolder, identities: Mapping[str, dict[str, str]]) -> dict[s
                 write_json(file, stored)
                 rename_folder(file.parent, store_key(stored))
         folder.update_run({"models": renamed})  # last: a killed command does it again
-    own = dict(identities)
+    matching = {task: dict(identity) for task, identity in identities.items()}
     for task, before in {**earlier, **renamed}.items():
-        if task in own and not (before.get("served") and own[task].get("served")):
-            own[task] = {k: v for k, v in own[task].items() if k != "served"}
-            own[task] |= {k: v for k, v in before.items() if k == "served"}
-    return own
+        if task in matching and not (before.get("served") and matching[task].get("served")):
+            matching[task].pop("served", None)
+            matching[task] |= {key: value for key, value in before.items() if key == "served"}
+    return matching
 
 
 def _renamed(identity: Mapping[str, str]) -> dict[str, str]:
-    """An identity of an endpoint's model as this version writes it; others as they are."""
-    own = {key: value for key, value in identity.items() if key != "endpoint"}
-    return own | {key: request_fields_text(value) for key, value in own.items() if key == "request_fields"}
+    """Return an identity of an endpoint's model as this version writes it; others unchanged."""
+    now = {key: value for key, value in identity.items() if key != "endpoint"}
+    return now | {key: request_fields_text(value) for key, value in now.items() if key == "request_fields"}
 
 
 def warn_of_bounds(statistics: QueueStatistics, name: str) -> None:
-    """Warn where the endpoint did not show all label words' log-probabilities."""
+    """Warn if the endpoint did not return the log-probabilities of all label words."""
     unread = "no label word's log-probability: they are unparsed, and the predictions file has no probabilities."
     bounded = (
-        "the log-probabilities of some label words only: the others count with the least that it showed, so that "
-        "confidence is too low there. If a word is never shown, it is several tokens: give other label words."
+        "the log-probabilities of some label words only: the others count with the least one shown, so that "
+        "confidence is too low there. A word that is never shown has several tokens: give other label words."
     )
     for n, what in ((statistics.n_unread, unread), (statistics.n_bounded, bounded)):
         if n:

@@ -7,7 +7,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,13 @@ from paraconsist.data.prompts import Prompt, WrittenAnswer, parse_answer
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Result, Store
 from paraconsist.errors import InputError, check_whole, first_line, input_error
-from paraconsist.files import launched, locked
+from paraconsist.files import Json, launched, locked
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
-from paraconsist.running.outputs import distinct_rows, store_identity
 from paraconsist.running.prompting import prompt_for
-from paraconsist.running.run import group_sets, label_maps_of, record_run, write_sets
+from paraconsist.running.run import Job, distinct_rows, group_sets
 
-_OF_LOADED = (
-    *("revision", "dtype", "max_length"),
-    *("device", "batch_tokens", "deterministic", "compile", "noise_floor", "repeats"),
-)
+_OF_LOADED = ("device", "batch_tokens", "deterministic", "compile", "noise_floor", "repeats")
 _ROUNDING = 1e-3  # of probabilities in half precision
 
 
@@ -40,8 +36,8 @@ class Function:
     is a text that holds a label, a label's number, probabilities of all labels, or None for none.
 
     A run goes on only with the same model: one of the same `name`, by default the function's own, and `version`, by
-    default a hash of its source. What it calls, weights say, is not seen: give a `version` that changes with it. What
-    has no source that says all of it (objects, partials, closures) needs one.
+    default a hash of its source. What the function calls, or weights that it reads, are not part of its source: give a
+    `version` that changes with them. Objects, partials and closures, whose source is incomplete, need one.
     """
 
     call: Callable[[Any], Any]
@@ -64,24 +60,25 @@ class Function:
         with suppress(OSError):
             source = inspect.getsource(self.call) if getattr(self.call, "__closure__", self) is None else ""
         if not source:
-            must, remedy = "be given: the function has no source that says all of it", "Change it with the answers."
+            must, remedy = "be given: the function's source cannot be inspected", "Change it with the answers."
             raise input_error("run", "version", must, remedy=remedy)
         return f"source-{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
-def as_function(model: Any, options: dict[str, Any], loading: Mapping[str, Any]) -> Function | None:
-    """Return `model`, if it is a function, with its own of the `options`, which are taken out.
+def as_function(model: Any, values: Mapping[str, Any], loading: LoadOptions, options: RunOptions) -> Function | None:
+    """Return `model` as a function with the `values` of its fields; None if it is not callable.
 
-    InputError where options are of the other kind of model: `loading` are those of models that are loaded.
+    InputError for options of the other kind of model.
     """
-    own = {one.name: options.pop(one.name) for one in fields(Function)[1:] if one.name in options}
-    usual = {**vars(LoadOptions()), **vars(RunOptions(Path()))}
-    other = {name: value for name, value in {**loading, **options}.items() if name in _OF_LOADED}
-    for name, value in other.items() if callable(model) else own.items():
-        if value != usual.get(name):
-            kind = "models that are loaded" if callable(model) else "a function"
-            raise input_error("run", name, f"be given only with {kind}", got=value)
-    return Function(model, **own) if callable(model) else None
+    if callable(model):
+        usual = {**vars(LoadOptions()), **vars(RunOptions(Path()))}
+        wrong = {**vars(loading), **{name: getattr(options, name) for name in _OF_LOADED}}
+        wrong, kind = {name: value for name, value in wrong.items() if value != usual[name]}, "models that are loaded"
+    else:
+        wrong, kind = {name: value for name, value in values.items() if value is not None}, "a function"
+    for name, value in wrong.items():
+        raise input_error("run", name, f"be given only with {kind}", got=value)
+    return Function(model, **values) if callable(model) else None
 
 
 def run_function(function: Function, sets: Sequence[BucketSet], options: RunOptions) -> RunFolder:
@@ -89,30 +86,33 @@ def run_function(function: Function, sets: Sequence[BucketSet], options: RunOpti
 
     Every batch is written down as it comes: a run that was ended goes on with the same call, and a finished one calls
     nothing. Inputs of a call that raises are asked again one by one; one that raises alone has failed, as `on_error`
-    says. InputError where the function returns something else than an answer for each input.
+    says. InputError if the function returns anything but an answer for each input.
     """
     if launched()[1] > 1:
         raise input_error("run", "model", "be a function in one process only", remedy="Start it without a launcher.")
     check_whole("run", "batch_size", function.batch_size)
-    started, groups, how = time.time(), group_sets({"": sets}), PromptOptions(template=function.template)
-    prompts = {name: None if function.columns else prompt_for(group, how, []) for name, (_, group) in groups.items()}
-    names = {name: _names(group, prompts[name]) for name, (_, group) in groups.items()}
-    label_maps = label_maps_of(groups, names, options)
-    identities = {name: function.identity(prompt) for name, prompt in prompts.items()}
-    folder, files, passes = RunFolder(options.output), dict[str, Path](), dict[str, dict[str, Any]]()
-    with locked(folder.path, "run", "output"):
-        folder.open(identities, overwrite=options.overwrite)
-        for name, (_, group) in groups.items():
-            store = Store(folder.store, store_identity(identities[name], group[0].task))
+    job, prompt_options = Job({}, options), PromptOptions(template=function.template)
+    job.groups = group_sets({"": sets})
+    prompts = {
+        name: None if function.columns else prompt_for(group, prompt_options, [])
+        for name, (_, group) in job.groups.items()
+    }
+    job.match_labels({name: _names(group, prompts[name]) for name, (_, group) in job.groups.items()})
+    job.identities = {name: function.identity(prompt) for name, prompt in prompts.items()}
+    passes: dict[str, Json] = {}
+    with locked(job.folder.path, "run", "output"):
+        job.folder.open(job.identities, overwrite=options.overwrite)
+        for name, (_, group) in job.groups.items():
+            store = job.store(name)
             passes[name] = _pass(function, prompts[name], group, store, options)
-            files |= write_sets(folder, group, store, label_maps, identities[name], options)
-        record_run(folder, identities, files, started, function=passes)
-    return folder
+            job.write(name, store)
+        job.record(function=passes)
+    return job.folder
 
 
 def _pass(
     function: Function, prompt: Prompt | None, group: Sequence[BucketSet], store: Store, options: RunOptions
-) -> dict[str, Any]:
+) -> Json:
     """Ask about every distinct input of the sets (of one task) that the store holds no result for."""
     inputs = {i: row if prompt is None else prompt.text(task, row) for i, task, row in distinct_rows(group)}
     names = _names(group, prompt)
@@ -121,25 +121,24 @@ def _pass(
     def ask(ids: Sequence[str]) -> Iterator[tuple[Sequence[str], list[Result]]]:
         """Yield inputs with their results: those of one call, or of a call each where it raises for all together."""
         try:
-            answers = list(function.call([inputs[one] for one in ids]))
+            answers = list(function.call([inputs[input_id] for input_id in ids]))
         except Exception as problem:  # whatever the user's function raises
             what = f"the function raised {type(problem).__name__}: {first_line(problem)} (input {ids[0]})."
             if len(ids) == 1:
                 yield ids, [failures.failed(NO_ANSWER, InputError(what, function="run"))]
-            for one in ids if len(ids) > 1 else ():
-                yield from ask([one])
+            for input_id in ids if len(ids) > 1 else ():
+                yield from ask([input_id])
             return
         if len(answers) != len(ids):
             must = f"return an answer for each of the {len(ids)} inputs of a call"
             raise input_error("run", "model", must, got=len(answers))
-        yield ids, [_result(one, words, names) for one in answers]
+        yield ids, [_result(answer, words, names) for answer in answers]
         failures.answered()
 
     store.create()
     with store.writer(0) as shard:
         finished = store.finished()
-        again = options.retry_failed or options.on_error == "stop"
-        pending = to_ask(list(inputs), finished, retry_failed=again)
+        pending = to_ask(list(inputs), finished, retry_failed=options.asks_failed)
         failures = Failures(options.on_error, any_answered=not all_failed(finished))
         with ProgressBar(len(pending), group[0].task.name, visible=True) as bar:
             for start in range(0, len(pending), function.batch_size):
@@ -150,12 +149,12 @@ def _pass(
 
 
 def _names(group: Sequence[BucketSet], prompt: Prompt | None) -> tuple[str, ...]:
-    """The labels that the function answers with."""
+    """Return the labels that the function answers with."""
     return group[0].label_names if prompt is None else prompt.template.label_names
 
 
 def _result(answer: Any, words: Sequence[str], names: Sequence[str]) -> Result:
-    """What the store keeps of an answer; InputError where it is none."""
+    """Return what the store keeps of an answer; InputError if it is of no accepted kind."""
     if answer is None:
         return WrittenAnswer(None, "")
     if isinstance(answer, str):
@@ -163,7 +162,7 @@ def _result(answer: Any, words: Sequence[str], names: Sequence[str]) -> Result:
     with suppress(TypeError, ValueError):
         if isinstance(answer, Integral) and 0 <= int(answer) < len(names):
             return WrittenAnswer(int(answer), names[int(answer)])
-        numbers = [float(one) for one in answer]
+        numbers = [float(share) for share in answer]
         if len(numbers) == len(names) and min(numbers) >= 0.0 and abs(sum(numbers) - 1.0) <= _ROUNDING:
             return numbers
     remedy = f"An answer is a text, a label's number, probabilities of {', '.join(names)}, or None for no answer."

@@ -1,4 +1,4 @@
-"""What a run may be told: each option once, for Python and the command line alike.
+"""The options of a run, each declared once for Python and the command line.
 
 The command line makes its options from these fields and their help (`paraconsist.cli.options.spread`). Nothing heavy is
 imported here.
@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_RULE, option
 from paraconsist.errors import check_choice, input_error
+from paraconsist.models.endpoint.settings import AskOptions
+
+if TYPE_CHECKING:
+    from paraconsist.models.classifier import Classifier
 
 #: What a run does with an input that fails: goes on without its answer, or ends.
 ON_ERROR = ("unparsed", "stop")
-#: Of options that a newcomer needs: they stand first in the help, not under their group's heading.
+#: Of options that a newcomer needs: they come first in the help, not under their group's heading.
 _FIRST = {"rich_help_panel": "Options"}
 
 
 @dataclass(frozen=True)
 class SetOptions:
-    """Which rows are answered; what a field means stands with it, and in its ``metadata["help"]``."""
+    """Which rows are answered."""
 
     panel: ClassVar[str] = "Bucket sets"
     dataset: list[str] = field(
@@ -69,10 +73,9 @@ class LoadOptions:
 
 
 @dataclass(frozen=True)
-class PromptOptions:
-    """What stands in the prompts of language models."""
+class PromptOptions(AskOptions):
+    """What the prompts of language models contain, and how the models are asked."""
 
-    panel: ClassVar[str] = "Language models"
     template: str | None = option(
         None, "Language models: a prompt template's name, or a YAML file; by default the task's."
     )
@@ -83,39 +86,19 @@ class PromptOptions:
     data_dir: str | None = option(None, DATA_DIR)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.examples and not self.shots:
             raise input_error("run", "shots", "be 1 or more where `examples` are given", got=self.shots)
         if self.shots and not self.examples:
-            must = f"say where to draw {self.shots} examples from"
+            must = f"name the source of {self.shots} examples"
             raise input_error("run", "examples", must, remedy="Name a set or a file, or several to draw evenly from.")
 
-
-@dataclass(frozen=True)
-class AskOptions:
-    """How language models are asked; None where the defaults of `PromptSettings` hold."""
-
-    panel: ClassVar[str] = "Language models"
-    prompts: PromptOptions
-    scoring: str | None = option(
-        None, "Language models: 'label' (probabilities of the label words) or 'generate' (generated text)."
-    )
-    normalize: str | None = option(None, "Divide label log-probabilities by: 'none', 'tokens' or 'characters'.")
-    chat: bool = option(False, "Put the prompt through the tokenizer's chat template.")
-    max_new_tokens: int | None = option(
-        None, "Longest answer with `scoring` generate.", min=1, option=("--max-new-tokens", "--max-tokens")
-    )
-    temperature: float | None = option(
-        None, "With `scoring` generate: sampling temperature; by default greedy decoding.", min=0
-    )
-    device_map: str | None = option(None, "Language models: 'auto' spreads the weights over the devices there are.")
-
-    def check_used(self, model: Any) -> None:
-        """Refuse the first option for prompts that the loaded model, a classifier, would pass over."""
-        if model.takes_prompt:
-            return
-        options = {"template": self.prompts.template, "shots": self.prompts.shots, **vars(self)}
-        for name, value in options.items():
-            if name != "prompts" and value not in (None, False, 0):
+    def check_used(self, model: Classifier) -> None:
+        """Refuse the first option for prompts that the loaded model, a classifier, would ignore."""
+        usual = PromptOptions()
+        for name in ("template", "shots", *usual.asking()) if not model.takes_prompt else ():
+            value = getattr(self, name)
+            if value != getattr(usual, name) and value != 0:
                 must = "be given only with causal and sequence-to-sequence models"
                 remedy = "This model is a classifier with a trained head: it takes no prompt."
                 raise input_error("run", name, must, got=value, remedy=remedy)
@@ -142,7 +125,7 @@ class RunOptions:
         "unparsed", "If an input fails: 'unparsed' (count it, list it and continue) or 'stop' (end the run)."
     )
     retry_failed: bool = option(False, "Retry inputs that failed in an earlier call.")
-    overwrite: bool = option(False, "Delete an earlier run in the folder; what an endpoint answered is put beside.")
+    overwrite: bool = option(False, "Delete an earlier run in the folder; endpoint answers are moved to a backup.")
     texts: bool = option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
     noise_floor: int = option(0, "Repeat a share of the rows N times in other batches, to measure noise.", min=0)
     repeats: int = option(0, "With a `temperature`: repeat a share of the rows N times with different seeds.", min=0)
@@ -156,3 +139,8 @@ class RunOptions:
             raise input_error("run", "compile", "not be given with `deterministic`", got=True)
         if not 0.0 < self.noise_share <= 1.0:
             raise input_error("run", "noise_share", "lie between 0 and 1", got=self.noise_share)
+
+    @property
+    def asks_failed(self) -> bool:
+        """Whether inputs that failed in an earlier call are asked again."""
+        return self.retry_failed or self.on_error == "stop"

@@ -35,7 +35,7 @@ class Predictor:
     def __init__(self, model: Classifier, task: Task, *, store: Path | None = None, device: str | None = None) -> None:
         from paraconsist.models.batching import BatchPolicy
         from paraconsist.running.loop import start_accelerator
-        from paraconsist.running.outputs import store_identity
+        from paraconsist.running.run import store_identity
 
         if model.writes:
             must = "give probabilities of its labels"

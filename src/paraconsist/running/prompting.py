@@ -21,11 +21,10 @@ from paraconsist.data.prompts import (
 )
 from paraconsist.data.tasks import Task
 from paraconsist.errors import input_error
-from paraconsist.running.options import AskOptions, PromptOptions
+from paraconsist.running.options import PromptOptions
 
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
-    from paraconsist.models.endpoint.settings import PromptSettings
 
 
 _TEMPLATE_ENDINGS = (".yaml", ".yml", ".json")
@@ -96,19 +95,6 @@ def make_prompt(
         raise input_error("run", "examples", f"be of task {task.name}, as the sets are", got=other)
     renamed = [_with_labels_of(template, pool) for pool in fitting]
     return Prompt(template, draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude))
-
-
-def settings_for(group: Sequence[BucketSet], options: AskOptions, pools: Sequence[Pool]) -> PromptSettings:
-    """How a language model is asked the sets of a group. Raises as `prompt_for`."""
-    from paraconsist.models.endpoint.settings import PromptSettings
-
-    prompt = prompt_for(group, options.prompts, pools)
-    if options.scoring == "generate" and options.normalize is not None:
-        raise input_error("run", "normalize", "be given only with `scoring` label", got=options.normalize)
-    if options.scoring != "generate" and options.max_new_tokens is not None:
-        raise input_error("run", "max_new_tokens", "be given only with `scoring` generate", got=options.max_new_tokens)
-    settings = {name: value for name, value in vars(options).items() if name != "prompts" and value is not None}
-    return PromptSettings(prompt, **settings)
 
 
 def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequence[Pool]) -> Prompt:

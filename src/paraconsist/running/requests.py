@@ -20,7 +20,7 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Failed, Store
 from paraconsist.data.tables import json_rows
 from paraconsist.errors import InputError, check_whole, first_line, input_error
-from paraconsist.files import locked, read_record, replacing, staged, write_json
+from paraconsist.files import Json, locked, read_record, replacing, staged, write_json
 from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_request, result_of, wanted_parts
 from paraconsist.models.endpoint.protocol import (
     Answered,
@@ -34,12 +34,18 @@ from paraconsist.models.endpoint.protocol import (
 )
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
-from paraconsist.running.by_name import Ask, LoadSets, over_endpoint
-from paraconsist.running.endpoint import EndpointReport, go_on, identity_of, method_file, run_endpoint, warn_of_bounds
-from paraconsist.running.options import ON_ERROR, AskOptions, LoadOptions, PromptOptions, RunOptions, SetOptions
-from paraconsist.running.outputs import distinct_rows, store_identity
-from paraconsist.running.repeats import check_repeats, repeats_of, rows_again
-from paraconsist.running.run import group_sets
+from paraconsist.running.by_name import over_endpoint
+from paraconsist.running.endpoint import (
+    EndpointReport,
+    EndpointRun,
+    identity_of,
+    method_file,
+    open_folder,
+    run_endpoint,
+    warn_of_bounds,
+)
+from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
+from paraconsist.running.run import distinct_rows
 
 #: What a batch file may hold: requests, and bytes.
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
@@ -50,7 +56,7 @@ _FORMAT = "paraconsist-requests-1"
 
 @dataclass(frozen=True)
 class Pass:
-    """What one model is asked about sets of one task, once; a repeat is a pass of its own."""
+    """The inputs that one model is asked about sets of one task, once; a repeat is another pass."""
 
     name: str
     sets: Sequence[BucketSet]
@@ -63,56 +69,40 @@ class Pass:
         return self.store.folder.name
 
     def ids(self) -> list[str]:
-        """The distinct inputs."""
+        """Return the distinct inputs."""
         return [input_id for input_id, _, _ in distinct_rows(self.sets)]
 
     @property
     def part(self) -> str:
-        """The one part of each input that is asked for."""
+        """The one part of each input that is requested."""
         return wanted_parts(self.method, len(self.prompt.label_names), {})[0]
 
 
 def export_requests(
-    load_sets: LoadSets,
-    ask: Ask,
-    settings: EndpointSettings,
-    options: RunOptions,
-    *,
-    top: int = 20,
-    per_file: int = MOST_REQUESTS,
-    record: Mapping[str, Any],
+    endpoint_run: EndpointRun, *, top: int = 20, per_file: int = MOST_REQUESTS, record: Json
 ) -> dict[Path, int]:
     """Write the requests of a run over an endpoint that its folder holds no answer to, as batch files.
 
     Labels are taken from the `top` most probable first tokens, or from written answers. A file has at most `per_file`
-    requests of one model, and 200 MB. `record` is kept beside them, with the stores that the answers belong to; the
-    folder of the requests is replaced whole. The other parameters are those of `run_endpoint`. Returns the files, each
-    with its number of requests.
+    requests of one model, and 200 MB. `record` is saved with them, and with the stores that the answers belong to; the
+    folder of the requests is replaced atomically. Returns the files, each with its number of requests.
     """
     check_whole("export_requests", "per_file", per_file)
     check_whole("export_requests", "top_logprobs", top)
-    folder = RunFolder(options.output)
+    folder = RunFolder(endpoint_run.options.output)
     with locked(folder.path, "export_requests", "output"):
-        passes = _open(folder, load_sets, ask, settings, options, top)
+        passes = _open(endpoint_run, top)
         with staged(folder.path / FOLDER) as new:
             files: dict[str, int] = {}
-            for name in dict.fromkeys(one.name for one in passes):
-                lines = chain.from_iterable(_lines(one, settings, options) for one in passes if one.name == name)
+            for name in dict.fromkeys(asked.name for asked in passes):
+                lines = chain.from_iterable(_lines(asked, endpoint_run) for asked in passes if asked.name == name)
                 files |= _write(new, name, lines, per_file)
             about = {"format": _FORMAT, "files": files, "passes": {p.key: p.name for p in passes}, "top": top}
             write_json(new / RECORD, {**about, **record})
     return {folder.path / FOLDER / name: n for name, n in files.items()}
 
 
-def import_answers(
-    load_sets: LoadSets,
-    ask: Ask,
-    settings: EndpointSettings,
-    options: RunOptions,
-    *,
-    top: int = 20,
-    answers: Sequence[Path],
-) -> EndpointReport:
+def import_answers(endpoint_run: EndpointRun, *, top: int = 20, answers: Sequence[Path]) -> EndpointReport:
     """Read answers to the requests of `export_requests` into the run folder, and finish the run if all are there.
 
     Answers may come in several files and calls, and in any order; one that is there already is passed over. An input
@@ -125,108 +115,95 @@ def import_answers(
         If a file is cut short, a line answers no request of this export, a request has two different answers, or inputs
         are left without an answer; what was read before is kept.
     """
-    folder, statistics = RunFolder(options.output), dict[str, QueueStatistics]()
+    resumed = replace(endpoint_run, options=replace(endpoint_run.options, overwrite=False))
+    folder, statistics = RunFolder(resumed.options.output), dict[str, QueueStatistics]()
     left: list[str] = []
     failed: dict[str, str] = {}
     n_inputs = 0
     with locked(folder.path, "import_answers", "output"):
-        passes = _open(folder, load_sets, ask, settings, replace(options, overwrite=False), top)
-        keys = {one.key for one in passes}
-        for one in passes:
-            ids = one.ids()
-            own = _read_pass(one, settings, options, ids, answers, keys, failed)
-            statistics.setdefault(one.name, own)
-            left += to_ask(ids, one.store.finished(), retry_failed=options.on_error == "stop")
+        passes = _open(resumed, top)
+        keys = {asked.key for asked in passes}
+        for asked in passes:
+            ids = asked.ids()
+            read = _read_pass(asked, resumed, ids, answers, keys, failed)
+            statistics.setdefault(asked.name, read)
+            left += to_ask(ids, asked.store.finished(), retry_failed=resumed.options.on_error == "stop")
             n_inputs += len(ids)
         if left:
             raise _unanswered(left, failed, n_inputs)
-        report = run_endpoint(load_sets, ask, settings, replace(options, overwrite=False, on_error=ON_ERROR[0]))
-        last = {name: {**report.usage[name].to_dict(), "last": vars(own)} for name, own in statistics.items()}
+        report = run_endpoint(replace(resumed, options=replace(resumed.options, on_error="unparsed")))
+        last = {name: {**report.usage[name].to_dict(), "last": vars(read)} for name, read in statistics.items()}
         folder.update_run({"endpoint": last})
-        for name, own in statistics.items():
-            warn_of_bounds(own, name)
+        for name, read in statistics.items():
+            warn_of_bounds(read, name)
     return replace(report, statistics=statistics)
 
 
-#: The options that are an export's own, and no matter of its answers.
+#: Options that belong to an export alone, not to its answers.
 _NOW = ("output", "overwrite", "retry_failed")
-#: Stands in the settings for the server that there is none of.
+#: The address in the settings of a run without a server.
 _NOWHERE = "http://batch.invalid/v1"
 
 
-def export_named(named: Mapping[str, Any], *, top: int, per_file: int) -> dict[Path, int]:
+def export_named(named: Json, *, top: int, per_file: int) -> dict[Path, int]:
     """Export the requests of a run whose `models` and `sets` are named, as `run_by_name` takes them.
 
-    `named` has beside them the fields of the other options (``ask`` with ``prompts``, ``running``, ``endpoint``); it is
-    recorded, so that the answers can be imported without saying it again.
+    `named` also has the fields of the other options (``ask`` with ``prompts``, ``running``, ``endpoint``); it is
+    recorded, so that importing the answers needs no options.
     """
     record = {**named, "running": {k: v for k, v in named["running"].items() if k not in _NOW}}
-    load_sets, ask, settings, options, _ = _options(named, Path(named["running"]["output"]))
-    return export_requests(load_sets, ask, settings, options, top=top, per_file=per_file, record=record)
+    endpoint_run, _ = _options(named, Path(named["running"]["output"]))
+    return export_requests(endpoint_run, top=top, per_file=per_file, record=record)
 
 
 def import_named(output: Path, answers: Sequence[Path]) -> tuple[EndpointReport, str | None]:
-    """Import answers into the folder of an export; return the run's report, and the `scoring` that was given."""
+    """Import answers into the folder of an export; return the run's report, and its `scoring` option."""
     file, remedy = output / FOLDER / RECORD, "Give the `output` of `export-requests`."
     record = read_record("import_answers", "output", file, remedy=remedy) if file.is_file() else {}
     if record.get("format") != _FORMAT:
         raise input_error("import_answers", "output", "be the folder of an export", got=str(output), remedy=remedy)
-    load_sets, ask, settings, options, scoring = _options(record, output)
-    return import_answers(load_sets, ask, settings, options, top=record["top"], answers=answers), scoring
+    endpoint_run, scoring = _options(record, output)
+    return import_answers(endpoint_run, top=record["top"], answers=answers), scoring
 
 
-def _options(named: Mapping[str, Any], output: Path) -> tuple[LoadSets, Ask, EndpointSettings, RunOptions, str | None]:
-    asking = AskOptions(**{**named["ask"], "prompts": PromptOptions(**named["ask"]["prompts"])})
+def _options(named: Json, output: Path) -> tuple[EndpointRun, str | None]:
+    prompts = PromptOptions(**named["ask"]["prompts"], **{k: v for k, v in named["ask"].items() if k != "prompts"})
     options = RunOptions(**{**named["running"], "output": output})
     settings, sets = EndpointSettings(_NOWHERE, **named["endpoint"]), SetOptions(**named["sets"])
-    made = over_endpoint(named["models"], sets, asking, LoadOptions(), options, settings)
-    return (*made, options, asking.scoring)
+    return over_endpoint(named["models"], sets, prompts, LoadOptions(), options, settings), prompts.scoring
 
 
-def _open(
-    folder: RunFolder,
-    load_sets: LoadSets,
-    ask: Ask,
-    settings: EndpointSettings,
-    options: RunOptions,
-    top: int,
-) -> list[Pass]:
-    """Open the run folder, and return all passes of the run, repeats too."""
-    groups = group_sets(load_sets())
-    prompts = {name: ask(model, sets) for name, (model, sets) in groups.items()}
-    for prompt in prompts.values():
-        check_repeats(options, drawn=prompt.temperature > 0, fields=settings.request_fields)
+def _open(endpoint_run: EndpointRun, top: int) -> list[Pass]:
+    """Open the run folder, and return all passes of the run, including repeats."""
+    (job, prompts), settings = endpoint_run.job(), endpoint_run.settings
     methods = {
         name: Method("generate") if prompt.scoring == "generate" else Method("label", top=top)
         for name, prompt in prompts.items()
     }
-    identities = {name: identity_of(settings, prompts[name], methods[name]) for name in groups}
-    if not options.overwrite:
-        identities = go_on(folder, identities)
-    folder.open(identities, overwrite=options.overwrite)
+    job.identities = {name: identity_of(settings, prompts[name], methods[name]) for name in job.groups}
+    open_folder(job)
     passes = []
-    for name, (_, sets) in groups.items():
-        prompt, identity = prompts[name], store_identity(identities[name], sets[0].task)
-        if not (file := method_file(folder, settings, prompt)).is_file():
+    for name, (_, sets) in job.groups.items():
+        if not (file := method_file(job.folder, settings, prompts[name])).is_file():
             write_json(file, methods[name].to_dict())
-        passes.append(Pass(name, sets, prompt, methods[name], Store(folder.store, identity)))
-        chosen = rows_again(sets, options)
-        for repeat in repeats_of(options) if chosen else ():
-            seeded = replace(prompt, seed=repeat.seed_after(options.seed))
-            passes.append(Pass(name, chosen, seeded, methods[name], repeat.store(folder, identity)))
+        passes.append(Pass(name, sets, prompts[name], methods[name], job.store(name)))
+        chosen, repeats = job.repeats(name)
+        for repeat, store in repeats:
+            seeded = replace(prompts[name], seed=repeat.seed_after(job.options.seed))
+            passes.append(Pass(name, chosen, seeded, methods[name], store))
     return passes
 
 
-def _lines(one: Pass, settings: EndpointSettings, options: RunOptions) -> Iterator[str]:
-    """The requests of a pass that are not answered yet, or have failed and are to be asked again."""
-    one.store.create()
-    again = options.retry_failed or options.on_error == "stop"
-    pending = set(to_ask(one.ids(), one.store.finished(), retry_failed=again))
-    for input_id, task, row in distinct_rows(one.sets):
+def _lines(asked: Pass, endpoint_run: EndpointRun) -> Iterator[str]:
+    """Yield the requests of a pass that are not answered yet, or have failed and are to be asked again."""
+    settings = endpoint_run.settings
+    asked.store.create()
+    pending = set(to_ask(asked.ids(), asked.store.finished(), retry_failed=endpoint_run.options.asks_failed))
+    for input_id, task, row in distinct_rows(asked.sets):
         if input_id in pending:
-            question = question_of(one.prompt, settings.api, task, row)
-            body, _ = part_request(settings, one.prompt, one.method, question, one.part)
-            request = {"custom_id": f"{input_id}-{one.key}", "method": "POST", "url": f"/v1{settings.path}"}
+            question = question_of(asked.prompt, settings.api, task, row)
+            body, _ = part_request(settings, asked.prompt, asked.method, question, asked.part)
+            request = {"custom_id": f"{input_id}-{asked.key}", "method": "POST", "url": f"/v1{settings.path}"}
             yield json.dumps({**request, "body": body}) + "\n"
 
 
@@ -246,58 +223,57 @@ def _write(folder: Path, name: str, lines: Iterator[str], per_file: int) -> dict
 
 
 def _read_pass(
-    one: Pass,
-    settings: EndpointSettings,
-    options: RunOptions,
+    asked: Pass,
+    endpoint_run: EndpointRun,
     ids: Sequence[str],
     answers: Sequence[Path],
     keys: set[str],
     failed: dict[str, str],
 ) -> QueueStatistics:
-    """Put the answers to a pass into its journal and store; add why requests failed to `failed`, by input."""
-    started, known, api = time.perf_counter(), set(ids), settings.api
-    read = part_request(settings, one.prompt, one.method, Question(""), one.part)[1]
+    """Put the answers to a pass into its journal and store; add the reasons of failures to `failed`, by input."""
+    started, known, settings = time.perf_counter(), set(ids), endpoint_run.settings
+    read = part_request(settings, asked.prompt, asked.method, Question(""), asked.part)[1]
     counts, n_computed = dict.fromkeys(("n_requests", "n_bounded", "n_unread"), 0), 0
-    one.store.create()
-    with one.store.writer(0) as shard, Journal(one.store.folder) as journal:
-        before = dict(one.store.finished())
+    asked.store.create()
+    with asked.store.writer(0) as shard, Journal(asked.store.folder) as journal:
+        before = dict(asked.store.finished())
         finished = {input_id for input_id, result in before.items() if not isinstance(result, Failed)}
         for file, row, line in _answer_lines(answers):
             input_id, key = _addressed(file, row, line, keys)
-            if key != one.key:
+            if key != asked.key:
                 continue
             if input_id not in known:
                 raise _wrong(file, row, "is to an input that is not in these sets", line["custom_id"])
             try:
                 body = _body(line)
-                answered = Answered.of(input_id, one.part, read(body), body)
+                answered = Answered.of(input_id, asked.part, read(body), body)
             except (Refused, Malformed) as problem:
-                failure = _failure(problem, settings, one.prompt.model, input_id)
-                if failure is None or options.on_error == "stop":
+                failure = _failure(problem, settings, asked.prompt.model, input_id)
+                if failure is None or endpoint_run.options.on_error == "stop":
                     failed[input_id] = str(problem).removeprefix("0: ")
                 elif input_id not in finished and input_id not in before:
                     shard.append([input_id], [failure])
                     before[input_id] = failure
                     n_computed += 1
                 continue
-            earlier = journal.get(input_id, one.part)
+            earlier = journal.get(input_id, asked.part)
             if earlier is None:
                 journal.add(answered)
                 counts["n_requests"] += 1
             elif earlier.value != answered.value and input_id in finished:
-                raise _wrong(file, row, "is another one than an earlier answer to the same request", line["custom_id"])
+                raise _wrong(file, row, "differs from an earlier answer to the same request", line["custom_id"])
             if input_id not in finished:
-                parts = {one.part: (earlier or answered).value}
-                result = result_of(one.method, one.prompt, api, parts)
+                parts = {asked.part: (earlier or answered).value}
+                result = result_of(asked.method, asked.prompt, settings.api, parts)
                 shard.append([input_id], [result])
                 finished.add(input_id)
                 n_computed += 1
-                counts["n_bounded"] += is_bounded(one.method, parts)
-                counts["n_unread"] += one.method.scoring == "label" and not isinstance(result, list)
+                counts["n_bounded"] += is_bounded(asked.method, parts)
+                counts["n_unread"] += asked.method.scoring == "label" and not isinstance(result, list)
     return QueueStatistics(len(ids), n_computed, retries={}, seconds=time.perf_counter() - started, **counts)
 
 
-def _answer_lines(files: Sequence[Path]) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+def _answer_lines(files: Sequence[Path]) -> Iterator[tuple[Path, int, Json]]:
     """Yield each line of the files with its place, counted from 1."""
     for file in files:
         try:
@@ -308,8 +284,8 @@ def _answer_lines(files: Sequence[Path]) -> Iterator[tuple[Path, int, dict[str, 
             raise input_error("import_answers", "answers", must, got=str(file), remedy=remedy) from None
 
 
-def _addressed(file: Path, row: int, line: Mapping[str, Any], keys: set[str]) -> tuple[str, str]:
-    """The input and the store that an answer belongs to."""
+def _addressed(file: Path, row: int, line: Json, keys: set[str]) -> tuple[str, str]:
+    """Return the input and the store that an answer belongs to."""
     custom_id = line.get("custom_id")
     input_id, dash, key = custom_id.partition("-") if isinstance(custom_id, str) else ("", "", "")
     if not dash or len(input_id) != 32 or len(key) != 16:
@@ -324,8 +300,8 @@ def _wrong(file: Path, row: int, what: str, custom_id: Any) -> InputError:
     return input_error("import_answers", "answers", must, got=custom_id)
 
 
-def _body(line: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer's body; `Refused` where there is none."""
+def _body(line: Json) -> Json:
+    """Return an answer's body; raise `Refused` if it has none."""
     response = line.get("response")
     response = response if isinstance(response, dict) else {}
     body, status, error = response.get("body"), response.get("status_code", 0), line.get("error")
@@ -336,7 +312,7 @@ def _body(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _failure(problem: Refused | Malformed, settings: EndpointSettings, model: str, input_id: str) -> Failed | None:
-    """What the store keeps of a request that failed; None where that is not the input's doing."""
+    """Return what the store keeps of a failed request; None if the input is not the cause."""
     about = f"input {input_id}"
     if isinstance(problem, Malformed):
         return Failed(NO_ANSWER, f"The answer to {about} cannot be read: {problem}.")

@@ -1,40 +1,58 @@
-"""One run: models and bucket sets in, a run folder with predictions files out."""
+"""One run: models and bucket sets in, a run folder with predictions files out.
+
+`Job` is what runs of loaded models, of endpoints and of functions have in common: every row gets the prediction of its
+input from the store. A share of the rows may be asked again, in other batches or with other seeds. An answer should not
+depend on which inputs happen to share its batch, but in floating point it does, a little; a drawn answer depends on the
+draw. Such repeats show how much: they are computed from scratch into stores of their own, over all rows, because
+originals and paraphrases may differ near a tie.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import platform
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.arrays import Places
+from paraconsist.data.bucket_sets import BucketSet, DistinctInputs
 from paraconsist.data.failures import all_failed, count_inputs
-from paraconsist.data.predictions import input_notes
-from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.store import Store
+from paraconsist.data.predictions import KEY_COLUMNS, UNANSWERED, input_notes
+from paraconsist.data.prompts import WrittenAnswer
+from paraconsist.data.run_folder import RunFolder, content_identity
+from paraconsist.data.store import SHARED, Failed, Result, Results, Store
+from paraconsist.data.tables import joined
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import locked
+from paraconsist.files import Json, locked
 from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.running.options import RunOptions
-from paraconsist.running.outputs import predictions_parts, run_metadata, store_identity, texts_table
 from paraconsist.running.processes import end_with_launcher
 
 if TYPE_CHECKING:
+    from paraconsist.data.tasks import Task
     from paraconsist.models.classifier import Classifier
     from paraconsist.models.labels import LabelMap
     from paraconsist.running.loop import LoopStatistics
 
 #: Name of a pass -> its model and its sets, which are of one task.
 Groups = dict[str, tuple[str, list[BucketSet]]]
+
+_BLOCK = 1 << 16  # rows that are put together at a time
+_PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "datasets", "numpy")
 
 
 @dataclass(frozen=True)
@@ -56,59 +74,169 @@ def run(
 
     `load_model` takes a model (a Hub id or a folder) and the sets of one task, and returns the classifier that answers
     them. `load_sets` returns model -> its sets; it is called on the main process first, so that data are prepared once.
-    The predictions files are there when `run` returns on the main process; errors are raised on every process alike.
+    The predictions files exist when `run` returns on the main process; every process raises the same errors.
     """
     from paraconsist.models.classifier import deterministic_kernels
     from paraconsist.running.loop import compute, main_first, start_accelerator
-    from paraconsist.running.repeats import ask_again, check_repeats
 
     end_with_launcher()
     accelerator = start_accelerator(device=options.device)
-    started = time.time()
+    job = Job({}, options)
     policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
     if options.deterministic or options.compile:  # a batch here is several of a fixed shape, each filled up once
         policy = replace(policy, max_tokens=2 * policy.max_tokens, batch_cost=math.inf)
-    groups = group_sets(main_first(accelerator, load_sets))
-    models = {name: load_model(model, sets) for name, (model, sets) in groups.items()}
+    job.groups = group_sets(main_first(accelerator, load_sets))
+    models = {name: load_model(model, sets) for name, (model, sets) in job.groups.items()}
     for model in models.values():
         check_repeats(options, drawn=model.draws)
         if options.deterministic:
             model.fix(accelerator.device.type)
         if options.compile:
             model.compile(accelerator.device.type)
-    label_maps = label_maps_of(groups, {name: model.label_names for name, model in models.items()}, options)
-    folder = RunFolder(options.output)
-    identities = {name: dict(model.identity) for name, model in models.items()}
+    job.match_labels({name: model.label_names for name, model in models.items()})
+    job.identities = {name: dict(model.identity) for name, model in models.items()}
     facts = {
         "n_processes": accelerator.num_processes,
         "batch_policy": policy.describe() + ", compiled" * options.compile,
         "device": accelerator.device.type,
     }
     statistics: dict[str, LoopStatistics] = {}
-    files: dict[str, Path] = {}
     with ExitStack() as lock:
 
         def open_folder() -> None:
             if accelerator.is_main_process:
-                lock.enter_context(locked(folder.path, "run", "output"))
-                folder.open(identities, overwrite=options.overwrite)
+                lock.enter_context(locked(job.folder.path, "run", "output"))
+                job.folder.open(job.identities, overwrite=options.overwrite)
 
         main_first(accelerator, open_folder)
         if options.deterministic:
             lock.enter_context(deterministic_kernels())
-        for name, (_, sets) in groups.items():
-            identity = store_identity(identities[name], sets[0].task)
-            store = Store(folder.store, identity)
-            failing = options.on_error, options.retry_failed
-            statistics[name] = compute(models[name], sets, store, accelerator, policy, *failing)
-            ask_again(models[name], sets, folder, identity, label_maps, accelerator, policy, options)
+        for name, (_, sets) in job.groups.items():
+            store, (chosen, repeats) = job.store(name), job.repeats(name)
+            how = accelerator, policy, options.on_error, options.retry_failed
+            statistics[name] = compute(models[name], sets, store, *how)
+            for repeat, repeat_store in repeats:
+                seeded = models[name].with_seed(repeat.seed_after(options.seed))
+                compute(seeded, chosen, repeat_store, accelerator, policy.shuffled(repeat.number), *how[2:])
             if accelerator.is_main_process:
-                files |= write_sets(folder, sets, store, label_maps, identities[name], options, **facts)
+                job.write_repeats(name, chosen, repeats, batch_policy=policy.shuffled(1).describe())
+                job.write(name, store, **facts)
         if accelerator.is_main_process:
-            record_run(folder, identities, files, started, loop={name: vars(s) for name, s in statistics.items()})
+            job.record(loop={name: vars(loop) for name, loop in statistics.items()})
         accelerator.wait_for_everyone()
     accelerator.end_training()
-    return RunReport(folder, files, statistics, accelerator.is_main_process)
+    return RunReport(job.folder, job.files, statistics, accelerator.is_main_process)
+
+
+@dataclass
+class Job:
+    """What every kind of run has in common: its sets, the identities of its models, and the folder that it writes."""
+
+    groups: Groups
+    options: RunOptions
+    identities: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of the model of each pass
+    label_maps: dict[str, LabelMap] = field(default_factory=dict)  # set -> from its model's labels to its own
+    files: dict[str, Path] = field(default_factory=dict)  # set -> its predictions file, once that is written
+    started: float = field(default_factory=time.time)
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.options.output)
+
+    def match_labels(self, label_names: Mapping[str, Sequence[str]]) -> None:
+        """Find each set's label map from the labels of the model of each pass."""
+        from paraconsist.models.labels import resolve_label_map
+
+        for name, (_, sets) in self.groups.items():
+            for bucket_set in sets:
+                self.label_maps[bucket_set.name] = resolve_label_map(
+                    label_names[name], bucket_set.label_names, self.options.label_map, rule=self.options.label_rule
+                )
+
+    def _store_identity(self, name: str) -> dict[str, object]:
+        return store_identity(self.identities[name], self.groups[name][1][0].task)
+
+    def store(self, name: str) -> Store:
+        """Return the store of a pass."""
+        return Store(self.folder.store, self._store_identity(name))
+
+    def repeats(self, name: str) -> tuple[list[BucketSet], list[tuple[Repeat, Store]]]:
+        """Return the rows of a pass that are asked again, and each repeat with its store; neither if there are none."""
+        repeats = repeats_of(self.options)
+        chosen = [
+            share_of(bucket_set, self.options.noise_share, self.options.seed)
+            for bucket_set in (self.groups[name][1] if repeats else ())
+            if set(bucket_set.table["role"].unique().to_pylist()) - {ORIGINAL}
+        ]
+        identity = self._store_identity(name)
+        stores = [
+            (repeat, Store(self.folder.store, {**identity, repeat.key: repeat.of_kind}))
+            for repeat in (repeats if chosen else ())
+        ]
+        return chosen, stores
+
+    def write(self, name: str, store: Store, **metadata: object) -> None:
+        """Write the predictions file of each set of a pass from its store, and the set's texts.
+
+        InputError if no input has an answer; a warning for each set with inputs that have none or were cut.
+        """
+        finished, identity = store.finished(), self.identities[name]
+        if finished and all_failed(finished):
+            first, failed = next(iter(finished.items()))
+            must = f"none of {len(finished):,} inputs has an answer. Of {first}: {failed[1]}"
+            raise InputError(must, function="run", remedy="The same command asks them again.")
+        for bucket_set in self.groups[name][1]:
+            path = self.files[bucket_set.name] = self.folder.predictions_file(bucket_set.file_name)
+            label_map, ids = self.label_maps[bucket_set.name], bucket_set.table["input_id"]
+            places = finished.places(ids)
+            parts = predictions_parts(bucket_set, finished, label_map, places)
+            counts = count_inputs(ids, places, finished)
+            metadata |= {"inputs": counts, "seed": self.options.seed, "measures": list(bucket_set.measures)}
+            self.folder.write(path, parts, run_metadata(bucket_set, identity, label_map, **metadata))
+            self.folder.update_run({"inputs": {bucket_set.name: counts}})
+            for note in input_notes({"inputs": counts, "model": identity}):
+                warnings.warn(f"{bucket_set.name}: {note}.", UserWarning, stacklevel=2)
+            if self.options.texts:
+                about = {"format": "paraconsist-texts-1", "set": bucket_set.name}
+                self.folder.write(self.folder.texts_file(bucket_set.file_name), texts_table(bucket_set), about)
+
+    def write_repeats(
+        self, name: str, chosen: Sequence[BucketSet], repeats: Sequence[tuple[Repeat, Store]], **metadata: object
+    ) -> None:
+        """Write ``noise/<set>.parquet`` from the stores of the repeats; nothing if there are none."""
+        finished = [(repeat, store.finished()) for repeat, store in repeats]
+        for bucket_set in chosen:
+            label_map, parts = self.label_maps[bucket_set.name], []
+            for repeat, results in finished:
+                table = predictions_table(bucket_set, results, label_map)
+                table = table.append_column("repeat", pa.array([repeat.number] * len(table)))
+                parts.append(table.append_column("kind", pa.array([repeat.kind] * len(table))))
+            table = pa.concat_tables(parts, promote_options="default")  # a repeat may lack probabilities
+            metadata |= {
+                "n_repeats": len(repeats),
+                "noise_share": self.options.noise_share,
+                "seed": self.options.seed,
+            }
+            about = run_metadata(bucket_set, content_identity(self.identities[name]), label_map, **metadata)
+            self.folder.write(self.folder.noise_file(bucket_set.file_name), table, about)
+
+    def record(self, **passes: Mapping[str, Json]) -> None:
+        """Add the run to ``run.json``: models, paths of the sets, what each pass did, and when.
+
+        A pass that found all of its results keeps the entry and the times of the pass that computed them.
+        """
+        sets = {name: f"predictions/{path.name}" for name, path in self.files.items()}
+        earlier = self.folder.read()
+        computed = {
+            kind: {
+                name: entry
+                for name, entry in by_name.items()
+                if entry.get("last", entry)["n_computed"] or name not in earlier.get(kind, {})
+            }
+            for kind, by_name in passes.items()
+        }
+        times = {"started": _utc(self.started), "ended": _utc(time.time())} if any(computed.values()) else {}
+        self.folder.update_run({"models": dict(self.identities), "sets": sets, **computed, **times})
 
 
 def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
@@ -116,11 +244,12 @@ def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
 
     The name of a pass is the task's, with the model's before it where several models answer one task.
     """
-    names = [s.name for group in sets.values() for s in group]
+    every = [bucket_set for group in sets.values() for bucket_set in group]
+    names = [bucket_set.name for bucket_set in every]
     if not names or len(set(names)) < len(names):
         raise input_error("run", "dataset", "name at least one set, each once", got=names)
-    _check_columns([s for group in sets.values() for s in group])
-    for bucket_set in (s for group in sets.values() for s in group):
+    _check_columns(every)
+    for bucket_set in every:
         _check_gold(bucket_set)
     parts: dict[tuple[str, str], list[BucketSet]] = {}
     for model, group in sets.items():
@@ -134,7 +263,7 @@ def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
 
 
 def _check_gold(bucket_set: BucketSet) -> None:
-    """Refuse two gold labels in a bucket whose consistency is measured: scoring would, after all is computed."""
+    """Refuse two gold labels in a bucket whose consistency is measured: scoring would refuse them after the run."""
     table = bucket_set.table.select(["bucket_id", "role", "label"])
     roles = set(table["role"].unique().to_pylist())
     if roles == {ORIGINAL} or PARAPHRASTIC.name not in (bucket_set.measures or default_measures(sorted(roles))):
@@ -142,91 +271,210 @@ def _check_gold(bucket_set: BucketSet) -> None:
     if roles - {ORIGINAL, PARAPHRASE}:
         table = table.filter(pc.is_in(table["role"], pa.array([ORIGINAL, PARAPHRASE])))
     gold = table.group_by("bucket_id").aggregate([("label", "min"), ("label", "max")])
-    other = gold.filter(pc.not_equal(gold["label_min"], gold["label_max"])).to_pylist()
-    if other:
-        names, one = dict(enumerate(bucket_set.label_names)), other[0]
-        pair = " and ".join(names.get(one[f"label_{end}"], "none") for end in ("min", "max"))
-        remedy = f"{len(other):,} of {len(gold):,} in {bucket_set.name} have two, such as {one['bucket_id']!r}: {pair}."
+    differing = gold.filter(pc.not_equal(gold["label_min"], gold["label_max"])).to_pylist()
+    if differing:
+        names, first = dict(enumerate(bucket_set.label_names)), differing[0]
+        pair = " and ".join(names.get(first[f"label_{end}"], "none") for end in ("min", "max"))
+        remedy = f"{len(differing):,} of {len(gold):,} in {bucket_set.name} have two, "
+        remedy += f"such as {first['bucket_id']!r}: {pair}."
         raise input_error("run", "label", "give every row of a bucket the same gold label", remedy=remedy)
 
 
 def _check_columns(sets: Sequence[BucketSet]) -> None:
-    """Refuse a named stratum that no set has, and say once which columns stay out of what is written."""
-    left_out = ", ".join(dict.fromkeys(column for s in sets for column in s.left_out))
-    for name in (name for s in sets for name in s.named):
-        if not any(name in s.table.column_names for s in sets):
+    """Refuse a named stratum that no set has, and warn once of the columns that are not written."""
+    left_out = ", ".join(dict.fromkeys(column for bucket_set in sets for column in bucket_set.left_out))
+    for name in (name for bucket_set in sets for name in bucket_set.named):
+        if not any(name in bucket_set.table.column_names for bucket_set in sets):
             remedy = f"Further columns: {left_out or 'none'}."
             raise input_error("run", "stratum", "be a column of the rows", got=name, remedy=remedy)
     if left_out:
-        text = f"columns that stay out of predictions and results: {left_out}. Name as `stratum` what is to be kept."
+        text = f"columns not written to predictions or results: {left_out}. Name those to keep as `stratum`."
         warnings.warn(text, UserWarning, stacklevel=2)
-
-
-def label_maps_of(groups: Groups, label_names: Mapping[str, Sequence[str]], options: RunOptions) -> dict[str, LabelMap]:
-    """Return set -> the map from its model's labels (`label_names` of each pass) to its own."""
-    from paraconsist.models.labels import resolve_label_map
-
-    return {
-        s.name: resolve_label_map(label_names[name], s.label_names, options.label_map, rule=options.label_rule)
-        for name, (_, group) in groups.items()
-        for s in group
-    }
-
-
-def write_sets(
-    folder: RunFolder,
-    sets: Sequence[BucketSet],
-    store: Store,
-    label_maps: Mapping[str, LabelMap],
-    identity: Mapping[str, Any],
-    options: RunOptions,
-    **metadata: Any,
-) -> dict[str, Path]:
-    """Write each set's predictions file from what the store holds, and its texts beside it; return set -> file.
-
-    InputError if no input has an answer; a warning for each set of which some have none, or were cut.
-    """
-    finished = store.finished()
-    if finished and all_failed(finished):
-        first, failed = next(iter(finished.items()))
-        must = f"none of {len(finished):,} inputs has an answer. Of {first}: {failed[1]}"
-        raise InputError(must, function="run", remedy="The same command asks them again.")
-    files = {}
-    for s in sets:
-        path = files[s.name] = folder.predictions_file(s.file_name)
-        places = finished.places(s.table["input_id"])
-        parts = predictions_parts(s, finished, label_maps[s.name], places)
-        counts = count_inputs(s.table["input_id"], places, finished)
-        more = {**metadata, "inputs": counts, "seed": options.seed, "measures": list(s.measures)}
-        written = run_metadata(s, identity, label_maps[s.name], **more)
-        folder.write(path, parts, written)
-        folder.update_run({"inputs": {s.name: counts}})
-        for note in input_notes({"inputs": counts, "model": identity}):
-            warnings.warn(f"{s.name}: {note}.", UserWarning, stacklevel=2)
-        if options.texts:
-            about = {"format": "paraconsist-texts-1", "set": s.name}
-            folder.write(folder.texts_file(s.file_name), texts_table(s), about)
-    return files
-
-
-def record_run(
-    folder: RunFolder, identities: Mapping[str, Any], files: Mapping[str, Path], started: float, **passes: Any
-) -> None:
-    """Add the run to ``run.json``: whose it is, where its sets are, what each pass did, and when.
-
-    A pass that found everything there leaves what stands there of the one that computed it, and the time of that.
-    """
-    sets = {name: f"predictions/{path.name}" for name, path in files.items()}
-    earlier = folder.read()
-    for kind, by_name in passes.items():
-        passes[kind] = {
-            name: one
-            for name, one in by_name.items()
-            if one.get("last", one)["n_computed"] or name not in earlier.get(kind, {})
-        }
-    times = {"started": _utc(started), "ended": _utc(time.time())} if any(passes.values()) else {}
-    folder.update_run({"models": dict(identities), "sets": sets, **passes, **times})
 
 
 def _utc(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def store_identity(model_identity: Mapping[str, str], task: Task) -> dict[str, object]:
+    """Return what decides a prediction besides its input: the store of one model and task is named by it."""
+    return {"model": content_identity(model_identity), "task": task.name, "template_hash": task.template_hash}
+
+
+def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap) -> pa.Table:
+    """Return the rows of `predictions_parts` as one table."""
+    return joined(predictions_parts(bucket_set, finished, label_map))
+
+
+def predictions_parts(
+    bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap, places: Places | None = None
+) -> Iterator[pa.Table]:
+    """Give every row of the set the prediction of its input, a block of rows at a time (at least one block).
+
+    `finished` is from the store: input id -> probabilities over the model's labels, a written answer, or a failure;
+    `places` are those of the rows' inputs in it, where they are known already. A block has `KEY_COLUMNS`, strata,
+    `prediction` (null if no label could be read from a written answer, or there is no answer), `probabilities` (over
+    the task's labels, null without an answer; absent if some answer has none, such as a written one), `raw_output`
+    (null for answers that are not written) and, if inputs failed, `unanswered` (the kind of failure).
+    """
+    table, results = bucket_set.table, Results.of(finished)
+    places = results.places(table["input_id"]) if places is None else places
+    if places.min(initial=0) < 0:
+        ids = table["input_id"].unique()
+        missing = ids.filter(pa.array(results.places(ids) < 0))
+        what = f"{len(missing)} of {len(ids)} inputs of {bucket_set.name} were not computed"
+        remedy = f"Run the same command again to go on. {SHARED}"
+        raise InputError(f"{what} (the first is {missing[0]}).", function="run", remedy=remedy)
+    used = results.used(places)
+    kinds = {type(result) for place, result in results.others.items() if used[place]}
+    table = table.select([*KEY_COLUMNS, *bucket_set.strata])
+    starts = range(0, len(table), _BLOCK) or [0]
+    return (
+        _predicted(table.slice(start, _BLOCK), places[start : start + _BLOCK], results, kinds, label_map)
+        for start in starts
+    )
+
+
+def _predicted(table: pa.Table, places: Places, results: Results, kinds: set[type], label_map: LabelMap) -> pa.Table:
+    """Return the rows of a block, whose results are at `places`, with the columns that `predictions_parts` adds."""
+    n, n_labels = len(places), len(label_map.model_labels)
+    others = {row: results.others[place] for row, place in enumerate(places.tolist()) if place in results.others}
+    by_row = results.probabilities[places] if results.probabilities.size else np.empty((n, n_labels))
+    for row, result in others.items():
+        by_row[row] = _as_probabilities(result, n_labels)
+    predictions, probabilities = label_map.apply(by_row)
+    failed = {row: result.kind for row, result in others.items() if isinstance(result, Failed)}
+    outputs = {row: result.raw_output for row, result in others.items() if isinstance(result, WrittenAnswer)}
+    predictions[[row for row, result in others.items() if getattr(result, "label", None) is None]] = -1
+    columns = {name: table[name] for name in table.column_names}
+    columns["prediction"] = pa.array(predictions, pa.int64(), mask=predictions < 0)
+    if WrittenAnswer not in kinds:
+        answered = np.array([row not in failed for row in range(n)], dtype=np.bool_)
+        ends = pa.array(np.cumsum([0, *answered]) * probabilities.shape[1], pa.int32())
+        values, mask = pa.array(probabilities[answered].ravel()), pa.array(~answered) if failed else None
+        columns["probabilities"] = pa.ListArray.from_arrays(ends, values, mask=mask)
+    columns["raw_output"] = pa.array([outputs.get(row) for row in range(n)], pa.string())
+    if Failed in kinds:
+        columns[UNANSWERED] = pa.array([failed.get(row) for row in range(n)], pa.string())
+    return pa.table(columns)
+
+
+def _as_probabilities(result: Result, n_labels: int) -> list[float]:
+    """Return a written answer as certainty of the label read from it, to be mapped as probabilities are."""
+    if isinstance(result, list):
+        return result
+    return [float(getattr(result, "label", None) == label) for label in range(n_labels)]
+
+
+def texts_table(bucket_set: BucketSet) -> pa.Table:
+    """Return what the model read: `input_id` and the task's columns, a row for each distinct input.
+
+    The run folder keeps it apart from the predictions, which hold no texts, so that a report can show them.
+    """
+    return joined(DistinctInputs([bucket_set]).in_order())
+
+
+def distinct_rows(sets: Sequence[BucketSet]) -> Iterator[tuple[str, Task, dict[str, str]]]:
+    """Yield every distinct input of the sets, in order of first appearance: its id, task, and the task's columns."""
+    inputs = DistinctInputs(sets)
+    for table in inputs.in_order():
+        for row in table.to_pylist():
+            yield row.pop("input_id"), inputs.task, row
+
+
+def run_metadata(
+    bucket_set: BucketSet, model_identity: Mapping[str, str], label_map: LabelMap, **more: object
+) -> dict[str, object]:
+    """Return the run's identity for the metadata of a predictions file."""
+    return {
+        "format": "paraconsist-predictions-1",
+        "set": bucket_set.name,
+        "set_fingerprint": bucket_set.fingerprint,
+        "split": bucket_set.split,
+        "limit": bucket_set.limit,
+        "n_rows": bucket_set.table.num_rows,
+        "task": bucket_set.task.name,
+        "template_hash": bucket_set.task.template_hash,
+        "label_names": list(bucket_set.label_names),
+        "strata": list(bucket_set.strata),
+        **({} if bucket_set.part is None else {"part": bucket_set.part}),
+        "label_map": label_map.describe(),
+        "model": dict(model_identity),
+        "versions": {"python": platform.python_version(), **{package: _version(package) for package in _PACKAGES}},
+        **more,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One repetition of a share of the rows."""
+
+    number: int  # from 1, over all kinds
+    kind: str  # numeric: other batches; decoding: other batches and another seed of the draws
+    of_kind: int  # from 1, within its kind
+
+    @property
+    def key(self) -> str:
+        """The key of its number in the identity of its store."""
+        return "repeat" if self.kind == "numeric" else self.kind
+
+    def seed_after(self, seed: int) -> int:
+        """Return the seed of its draws, where `seed` is the run's."""
+        return seed + (self.of_kind if self.kind == "decoding" else 0)
+
+
+def repeats_of(options: RunOptions) -> list[Repeat]:
+    """Return the numeric repeats, then those with other seeds."""
+    kinds = ["numeric"] * options.noise_floor + ["decoding"] * options.repeats
+    return [Repeat(i, kind, kinds[:i].count(kind)) for i, kind in enumerate(kinds, start=1)]
+
+
+def check_repeats(options: RunOptions, *, drawn: bool, fields: Json | None = None) -> None:
+    """Refuse repeats that would show nothing, or not what their name promises.
+
+    `drawn` is whether the run draws its answers; `fields` are, for an endpoint, further fields of its requests, among
+    which a temperature counts.
+    """
+    of_server = drawn or (fields is not None and fields.get("temperature", 0) != 0)
+    if options.repeats and not of_server:
+        remedy = "Give `scoring` generate and a `temperature`; `noise_floor` shows which answers flip without draws."
+        raise input_error("run", "repeats", "be given only where answers are drawn", got=options.repeats, remedy=remedy)
+    if options.noise_floor and fields is not None and of_server:
+        must = "not be given with `endpoint` where answers are drawn"
+        remedy = "Give `repeats`: the server forms other batches for them, too."
+        raise input_error("run", "noise_floor", must, got=options.noise_floor, remedy=remedy)
+    if options.repeats and fields is not None and fields.get("seed") is not None:
+        must = "not set the seed where `repeats` are given"
+        raise input_error("run", "request_field", must, got=fields["seed"], remedy="Each repeat has its own seed.")
+
+
+def share_of(bucket_set: BucketSet, share: float, seed: int) -> BucketSet:
+    """Return a random share of each bucket's distinct inputs, at least one that is not an original.
+
+    Whether an input is drawn depends on `seed`, its text and its bucket alone: a longer run draws it too.
+    """
+    table = bucket_set.table
+    keys = list(zip(*(table[name].to_pylist() for name in ("bucket_id", "role", "input_id")), strict=True))
+    parts: defaultdict[tuple[str, bool], set[str]] = defaultdict(set)
+    for bucket, role, input_id in keys:
+        parts[bucket, role == ORIGINAL].add(input_id)
+    drawn: set[tuple[str, str]] = set()
+    for (bucket, is_original), inputs in parts.items():
+        n = int(share * len(inputs) + _uniform(seed, bucket, str(is_original)))
+        order = sorted(inputs, key=lambda input_id: (_uniform(seed, bucket, input_id), input_id))
+        drawn.update((bucket, input_id) for input_id in order[: max(n, 0 if is_original else 1)])
+    mask = pa.array([(bucket, input_id) in drawn for bucket, _, input_id in keys])
+    return replace(bucket_set, table=table.filter(mask))
+
+
+def _uniform(*parts: object) -> float:
+    """Return a number in [0, 1) that is a hash of the parts."""
+    digest = hashlib.sha256("\x00".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:7], "big") / 2.0**56

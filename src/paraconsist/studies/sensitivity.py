@@ -28,8 +28,8 @@ from paraconsist.measures.intervals import Units, intervals
 from paraconsist.models.encoders import encoder_of, load_encoder
 from paraconsist.models.labels import LabelMap, resolve_label_map
 from paraconsist.models.loading import load_model
-from paraconsist.running.outputs import predictions_table, run_metadata, texts_table
 from paraconsist.running.predictor import Predictor
+from paraconsist.running.run import predictions_table, run_metadata, texts_table
 from paraconsist.transforms.paraphrase.generators import (
     Generator,
     GeneratorSettings,

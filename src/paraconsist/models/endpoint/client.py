@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import Json
 from paraconsist.models.endpoint.protocol import KEPT, GaveUp, Malformed, Refused, key_refused, message_of, unreachable
 from paraconsist.models.endpoint.settings import EndpointSettings
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 #: Takes an answer, a JSON object, and returns what is wanted of it; raises `Malformed` where it is not there.
-Read = Callable[[dict[str, Any]], T]
+Read = Callable[[Json], T]
 
 #: Header with which a request says what it is about; servers pass it over, and their logs may show it.
 INPUT_HEADER = "X-Paraconsist-Input"

@@ -15,6 +15,7 @@ from typing import Any
 from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import Json
 from paraconsist.models.endpoint.client import EndpointClient
 from paraconsist.models.endpoint.protocol import (
     GaveUp,
@@ -36,7 +37,7 @@ from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSetting
 #: Most probable tokens to ask for: what hosted chats and vLLM allow, then what older completions allow.
 _TOPS = (20, 5)
 _PROBE_TEXT = "It rains."
-_PROBE: Mapping[str, Any] = {"about": "a first request", "tag": "probe"}
+_PROBE: Json = {"about": "a first request", "tag": "probe"}
 _CONNECTS = 3
 _ECHO_TRIES = 5
 #: Log-probabilities of one token by two requests: servers compute in 16 bits.
@@ -59,7 +60,7 @@ class Method:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Method:
+    def from_dict(cls, fields: Json) -> Method:
         numbers = tuple(fields.get("label_tokens", ()))
         return cls(**{**fields, "wishes": Wishes(**fields["wishes"]), "label_tokens": numbers})
 
@@ -122,7 +123,7 @@ async def _scored_tokens(client: EndpointClient, prompt: EndpointPrompt, method:
     return numbers if all(a is None or b is None or abs(a - b) <= _SAME for a, b in pairs) else ()
 
 
-def _served(entry: Mapping[str, Any]) -> str:
+def _served(entry: Json) -> str:
     """What a list of models says of one that is the same at every start; of paths the last part, dates left out."""
     meta = entry.get("meta")  # of llama.cpp: tells quantisations apart
     sizes = {name: meta.get(name) for name in ("n_params", "size")} if isinstance(meta, dict) else {}
@@ -177,7 +178,7 @@ async def _first(
     """Ask the question with fewer and fewer wishes until it is answered; return what is known of the first token."""
     settings, wishes = client.settings, Wishes()
     left = [*tops, 0]
-    writes = 1 if left[0] else prompt.max_tokens
+    writes = 1 if left[0] else prompt.max_new_tokens
     while True:
         top = left[0]
         body = request_body(settings, prompt, wishes, question, max_tokens=writes, top=top)
@@ -199,7 +200,7 @@ async def _first(
             return (first, top, wishes) if top and first else (None, 0, wishes)
 
 
-def _first_or_text(body: dict[str, Any]) -> dict[str, float] | None:
+def _first_or_text(body: Json) -> dict[str, float] | None:
     text_of(body)  # an answer without it is no answer
     return first_token(body)
 
@@ -265,7 +266,7 @@ def _label_part(label: int) -> str:
     return f"label-{label}"
 
 
-def wanted_parts(method: Method, n_labels: int, answered: Mapping[str, Any]) -> list[str]:
+def wanted_parts(method: Method, n_labels: int, answered: Json) -> list[str]:
     """The parts of an input that are still to be asked for, in order; `answered` maps parts to what was read."""
     if method.scoring == "generate":
         wanted = [TEXT]
@@ -280,7 +281,7 @@ def wanted_parts(method: Method, n_labels: int, answered: Mapping[str, Any]) -> 
 
 def part_request(
     settings: EndpointSettings, prompt: EndpointPrompt, method: Method, question: Question, part: str
-) -> tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]:
+) -> tuple[dict[str, Any], Callable[[Json], Any]]:
     """The request for a part of an input: its body, and how its answer is read."""
     words = prompt.answers(settings.api)
 
@@ -289,7 +290,7 @@ def part_request(
 
     if part == TEXT:
         stop = prompt.template.stop
-        return {**({"stop": [stop]} if stop else {}), **body(max_tokens=prompt.max_tokens)}, text_of
+        return {**({"stop": [stop]} if stop else {}), **body(max_tokens=prompt.max_new_tokens)}, text_of
     if part == FIRST and method.label_tokens:
         scored = {"model": prompt.model, "query": question.text, "items": [""], "label_token_ids": method.label_tokens}
         return {**scored, **settings.request_fields}, lambda read: _read_scores(read, len(words))
@@ -299,7 +300,7 @@ def part_request(
     return body(max_tokens=1, answer=answer), lambda read: _read_label(read, question.text, answer)
 
 
-def _read_first(body: dict[str, Any], words: Sequence[str], chat: bool) -> dict[str, Any]:
+def _read_first(body: Json, words: Sequence[str], chat: bool) -> dict[str, Any]:
     first = first_token(body)
     if first is None:
         raise Malformed("its log-probabilities are gone")
@@ -307,14 +308,14 @@ def _read_first(body: dict[str, Any], words: Sequence[str], chat: bool) -> dict[
     return {"scores": as_label(first, words, chat=chat), "floor": min(first.values()), "token": best}
 
 
-def _read_tokens(body: dict[str, Any]) -> list[list[int]]:
+def _read_tokens(body: Json) -> list[list[int]]:
     tokens = body.get("tokens")
     if not isinstance(tokens, list) or not all(isinstance(ids, list) for ids in tokens):
         raise Malformed("it has no tokens")
     return tokens
 
 
-def _read_scores(body: dict[str, Any], n_labels: int) -> dict[str, Any]:
+def _read_scores(body: Json, n_labels: int) -> dict[str, Any]:
     """What `_read_first` returns, of the probabilities of all label words."""
     lists = body.get("scores")
     shares = lists[0] if isinstance(lists, list) and len(lists) == 1 else None
@@ -325,14 +326,14 @@ def _read_scores(body: dict[str, Any], n_labels: int) -> dict[str, Any]:
     return {"scores": [math.log(max(p, 1e-300)) for p in shares], "floor": None, "token": ""}
 
 
-def _read_label(body: dict[str, Any], prompt: str, answer: str) -> dict[str, Any]:
+def _read_label(body: Json, prompt: str, answer: str) -> dict[str, Any]:
     score = echoed_label(body, prompt, answer)
     if score is None:
         raise Malformed(f"the log-probabilities of {answer.strip()!r} are not in it")
     return score._asdict()
 
 
-def is_bounded(method: Method, answered: Mapping[str, Any]) -> bool:
+def is_bounded(method: Method, answered: Json) -> bool:
     """Whether some labels, not all, have a bound in place of their log-probability."""
     if method.scoring != "label" or method.echo or FIRST not in answered:
         return False
@@ -340,9 +341,7 @@ def is_bounded(method: Method, answered: Mapping[str, Any]) -> bool:
     return None in scores and any(score is not None for score in scores)
 
 
-def result_of(
-    method: Method, prompt: EndpointPrompt, api: str, answered: Mapping[str, Any]
-) -> list[float] | WrittenAnswer:
+def result_of(method: Method, prompt: EndpointPrompt, api: str, answered: Json) -> list[float] | WrittenAnswer:
     """The result of an input whose parts are all answered: a written answer, or the labels' probabilities.
 
     These are a softmax over the labels' (normalised) log-probabilities. A label that is not among the first tokens that

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from paraconsist.data.failures import REFUSED, TOO_LONG
 from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import Json
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 _MOST_SHOWN = 240
@@ -150,7 +151,7 @@ class Answered(NamedTuple):
     served: str
 
     @classmethod
-    def of(cls, input_id: str, part: str, value: Any, body: Mapping[str, Any]) -> Answered:
+    def of(cls, input_id: str, part: str, value: Any, body: Json) -> Answered:
         """What was read of an answer, with what the answer itself says of tokens and model."""
         return cls(input_id, part, value, tokens_used(body), served_model(body))
 
@@ -163,14 +164,14 @@ class LabelScore(NamedTuple):
     first: float
 
 
-def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def _choice(body: Json) -> Json:
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise Malformed("it has no choices")
     return choices[0]
 
 
-def text_of(body: Mapping[str, Any]) -> str:
+def text_of(body: Json) -> str:
     """What the model wrote; empty where it wrote nothing that is shown (a refusal, thoughts only).
 
     Raises `Malformed` if the answer has no place for it.
@@ -187,20 +188,20 @@ def text_of(body: Mapping[str, Any]) -> str:
     return "" if text is None else str(text)
 
 
-def tokens_used(body: Mapping[str, Any]) -> TokenUse:
+def tokens_used(body: Json) -> TokenUse:
     """Tokens read and written."""
     usage = body.get("usage")
     counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
     return TokenUse(*(n if isinstance(n, int) and not isinstance(n, bool) and n >= 0 else None for n in counts))
 
 
-def served_model(body: Mapping[str, Any]) -> str:
+def served_model(body: Json) -> str:
     """The model that answered, as the endpoint calls it, with its fingerprint where there is one."""
     parts = [body.get("model"), body.get("system_fingerprint")]
     return " ".join(part for part in parts if isinstance(part, str) and part)
 
 
-def first_token(body: Mapping[str, Any]) -> dict[str, float] | None:
+def first_token(body: Json) -> dict[str, float] | None:
     """Token -> log-probability, for the most probable first tokens; None where the answer holds none."""
     logprobs = _choice(body).get("logprobs")
     if not isinstance(logprobs, dict):
@@ -225,7 +226,7 @@ def first_token(body: Mapping[str, Any]) -> dict[str, float] | None:
     return values or None
 
 
-def echoed_label(body: Mapping[str, Any], prompt: str, answer: str) -> LabelScore | None:
+def echoed_label(body: Json, prompt: str, answer: str) -> LabelScore | None:
     """The log-probability of `answer` after `prompt`, of an answer that echoes both; None where it cannot be told.
 
     The label's tokens are found from the end: what was written behind the label is passed over, then tokens are
@@ -338,7 +339,7 @@ class Wishes:
     merge_system: bool = False  # the instruction goes into the first user's turn: the chat template knows no system's
 
 
-def question_of(prompt: EndpointPrompt, api: str, task: Task, row: Mapping[str, Any]) -> Question:
+def question_of(prompt: EndpointPrompt, api: str, task: Task, row: Json) -> Question:
     """The question for one row."""
     if api == "chat":
         return Question("", tuple(prompt.prompt.messages(task, row)))

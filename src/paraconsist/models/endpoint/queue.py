@@ -22,6 +22,7 @@ from paraconsist.data.failures import NO_ANSWER, Failures
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import JOURNAL, Failed, ShardWriter, opened, sealed
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import Json
 from paraconsist.models.endpoint.client import EndpointClient, Stopped, find_key
 from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts
 from paraconsist.models.endpoint.protocol import (
@@ -239,7 +240,7 @@ class RequestQueue:
         settings = self._client.settings
         request, value_of = part_request(settings, self._prompt, self._method, question, part)
 
-        def read(body: dict[str, Any]) -> Answered:
+        def read(body: Json) -> Answered:
             return Answered.of(input_id, part, value_of(body), body)
 
         tag = f"{input_id}:{part}"
@@ -249,7 +250,7 @@ class RequestQueue:
         self._n_requests += 1
         return answered.value
 
-    def _count_read(self, result: list[float] | WrittenAnswer, answered: Mapping[str, Any]) -> None:
+    def _count_read(self, result: list[float] | WrittenAnswer, answered: Json) -> None:
         """Stop early where no label is ever among the first tokens: every further request would be paid in vain."""
         if self._method.scoring != "label":
             return
@@ -306,7 +307,7 @@ def write_texts(
                 if known is not None:
                     return str(known.value)
 
-                def read(body: dict[str, Any]) -> Answered:
+                def read(body: Json) -> Answered:
                     return Answered.of(*name, text_of(body), body)
 
                 try:
@@ -341,7 +342,7 @@ def _body(
     return {name: value for name, value in {**body, **settings.request_fields}.items() if value is not None}
 
 
-def _name(body: Mapping[str, Any]) -> tuple[str, str]:
+def _name(body: Json) -> tuple[str, str]:
     """What the journal calls a request: a hash of which model it asks for what, and which writing of it."""
     key = {name: value for name, value in body.items() if name != "seed"}
     digest = hashlib.sha256(json.dumps(key, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))

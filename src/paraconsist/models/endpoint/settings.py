@@ -6,8 +6,8 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, replace
-from typing import Any
+from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from paraconsist.data.options import option
@@ -109,36 +109,69 @@ class EndpointSettings:
         return self.host in ("localhost", "::1") or self.host.startswith("127.")
 
 
+@dataclass(frozen=True, kw_only=True)
+class AskOptions:
+    """How a language model is asked, on this machine or behind an endpoint."""
+
+    panel: ClassVar[str] = "Language models"
+    scoring: str | None = option(
+        None, "Language models: 'label' (probabilities of the label words) or 'generate' (generated text)."
+    )
+    normalize: str = option("none", "Divide label log-probabilities by: 'none', 'tokens' or 'characters'.")
+    chat: bool = option(False, "Put the prompt through the tokenizer's chat template.")
+    max_new_tokens: int = option(
+        8, "Longest answer with `scoring` generate.", min=1, option=("--max-new-tokens", "--max-tokens")
+    )
+    temperature: float = option(
+        0.0, "With `scoring` generate: sampling temperature; by default greedy decoding.", min=0
+    )
+    device_map: str | None = option(None, "Language models: 'auto' spreads the weights over the devices there are.")
+
+    def __post_init__(self) -> None:
+        if self.scoring is not None:
+            check_choice("run", "scoring", self.scoring, SCORING)
+        check_choice("run", "normalize", self.normalize, NORMALIZE)
+        check_whole("run", "max_new_tokens", self.max_new_tokens)
+        if not math.isfinite(self.temperature) or self.temperature < 0:
+            raise input_error("run", "temperature", "be 0 or more", got=self.temperature)
+        if self.temperature > 0 and self.scoring != "generate":
+            must, remedy = "be given only with `scoring` generate", "Label words' probabilities need no draws."
+            raise input_error("run", "temperature", must, got=self.temperature, remedy=remedy)
+        if self.scoring == "generate" and self.normalize != AskOptions.normalize:
+            raise input_error("run", "normalize", "be given only with `scoring` label", got=self.normalize)
+        if self.scoring == "label" and self.max_new_tokens != AskOptions.max_new_tokens:
+            must = "be given only with `scoring` generate"
+            raise input_error("run", "max_new_tokens", must, got=self.max_new_tokens)
+
+    def asking(self) -> dict[str, Any]:
+        """Return the fields of `AskOptions`, without those of a class that inherits from it."""
+        return {option.name: getattr(self, option.name) for option in fields(AskOptions)}
+
+
 @dataclass(frozen=True)
-class PromptSettings:
-    """How a language model is asked."""
+class PromptSettings(AskOptions):
+    """How a language model on this machine is asked; without a `scoring` by the label words' probabilities."""
 
     prompt: Prompt  # template and examples
-    scoring: str = "label"  # compare the label words' probabilities, or let the model write (generate)
-    normalize: str = "none"  # what label log-probabilities are divided by
-    chat: bool = False  # put the prompt through the tokenizer's chat template
-    max_new_tokens: int = 8  # of a written answer
-    temperature: float = 0.0  # of a written answer; 0 for the most probable one
+    _: KW_ONLY
     seed: int = 0  # of the draws
-    device_map: str | None = None  # spread the weights over devices ("auto"), as accelerate does
     share: bool = True  # compute what prompts have in common once; False is for comparisons only
 
     def __post_init__(self) -> None:
-        check_asking(self.scoring, self.normalize, self.max_new_tokens, self.temperature)
+        object.__setattr__(self, "scoring", self.scoring or "label")
+        super().__post_init__()
 
     @property
     def identity(self) -> dict[str, str]:
         """What of the settings decides predictions, for the run's identity."""
-        prompt = self.prompt
-        identity = {"template": prompt.template.name, "prompt_hash": prompt.hash, "shots": str(len(prompt.examples))}
-        identity |= {"scoring": self.scoring, "chat": str(self.chat)}
+        identity = {**prompt_identity(self.prompt), "scoring": str(self.scoring), "chat": str(self.chat)}
         if self.scoring == "label":
             return {**identity, "normalize": self.normalize}
-        return {**identity, "max_new_tokens": str(self.max_new_tokens), **draw_identity(self.temperature, self.seed)}
+        return identity | answer_identity(self.max_new_tokens, self.temperature, self.seed)
 
 
 @dataclass(frozen=True)
-class EndpointPrompt:
+class EndpointPrompt(AskOptions):
     """How a model behind an endpoint is asked.
 
     Without a `scoring` label words' probabilities are compared where the endpoint returns log-probabilities, else
@@ -147,14 +180,8 @@ class EndpointPrompt:
 
     model: str  # as the endpoint calls it
     prompt: Prompt  # template and examples
-    scoring: str | None = None  # "label", "generate" or None
-    normalize: str = "none"  # what label log-probabilities are divided by
-    max_tokens: int = 8  # of a written answer
-    temperature: float = 0.0  # of a written answer; 0 for the most probable one
+    _: KW_ONLY
     seed: int = 0  # of the draws, sent where the temperature is above 0
-
-    def __post_init__(self) -> None:
-        check_asking(self.scoring, self.normalize, self.max_tokens, self.temperature)
 
     @property
     def template(self) -> PromptTemplate:
@@ -165,26 +192,19 @@ class EndpointPrompt:
         return self.template.label_names
 
     def answers(self, api: str) -> tuple[str, ...]:
-        """The label words, as they follow a text or stand in a chat's answer."""
+        """Return the label words, as they follow a text or are a chat's answer."""
         return self.template.words if api == "chat" else self.template.answers
 
 
-def check_asking(scoring: str | None, normalize: str, max_new_tokens: int, temperature: float) -> None:
-    """Check how a model is asked; a temperature is refused where answers are not written."""
-    if scoring is not None:
-        check_choice("run", "scoring", scoring, SCORING)
-    check_choice("run", "normalize", normalize, NORMALIZE)
-    check_whole("run", "max_new_tokens", max_new_tokens)
-    if not math.isfinite(temperature) or temperature < 0:
-        raise input_error("run", "temperature", "be 0 or more", got=temperature)
-    if temperature > 0 and scoring != "generate":
-        remedy = "Label words' probabilities need no draws."
-        raise input_error("run", "temperature", "be given only with `scoring` generate", got=temperature, remedy=remedy)
+def prompt_identity(prompt: Prompt) -> dict[str, str]:
+    """Return what of a prompt decides predictions, for the run's identity."""
+    return {"template": prompt.template.name, "prompt_hash": prompt.hash, "shots": str(len(prompt.examples))}
 
 
-def draw_identity(temperature: float, seed: int) -> dict[str, str]:
-    """What of the draws decides an answer, for the run's identity; nothing where there are none."""
-    return {"temperature": str(temperature), "seed": str(seed)} if temperature > 0 else {}
+def answer_identity(max_new_tokens: int, temperature: float, seed: int) -> dict[str, str]:
+    """Return what decides a written answer, for the run's identity; a seed only where answers are drawn."""
+    draws = {"temperature": str(temperature), "seed": str(seed)} if temperature > 0 else {}
+    return {"max_new_tokens": str(max_new_tokens), **draws}
 
 
 def read_request_fields(items: Sequence[str] | None) -> dict[str, Any]:
