@@ -28,15 +28,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import paraconsist as pc
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions, write_predictions
-from paraconsist.data.rows import ColumnNames
 from paraconsist.dataset_builders.becel.configs import TEST_CASES
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paired_tests import exact_p_value
 from paraconsist.reporting import formatting
 from paraconsist.reporting.beside import beside
 from paraconsist.scoring.noise import score_noise
-from paraconsist.scoring.score import ScoreOptions, SetScores, score_set
+from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.score import SetScores, score_set
+from paraconsist.scoring.sources import Source
 
 sys.path += [str(Path(__file__).resolve().parent.parent / name) for name in ("docs", "tests", "examples/reproduce")]
 import cells as reproduced_cells
@@ -112,7 +114,8 @@ def scored(run: str, spec: str) -> SetScores:
     """A stored run, scored, with its full test set where that is stored."""
     test = f"{spec}_test"
     there = (RESULTS / run / f"{test.replace(':', '-')}.parquet").is_file()
-    return score_set(joined(run, spec), ScoreOptions(), test=joined(run, test) if there else None)
+    source = Source(spec, joined(run, spec), test=joined(run, test) if there else None)
+    return score_set(source, ScoreOptions())
 
 
 def measured(run: str, spec: str) -> Mapping[str, Any]:
@@ -193,7 +196,7 @@ def smollm2() -> list[Cells]:
         one, rows, answers = measured(run, spec), joined(run, spec), joined(run, spec).table["prediction"]
         asked = rows.metadata["model"]
         kinds = [None, asked["shots"], "labels" if asked["scoring"] == "label" else "answers"]
-        noise = score_noise(rows, repeats_of(read_stored(file), rows), ColumnNames())
+        noise = score_noise(rows, repeats_of(read_stored(file), rows), SourceOptions())
         commonest = max(Counter(answers.drop_null().to_pylist()).values(), default=0) / len(answers)
         keys = ("original_accuracy", "accuracy", f"{_PC}_unbiased")
         figures = percents([answers.null_count / len(answers), *(one[key] for key in keys)])
@@ -306,7 +309,7 @@ def cell(sweep: str, share: float, seed: int) -> dict[str, float]:
     run = f"sweep-{sweep}-{share:g}-{seed}"
     result = measured(run, SWEPT)
     options = ScoreOptions(measures=["semantic_inconsistency"], n_resamples=10)
-    (turned,) = score_set(joined(run, SWEPT), options).measures.values()
+    (turned,) = score_set(Source(SWEPT, joined(run, SWEPT)), options).measures.values()
     n_rows = read_stored(RESULTS / run / f"{SWEPT.replace(':', '-')}.parquet").metadata["training_rows"]
     figures = {key: result[key] for key in FIGURES if key != "corrected_accuracy"}
     return {"rows": n_rows, **figures, "tau": turned["inconsistency"]}

@@ -183,8 +183,9 @@ def test_unseen_boolq(data_folder: Path, tmp_path: Path, capsys: pytest.CaptureF
 def test_the_first_leaderboard_reads_four_studies(tmp_path: Path) -> None:
     import pandas as pd
 
+    from paraconsist.data.options import SourceOptions
     from paraconsist.data.predictions import Predictions
-    from paraconsist.data.rows import ColumnNames, Rows, read_rows
+    from paraconsist.data.rows import Rows, read_rows
 
     first = example("leaderboard/build")
     judge = {"model": "GPT", "prompting": "CoT", "subset": "LLMBar/Natural", "item": [0, 1], "gold": [1, 2]}
@@ -202,7 +203,7 @@ def test_the_first_leaderboard_reads_four_studies(tmp_path: Path) -> None:
     read: dict[tuple[str, str], Rows] = {}
     for study, of_study in {**files, "parte": {"p": tmp_path / "p.csv"}, "paranlu": nlu}.items():
         for model, name, answers, _ in getattr(first, study)(of_study):
-            read[model, name] = read_rows(Predictions(pa.Table.from_pandas(answers)), ColumnNames())
+            read[model, name] = read_rows(Predictions(pa.Table.from_pandas(answers)), SourceOptions())
     judged = read["GPT CoT", "llmbar:LLMBar"]
     assert (judged.roles.tolist(), judged.unparsed.tolist()) == (["original"] * 2 + ["swap"] * 2, [False] * 3 + [True])
     right = {key: (rows.predictions == rows.labels).tolist() for key, rows in read.items()}

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 from helpers.logs import LOGS, check, double_loop, lines, scored
 
-from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogQuery
+from paraconsist.data.logs.format import Head
 from paraconsist.data.logs.reading import FORMATS, _head, detect, read_logs
+from paraconsist.data.options import SourceOptions
 from paraconsist.errors import InputError
 
 FILES = {file: file.relative_to(LOGS).parts[0] for file in LOGS.rglob("*") if file.is_file()}
@@ -94,10 +95,10 @@ def file_of(tool: str) -> Path:
     return file
 
 
-def query_of(tool: str, **more: Any) -> LogQuery:
+def query_of(tool: str, **more: Any) -> SourceOptions:
     given = CASES[tool][1]
     named = dict(zip((name.removeprefix("--") for name in given[::2]), given[1::2], strict=True))
-    return LogQuery(**{**named, **more})
+    return SourceOptions(**{**named, **more})
 
 
 @pytest.mark.parametrize("tool", CASES)
@@ -212,7 +213,7 @@ def two_models_in_a_table(table: Any) -> None:
     ],
 )
 def test_what_cannot_be_scored_is_refused_in_one_sentence(tmp_path, tool, change, more, sentence):
-    more = {name: getattr(DEFAULT_QUERY, name) if value is None else value for name, value in more.items()}
+    more = {name: getattr(SourceOptions(), name) if value is None else value for name, value in more.items()}
     with pytest.raises(InputError, match=sentence) as refused:
         read_logs([edited(tool, tmp_path, change)], query_of(tool, **more))
     assert "\n" not in str(refused.value)

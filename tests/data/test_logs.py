@@ -16,8 +16,8 @@ import pytest
 from helpers.logs import LM_EVAL, check, double_loop, entries, inspect_log, lines, samples, scored
 
 from paraconsist.data.logs.fields import Records, Table, value_of
-from paraconsist.data.logs.format import LogQuery
 from paraconsist.data.logs.reading import FORMATS, detect, read_logs
+from paraconsist.data.options import SourceOptions
 from paraconsist.errors import InputError
 
 
@@ -105,13 +105,13 @@ def test_originals_leave_the_buckets(command, given):
 
 
 def test_labels_and_probabilities():
-    (rows,) = read_logs([samples("yes_no")], LogQuery(bucket="question_id")).values()
+    (rows,) = read_logs([samples("yes_no")], SourceOptions(bucket="question_id")).values()
     assert rows.label_names == ("no", "yes")
     told = np.array([[float(pair[0]) for pair in row["filtered_resps"]] for row in lines(samples("yes_no"))])
     softmax = np.exp(told) / np.exp(told).sum(axis=1, keepdims=True)
     assert np.allclose(rows.table["probabilities"].to_pylist(), softmax)
     assert rows.table["prediction"].to_pylist() == told.argmax(axis=1).tolist()
-    (rows,) = read_logs([samples("which_place")], LogQuery(bucket="meta.fact")).values()
+    (rows,) = read_logs([samples("which_place")], SourceOptions(bucket="meta.fact")).values()
     first = lines(samples("which_place"))[0]
     weights = np.exp([float(pair[0]) for pair in first["filtered_resps"]])
     assert rows.table["label"][0].as_py() == first["doc"]["place"]
@@ -129,7 +129,7 @@ def rewritten(tmp_path: Path, task: str, change: Callable[[dict[str, Any]], None
 
 
 def measures(path: Path, **asked: Any) -> list[tuple[Any, ...]]:
-    (found,) = read_logs([path], LogQuery(**{"bucket": "question_id", **asked})).values()
+    (found,) = read_logs([path], SourceOptions(**{"bucket": "question_id", **asked})).values()
     return list(zip(*(found.table[name].to_pylist() for name in ("bucket_id", "label", "prediction")), strict=True))
 
 
@@ -153,7 +153,7 @@ def test_other_shapes_of_lm_eval(tmp_path):
 
     turned = {"no": "yes", "yes": "no"}
     found = measures(rewritten(tmp_path, "yes_no", shuffled))
-    names = read_logs([tmp_path / "yes_no.jsonl"], LogQuery(bucket="question_id"))["yes_no"].label_names
+    names = read_logs([tmp_path / "yes_no.jsonl"], SourceOptions(bucket="question_id"))["yes_no"].label_names
     assert names == ("yes", "no"), "the first row's order"
     assert [(b, turned[("no", "yes")[p]], turned[("no", "yes")[g]]) for b, p, g in found] == [
         (b, ("no", "yes")[p], ("no", "yes")[g]) for b, p, g in wanted

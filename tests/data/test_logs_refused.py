@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from helpers.logs import LM_EVAL, LOGS, entries, inspect_log, lines, samples
 
-from paraconsist.data.logs.format import LogQuery
 from paraconsist.data.logs.reading import read_logs
+from paraconsist.data.options import SourceOptions
 from paraconsist.errors import InputError
 
-BY_QUESTION = LogQuery(bucket="question_id")
+BY_QUESTION = SourceOptions(bucket="question_id")
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -36,7 +36,7 @@ def write_eval(path: Path, **header: Any) -> Path:
     return path
 
 
-def refused(paths: Path | list[Path], sentence: str, query: LogQuery = BY_QUESTION) -> None:
+def refused(paths: Path | list[Path], sentence: str, query: SourceOptions = BY_QUESTION) -> None:
     with pytest.raises(InputError, match=sentence):
         read_logs(paths if isinstance(paths, list) else [paths], query)
 
@@ -102,9 +102,11 @@ def test_samples_that_ended_in_an_error_are_unparsed_and_said(tmp_path):
 
 def test_the_bucket_key_is_missing():
     known = r"Its columns are doc_id, .*doc\.id, .*doc\.question_id"
-    refused(samples("yes_no"), f"`bucket` must name a column of the file; got 'doc.qid'. {known}", LogQuery("doc.qid"))
-    refused(samples("yes_no"), f"got 'bucket_id'. {known}", LogQuery())
-    refused(inspect_log("yes-no"), "Its columns are id, epoch.*metadata.question_id", LogQuery())
+    refused(
+        samples("yes_no"), f"`bucket` must name a column of the file; got 'doc.qid'. {known}", SourceOptions("doc.qid")
+    )
+    refused(samples("yes_no"), f"got 'bucket_id'. {known}", SourceOptions())
+    refused(inspect_log("yes-no"), "Its columns are id, epoch.*metadata.question_id", SourceOptions())
     both = [samples("yes_no"), samples("which_place")]
     refused(both, r"got 'question_id'.*\(In samples_which_place", BY_QUESTION)
 
@@ -113,12 +115,16 @@ def test_a_row_twice_and_two_models_in_one_file(tmp_path):
     rows = lines(samples("yes_no"))
     refused(write(tmp_path / "a.jsonl", rows + rows), "have each doc_id once; got '0' at row 63.*two models' logs")
     plain = [{"example_id": f"e{i}", "bucket_id": i // 2, "label": 1, "prediction": 1} for i in range(4)]
-    refused(write(tmp_path / "b.jsonl", [*plain, plain[1]]), "have each example_id once; got 'e1' at row 4", LogQuery())
+    refused(
+        write(tmp_path / "b.jsonl", [*plain, plain[1]]), "have each example_id once; got 'e1' at row 4", SourceOptions()
+    )
     models = [row | {"example_id": i, "model": "ab"[i % 2]} for i, row in enumerate(plain)]
     refused(
-        write(tmp_path / "c.jsonl", models), r"one model's predictions; got \['a', 'b'\].*paraconsist comp", LogQuery()
+        write(tmp_path / "c.jsonl", models),
+        r"one model's predictions; got \['a', 'b'\].*paraconsist comp",
+        SourceOptions(),
     )
-    assert read_logs([tmp_path / "c.jsonl"], LogQuery(strata=["model"]))
+    assert read_logs([tmp_path / "c.jsonl"], SourceOptions(stratum=["model"]))
 
 
 def copied(folder: Path, **changes: Any) -> Path:
@@ -152,11 +158,13 @@ def test_rows_that_were_taken_out_are_noticed(tmp_path):
 def test_options_that_the_log_does_not_know(tmp_path):
     generated = samples("yes_no_generated")
     refused(generated, "every answer through first_word, anywhere: give `filter` one of them")
-    refused(generated, "must be one of first_word, anywhere; got 'last'", LogQuery("question_id", filter="last"))
-    refused(samples("yes_no"), r"`metric` must be one of the log's \(acc\)", LogQuery("question_id", metric="f1"))
-    refused(inspect_log("yes-no"), r"one of the log's scorers \(pattern\)", LogQuery("question_id", metric="f1"))
-    refused(inspect_log("twice"), r"one of the log's \(1, 2\); got 3", LogQuery("question_id", epoch=3))
-    refused(samples("yes_no"), "`original` must be true or false.*Compare it", LogQuery("question_id", original="id"))
+    refused(generated, "must be one of first_word, anywhere; got 'last'", SourceOptions("question_id", filter="last"))
+    refused(samples("yes_no"), r"`metric` must be one of the log's \(acc\)", SourceOptions("question_id", metric="f1"))
+    refused(inspect_log("yes-no"), r"one of the log's scorers \(pattern\)", SourceOptions("question_id", metric="f1"))
+    refused(inspect_log("twice"), r"one of the log's \(1, 2\); got 3", SourceOptions("question_id", epoch=3))
+    refused(
+        samples("yes_no"), "`original` must be true or false.*Compare it", SourceOptions("question_id", original="id")
+    )
     rows = [row | {"acc": 0.5} for row in lines(samples("yes_no"))]
     refused(write(tmp_path / "a.jsonl", rows), r"right or wrong in every row \(1 or 0\); got 0.5 at row 0")
     rows = [row | {"target": "perhaps"} for row in lines(samples("yes_no"))]
@@ -216,7 +224,7 @@ def test_a_part_of_another_shape_is_read_or_refused(tmp_path, odd):
         file.write_text(json.dumps(replaced(log, path, odd)))
         with suppress(InputError):
             read_logs([file], BY_QUESTION)
-    rows, query = lines(samples("which_place"))[:3], LogQuery(bucket="doc.question_id")
+    rows, query = lines(samples("which_place"))[:3], SourceOptions(bucket="doc.question_id")
     for path in places(rows[0]):
         file = write(tmp_path / "samples.jsonl", [replaced(rows[0], path, odd), *rows[1:]])
         with suppress(InputError):
@@ -224,7 +232,7 @@ def test_a_part_of_another_shape_is_read_or_refused(tmp_path, odd):
 
 
 def test_the_epochs_of_a_full_test_set_belong_to_no_bucket():
-    predictions = read_logs([inspect_log("twice")], LogQuery(bucket=""))
+    predictions = read_logs([inspect_log("twice")], SourceOptions(bucket=""))
     (one,) = predictions.values()
     assert "bucket_id" not in one.table.column_names
     assert len(set(one.table["example_id"].to_pylist())) == one.table.num_rows

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from paraconsist.data.answers import UNPARSED
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.data.rows import read_rows
 from paraconsist.errors import InputError
 
 COLUMNS = {
@@ -23,7 +24,7 @@ NAMES = {"bucket": "q", "label": "gold", "prediction": "answer", "role": "kind"}
 
 
 def rows_of(columns=COLUMNS, **names):
-    return read_rows(Predictions(pa.table(columns)), ColumnNames(**{**NAMES, **names}))
+    return read_rows(Predictions(pa.table(columns)), SourceOptions(**{**NAMES, **names}))
 
 
 def test_columns_become_arrays():
@@ -45,7 +46,7 @@ def test_probabilities_of_gold_and_predicted_labels():
 
 def test_where_takes_the_same_rows_of_everything():
     columns = {**COLUMNS, "allowed_labels": [[0], [0, 1], [1]], "theme": ["x", "y", "z"]}
-    rows = rows_of(columns, strata=["theme"]).where(np.array([False, True, True]))
+    rows = rows_of(columns, stratum=["theme"]).where(np.array([False, True, True]))
     assert len(rows) == 2
     assert rows.buckets.tolist() == ["a", "b"]
     assert rows.allowed == [[0, 1], [1]]
@@ -62,7 +63,7 @@ def test_where_takes_the_same_rows_of_everything():
         ("original", {"original": "none"}),
         ("confidence", {"confidence": "none"}),
         ("probabilities", {"probabilities": ["p", "none"]}),
-        ("stratum", {"strata": ["none"]}),
+        ("stratum", {"stratum": ["none"]}),
     ],
 )
 def test_a_missing_column_is_an_error_of_the_field_that_names_it(parameter, names):

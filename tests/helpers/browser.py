@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from paraconsist.reporting.page import ReportOptions, load_entries, write_report
-from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.options import ScoreOptions
 
 QUICK = ScoreOptions(n_resamples=200)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

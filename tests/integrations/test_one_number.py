@@ -230,12 +230,13 @@ def by_lm_eval(folder: Path, shared: Path) -> Number:
     from helpers.harness import lm_eval
 
     from paraconsist.data.logs.reading import read_logs
+    from paraconsist.data.options import SourceOptions
 
     options = {"model": "hf", "model_args": f"pretrained={shared / 'model'},dtype=float32", "device": "cpu"}
     options |= {"include_path": LM_EVAL_TASKS, "tasks": "paraconsist_sample", "batch_size": 64, "output_path": folder}
     lm_eval(*(word for name, value in options.items() for word in (f"--{name}", value)), "--log_samples")
     (predictions,) = (shared / "run" / "predictions").glob("*.parquet")
-    runners, harness = pq.read_table(predictions), read_logs([folder])[SET].table
+    runners, harness = pq.read_table(predictions), read_logs([folder], SourceOptions())[SET].table
     assert harness["example_id"].to_pylist() == runners["example_id"].to_pylist()
     scores = [np.array(table["probabilities"].to_pylist()) for table in (harness, runners)]
     assert np.abs(scores[0] - scores[1]).max() <= 1e-5

@@ -13,8 +13,8 @@ import pytest
 from helpers.scripts import ROOT
 
 import paraconsist as pc
-from paraconsist.scoring.compare import CompareOptions
 from paraconsist.scoring.gate import check, parse_conditions, with_margin_tests
+from paraconsist.scoring.options import CompareOptions
 from paraconsist.scoring.sources import open_source
 
 pytest_plugins = ["pytester"]

@@ -24,6 +24,7 @@ pytest.importorskip("jinja2")
 import paraconsist as pc
 from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import bucket_set_from_table
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import read_predictions, write_predictions
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
@@ -34,8 +35,7 @@ from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.reporting.page import ReportOptions, changes, load_entries, write, write_report
 from paraconsist.reporting.page.browser import script_json
 from paraconsist.running.run import texts_table
-from paraconsist.scoring.options import SourceOptions
-from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.options import ScoreOptions
 
 QUICK = ScoreOptions(n_resamples=200)
 

@@ -11,12 +11,12 @@ from helpers.browser import QUICK, contrast, in_chromium, quiet, write_page
 from helpers.report import ANSWERS, HOSTILE, write_run
 
 import paraconsist as pc
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.tables import read_table
 from paraconsist.reporting.formatting import percent
 from paraconsist.reporting.page import ReportOptions, load_entries, write_report
 from paraconsist.reporting.page.aligned import align
 from paraconsist.reporting.page.browser import browser_data, link
-from paraconsist.scoring.options import SourceOptions
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("matplotlib")

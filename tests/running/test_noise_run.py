@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions, read_predictions, write_predictions
-from paraconsist.data.rows import ColumnNames
 from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
 from paraconsist.measures.noise_floor import KINDS
@@ -134,7 +134,7 @@ def test_flips_are_counted_by_hand(finished):
     n = repeated.count((bucket, "paraphrase"))
     place = again.table.column_names.index("prediction")
     flipped = Predictions(again.table.set_column(place, "prediction", pa.array(answers)), again.metadata)
-    found = score_noise(main_run, Repeats(flipped), ColumnNames(), n_resamples=100)
+    found = score_noise(main_run, Repeats(flipped), SourceOptions(), n_resamples=100)
     assert found["flip_rate"]["numeric"] == pytest.approx(2 / 3 / n / 12)
     assert found["n_pairs"] == {"numeric": 3 * sum(role == "paraphrase" for _, role in repeated)}
     low, high = found["confidence_interval"]["flip_rate/numeric"]
@@ -171,7 +171,7 @@ def test_paraphrases_of_one_text_count_once_in_each_run(finished):
     main_run = read_predictions(finished / "predictions" / "set.parquet")
     again = read_predictions(finished / "noise" / "set.parquet")
     twice = Predictions(pa.concat_tables([again.table, again.table.slice(0, 3)]), again.metadata)
-    one, two = (score_noise(main_run, Repeats(repeats), ColumnNames(), n_resamples=50) for repeats in (again, twice))
+    one, two = (score_noise(main_run, Repeats(repeats), SourceOptions(), n_resamples=50) for repeats in (again, twice))
     assert one == two
 
 
@@ -241,9 +241,9 @@ def test_repeats_of_another_model_are_refused(finished):
     again = read_predictions(finished / "noise" / "set.parquet")
     other = replace(again, metadata={**again.metadata, "model": {"weights_hash": "0"}})
     with pytest.raises(InputError, match="`noise` must be of the same model and set as the run"):
-        score_noise(main_run, Repeats(other), ColumnNames())
+        score_noise(main_run, Repeats(other), SourceOptions())
     with pytest.raises(InputError, match="`repeat` must be a column of the repeats"):
-        score_noise(main_run, Repeats(main_run), ColumnNames())
+        score_noise(main_run, Repeats(main_run), SourceOptions())
 
 
 def test_a_file_outside_a_run_has_no_repeats(finished, tmp_path):

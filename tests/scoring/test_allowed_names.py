@@ -16,8 +16,9 @@ from helpers.space import as_query, module, to_csv
 
 import paraconsist
 from paraconsist.data.bucket_sets import bucket_set_from_table
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.data.rows import read_rows
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 
@@ -110,7 +111,7 @@ def test_names_that_are_allowed_where_labels_are_numbers(command, tmp_path):
     found = inconsistency(command, tmp_path / "mine.parquet", "--label-names", ",".join(NAMES))
     assert found == inconsistency(command, tmp_path / "numbers.parquet")
     with pytest.raises(InputError, match="allowed_labels") as e:
-        read_rows(Predictions(pa.Table.from_pylist(mixed)), ColumnNames())
+        read_rows(Predictions(pa.Table.from_pylist(mixed)), SourceOptions())
     assert (e.value.row, e.value.got) == (0, ["entailment"])
 
 
@@ -156,7 +157,7 @@ def test_what_is_no_list_of_labels_is_refused(cell):
     rows = [row | {"allowed_labels": str(row["allowed_labels"])} for row in chains(3)]
     rows[4]["allowed_labels"] = cell
     with pytest.raises(InputError, match="allowed_labels") as e:
-        read_rows(Predictions(pa.Table.from_pylist(rows)), ColumnNames())
+        read_rows(Predictions(pa.Table.from_pylist(rows)), SourceOptions())
     assert (e.value.row, e.value.got) == (4, cell)
 
 

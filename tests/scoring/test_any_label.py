@@ -10,12 +10,15 @@ import pyarrow as pa
 import pytest
 from helpers.commands import write
 
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.data.rows import read_rows
 from paraconsist.errors import InputError
 from paraconsist.scoring.noise import Repeats, score_noise
+from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import POLICIES
-from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.score import score_set
+from paraconsist.scoring.sources import Source
 
 
 def answers(labels: list[Any], predictions: list[Any], per_bucket: int = 2) -> list[dict[str, Any]]:
@@ -45,7 +48,10 @@ def test_numbers_far_below_zero_score_as_names_do(policy):
     by_name = answers(gold, predicted, 3)
     by_number = answers([numbers[name] for name in gold], [numbers.get(name) for name in predicted], 3)
     options = ScoreOptions(measures=["paraphrastic_consistency"], unparsed=policy, n_resamples=50)
-    results = [score(Predictions(pa.Table.from_pylist(rows)), options) for rows in (by_name, by_number)]
+    results = [
+        score_set(Source("set", Predictions(pa.Table.from_pylist(rows))), options).to_dict()
+        for rows in (by_name, by_number)
+    ]
     for key, value in results[0]["measures"]["paraphrastic_consistency"].items():
         np.testing.assert_equal(results[1]["measures"]["paraphrastic_consistency"][key], value, err_msg=key)
 
@@ -54,7 +60,7 @@ def test_labels_that_leave_no_number_for_unparsed_answers_are_refused():
     lowest = -(2**63)
     table = pa.Table.from_pylist(answers([lowest, lowest, 0, 0], [lowest, None, None, 0]))
     with pytest.raises(InputError, match="names") as e:
-        read_rows(Predictions(table), ColumnNames())
+        read_rows(Predictions(table), SourceOptions())
     assert (e.value.parameter, e.value.got) == ("label", lowest)
 
 
@@ -65,7 +71,7 @@ def test_repeats_are_unparsed_as_the_run_is():
     again = [row | {"repeat": 1, "kind": "numeric"} for row in more[:4]]
     again[0]["prediction"] = -2  # this file alone has such an answer
     one, two = (Predictions(pa.Table.from_pylist(rows)) for rows in (more, again))
-    found = score_noise(one, Repeats(two), ColumnNames())
+    found = score_noise(one, Repeats(two), SourceOptions())
     assert found["flip_rate"]["numeric"] == 0.25
 
 
@@ -88,7 +94,9 @@ def test_labels_below_zero_count_for_the_commonest_label(command, tmp_path):
 
 def test_labels_below_zero_in_another_order_raise_the_alarm():
     lower = [{**row, "label": row["label"] - 2, "prediction": -row["prediction"] - 2} for row in signed()]
-    (warning,) = score(Predictions(pa.Table.from_pylist(lower)), ScoreOptions(n_resamples=1000))["warnings"]
+    (warning,) = score_set(
+        Source("set", Predictions(pa.Table.from_pylist(lower))), ScoreOptions(n_resamples=1000)
+    ).to_dict()["warnings"]
     assert "if predicted labels are renamed -3 -> -1, -1 -> -3" in warning
 
 
@@ -96,7 +104,7 @@ def test_rows_without_a_gold_label_are_a_warning():
     """Hugging Face data sets write -1 where there is no gold label; here it is a label, and no answer is right."""
     labels = [0, 0, 1, 1, 2, 2] * 10
     rows = answers(labels, labels) + [row | {"bucket_id": "none"} for row in answers([-1, -1], [0, 2])]
-    result = score(Predictions(pa.Table.from_pylist(rows)), ScoreOptions(n_resamples=1000))
+    result = score_set(Source("set", Predictions(pa.Table.from_pylist(rows))), ScoreOptions(n_resamples=1000)).to_dict()
     assert result["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(60 / 62)
     assert result["majority_rate"] == pytest.approx(20 / 62)
     (warning,) = result["warnings"]
@@ -113,9 +121,11 @@ def test_a_rule_that_allows_several_labels_has_no_gold_label():
             ("consequent", -1, [1, 2]),
         )
     ]
-    read = read_rows(Predictions(pa.Table.from_pylist(rows)), ColumnNames())
+    read = read_rows(Predictions(pa.Table.from_pylist(rows)), SourceOptions())
     assert read.has_gold.tolist() == [True, True, False] * 4
-    warnings = score(Predictions(pa.Table.from_pylist(rows)), ScoreOptions(n_resamples=1000))["warnings"]
+    warnings = score_set(
+        Source("set", Predictions(pa.Table.from_pylist(rows))), ScoreOptions(n_resamples=1000)
+    ).to_dict()["warnings"]
     assert [one for one in warnings if "gold" in one] == []
 
 
@@ -127,7 +137,7 @@ def test_several_right_labels_outside_a_rule_are_a_warning(names):
     for row in rows:
         if row["bucket_id"] in ("b0", "b19"):
             row |= {"label": None, "allowed_labels": names}
-    result = score(Predictions(pa.Table.from_pylist(rows)), ScoreOptions(n_resamples=1000))
+    result = score_set(Source("set", Predictions(pa.Table.from_pylist(rows))), ScoreOptions(n_resamples=1000)).to_dict()
     assert result["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(36 / 40)
     (warning,) = result["warnings"]
     assert "4 of 40 rows allow several labels and are not the conclusion of a rule" in warning

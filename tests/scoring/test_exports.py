@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from helpers.logs import inspect_log, lines, samples
 
-from paraconsist.data.logs.format import LogQuery
 from paraconsist.data.logs.reading import read_logs
-from paraconsist.data.rows import ColumnNames
+from paraconsist.data.options import SourceOptions
 from paraconsist.reporting.table import Line, as_markdown, table
 from paraconsist.scoring.export import export_lm_eval
-from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.score import score_set
+from paraconsist.scoring.sources import Source
 
 
 def results(command, *args: object) -> dict[str, Any]:
@@ -59,9 +60,9 @@ def test_what_is_exported_is_read_back(command, tmp_path, given):
 
 def test_exports_keep_the_keys_of_lm_eval(tmp_path):
     wanted = lines(samples("yes_no"))[0].keys()
-    (rows,) = read_logs([samples("yes_no")], LogQuery(bucket="question_id")).values()
-    result = score(rows, ScoreOptions(n_resamples=400))
-    written = export_lm_eval(tmp_path, "a/b c", result, rows, ColumnNames(), now=datetime(2026, 1, 2, 3, 4, 5))
+    (rows,) = read_logs([samples("yes_no")], SourceOptions(bucket="question_id")).values()
+    result = score_set(Source("set", rows), ScoreOptions(n_resamples=400)).to_dict()
+    written = export_lm_eval(tmp_path, "a/b c", result, rows, SourceOptions(), now=datetime(2026, 1, 2, 3, 4, 5))
     assert [file.name for file in written] == [
         "results_2026-01-02T03-04-05.json",
         "samples_a__b__c_2026-01-02T03-04-05.jsonl",

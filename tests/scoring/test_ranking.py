@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 from helpers.report import rows
 
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames
 from paraconsist.measures.standings import UnitValues, standings
-from paraconsist.scoring.compare import CompareOptions, compare
+from paraconsist.scoring.compare import compare
+from paraconsist.scoring.options import CompareOptions
 from paraconsist.scoring.ranking import rank_models
 from paraconsist.scoring.sources import Source
 
@@ -73,7 +74,7 @@ def test_all_true_ranks_lie_in_their_intervals_together(equal: bool) -> None:
 
 
 def source(answers: dict[str, str], name: str = "toy") -> Source:
-    return Source(name, Predictions(pa.Table.from_pylist(rows(answers))), ColumnNames())
+    return Source(name, Predictions(pa.Table.from_pylist(rows(answers))), SourceOptions())
 
 
 def answers_of(seed: int, right: float, n: int = 40) -> dict[str, str]:
@@ -101,8 +102,8 @@ def test_who_answered_other_rows_is_said_and_not_ranked() -> None:
         "few": {"toy": source({b: a for b, a in whole.items() if b < "b05"})},
         "most": {"toy": source({b: a for b, a in answers_of(1, 0.6).items() if b < "b30"})},
         "all": {"toy": source(whole), "alone": source(whole, "alone")},
-        "gold": {"toy": Source("toy", wrong_gold, ColumnNames())},
-        "silent": {"toy": Source("toy", Predictions(silent), ColumnNames())},
+        "gold": {"toy": Source("toy", wrong_gold, SourceOptions())},
+        "silent": {"toy": Source("toy", Predictions(silent), SourceOptions())},
     }
     (ranked,) = rank_models(models, OPTIONS)
     assert {row["model"] for row in ranked.standings} == {"most", "all"}
@@ -122,7 +123,7 @@ def test_one_model_on_other_rows_leaves_the_others_ranked(case: str) -> None:
     odd = source(answers_of(8, 0.8, 99))
     if case == "other gold labels":
         table = pa.Table.from_pylist([{**row, "label": 0} for row in rows(answers_of(8, 0.8, 41))])
-        odd = Source("toy", Predictions(table), ColumnNames())
+        odd = Source("toy", Predictions(table), SourceOptions())
     elif case.startswith("nothing"):
         odd = source({b: a for b, a in whole.items() if b >= "b20"})
         models["m3"] = {"toy": source({b: a for b, a in answers_of(3, 0.8).items() if b < "b20"})}

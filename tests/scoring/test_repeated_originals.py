@@ -12,11 +12,13 @@ from helpers.commands import write
 from helpers.space import measured, to_csv
 
 import paraconsist
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.data.rows import read_rows
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, SEMANTIC
-from paraconsist.scoring.compare import CompareOptions, compare
+from paraconsist.scoring.compare import compare
+from paraconsist.scoring.options import CompareOptions
 from paraconsist.scoring.roles import measure_rows
 from paraconsist.scoring.sources import Source
 
@@ -161,7 +163,7 @@ def test_a_plain_file_is_run_and_scored_over_originals():
 
 def test_intervals_and_tests_hold():
     """The interval covered the true mean of .25 in 69 % of such sets; two models as good differed in 30 %."""
-    n, columns = 150, ColumnNames()
+    n, columns = 150, SourceOptions()
     covered = rejected = 0
     for seed in range(n):
         tables = [Predictions(pa.table(paraphrase_set(drawn(1000 * seed + model)))) for model in range(2)]

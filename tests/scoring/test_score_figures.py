@@ -12,10 +12,13 @@ from helpers.commands import write
 from helpers.score_roles import GOOD, scored
 
 from paraconsist.cli.run import score_and_show
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions, write_predictions
-from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.data.rows import read_rows
 from paraconsist.measures.catalogue import CATALOGUE
-from paraconsist.scoring.score import ScoreOptions, pair_figures, score
+from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.score import pair_figures, score_set
+from paraconsist.scoring.sources import Source
 
 NAMES = ["entailment", "neutral", "contradiction"]
 ROLE = {
@@ -66,21 +69,21 @@ def listed(figures: dict[str, Any]) -> list[tuple]:
 )
 def test_figure_2_by_hand(measure):
     given = table(made(PAIRS, ROLE[measure]), label_names=NAMES)
-    found = pair_figures(CATALOGUE[measure], read_rows(given, ColumnNames()), NAMES)
+    found = pair_figures(CATALOGUE[measure], read_rows(given, SourceOptions()), NAMES)
     assert listed(found) == TRANSITIONS
     assert "confidence" not in found  # the file has no probabilities
 
 
 def test_labels_without_names_are_shown_as_they_are():
-    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(made(PAIRS)), ColumnNames()), ())
+    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(made(PAIRS)), SourceOptions()), ())
     assert listed(found) == [
         tuple(v if v is None or v not in NAMES else NAMES.index(v) for v in line) for line in TRANSITIONS
     ]
     texts = [tuple(v if v is None else NAMES[v] for v in pair) for pair in PAIRS]
-    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(made(texts)), ColumnNames()), ())
+    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(made(texts)), SourceOptions()), ())
     assert sorted(map(str, listed(found))) == sorted(map(str, TRANSITIONS))
     assert [line[0] for line in listed(found)][:3] == ["contradiction"] * 3  # by the alphabet, unparsed last
-    named = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(made(texts)), ColumnNames()), NAMES)
+    named = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(made(texts)), SourceOptions()), NAMES)
     assert listed(named) == TRANSITIONS
 
 
@@ -88,7 +91,7 @@ def test_an_original_counts_once_a_pair_and_the_gold_label_is_its_own():
     rows = made([(1, 1, 0)], "negation")
     rows.append(rows[1] | {"label": 0, "prediction": 1})
     rows[1]["label"] = 0
-    found = pair_figures(CATALOGUE["negational_inconsistency"], read_rows(table(rows), ColumnNames()), ())
+    found = pair_figures(CATALOGUE["negational_inconsistency"], read_rows(table(rows), SourceOptions()), ())
     assert listed(found) == [(1, 1, 0, 1), (1, 1, 1, 1)]
 
 
@@ -98,7 +101,7 @@ CONFIDENCES = [(0.9, 0.8), (0.6, 0.5), (0.7, 0.4), (0.5, 0.8), (0.9, 0.6), (0.9,
 @pytest.mark.parametrize("names", [NAMES, []])
 def test_figure_3_by_hand(names):
     given = table(made(PAIRS, confidences=CONFIDENCES), label_names=names)
-    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(given, ColumnNames()), names)["confidence"]
+    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(given, SourceOptions()), names)["confidence"]
     # the sixth pair is unparsed twice: one answer as the measure counts it, and no probability
     assert found["consistent"] == pytest.approx(
         {"n_pairs": 2, "n_predictions": 2, "confidence": 0.85, "original_confidence": 0.9, "perturbed_confidence": 0.8}
@@ -117,14 +120,14 @@ def test_figure_3_by_hand(names):
 
 def test_a_negation_is_inconsistent_where_the_answer_stays():
     given = table(made([(0, 0, 0), (0, 0, 1)], "negation", [(0.9, 0.7), (0.6, 0.4)]))
-    found = pair_figures(CATALOGUE["negational_inconsistency"], read_rows(given, ColumnNames()), ())["confidence"]
+    found = pair_figures(CATALOGUE["negational_inconsistency"], read_rows(given, SourceOptions()), ())["confidence"]
     assert found["inconsistent"]["confidence"] == pytest.approx(0.8)
     assert found["consistent"]["confidence"] == pytest.approx(0.5)
 
 
 def test_a_kind_without_pairs_has_no_confidence():
     given = table(made([(0, 0, 0)], "swap", [(0.9, 0.7)]))
-    found = pair_figures(CATALOGUE["symmetric_inconsistency"], read_rows(given, ColumnNames()), ())["confidence"]
+    found = pair_figures(CATALOGUE["symmetric_inconsistency"], read_rows(given, SourceOptions()), ())["confidence"]
     assert (found["inconsistent"]["n_pairs"], found["inconsistent"]["n_predictions"]) == (0, 0)
     assert all(math.isnan(found["inconsistent"][key]) for key in found["inconsistent"] if key.endswith("confidence"))
 
@@ -139,9 +142,9 @@ def test_names_among_numbered_probabilities():
     ):
         row["probabilities"] = peaked(prediction, confidence)
     given = table(rows, label_names=NAMES)
-    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(given, ColumnNames()), NAMES)["confidence"]
+    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(given, SourceOptions()), NAMES)["confidence"]
     assert found["consistent"]["confidence"] == pytest.approx(0.85)
-    nameless = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(rows), ColumnNames()), ())
+    nameless = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(rows), SourceOptions()), ())
     assert "confidence" not in nameless  # which probability is whose cannot be told
 
 
@@ -155,7 +158,7 @@ def test_the_figures_agree_with_their_measure(measure):
     given = table(
         made(pairs, ROLE[measure], rng.uniform(0.4, 1, (len(pairs), 2)).tolist()), measures=[measure], label_names=NAMES
     )
-    result = score(given, ScoreOptions(n_resamples=20))
+    result = score_set(Source("set", given), ScoreOptions(n_resamples=20)).to_dict()
     values, figures = result["measures"][measure], result["figures"][measure]
     assert set(result["figures"]) == {measure}
     assert not {"transitions", "confidence", "figures"} & set(values)

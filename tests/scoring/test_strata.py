@@ -10,8 +10,9 @@ import pytest
 from helpers.commands import write
 
 import paraconsist as pc
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.data.rows import read_rows
 from paraconsist.measures.catalogue import PARAPHRASTIC
 
 
@@ -106,8 +107,8 @@ def test_a_mark_is_no_stratum_unless_it_is_named(command, tmp_path):
         {"bucket_id": [0, 0, 1, 1], "label": [0] * 4, "prediction": [0, 1] * 2, "copies_original": [True, False] * 2}
     )
     predictions = Predictions(table, {"set": "x", "label_names": ["a", "b"]})
-    assert list(read_rows(predictions, ColumnNames()).strata) == []
-    assert list(read_rows(predictions, ColumnNames(strata=["copies_original"])).strata) == ["copies_original"]
+    assert list(read_rows(predictions, SourceOptions()).strata) == []
+    assert list(read_rows(predictions, SourceOptions(stratum=["copies_original"])).strata) == ["copies_original"]
 
 
 def test_the_pooled_pvap_has_no_interval_outside_its_range(tmp_path):

@@ -11,7 +11,9 @@ from paraconsist.cli.app import main
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tasks import input_id
 from paraconsist.errors import InputError
-from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.score import score_set
+from paraconsist.scoring.sources import Source
 from paraconsist.scoring.training_overlap import training_overlap
 
 TEXTS = [("It rains.", "It is wet."), ("It rains.", "It is dry."), ("A dog barks.", "There is a noise.")]
@@ -88,15 +90,16 @@ def test_parts_with_another_label_than_their_merged_text():
 
 def alarms_of(roles, labels, measure):
     table = pa.table({**ROWS, "role": roles, "label": labels, "prediction": [0, 1, 0, 1, 0, 0]})
-    return score(Predictions(table), ScoreOptions(measures=[measure]))["warnings"]
+    return score_set(Source("set", Predictions(table)), ScoreOptions(measures=[measure])).to_dict()["warnings"]
 
 
 @pytest.mark.parametrize(("n", "level", "said"), [(200, 0.95, True), (1000, 0.95, False), (1000, 0.999, True)])
 def test_too_few_resamples(n, level, said):
     table = pa.table({**ROWS, "label": [0] * 6, "prediction": [0, 1, 0, 1, 0, 0]})
-    found = score(Predictions(table), ScoreOptions(interval_method="bootstrap", n_resamples=n, confidence_level=level))[
-        "warnings"
-    ]
+    found = score_set(
+        Source("set", Predictions(table)),
+        ScoreOptions(interval_method="bootstrap", n_resamples=n, confidence_level=level),
+    ).to_dict()["warnings"]
     assert any("resamples leave fewer than 10" in note for note in found) is said
 
 

@@ -11,8 +11,10 @@ import pytest
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError
+from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import POLICIES
-from paraconsist.scoring.score import ScoreOptions, score
+from paraconsist.scoring.score import score_set
+from paraconsist.scoring.sources import Source
 
 NAMES = ["no", "yes"]
 #: Original, perturbed (None is unparsed), gold label of both.
@@ -40,7 +42,7 @@ def table(pairs, role: str, *, named: bool = False, flipped: bool = False) -> Pr
 
 def scored(predictions: Predictions, measure: str, policy: str) -> dict[str, Any]:
     options = ScoreOptions(measures=[measure], unparsed=policy, n_resamples=50)
-    return score(predictions, options)
+    return score_set(Source("set", predictions), options).to_dict()
 
 
 def same(one: int | None, two: int | None, policy: str) -> bool:

@@ -12,11 +12,12 @@ import pytest
 from helpers.rows import easy_rows, write_csv
 from helpers.study_rows import bucket_rows, call, refused
 
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions, read_predictions, write_predictions
-from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.data.rows import read_rows
 from paraconsist.data.tasks import TASKS, Template, get_task, partial_task, partial_template
 from paraconsist.errors import InputError
-from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.options import ScoreOptions
 from paraconsist.studies.artifacts import artifact_table, buckets_by_artifact
 
 QUICK = ScoreOptions(n_resamples=20)
@@ -117,11 +118,14 @@ FULL = predictions_of({"a": [1, 1, 1], "b": [0, 1, 0], "c": [1, 0, 0]})
 
 
 def test_buckets_are_split_by_the_partial_models_original() -> None:
-    assert buckets_by_artifact(read_rows(PARTIAL, ColumnNames())) == {"likely": {"a", "b"}, "unlikely": {"c"}}
+    assert buckets_by_artifact(read_rows(PARTIAL, SourceOptions())) == {"likely": {"a", "b"}, "unlikely": {"c"}}
 
 
 def test_every_model_is_scored_on_each_part() -> None:
-    found = {(row.artifact, row.model): row for row in artifact_table(PARTIAL, [("full", FULL, None)], QUICK)}
+    found = {
+        (row.artifact, row.model): row
+        for row in artifact_table(PARTIAL, [("full", FULL, None)], QUICK, SourceOptions())
+    }
     assert found["likely", "partial"].original_accuracy == 1.0
     assert found["unlikely", "partial"].original_accuracy == 0.0
     full = found["likely", "full"]
@@ -141,13 +145,13 @@ def test_every_model_is_scored_on_each_part() -> None:
 )
 def test_what_cannot_be_split_is_refused(partial: Predictions, full: Predictions, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        artifact_table(partial, [("full", full, None)], QUICK)
+        artifact_table(partial, [("full", full, None)], QUICK, SourceOptions())
 
 
 def test_a_bucket_without_an_original_is_refused() -> None:
     table = PARTIAL.table.filter(pa.array([row != 0 for row in range(9)]))
     with pytest.raises(InputError, match="bucket a"):
-        artifact_table(Predictions(table), [("full", FULL, None)], QUICK)
+        artifact_table(Predictions(table), [("full", FULL, None)], QUICK, SourceOptions())
 
 
 def test_the_command_on_files_and_on_run_folders(tmp_path: Path, capsys, monkeypatch) -> None:
@@ -183,11 +187,12 @@ def test_table_7_from_published_predictions(data_folder: Path, name: str) -> Non
     def read(model: str, kind: str) -> Predictions:
         return read_predictions(folder / "predictions" / f"{name}__{model}__{kind}.parquet")
 
-    names = ColumnNames(label="gold", prediction="pred", original="is_original", confidence="conf_gold", strata=())
+    names = SourceOptions(label="gold", prediction="pred", original="is_original", confidence="conf_gold", stratum=())
     table = artifact_table(
         read("roberta-large-partial", "human"),
         [("full", read("roberta-large", "human"), read("roberta-large", "test"))],
-        ScoreOptions(columns=names, n_resamples=20),
+        ScoreOptions(n_resamples=20),
+        names,
         partial_test=read("roberta-large-partial", "test"),
     )
     keys = {

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paraconsist.cli.options import AsJson, Output, print_json, write_results
-from paraconsist.data.options import option
+from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
-from paraconsist.scoring.options import IntervalOptions, SourceOptions
+from paraconsist.scoring.options import IntervalOptions
 
 if TYPE_CHECKING:
     from paraconsist.studies.artifacts import ArtifactRow
@@ -35,7 +35,7 @@ def artifacts(
     output: Output = None,
 ) -> None:
     """Split buckets by whether a partial-input model gets the original right, and score each part."""
-    from paraconsist.scoring.score import ScoreOptions
+    from paraconsist.scoring.options import ScoreOptions
     from paraconsist.scoring.sources import open_source
     from paraconsist.studies.artifacts import artifact_table
 
@@ -48,8 +48,8 @@ def artifacts(
         opened = open_source(path, read, test=tests[i] if tests else None, function="artifacts")
         source = opened.one("artifacts", "full", set_)
         models.append(("full" if len(full) == 1 else path.stem, source.predictions, source.test))
-    options = ScoreOptions(columns=replace(seen.columns, strata=()), **intervals.intervals)
-    table = artifact_table(seen.predictions, models, options, partial_test=seen.test)
+    options, columns = ScoreOptions(**intervals.intervals), replace(seen.columns, stratum=())
+    table = artifact_table(seen.predictions, models, options, columns, partial_test=seen.test)
     results = to_strict_json({"rows": [row.to_dict() for row in table]})
     write_results("artifacts", output, results)
     if as_json:

@@ -11,9 +11,9 @@ import typer
 
 from paraconsist.cli.ends import say
 from paraconsist.cli.options import echo
-from paraconsist.data.options import option
+from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
-from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
+from paraconsist.scoring.options import ScoreOptions
 
 if TYPE_CHECKING:
     from paraconsist.scoring.gate import Check
@@ -41,15 +41,14 @@ def gate(
         False, "Also accept numbers that say nothing about the model, such as the consistency of a constant answer."
     ),
     read: SourceOptions,
-    measuring: MeasureOptions,
-    intervals: IntervalOptions,
+    options: ScoreOptions,
 ) -> None:
     """Pass or fail on a condition: exit code 0 if it holds in every set, 1 if it does not.
 
     Undefined values fail, and so does the consistency of a model that gives (nearly) always the same answer, whose
     labels never match the gold labels, or whose answers could not be read. Warnings go to standard error.
     """
-    from paraconsist.scoring.compare import CompareOptions
+    from paraconsist.scoring.compare import compare_options
     from paraconsist.scoring.gate import (
         check,
         check_margin,
@@ -61,22 +60,16 @@ def gate(
     )
     from paraconsist.scoring.sources import Opened, open_source
 
-    conditions = parse_conditions(condition, intervals.confidence_level)
+    conditions = parse_conditions(condition, options.confidence_level)
     check_margin(conditions, against, margin)
-    opened = opened_or_written(path, read, measuring, intervals)
-    results = results_of(opened, read, measuring, intervals) if isinstance(opened, Opened) else opened
+    opened = opened_or_written(path, read, options)
+    results = results_of(opened, read, options) if isinstance(opened, Opened) else opened
     if against is not None:
         if not isinstance(opened, Opened):
             remedy = "A paired test needs the answers themselves."
             raise input_error("gate", "path", "be predictions where `against` is given", got=str(path), remedy=remedy)
-        options = CompareOptions(
-            example=read.example,
-            measures=measuring.measure,
-            unparsed=measuring.unparsed,
-            margin=margin,
-            **intervals.intervals,
-        )
-        results = with_margin_tests(results, opened, open_source(against, read, function="gate"), options)
+        comparing = compare_options(options, margin)
+        results = with_margin_tests(results, opened, open_source(against, read, function="gate"), comparing)
     if set_name:
         absent = [name for name in set_name if name not in results]
         if absent:

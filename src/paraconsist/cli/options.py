@@ -63,7 +63,7 @@ class Fields:
 
     def parameters(self) -> Iterator[inspect.Parameter]:
         """Yield a parameter for each field, as typer takes it."""
-        hints, panel = get_type_hints(self.group), self.panel or getattr(self.group, "panel", None)
+        hints = get_type_hints(self.group)
         options = {one.name: self._option(one) for one in self}
         for one in self:
             more: dict[str, Any] = {"help": re.sub(r"`(\w+)`", lambda m: options.get(m[1], m[0]), one.metadata["help"])}
@@ -71,6 +71,9 @@ class Fields:
             hint, default = _typed_as(hints[one.name]), one.default
             if one.name in self.unset or one.default_factory is not MISSING or default == ():
                 hint, default = hint | None, None
+            elif isinstance(default, tuple):
+                default = ",".join(default)
+            panel = self.panel or getattr(_declaring(self.group, one.name), "panel", None)
             yield inspect.Parameter(
                 self.names.get(one.name, one.name),
                 inspect.Parameter.KEYWORD_ONLY,
@@ -89,6 +92,11 @@ class Fields:
         hints = get_type_hints(self.group)
         taken = {one.name: _read(hints[one.name], values.pop(self.names.get(one.name, one.name))) for one in self}
         return {name: value for name, value in taken.items() if value is not None}
+
+
+def _declaring(group: Any, name: str) -> Any:
+    """Return the class of a family of options that declares a field."""
+    return [kind for kind in group.__mro__ if name in getattr(kind, "__dataclass_fields__", ())][-1]
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paraconsist.cli.options import AsJson, print_json, read_numbers
-from paraconsist.data.options import option
+from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import check_choice, renamed
 from paraconsist.reporting.formatting import count, decimal
-from paraconsist.scoring.options import SourceOptions
 
 if TYPE_CHECKING:
     from paraconsist.measures.planning import BudgetRow, Pilot, PlanRow, Target

@@ -9,9 +9,9 @@ import typer
 
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import echo
-from paraconsist.data.options import option
+from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
-from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
+from paraconsist.scoring.options import ScoreOptions
 
 
 def report(
@@ -43,8 +43,7 @@ def report(
     ),
     rescore: bool = option(False, "Score run folders anew, whatever their results.json says."),
     read: SourceOptions,
-    measuring: MeasureOptions,
-    intervals: IntervalOptions,
+    scoring: ScoreOptions,
 ) -> None:
     """Write one self-contained page: numbers, plots, and a browser of the answers that flip.
 
@@ -55,15 +54,13 @@ def report(
     from paraconsist.reporting.page.entries import load_entries
     from paraconsist.reporting.page.site import write_site
     from paraconsist.reporting.page.write import ReportOptions, write_report
-    from paraconsist.scoring.score import ScoreOptions
 
     if site is not None and (output or plots):
         remedy = "A site has pages of its own; write one page and its plots by another command."
         raise input_error("report", "site", "be given without `output` and `plots`", got=str(site), remedy=remedy)
     if space and site is None:
         raise input_error("report", "space", "be given with `site`, the folder of the Space")
-    scoring = ScoreOptions(measures=measuring.measure, unparsed=measuring.unparsed, **intervals.intervals)
-    anew = rescore or measuring.unparsed != MeasureOptions().unparsed  # a run's own results are under this policy
+    anew = rescore or scoring.unparsed != ScoreOptions.unparsed  # a run's own results are under this policy
     entries = load_entries(paths, scoring, name or (), read=read, rescore=anew)
     options = ReportOptions(
         title=title,
@@ -108,8 +105,7 @@ def leaderboard(
     texts: list[str] | None = option(None, "File with texts and a column example_id, or prepared sets, for the pages."),
     rescore: bool = option(False, "Score run folders anew, whatever their results.json says."),
     read: SourceOptions,
-    measuring: MeasureOptions,
-    intervals: IntervalOptions,
+    scoring: ScoreOptions,
 ) -> None:
     """Rank models on every set: consistency with intervals, ranks that hold for all pairs, groups that do not differ.
 
@@ -118,9 +114,8 @@ def leaderboard(
     """
     from paraconsist.reporting.page.site import leaderboard as write
 
-    scored: dict[str, Any] = {"measures": measuring.measure, "unparsed": measuring.unparsed, **intervals.intervals}
     pages: dict[str, Any] = {"title": title, "space": space, "texts": texts or (), "rescore": rescore}
-    written = write(*inputs, output=output, names=name or (), **pages, **scored, **vars(read))
+    written = write(*inputs, output=output, names=name or (), **pages, **vars(scoring), **vars(read))
     echo(f"{written.index}: {written.n_models} models, {written.n_bytes / 1e6:.1f} MB in all.")
 
 

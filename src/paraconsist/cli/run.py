@@ -26,13 +26,12 @@ from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.models.endpoint.settings import AskOptions, read_request_fields
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
-from paraconsist.scoring.options import IntervalOptions
+from paraconsist.scoring.options import IntervalOptions, ScoreOptions
 
 if TYPE_CHECKING:
     from paraconsist.models.endpoint.queue import Usage
     from paraconsist.running.endpoint import EndpointReport
     from paraconsist.running.run import RunReport
-    from paraconsist.scoring.score import ScoreOptions
 
 
 _PROMPTS = ("template", "shots", "examples", "split", "seed")
@@ -61,13 +60,10 @@ def run(
     ask: Annotated[dict[str, Any], Fields(AskOptions, unset=_ASK)],
     endpoint: Annotated[dict[str, Any], endpoint_fields()],
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
-    renormalize: bool = option(
-        False, "Divide corrected values by the share of the test set that the buckets stand for."
-    ),
-    intervals: IntervalOptions,
+    scoring: Annotated[dict[str, Any], Fields(ScoreOptions, without=("measures", "unparsed"))],
 ) -> None:
     """Run a model over bucket sets and print its consistency."""
-    options = RunOptions(**running, label_map=read_label_map("run", label_map), seed=intervals.seed)
+    options = RunOptions(**running, label_map=read_label_map("run", label_map), seed=scoring["seed"])
     asking = PromptOptions(**prompts, **ask, data_dir=sets.data_dir)
     if asking.chat and endpoint.get("api") == "completions":
         raise input_error("run", "api", "be 'chat' where `chat` is given", got="completions")
@@ -75,7 +71,6 @@ def run(
     quiet_libraries()
     from paraconsist.running.by_name import run_by_name
     from paraconsist.running.run import RunReport
-    from paraconsist.scoring.score import ScoreOptions
 
     report = run_by_name(model, sets, asking, loading, options, settings)
     if not isinstance(report, RunReport):
@@ -89,7 +84,7 @@ def run(
             f"part {sets.part} in {options.output}: `paraconsist merge` puts the parts together and scores them."
         )
         return
-    score_and_show(options.output, ScoreOptions(renormalize=renormalize, **intervals.intervals), figures=figures)
+    score_and_show(options.output, ScoreOptions(**scoring), figures=figures)
 
 
 def merge(
@@ -101,7 +96,6 @@ def merge(
 ) -> None:
     """Put the parts of a run together and print its consistency."""
     from paraconsist.running.parts import merge_parts
-    from paraconsist.scoring.score import ScoreOptions
 
     merge_parts(parts, output, overwrite=overwrite)
     say_status(f"{len(parts)} parts in {output}.")
@@ -149,7 +143,6 @@ def import_answers(
 ) -> None:
     """Read the answers to exported requests, and print the model's consistency once all are there."""
     from paraconsist.running.requests import import_named
-    from paraconsist.scoring.score import ScoreOptions
 
     report, scoring = import_named(output, answers)
     say_endpoint_run(report, scoring)

@@ -9,42 +9,42 @@ import typer
 
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import AsJson, Output, print_json, typed, write_results
-from paraconsist.data.options import option
+from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
-from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
+from paraconsist.scoring.options import ScoreOptions
 
 
 def score(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A table (Parquet, JSONL, CSV, TSV), a log of lm-eval (samples_*.jsonl) or inspect_ai (.eval), a "
-            "folder of logs, or a run folder."
+            help="A table (Parquet, JSONL, CSV, TSV), a log (lm-eval, inspect_ai, deepeval, MLflow, promptfoo, OpenAI "
+            "evals, Every Eval Ever), a folder of logs, or a run folder."
         ),
     ],
     more: Annotated[list[Path] | None, typer.Argument(help="Further files of the same run.")] = None,
     *,
     test_predictions: Path | None = option(
-        None, "The model's predictions on the full test set, for test accuracy and corrected values."
+        None, "The model's predictions on the full test set, for test accuracy and corrected values.", rare=True
     ),
     read: SourceOptions,
-    measuring: MeasureOptions,
     training_file: Path | None = option(
-        None, "The model's training data: rows of the set that occur in it are reported."
+        None, "The model's training data: rows of the set that occur in it are reported.", rare=True
     ),
-    renormalize: bool = option(
-        False, "Divide corrected values by the share of the test set that the buckets represent."
+    options: ScoreOptions,
+    figures: bool = option(
+        False, "Also show which answers turn into which, and the confidence of inconsistent pairs.", rare=True
     ),
-    intervals: IntervalOptions,
-    figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
-    published: bool = option(True, "Show the numbers that papers report for their models on the same sets."),
+    published: bool = option(True, "Show the numbers that papers report for their models on the same sets.", rare=True),
     as_json: AsJson = False,
     markdown: bool = option(False, "Print the tables as Markdown."),
     output: Output = None,
-    export: str | None = option(None, "Also write results and rows in the format of lm-eval. Needs --output-dir."),
-    output_dir: Path | None = option(None, "Folder for --export."),
+    export: str | None = option(
+        None, "Also write results and rows in the format of lm-eval. Needs --output-dir.", rare=True
+    ),
+    output_dir: Path | None = option(None, "Folder for --export.", rare=True),
     log_to: list[str] | None = option(
-        None, "Also log every number to this experiment tracker, mlflow or trackio; repeat for both."
+        None, "Also log every number to this experiment tracker, mlflow or trackio; repeat for both.", rare=True
     ),
 ) -> None:
     """Score predictions from a file, a log or a run: accuracy, consistency, intervals, breakdowns."""
@@ -53,7 +53,7 @@ def score(
     from paraconsist.reporting.table import show
     from paraconsist.reporting.trackers import check_tracker, log_results
     from paraconsist.scoring.export import export_lm_eval
-    from paraconsist.scoring.score import ScoreOptions, score_sources
+    from paraconsist.scoring.score import score_sources
     from paraconsist.scoring.sources import open_source
 
     _check_export(export, output_dir, n_formats=as_json + markdown)
@@ -61,9 +61,6 @@ def score(
         check_tracker(tracker)
     opened = open_source([path, *(more or ())], read, test=test_predictions)
     training = None if training_file is None else read_table(training_file, function="score", parameter="training_file")
-    options = ScoreOptions(
-        measures=measuring.measure, unparsed=measuring.unparsed, renormalize=renormalize, **intervals.intervals
-    )
     results = Scores(opened, score_sources(opened, options, training=training)).to_dict()
     write_results("score", output, {name: {**one, "command": typed()["command"]} for name, one in results.items()})
     for name, source in opened.sets.items() if export is not None else ():

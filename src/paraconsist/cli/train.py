@@ -67,7 +67,7 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
     from paraconsist.running.by_name import run_by_name
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
     from paraconsist.running.run import RunReport
-    from paraconsist.scoring.score import ScoreOptions
+    from paraconsist.scoring.options import ScoreOptions
 
     model = output / "model"
     if not (model / "model.safetensors").exists():

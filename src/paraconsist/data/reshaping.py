@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames
 from paraconsist.data.tables import column_of, read_table, values_of
 from paraconsist.errors import input_error
 
@@ -17,8 +17,8 @@ _MOST_NAMES = 3
 
 
 def long_format(
-    predictions: Predictions, names: ColumnNames, original_prediction: str, role: str = "paraphrase"
-) -> tuple[Predictions, ColumnNames]:
+    predictions: Predictions, names: SourceOptions, original_prediction: str, role: str = "paraphrase"
+) -> tuple[Predictions, SourceOptions]:
     """Turn each row into a bucket of two rows: the original, and the perturbed text, whose role is `role`.
 
     `names.prediction` is the column of the perturbed texts, `original_prediction` that of the originals. Probabilities
@@ -32,7 +32,7 @@ def long_format(
     sided = {original_prediction, names.prediction, names.bucket, names.role, *names.probabilities}
     kept = [c for c in table.column_names if c not in sided]
     grouped_by = shared_buckets(table, names)
-    group = ColumnNames.group if names.group == names.bucket else names.group
+    group = SourceOptions.group if names.group == names.bucket else names.group
     buckets = pa.array([f"pair.{row}" for row in range(table.num_rows)])
 
     def side(column: str, what: str) -> pa.Table:
@@ -53,7 +53,7 @@ def long_format(
     return Predictions(spread, predictions.metadata), replace(names, group=group)
 
 
-def shared_buckets(table: pa.Table, names: ColumnNames) -> str | None:
+def shared_buckets(table: pa.Table, names: SourceOptions) -> str | None:
     """Return the column of buckets of a file with a pair in each row, if it tells which rows belong together.
 
     None if the file has groups too, no buckets, or no bucket with two rows.

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import UNANSWERED, Predictions
 from paraconsist.data.tables import column_error, column_of, filled_column, floats, is_text, plain_column, plain_table
 from paraconsist.errors import input_error
@@ -31,28 +32,6 @@ _ORDERS = {"given": "original", "swapped": "swap"}
 _PROBABILITY_TOLERANCE = 1e-3
 #: A column of ParaNLU's that marks a few rows, no stratum unless it is named.
 _MARK = "copies_original"
-
-
-@dataclass(frozen=True)
-class ColumnNames:
-    """What the columns of a file are called. The labels that a rule allows a row stand in ``allowed_labels``.
-
-    `bucket` (but for the rows of a full test set), `prediction` and `label` must be there.
-    """
-
-    bucket: str = "bucket_id"
-    prediction: str = "prediction"
-    label: str = "label"
-    role: str = "role"  # ``original`` marks originals; without the column every row counts as a paraphrase
-    original: str | None = None  # A true/false column that marks originals, in place of `role`
-    #: What intervals resample. Without the column, or where it holds the buckets' ids, that is the bucket: of
-    #: measures on pairs where a bucket has several pairs, since one pair in each is independent.
-    group: str = "group_id"
-    variant: str | None = None  # Which wording each row has, the same over buckets, such as a prompt template
-    places: Sequence[str] | None = None  # Labels of what a judge is shown first and second, and of ties
-    confidence: str | None = None  # Probability of the gold label, in place of `probabilities`
-    probabilities: Sequence[str] = ("probabilities",)  # One column of lists, or one column a label, in label order
-    strata: Sequence[str] | None = None  # Columns to break results down by; by default those that the run named
 
 
 @dataclass(frozen=True)
@@ -103,12 +82,12 @@ class Rows:
 
 
 def read_rows(
-    predictions: Predictions, names: ColumnNames, *, need_buckets: bool = True, need_probabilities: bool = False
+    predictions: Predictions, names: SourceOptions, *, need_buckets: bool = True, need_probabilities: bool = False
 ) -> Rows:
     """Take the measures' columns out of a predictions table; the rows of a full test set belong to no bucket.
 
     InputError if a column is missing, or holds missing values or values of two kinds; its parameter is the field of
-    `ColumnNames` that names the column.
+    `SourceOptions` that names the column.
     """
     table = plain_table(predictions.table)
     predictions = replace(predictions, table=table)
@@ -160,7 +139,7 @@ def read_rows(
     )
 
 
-def _check_columns(table: pa.Table, names: ColumnNames, needed: Sequence[str]) -> None:
+def _check_columns(table: pa.Table, names: SourceOptions, needed: Sequence[str]) -> None:
     """Name all missing columns at once, where it is more than one."""
     absent = [parameter for parameter in needed if getattr(names, parameter) not in table.column_names]
     if len(absent) > 1:
@@ -169,7 +148,7 @@ def _check_columns(table: pa.Table, names: ColumnNames, needed: Sequence[str]) -
         raise input_error("score", absent[0], must, got=[getattr(names, one) for one in absent], remedy=remedy)
 
 
-def _roles(table: pa.Table, names: ColumnNames, are_statements: bool = False) -> NDArray[Any]:
+def _roles(table: pa.Table, names: SourceOptions, are_statements: bool = False) -> NDArray[Any]:
     if names.original is not None:
         flags = plain_column(column_of(table, names.original, parameter="original"), names.original, "original")
         if is_text(flags):
@@ -213,11 +192,11 @@ def _inputs(table: pa.Table) -> NDArray[np.int32] | None:
     return np.asarray(codes.indices.to_numpy(), dtype=np.int32)
 
 
-def _strata(predictions: Predictions, names: ColumnNames) -> dict[str, NDArray[Any]]:
+def _strata(predictions: Predictions, names: SourceOptions) -> dict[str, NDArray[Any]]:
     """Return the columns that were named; else those of a run that are counted easily and have no gaps."""
     table = predictions.table
-    if names.strata is not None:
-        return {name: _stratum(column_of(table, name, parameter="stratum"), name) for name in names.strata}
+    if names.stratum is not None:
+        return {name: _stratum(column_of(table, name, parameter="stratum"), name) for name in names.stratum}
     kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean)
     wanted = [name for name in predictions.strata if "set" in predictions.metadata and name != _MARK]
     countable = [name for name in wanted if any(is_kind(table[name].type) for is_kind in kinds)]
@@ -229,7 +208,9 @@ def _stratum(column: Any, name: str) -> NDArray[Any]:
     return np.where(values != 0, "yes", "no") if pa.types.is_boolean(column.type) else values
 
 
-def _gold_confidences(predictions: Predictions, names: ColumnNames, labels: NDArray[Any]) -> NDArray[np.float64] | None:
+def _gold_confidences(
+    predictions: Predictions, names: SourceOptions, labels: NDArray[Any]
+) -> NDArray[np.float64] | None:
     """Return the probability of each row's gold label, ready-made where a column has it; None where none says it."""
     if names.confidence is None:
         return _label_probabilities(predictions, names.probabilities, labels)

@@ -135,9 +135,12 @@ def consistency(about: dict[str, Any] | None = None) -> Metric:
 
     def of_scores(scores: list[SampleScore]) -> dict[str, float]:
         from paraconsist.data.logs.inspect_ai import BUCKET_SET, log_rows
+        from paraconsist.data.options import SourceOptions
         from paraconsist.errors import InputError
         from paraconsist.measures.catalogue import PARAPHRASTIC
-        from paraconsist.scoring.score import ScoreOptions, score_set
+        from paraconsist.scoring.options import ScoreOptions
+        from paraconsist.scoring.score import score_set
+        from paraconsist.scoring.sources import Source
 
         if not scores:
             return {}
@@ -146,7 +149,8 @@ def consistency(about: dict[str, Any] | None = None) -> Metric:
         short = PARAPHRASTIC.short
         values = dict.fromkeys((short, f"{short}_low", f"{short}_high"), math.nan)
         try:
-            scored = score_set(log_rows(header, [_logged(one) for one in scores], Path("log")), ScoreOptions())
+            log = log_rows(header, [_logged(one) for one in scores], Path("log"), SourceOptions())
+            scored = score_set(Source("log", log), ScoreOptions())
         except InputError:  # the first rows of a run that goes on, or rows that --limit leaves: `score` says what lacks
             return {**values, "accuracy": right / len(scores)}
         values = {}

@@ -6,20 +6,19 @@ as a page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE
-from paraconsist.scoring.compare import CompareOptions, SetComparison, compare_opened
+from paraconsist.scoring.compare import SetComparison, compare_opened, compare_options
 from paraconsist.scoring.gate import Check, check, check_margin, parse_conditions, with_margin_tests
-from paraconsist.scoring.options import SourceOptions
-from paraconsist.scoring.score import ScoreOptions, SetScores, score_sources
+from paraconsist.scoring.options import CompareOptions, ScoreOptions
+from paraconsist.scoring.score import SetScores, score_sources
 from paraconsist.scoring.sources import Opened, open_source
 
 if TYPE_CHECKING:
@@ -146,12 +145,14 @@ class Scores:
         margin: float | None = None,
         allow_degenerate: bool = False,
     ) -> list[Check]:
-        """Return the condition's value on every set; for the tests against another model p."""
-        conditions = parse_conditions(condition)
+        """Return the condition's value on every set; for tests against another model, p by the scores' own options."""
+        options = next(iter(self.sets.values())).options
+        conditions = parse_conditions(condition, options.confidence_level)
         check_margin(conditions, against, margin)
         results = {name: scored.to_dict() for name, scored in self.sets.items()}
         if against is not None:
-            results = with_margin_tests(results, self.opened, against.opened, CompareOptions(margin=margin))
+            comparing = compare_options(options, margin)
+            results = with_margin_tests(results, self.opened, against.opened, comparing)
         return check(conditions, results, allow_degenerate=allow_degenerate)
 
     def to_markdown(self) -> str:
@@ -257,21 +258,9 @@ class Run:
         return score(self.folder, **options)
 
 
-def score(
-    source: Any,
-    *,
-    test: Any = None,
-    training: Any = None,
-    measures: Sequence[str] | None = None,
-    unparsed: str = "wrong",
-    renormalize: bool = False,
-    interval_method: str = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-    **columns: Any,
-) -> Scores:
-    """Score predictions made anywhere: accuracy, consistency, intervals.
+@documented(SourceOptions, ScoreOptions)
+def score(source: Any, *, test: Any = None, training: Any = None, **options: Any) -> Scores:
+    """Score predictions from any tool: accuracy, consistency, intervals.
 
     Parameters
     ----------
@@ -281,24 +270,12 @@ def score(
     test : as `source`, optional
         The model's predictions on the full test set: test accuracy and corrected values.
     training : path or table, optional
-        What the model was trained on: rows of the set that stand in it are counted.
-    measures : sequence of str, optional
-        By default what the run names, else what the rows' roles call for.
-    unparsed : {"wrong", "own_class", "drop_bucket"}
-        What answers that could not be read count as.
-    renormalize : bool
-        Divide corrected values by the covered mass (the published values do not).
-    interval_method, confidence_level, n_resamples, seed
-        Of the intervals: closed forms that hold (``"auto"``), ``"bootstrap"`` or ``"closed_form"``.
-    **columns
-        What the columns are called, and how logs are read: ``bucket="question_id"``, ``prediction``, ``label``,
-        ``role``, ``group`` and the other fields of `paraconsist.scoring.options.SourceOptions`. `exclude`, a table with
-        a column ``bucket_id`` or a sequence of ids, are buckets to leave out.
+        The data that the model was trained on: rows of the set that also occur in it are counted.
 
     Raises
     ------
     InputError
-        If a file cannot be read, lacks a column or a bucket that is to be left out; the message names what to do.
+        If a file cannot be read, or a column or an excluded bucket is missing; the message says what to do.
 
     Examples
     --------
@@ -307,97 +284,34 @@ def score(
     >>> scores.sets["predictions"].measures["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"]
     0.5
     """
-    opened = open_source(source, source_options(score, columns), test=test)
-    options = ScoreOptions(
-        measures=measures,
-        unparsed=unparsed,
-        renormalize=renormalize,
-        interval_method=interval_method,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-    return Scores(opened, score_sources(opened, options, training=training))
+    columns, scoring = taken(score, options, SourceOptions, ScoreOptions)
+    opened = open_source(source, columns, test=test)
+    return Scores(opened, score_sources(opened, scoring, training=training))
 
 
-def compare(
-    *models: Any,
-    names: Sequence[str] | None = None,
-    measures: Sequence[str] | None = None,
-    estimator: str = "unbiased",
-    correction: str = "holm",
-    against_first: bool = False,
-    unparsed: str = "wrong",
-    margin: float | None = None,
-    interval_method: str = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    n_permutations: int = 10_000,
-    seed: int = 0,
-    **columns: Any,
-) -> Comparison:
-    """Compare models on what all of them answered: paired differences with intervals and permutation p-values.
+@documented(SourceOptions, CompareOptions)
+def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) -> Comparison:
+    """Compare models on the buckets that all of them answered: paired differences, intervals, permutation p-values.
 
     Parameters
     ----------
     *models : Scores, path or table
-        Two or more; as `score` takes them.
+        Two or more; as `score` takes them. Options that say how files are read do not apply to `Scores`.
     names : sequence of str, optional
-        What to call them; by default the models' own names, or the shortest ends of the paths that differ.
-    estimator : {"unbiased", "plugin"}
-        Which P_C is the headline.
-    correction : {"holm", "bonferroni", "benjamini_hochberg", "none"}
-        Of p, over all pairs and sets.
-    against_first : bool
-        Compare every model with the first only.
-    margin : float, optional
-        A share, 0.02 for two points: p of non-inferiority and of equivalence.
-    interval_method : {"auto", "sign_flip", "closed_form"}
-        The test of paraphrastic consistency that p and interval both come from: sign flips (the default), or t.
-    n_permutations : int
-        Of the permutation test.
-    measures, unparsed, confidence_level, n_resamples, seed, **columns
-        As for `score`.
+        Names of the models; by default their own names, or the shortest ends of the paths that differ.
 
     Raises
     ------
     InputError
         If fewer than two models are given, or they have no set in common.
     """
-    read = source_options(compare, columns)
-    opened = [one.opened if isinstance(one, Scores) else open_source(one, read, function="compare") for one in models]
-    options = CompareOptions(
-        example=read.example,
-        measures=measures,
-        estimator=estimator,
-        interval_method=interval_method,
-        margin=margin,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        n_permutations=n_permutations,
-        seed=seed,
-        correction=correction,
-        against_first=against_first,
-        unparsed=unparsed,
-    )
-    compared, left_out = compare_opened(opened, options, names)
+    columns, comparing = taken(compare, options, SourceOptions, CompareOptions)
+    opened = [
+        model.opened if isinstance(model, Scores) else open_source(model, columns, function="compare")
+        for model in models
+    ]
+    compared, left_out = compare_opened(opened, comparing, names)
     return Comparison(tuple(compared), left_out)
-
-
-def source_options(call: Callable[..., Any], columns: Mapping[str, Any]) -> SourceOptions:
-    """Return further keywords of a call as `SourceOptions`, or raise an error that names one that is none."""
-    known = [one.name for one in fields(SourceOptions)]
-    for name in columns:
-        if name not in known:
-            own = [key for key in signature(call).parameters if key not in ("source", "models", "inputs", "columns")]
-            near = get_close_matches(name, known + own, 1)
-            remedy = f"Did you mean `{near[0]}`?" if near else ""
-            raise input_error(call.__name__, name, f"be a parameter; there are {', '.join(own + known)}", remedy=remedy)
-    texts = {name: value for name, value in columns.items() if value is not None}
-    for name in ("probabilities", "label_names"):
-        if isinstance(value := columns.get(name), Sequence) and not isinstance(value, str):
-            texts[name] = ",".join(value)
-    return SourceOptions(**texts)
 
 
 def score_tables(results: Mapping[str, Any], *, figures: bool = False, published: bool = True) -> Iterator[Part]:

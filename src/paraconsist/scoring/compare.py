@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from paraconsist.data.options import converted
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.measures.buckets import partition
@@ -20,6 +21,7 @@ from paraconsist.measures.consistency_difference import (
     consistency_difference,
     unit_values,
 )
+from paraconsist.measures.difference_tests import METHODS
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
 from paraconsist.measures.results import Record, parse_signature
 from paraconsist.measures.rules import ORIGINAL
@@ -35,28 +37,10 @@ from paraconsist.measures.standings import (
     standings,
 )
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
+from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
 from paraconsist.scoring.sources import Opened, Source
-
-
-@dataclass(frozen=True)
-class CompareOptions:
-    """How to compare; as `paraconsist.scoring.score.ScoreOptions` where the names are the same."""
-
-    example: str = "example_id"  # the column that tells the rows of a bucket apart
-    measures: Sequence[str] | None = None
-    estimator: str = "unbiased"  # or "plugin": which P_C is the headline
-    #: or "sign_flip", "closed_form": the test that p and interval of paraphrastic consistency come from
-    interval_method: str = "auto"
-    margin: float | None = None  # a share: tests of non-inferiority and equivalence are added
-    confidence_level: float = 0.95
-    n_resamples: int = 10_000
-    n_permutations: int = 10_000
-    seed: int = 0
-    correction: str = "holm"  # over all pairs of models in all sets: see `paraconsist.measures.standings.CORRECTIONS`
-    against_first: bool = False  # compare every model with the first only
-    unparsed: str = "wrong"
 
 
 @dataclass(frozen=True)
@@ -95,6 +79,15 @@ class SetComparison(Record):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; pairs are mappings."""
         return {**super().to_dict(), "pairs": [pair.to_dict() for pair in self.pairs]}
+
+
+def compare_options(options: ScoreOptions, margin: float | None = None) -> CompareOptions:
+    """Return the options of a comparison of models that were scored by some options.
+
+    Methods of intervals that comparisons do not have, such as the bootstrap, become the default.
+    """
+    method = options.interval_method if options.interval_method in METHODS else CompareOptions.interval_method
+    return converted(options, CompareOptions, margin=margin, interval_method=method)
 
 
 def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions) -> list[SetComparison]:
@@ -229,14 +222,14 @@ def tested_by(spec: MeasureSpec) -> MeasureSpec:
 def read_models(sources: Mapping[str, Source], options: CompareOptions) -> dict[str, Rows]:
     """Return each model's rows of one set as they stand, with their own ids where every file has them."""
     rows = {}
-    has_ids = all(options.example in source.predictions.table.column_names for source in sources.values())
+    has_ids = all(source.columns.example in source.predictions.table.column_names for source in sources.values())
     for model, source in sources.items():
         need = reads_probabilities(options.measures or source.predictions.metadata.get("measures"))
         columns = source.columns if need else replace(source.columns, confidence=None, probabilities=())
         with renamed(stratum="example"):
-            strata = [options.example] if has_ids else []
-            read = read_rows(source.predictions, replace(columns, strata=strata), need_probabilities=need)
-        rows[model] = replace(read, strata={ROW_ID: read.strata[options.example]}) if has_ids else read
+            ids = [source.columns.example] if has_ids else []
+            read = read_rows(source.predictions, replace(columns, stratum=ids), need_probabilities=need)
+        rows[model] = replace(read, strata={ROW_ID: read.strata[ids[0]]}) if has_ids else read
         check_parsed("compare", "models", rows[model], model)
     return rows
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist._version import __version__
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.sharing import public_name
 from paraconsist.data.tables import is_text
 from paraconsist.files import make_folder, replacing, write_json, writing
@@ -34,7 +35,7 @@ def export_lm_eval(
     name: str,
     result: Mapping[str, Any],
     predictions: Predictions,
-    columns: ColumnNames,
+    columns: SourceOptions,
     *,
     now: datetime | None = None,
 ) -> tuple[Path, Path]:
@@ -45,7 +46,7 @@ def export_lm_eval(
     if the folder cannot be written.
     """
     if "source" in predictions.metadata:
-        columns = ColumnNames()
+        columns = SourceOptions()
     rows = read_rows(predictions, columns)
     model = public_name(str(result.get("model") or ""))
     task = _safe(name)
@@ -97,7 +98,7 @@ def _results(task: str, result: Mapping[str, Any], rows: Rows, model: str) -> di
     }
 
 
-def _samples(predictions: Predictions, rows: Rows, columns: ColumnNames) -> Iterator[dict[str, Any]]:
+def _samples(predictions: Predictions, rows: Rows, columns: SourceOptions) -> Iterator[dict[str, Any]]:
     """Yield the rows; `doc` has everything that the predictions file says of them."""
     table = predictions.table
     names = predictions.label_names

@@ -25,11 +25,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.options import SourceOptions
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
-from paraconsist.scoring.compare import CompareOptions, compare
-from paraconsist.scoring.options import IntervalOptions, MeasureOptions, SourceOptions
-from paraconsist.scoring.score import ScoreOptions, score_sources
+from paraconsist.scoring.compare import compare
+from paraconsist.scoring.options import CompareOptions, ScoreOptions
+from paraconsist.scoring.score import score_sources
 from paraconsist.scoring.sources import Opened, Source, open_source, read_json
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
@@ -161,7 +162,7 @@ def warnings_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def opened_or_written(
-    path: Path, read: SourceOptions, measuring: MeasureOptions, intervals: IntervalOptions
+    path: Path, read: SourceOptions, options: ScoreOptions
 ) -> Opened | Mapping[str, Mapping[str, Any]]:
     """Return what a path holds: predictions, opened, or results by set as they were written.
 
@@ -171,23 +172,20 @@ def opened_or_written(
     if path.suffix == ".json" and path.is_file():
         written = read_json(path, "gate")
         if _is_whole(written):
-            for options in (read, measuring, intervals):
-                for one in fields(options):
-                    if getattr(options, one.name) != one.default:
+            for given in (read, options):
+                for each in fields(given):
+                    if getattr(given, each.name) != each.default:
                         remedy = f"{path.name} holds results as they were scored: name the predictions."
-                        raise input_error("gate", one.name, "be given with predictions only", remedy=remedy)
+                        raise input_error("gate", each.name, "be given with predictions only", remedy=remedy)
             return written
     return open_source(path, read, function="gate")
 
 
-def results_of(
-    opened: Opened, read: SourceOptions, measuring: MeasureOptions, intervals: IntervalOptions
-) -> Mapping[str, Mapping[str, Any]]:
-    """Return results by set: as a run folder has them where they are newer than the predictions, else scored."""
-    usual = (read, measuring, intervals) == (SourceOptions(), MeasureOptions(), IntervalOptions())
-    if usual and opened.saved_is_newer and _is_whole(opened.saved):
+def results_of(opened: Opened, read: SourceOptions, options: ScoreOptions) -> Mapping[str, Mapping[str, Any]]:
+    """Return results by set: those of a run folder if they are newer than the predictions, else those of scoring."""
+    is_default = (read, options) == (SourceOptions(), ScoreOptions())
+    if is_default and opened.saved_is_newer and _is_whole(opened.saved):
         return opened.saved
-    options = ScoreOptions(measures=measuring.measure, unparsed=measuring.unparsed, **intervals.intervals)
     return {name: scored.to_dict() for name, scored in score_sources(opened, options).items()}
 
 

@@ -12,8 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.answers import mark_unparsed
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames, read_rows
+from paraconsist.data.rows import read_rows
 from paraconsist.data.run_folder import content_identity
 from paraconsist.data.tables import values_of
 from paraconsist.errors import input_error
@@ -63,7 +64,7 @@ def split_trials(predictions: Predictions, bucket: str, example: str, trial: str
     return replace(predictions, table=table.filter(pa.array(is_first))), again
 
 
-def score_noise(main: Predictions, again: Repeats, columns: ColumnNames, **intervals: Any) -> dict[str, Any]:
+def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **intervals: Any) -> dict[str, Any]:
     """Return the noise floor of a set: flip rates at no change, inconsistency in excess of them, the variance split.
 
     That is what `paraconsist.measures.noise_floor.noise_floor` returns (`intervals` are its options); two answers that
@@ -76,7 +77,7 @@ def score_noise(main: Predictions, again: Repeats, columns: ColumnNames, **inter
     if not same_run(main, again.predictions):
         must = "be of the same model and set as the run"
         raise input_error("score", "noise", must, got=[_identity(main), _identity(again.predictions)], remedy=RUN_AGAIN)
-    one, two = (read_rows(p, replace(columns, strata=())) for p in (main, again.predictions))
+    one, two = (read_rows(p, replace(columns, stratum=())) for p in (main, again.predictions))
     runs = [0] * len(one) + _column(table, _RUN)
     kinds = ["main"] * len(one) + _column(table, _KIND)
     buckets, labels, answers, unparsed, roles = (

@@ -14,7 +14,8 @@ from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.results import Record
 from paraconsist.measures.standings import standings
 from paraconsist.scoring.alignment import align
-from paraconsist.scoring.compare import CompareOptions, compared_measures, read_models, values_of_units
+from paraconsist.scoring.compare import compared_measures, read_models, values_of_units
+from paraconsist.scoring.options import CompareOptions
 from paraconsist.scoring.roles import apply_policy
 from paraconsist.scoring.sources import Source
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Predictions, input_notes, read_predictions
-from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.tables import is_among
 from paraconsist.errors import InputError, input_error
@@ -26,7 +26,7 @@ from paraconsist.measures.results import parse_signature
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.alarms import degenerate, judged, row_alarms
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
-from paraconsist.scoring.options import IntervalOptions
+from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import (
     MAX_STRATUM_VALUES,
     POLICIES,
@@ -39,22 +39,18 @@ from paraconsist.scoring.roles import (
 from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of, without_buckets
 from paraconsist.scoring.training_overlap import Overlap, training_overlap
 
-
-@dataclass(frozen=True, kw_only=True)
-class ScoreOptions(IntervalOptions):
-    """How to score; `interval_method`, `confidence_level`, `n_resamples` and `seed` are of every interval."""
-
-    columns: ColumnNames = field(default_factory=ColumnNames)
-    measures: Sequence[str] | None = None  # by default those that the metadata name, else those the roles call for
-    renormalize: bool = False  # divide corrected values by the covered mass (the published values do not)
-    unparsed: str = "wrong"  # what becomes of answers that could not be read: see `paraconsist.scoring.roles`
+#: Names of columns that results.json keeps.
+_COLUMNS = (
+    *("bucket", "prediction", "label", "role", "original", "group", "variant", "places", "confidence"),
+    "probabilities",
+)
 
 
 @dataclass(frozen=True)
 class SetScores:
     """One set's rows and what was measured of them. Breakdowns are computed when they are asked for."""
 
-    predictions: Predictions
+    source: Source  # its predictions
     options: ScoreOptions
     specs: tuple[MeasureSpec, ...]
     rows: Rows  # as read
@@ -70,6 +66,11 @@ class SetScores:
     overlap: Overlap | None = None  # with the rows that the model was trained on
     noise_floor: Mapping[str, Any] | None = None  # what `paraconsist.scoring.noise.score_noise` returns
     test_majority_rate: float | None = None  # as `majority_rate`, on the full test set
+
+    @property
+    def predictions(self) -> Predictions:
+        """The predictions that were scored."""
+        return self.source.predictions
 
     @cached_property
     def strata(self) -> dict[str, dict[str, Any]]:
@@ -96,7 +97,7 @@ class SetScores:
             "model": metadata.get("model", {}).get("model"),
             "limit": metadata.get("limit"),
             **({"excluded": metadata["excluded"]} if "excluded" in metadata else {}),
-            "options": asdict(self.options),
+            "options": self._options(),
             "n_rows": len(self.rows),
             "n_unparsed": int(self.rows.unparsed.sum()),
             "unparsed_rate": float(self.rows.unparsed.mean()),
@@ -115,26 +116,28 @@ class SetScores:
             **({"source": metadata["source"]} if "source" in metadata else {}),
         }
 
+    def _options(self) -> dict[str, Any]:
+        """Return the options as results.json keeps them, under names that its readers know."""
+        columns = {name: getattr(self.source.columns, name) for name in _COLUMNS}
+        named = {**columns, "strata": self.source.columns.stratum}
+        measured = {name: getattr(self.options, name) for name in ("measures", "renormalize", "unparsed")}
+        return {**self.options.intervals, "columns": named, **measured}
 
-def score_set(
-    predictions: Predictions,
-    options: ScoreOptions,
-    *,
-    test: Predictions | None = None,
-    training: pa.Table | None = None,
-) -> SetScores:
-    """Score one set: read, policy, measure, result.
 
-    `test` are the same model's predictions on the full test set that the originals were drawn from: they give test
-    accuracy and the values of paraphrastic consistency corrected for stratified sampling. Rows of the set that stand in
-    `training`, what the model was trained on, are counted, and said. InputError if columns are missing or hold what
-    they must not, or rows lack their partners.
+def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | None = None) -> SetScores:
+    """Score one set: read the rows, apply the policy for unparsed answers, measure.
+
+    The model's predictions on the full test set that the originals were drawn from (`source.test`) give test accuracy
+    and the values of paraphrastic consistency corrected for stratified sampling. Rows of the set that also occur in
+    `training`, the data that the model was trained on, are counted in a warning. InputError if a column is missing or
+    invalid, or a row lacks its partner.
     """
+    predictions, test = source.predictions, source.test
     need = reads_probabilities(options.measures or predictions.metadata.get("measures"))
-    rows = read_rows(predictions, options.columns, need_probabilities=need)
+    rows = read_rows(predictions, source.columns, need_probabilities=need)
     if not len(rows):
         raise input_error("score", "predictions", "have at least one row")
-    test_rows = None if test is None else read_rows(test, options.columns, need_buckets=False)
+    test_rows = None if test is None else read_rows(test, source.columns, need_buckets=False)
     specs = chosen_measures("score", options.measures, predictions.metadata, rows)
     kept, n_dropped = apply_policy(rows, options.unparsed)
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
@@ -153,16 +156,16 @@ def score_set(
         warnings += [f"of the full test set {note}" for note in input_notes(test.metadata)]
     void = degenerate(rows, options.unparsed)
     warnings = list(dict.fromkeys([*warnings, *void]))
-    warnings += _undivided(kept, specs, options.columns.strata or ())
+    warnings += _undivided(kept, specs, source.columns.stratum or ())
     if PARAPHRASTIC in specs and (note := _single_buckets(kept, predictions.label_names)) is not None:
         warnings.append(note)
     if CHANGE in specs:
         name_labels(measures[CHANGE.name], predictions.label_names)
-    overlap = None if training is None else training_overlap(predictions, training, role=options.columns.role)
+    overlap = None if training is None else training_overlap(predictions, training, role=source.columns.role)
     if overlap is not None and (note := overlap.warning()) is not None:
         warnings.append(note)
     return SetScores(
-        predictions=predictions,
+        source=source,
         options=options,
         specs=tuple(specs),
         rows=rows,
@@ -175,17 +178,6 @@ def score_set(
         overlap=overlap,
         test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels[test_rows.has_gold]),
     )
-
-
-def score(
-    predictions: Predictions,
-    options: ScoreOptions,
-    *,
-    test: Predictions | None = None,
-    training: pa.Table | None = None,
-) -> dict[str, Any]:
-    """Return what `score_set` finds, as plain values: ``measures``, ``strata``, ``figures``, ``by_policy`` and more."""
-    return score_set(predictions, options, test=test, training=training).to_dict()
 
 
 def score_sources(opened: Opened, options: ScoreOptions, *, training: pa.Table | None = None) -> dict[str, SetScores]:
@@ -244,8 +236,7 @@ def score_run_folder(
 
 
 def _score_source(source: Source, options: ScoreOptions, training: pa.Table | None) -> SetScores:
-    columns = replace(options, columns=source.columns)
-    scored = score_set(source.predictions, columns, test=source.test, training=training)
+    scored = score_set(source, options, training=training)
     notes = tuple(source.predictions.metadata.get("notes", ()))
     if source.noise is None or PARAPHRASTIC not in scored.specs:
         return replace(scored, warnings=(*scored.warnings, *notes))

@@ -17,10 +17,10 @@ import pyarrow as pa
 from paraconsist.data.foreign import read_yaml
 from paraconsist.data.logs.format import GOLD_CONFIDENCE
 from paraconsist.data.logs.reading import LogTexts, read_logs
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions, read_predictions
 from paraconsist.data.published_predictions import PREFIX, published_folder
 from paraconsist.data.reshaping import long_format, named_labels, with_groups
-from paraconsist.data.rows import ColumnNames
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.tables import column_error, column_of, floats, plain_column, plain_table, read_table, values_of
 from paraconsist.errors import first_line, input_error
@@ -29,7 +29,6 @@ from paraconsist.measures.catalogue import COHERENCE
 from paraconsist.measures.probability_coherence import chains
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.noise import Repeats, split_trials
-from paraconsist.scoring.options import SourceOptions, listed
 
 _TEST = "_test"
 _BUCKET, _SET = "bucket_id", "set"  # columns of lists of buckets to exclude
@@ -40,9 +39,9 @@ _STATEMENT = "probability"  # of files of statements, which have no predictions,
 class Source:
     """One set as one model answered it, and what lies beside it."""
 
-    name: str  # the set's, or the file's where it does not say
+    name: str  # the set's, or the file's if it does not name its set
     predictions: Predictions
-    columns: ColumnNames
+    columns: SourceOptions = field(default_factory=SourceOptions)  # names of the columns of `predictions`
     path: Path | None = None  # None for a table in memory
     test: Predictions | None = None  # the model's answers on the full test set
     #: The same inputs asked again: a file of the run folder, or further rows of a table.
@@ -202,8 +201,8 @@ def _of_run(path: Path, files: Sequence[Path], options: SourceOptions) -> Opened
 
 
 def _of_files(paths: Sequence[Path], options: SourceOptions) -> Opened:
-    sets, texts = {}, LogTexts(tuple(paths), options.query)
-    for name, predictions in read_logs(paths, options.query).items():
+    sets, texts = {}, LogTexts(tuple(paths), options)
+    for name, predictions in read_logs(paths, options).items():
         path = next((path for path in paths if len(paths) == 1 or path.stem == name), None)
         source = _as_named(name, path, predictions, options)
         if source.is_log:
@@ -216,7 +215,7 @@ def _of_files(paths: Sequence[Path], options: SourceOptions) -> Opened:
 
 def _as_named(name: str, path: Path | None, predictions: Predictions, options: SourceOptions) -> Source:
     """Return a set with its columns as the user and the file call them, written out in the long format."""
-    columns, names = options.columns, listed(options.label_names)
+    columns = options
     if part := predictions.metadata.get("part"):
         remedy = "`paraconsist merge` puts the parts together."
         raise input_error("score", "path", f"be a whole run, not part {part} of one", got=str(path), remedy=remedy)
@@ -230,12 +229,17 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
         has_confidence = GOLD_CONFIDENCE in predictions.table.column_names
         confidence = GOLD_CONFIDENCE if has_confidence else None
         strata = options.stratum or (None if "strata" in predictions.metadata else ())
-        places = listed(options.places)
-        columns = ColumnNames(variant=options.variant, places=places, confidence=confidence, strata=strata)
+        columns = SourceOptions(
+            example=options.example,
+            variant=options.variant,
+            places=options.places,
+            confidence=confidence,
+            stratum=strata,
+        )
     else:
         _check_named(options, predictions.table.column_names)
-    if names is not None:
-        predictions = named_labels(predictions, columns.label, names)
+    if options.label_names is not None:
+        predictions = named_labels(predictions, columns.label, list(options.label_names))
     if options.groups_from is not None:
         predictions = with_groups(predictions, options.groups_from, bucket=columns.bucket, group=columns.group)
     statement = _statement_column(predictions.table, columns)
@@ -248,7 +252,7 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
     return Source(name, predictions, columns, path, noise=noise, has_name=has_name)
 
 
-def _statement_column(table: pa.Table, names: ColumnNames) -> str | None:
+def _statement_column(table: pa.Table, names: SourceOptions) -> str | None:
     """Return the column of a file of statements that has their probabilities; None where it has predictions."""
     if names.prediction in table.column_names:
         return None
@@ -257,7 +261,9 @@ def _statement_column(table: pa.Table, names: ColumnNames) -> str | None:
     return next((name for name in columns if not pa.types.is_nested(table.schema.field(name).type)), None)
 
 
-def _of_statements(predictions: Predictions, statement: str, names: ColumnNames, options: SourceOptions) -> Predictions:
+def _of_statements(
+    predictions: Predictions, statement: str, names: SourceOptions, options: SourceOptions
+) -> Predictions:
     """Return statements, with a role and a probability in each row, as predictions of true or false without gold."""
     table = predictions.table
     p = floats(table[statement], statement, "probabilities")
@@ -288,19 +294,18 @@ def _of_statements(predictions: Predictions, statement: str, names: ColumnNames,
 
 def _check_named(options: SourceOptions, columns: Sequence[str]) -> None:
     """Refuse columns that the file lacks; only those that are called by default may be absent."""
-    default = SourceOptions()
     for parameter in ("role", "group", "probabilities"):
-        named = getattr(options, parameter)
-        absent = [name for name in ([named] if named in columns else named.split(",")) if name not in columns]
+        named = options.named(parameter) or ()
+        absent = [name for name in ([named] if isinstance(named, str) else named) if name not in columns]
         from_elsewhere = parameter == "group" and options.groups_from is not None
-        if absent and named != getattr(default, parameter) and not from_elsewhere:
+        if absent and not from_elsewhere:
             remedy = f"Its columns are {', '.join(columns)}."
             raise input_error("score", parameter, "name a column of the file", got=absent[0], remedy=remedy)
 
 
 def _read(named: Any, options: SourceOptions, function: str) -> dict[str, Predictions]:
     if isinstance(named, (str, Path)):
-        return read_logs([Path(named)], options.query)
+        return read_logs([Path(named)], options)
     return {"test": Predictions(in_arrow(named, function))}
 
 

@@ -114,7 +114,8 @@ def _folder(options: AdversarialOptions, kind: str, seed: int) -> Path:
 
 def _compare(options: AdversarialOptions, seed: int, other: str) -> list[Comparison]:
     """Compare `after` with another kind, for each set and measure (tau of paraphrases too)."""
-    from paraconsist.scoring.compare import CompareOptions, compare
+    from paraconsist.scoring.compare import compare
+    from paraconsist.scoring.options import CompareOptions
     from paraconsist.scoring.sources import open_source
 
     sets = {kind: open_source(_folder(options, kind, seed) / "run").sets for kind in ("after", other)}

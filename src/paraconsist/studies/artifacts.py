@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.results import Record
-from paraconsist.scoring.score import ScoreOptions, score_set
+from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.score import score_set
+from paraconsist.scoring.sources import Source
 
 _FUNCTION = "artifacts"
 #: Artefacts are likely where the label can be told without the context.
@@ -71,6 +74,7 @@ def artifact_table(
     partial: Predictions,
     models: Sequence[tuple[str, Predictions, Predictions | None]],
     options: ScoreOptions,
+    columns: SourceOptions,
     *,
     partial_test: Predictions | None = None,
 ) -> list[ArtifactRow]:
@@ -80,7 +84,7 @@ def artifact_table(
     ``partial``. `models` are (name, predictions on the same buckets, those on the full test set or None). InputError if
     a model lacks one of the buckets, or one kind has no bucket.
     """
-    kinds = buckets_by_artifact(read_rows(partial, options.columns))
+    kinds = buckets_by_artifact(read_rows(partial, columns))
     known = kinds["likely"] | kinds["unlikely"]
     for kind, ids in kinds.items():
         if not ids:
@@ -89,7 +93,7 @@ def artifact_table(
     out = []
     for kind in KINDS:
         for name, predictions, test in (("partial", partial, partial_test), *models):
-            column = options.columns.bucket
+            column = columns.bucket
             if column not in (names := predictions.table.column_names):
                 must = "be a column of the predictions"
                 raise input_error(_FUNCTION, column, must, got=names, remedy="See `bucket`.")
@@ -101,14 +105,14 @@ def artifact_table(
                 raise input_error(_FUNCTION, "full", must, got=name, remedy=remedy)
             mask = pa.array([bucket in kinds[kind] for bucket in buckets])
             part = Predictions(predictions.table.filter(mask), predictions.metadata)
-            out.append(_row(kind, name, part, test, options))
+            out.append(_row(kind, Source(name, part, columns, test=test), options))
     return out
 
 
-def _row(kind: str, model: str, part: Predictions, test: Predictions | None, options: ScoreOptions) -> ArtifactRow:
+def _row(kind: str, source: Source, options: ScoreOptions) -> ArtifactRow:
     key = PARAPHRASTIC.published
     wanted = replace(options, measures=[PARAPHRASTIC.name], renormalize=False)
-    result = score_set(part, wanted, test=test).measures[PARAPHRASTIC.name]
+    result = score_set(source, wanted).measures[PARAPHRASTIC.name]
     mass = result.get("covered_mass")
     copied = ("n_buckets", "n_examples", "original_accuracy", "accuracy", key, PARAPHRASTIC.headline)
     values: dict[str, Any] = {name: result[name] for name in copied}
@@ -116,4 +120,4 @@ def _row(kind: str, model: str, part: Predictions, test: Predictions | None, opt
         corrected = values[f"corrected_{name}"] = result.get(f"corrected_{name}")
         values[f"renormalized_{name}"] = None if corrected is None or not mass else corrected / mass
     values |= {"confidence_interval": result["confidence_interval"], "warnings": tuple(result["warnings"])}
-    return ArtifactRow(kind, model, **values, covered_mass=mass)
+    return ArtifactRow(kind, source.name, **values, covered_mass=mass)

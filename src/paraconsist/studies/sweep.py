@@ -267,7 +267,8 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> Measured:
     from paraconsist.running.by_name import shown_to
     from paraconsist.running.options import RunOptions
     from paraconsist.running.run import run
-    from paraconsist.scoring.score import ScoreOptions, score_set, score_sources
+    from paraconsist.scoring.options import ScoreOptions
+    from paraconsist.scoring.score import score_set, score_sources
     from paraconsist.scoring.sources import open_source
 
     specs = with_test_sets(options.sets) if options.with_test else options.sets
@@ -284,7 +285,7 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> Measured:
     for name, source in opened.sets.items():
         if set(source.predictions.table["role"].unique().to_pylist()) == {ORIGINAL, PARAPHRASE}:
             tau = ScoreOptions(measures=[SEMANTIC.name], n_resamples=options.n_resamples)
-            results[name] |= score_set(source.predictions, tau).measures
+            results[name] |= score_set(replace(source, test=None), tau).measures
     kept = {measure: (spec.headline, *_KEPT) for measure, spec in CATALOGUE.items()}
     return {
         name: {

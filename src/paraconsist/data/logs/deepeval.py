@@ -7,12 +7,14 @@ Test cases, each with what its metrics say of it, and how many passed each metri
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.logs.fields import walk
-from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log
+from paraconsist.data.logs.format import Head, LogFormat, bad_log
 from paraconsist.data.logs.verdicts import judged_rows, read_whole
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 
 _KEYS = {"testCases", "conversationalTestCases", "metricsScores"}
@@ -25,7 +27,7 @@ def recognises(path: Path, head: Head) -> bool:
     return head.first_row.keys() >= _KEYS or (_START.match(head.start) is not None and b'"metricsData"' in head.start)
 
 
-def read(path: Path, query: LogQuery) -> Predictions:
+def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one test run; InputError if it is cut short or holds no single questions, and as `judged_rows`."""
     run = read_whole(path, "deepeval")
     cases: Any = run.get("testCases")
@@ -42,7 +44,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
         ids = [str(case.get("input")) for case in cases]
     name, model = str(run.get("identifier") or path.stem), walk(run, "hyperparameters", "model")
     about: dict[str, Any] = {"ids": ids, "named": _FIELDS, "roots": _ROOTS, "name": name, "model": model}
-    return judged_rows(path, query, DEEPEVAL.name, rows, scores, means, **about)
+    return judged_rows(path, query, texts, DEEPEVAL.name, rows, scores, means, **about)
 
 
 def _verdict(metric: Any) -> Any:

@@ -6,12 +6,14 @@ has a line for each question and metric, with what the model wrote, what was rea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.logs.fields import walk
-from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log
+from paraconsist.data.logs.format import Head, LogFormat, bad_log
 from paraconsist.data.logs.verdicts import check_one, judged_rows, read_whole_lines
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
 from paraconsist.files import read_record
@@ -58,7 +60,7 @@ def recognises(path: Path, head: Head) -> bool:
     return head.first_row.keys() >= _KEYS
 
 
-def read(path: Path, query: LogQuery) -> Predictions:
+def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one file of samples; InputError if it is cut short or of several evaluations, and as `judged_rows`."""
     lines = read_whole_lines(path, "Every Eval Ever")
     each = "Give the file of each by itself."
@@ -76,7 +78,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
     about: dict[str, Any] = {"ids": list(rows), "named": _FIELDS, "roots": ("metadata",)}
     about |= {"name": str(lines[0]["evaluation_name"]), "model": lines[0].get("model_id")}
     about |= {"version": lines[0].get("schema_version")}
-    return judged_rows(path, query, SAMPLES.name, list(rows.values()), judged, {}, **about)
+    return judged_rows(path, query, texts, SAMPLES.name, list(rows.values()), judged, {}, **about)
 
 
 def _answer(line: Any) -> str | None:

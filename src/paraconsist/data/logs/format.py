@@ -10,61 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.logs.fields import Fields, as_texts, value_of
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions
-from paraconsist.data.rows import ColumnNames
 from paraconsist.errors import InputError, input_error
 
 #: The column of the gold label's probability, where a log's choices differ from row to row.
 GOLD_CONFIDENCE = "gold_confidence"
-
-
-@dataclass(frozen=True)
-class LogQuery:
-    """What is to be read from a log. Fields are paths or expressions (`paraconsist.data.logs.fields`).
-
-    `bucket` (empty for a full test set, which has none), `role` and `group` are the fields of the bucket, of the row's
-    place in it and of what intervals resample; under their default names the last two may be absent. `label`,
-    `prediction` and `confidence` stand in place of what the format says; with `label` alone the log's own verdict still
-    says what is right.
-    """
-
-    bucket: str = "bucket_id"
-    role: str = "role"
-    group: str = "group_id"
-    original: str | None = None  # A field or an expression that is true for originals, in place of `role`
-    label: str | None = None
-    prediction: str | None = None
-    confidence: str | None = None
-    probabilities: Sequence[str] | None = None  # A field of lists, or one field a label
-    variant: str | None = None  # The field of the wording that rows of several buckets have
-    strata: Sequence[str] = ()  # Fields to break results down by
-    metric: str | None = None  # Which of the log's metrics (lm-eval) or scorers (inspect) says what is right
-    filter: str | None = None  # Which of lm-eval's filters
-    epoch: int | None = None  # Which of inspect's epochs; by default all
-    trial: str | None = None  # For tables: the column that tells several answers to one example apart
-    encoding: str | None = None  # For tables of text that is not UTF-8
-    texts: tuple[str, ...] | None = None  # Fields to show; () for what the model read, None for no texts
-
-
-DEFAULT_QUERY = LogQuery()
-
-
-def log_query(columns: ColumnNames, **more: Any) -> LogQuery:
-    """Return what the columns of a table are called as a query of a log: default names leave it to the format."""
-    default = ColumnNames()
-    return LogQuery(
-        bucket=columns.bucket,
-        role=columns.role,
-        group=columns.group,
-        original=columns.original,
-        label=None if columns.label == default.label else columns.label,
-        prediction=None if columns.prediction == default.prediction else columns.prediction,
-        confidence=columns.confidence,
-        probabilities=None if tuple(columns.probabilities) in ((), default.probabilities) else columns.probabilities,
-        variant=columns.variant,
-        strata=tuple(columns.strata or ()),
-        **more,
-    )
 
 
 @dataclass(frozen=True)
@@ -82,14 +33,15 @@ class LogFormat:
     name: str  # As it is called in messages and metadata
     what: str  # What files of it are called, for messages
     recognises: Callable[[Path, Head], bool]  # Path and `Head` -> whether the file is one
-    # Path and `LogQuery` -> its predictions in the long format. The metadata hold ``set``, ``model`` and ``source``
-    # (format, tool, version, task, file and what was chosen), and ``notes`` for the reader.
-    read: Callable[[Path, LogQuery], Predictions]
+    #: Path, options and the fields of texts to add (() for the texts that the model read, None for no texts) -> the
+    #: predictions in the long format. The metadata hold ``set``, ``model``, ``source`` (format, tool, version, task,
+    #: file and what was chosen) and ``notes`` for the reader.
+    read: Callable[[Path, SourceOptions, Sequence[str] | None], Predictions]
     pattern: str | None = None  # What its files are called in a folder
     options: tuple[str, ...] = ()  # Which of metric, filter and epoch mean something for it
 
 
-def linked_columns(fields: Fields, query: LogQuery, *, roots: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+def linked_columns(fields: Fields, query: SourceOptions, *, roots: Sequence[str]) -> dict[str, pa.ChunkedArray]:
     """Return the columns that link a log's rows: bucket, role, group, strata, under the long format's names.
 
     A log without buckets (`query.bucket` is empty: a full test set) has none of them.
@@ -98,29 +50,31 @@ def linked_columns(fields: Fields, query: LogQuery, *, roots: Sequence[str]) -> 
         return {}
     columns = {"bucket_id": value_of(fields, query.bucket, parameter="bucket", roots=roots)}
 
-    def add_unless_absent(column: str, text: str, default: str, parameter: str) -> None:
-        """Add a column that may be absent where the user named none."""
-        if text != default or any(fields.column(path) is not None for path in (text, *(f"{r}.{text}" for r in roots))):
+    def add_unless_absent(column: str, text: str, parameter: str) -> None:
+        """Add a column, which may be absent under its default name."""
+        if query.named(parameter) or any(
+            fields.column(path) is not None for path in (text, *(f"{r}.{text}" for r in roots))
+        ):
             columns[column] = value_of(fields, text, parameter=parameter, roots=roots)
 
     if query.original is not None:
         flags = value_of(fields, query.original, parameter="original", roots=roots)
         columns["role"] = _role_of(flags, query.original)
     else:
-        add_unless_absent("role", query.role, DEFAULT_QUERY.role, "role")
-    add_unless_absent("group_id", query.group, DEFAULT_QUERY.group, "group")
-    for parameter, names in {"variant": filter(None, [query.variant]), "stratum": query.strata}.items():
+        add_unless_absent("role", query.role, "role")
+    add_unless_absent("group_id", query.group, "group")
+    for parameter, names in {"variant": filter(None, [query.variant]), "stratum": query.stratum or ()}.items():
         columns |= {name: value_of(fields, name, parameter=parameter, roots=roots) for name in names}
     return columns
 
 
 def shown_texts(
-    fields: Fields, query: LogQuery, roots: Sequence[str], by_default: Callable[[], dict[str, Any]]
+    fields: Fields, texts: Sequence[str] | None, roots: Sequence[str], by_default: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the texts that the query asks for: the fields that it names and the log has, else those `by_default`."""
-    if not query.texts:
-        return {} if query.texts is None else by_default()
-    paths = {name: (name, *(f"{root}.{name}" for root in roots)) for name in query.texts}
+    """Return the fields of `texts` that the log has; those `by_default` if it is empty, none if it is None."""
+    if not texts:
+        return {} if texts is None else by_default()
+    paths = {name: (name, *(f"{root}.{name}" for root in roots)) for name in texts}
     columns = {name: [fields.column(path) for path in of_name] for name, of_name in paths.items()}
     present = {name: [one for one in of_name if one is not None] for name, of_name in columns.items()}
     return {name: as_texts(of_name[0]) for name, of_name in present.items() if of_name}

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.logs.fields import Records, as_texts, walk
 from paraconsist.data.logs.format import (
-    DEFAULT_QUERY,
     Head,
     LogFormat,
-    LogQuery,
     bad_log,
     linked_columns,
     log_predictions,
@@ -30,6 +28,7 @@ from paraconsist.data.logs.format import (
     unique_ids,
 )
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions
 from paraconsist.errors import InputError, input_error
 
@@ -61,7 +60,7 @@ def recognises(path: Path, head: Head) -> bool:
     return beginning.startswith(b'{"version":') and b'"status":' in beginning and b'"eval":' in beginning
 
 
-def read(path: Path, query: LogQuery) -> Predictions:
+def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one log.
 
     InputError if the run did not succeed, samples were invalidated or are there twice, a field is missing, or no scorer
@@ -69,10 +68,12 @@ def read(path: Path, query: LogQuery) -> Predictions:
     """
     header, samples = _from_json(path) if path.suffix.lower() == ".json" else _from_zip(path)
     _check_finished(header, path)
-    return log_rows(header, samples, path, query)
+    return log_rows(header, samples, path, query, texts)
 
 
-def log_rows(header: Any, samples: list[dict[str, Any]], path: Path, query: LogQuery = DEFAULT_QUERY) -> Predictions:
+def log_rows(
+    header: Any, samples: list[dict[str, Any]], path: Path, query: SourceOptions, texts: Sequence[str] | None = None
+) -> Predictions:
     """Return the rows of a log that ended, from its header and its samples; InputError as `read`."""
     samples = _of_epoch(samples, query.epoch, path)
     if not samples:
@@ -86,7 +87,7 @@ def log_rows(header: Any, samples: list[dict[str, Any]], path: Path, query: LogQ
     )
     notes = [note] if failed else []
     own = _bucket_set(header, len({str(sample["id"]) for sample in samples}))
-    answers = _answers(samples, scorer, own.get("label_names", []), compared=query.prediction is not None)
+    answers = _answers(samples, scorer, own.get("label_names", []), compared=query.named("prediction") is not None)
     columns, label_names = answers.columns(fields, query, _ROOTS)
     for name in ("input_id", *own["strata"]) if own else ():
         if (column := fields.column(f"metadata.{name}")) is not None:
@@ -112,9 +113,9 @@ def log_rows(header: Any, samples: list[dict[str, Any]], path: Path, query: LogQ
         "reported": _reported(header, scorer),
     }
     name, model = walk(header, "eval", "task") or path.stem, walk(header, "eval", "model")
-    texts = shown_texts(fields, query, _ROOTS, lambda: _texts(fields.rows))
+    shown = shown_texts(fields, texts, _ROOTS, lambda: _texts(fields.rows))
     columns = {**linked, **columns}
-    rows = log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=texts)
+    rows = log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown)
     return replace(rows, metadata={**rows.metadata, **own})
 
 

@@ -22,7 +22,6 @@ from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
 from paraconsist.data.logs.format import (
     Head,
     LogFormat,
-    LogQuery,
     bad_log,
     linked_columns,
     log_predictions,
@@ -30,6 +29,7 @@ from paraconsist.data.logs.format import (
     unique_ids,
 )
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tables import json_rows, read_json_lines
 from paraconsist.errors import first_line, input_error
@@ -48,7 +48,7 @@ def recognises(path: Path, head: Head) -> bool:
     return head.first_row.keys() >= _KEYS
 
 
-def read(path: Path, query: LogQuery) -> Predictions:
+def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one file of samples.
 
     InputError if the file is cut short, a field is missing, several filters are in it and none was named, a question
@@ -58,7 +58,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
     task = parts["task"] if parts else path.stem
     results = _results(path, parts["time"] if parts else None)
     fields, which = _of_one_filter(_rows(path), query.filter, path)
-    metric, right = _verdicts(fields, query, compared=query.prediction is not None)
+    metric, right = _verdicts(fields, query, compared=query.named("prediction") is not None)
     answers = _answers(fields, metric, right, _fallbacks(results, task))
     columns, label_names = answers.columns(fields, query, _ROOTS)
     own = walk(results, "configs", task, "metadata", "dataset") if task.startswith("paraconsist") else None
@@ -85,9 +85,9 @@ def read(path: Path, query: LogQuery) -> Predictions:
     }
     model = walk(results, "model_name") or walk(results, "config", "model_args")
     columns = linked_columns(fields, query, roots=_ROOTS) | columns
-    texts = shown_texts(fields, query, _ROOTS, lambda: _texts(fields))
+    shown = shown_texts(fields, texts, _ROOTS, lambda: _texts(fields))
     name = task if own is None else str(own)
-    return log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=texts)
+    return log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown)
 
 
 def _texts(fields: Fields) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fiel
     return Records([row for row, kept in zip(fields.rows, keep.to_pylist(), strict=True) if kept]), chosen
 
 
-def _verdicts(fields: Fields, query: LogQuery, *, compared: bool) -> tuple[str | None, NDArray[np.bool_] | None]:
+def _verdicts(fields: Fields, query: SourceOptions, *, compared: bool) -> tuple[str | None, NDArray[np.bool_] | None]:
     """Return the metric that says right or wrong, and what it says; neither where the user names what to compare."""
     names = [name for name in _metrics(fields) if fields.column(name) is not None]
     metric = query.metric

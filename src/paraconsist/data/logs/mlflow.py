@@ -7,12 +7,14 @@ Columns and rows, with a column ``<metric>/score`` for each metric that judges r
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.logs.fields import walk
-from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log
+from paraconsist.data.logs.format import Head, LogFormat, bad_log
 from paraconsist.data.logs.verdicts import check_one, judged_rows, read_whole
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 
 _TABLE = "eval_results_table.json"
@@ -25,7 +27,7 @@ def recognises(path: Path, head: Head) -> bool:
     return path.name.endswith(_TABLE) or _START.match(head.start) is not None
 
 
-def read(path: Path, query: LogQuery) -> Predictions:
+def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one table; InputError if it is cut short, no table, or of several models, and as `judged_rows`."""
     table, beside = read_whole(path, "MLflow"), path.parent.parent / "metrics.json"
     columns: Any = table.get("columns")
@@ -43,7 +45,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
     ids = [row.get("example_id", number) for number, row in enumerate(rows)]
     model = models[0] if models else None
     return judged_rows(
-        path, query, MLFLOW.name, rows, scores, means, ids=ids, named=_FIELDS, name=path.stem, model=model
+        path, query, texts, MLFLOW.name, rows, scores, means, ids=ids, named=_FIELDS, name=path.stem, model=model
     )
 
 

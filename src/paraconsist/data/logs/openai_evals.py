@@ -6,12 +6,14 @@ that calls ``record_match(..., question_id=...)`` records what links its rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.logs.fields import walk
-from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log
+from paraconsist.data.logs.format import Head, LogFormat, bad_log
 from paraconsist.data.logs.verdicts import check_one, judged_rows, read_whole_lines
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 
 _FIELDS = ("sampled", "expected", "prompt")
@@ -21,7 +23,7 @@ def recognises(path: Path, head: Head) -> bool:
     return all(walk(head.first_row, "spec", name) is not None for name in ("eval_name", "completion_fns"))
 
 
-def read(path: Path, query: LogQuery) -> Predictions:
+def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one record; InputError if it is cut short, or of several runs or models, and as `judged_rows`."""
     lines = read_whole_lines(path, "OpenAI evals")
     spec, reports = walk(lines[0], "spec"), [line["final_report"] for line in lines if "final_report" in line]
@@ -48,7 +50,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
     about: dict[str, Any] = {"ids": ids, "named": _FIELDS, "name": str(walk(spec, "eval_name"))}
     about["model"] = models[0] if models else None
     means = {"match": walk(reports[-1], "accuracy")}
-    return judged_rows(path, query, OPENAI_EVALS.name, rows, scores, means, **about)
+    return judged_rows(path, query, texts, OPENAI_EVALS.name, rows, scores, means, **about)
 
 
 OPENAI_EVALS = LogFormat("openai_evals", "record of OpenAI evals", recognises, read, options=("metric",))

@@ -7,13 +7,15 @@ One result for each test, right where all its assertions passed. promptfoo has n
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.logs.fields import walk
-from paraconsist.data.logs.format import Head, LogFormat, LogQuery, bad_log
+from paraconsist.data.logs.format import Head, LogFormat, bad_log
 from paraconsist.data.logs.verdicts import check_one, judged_rows, read_whole
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 
 _START = re.compile(rb'\s*\{\s*"evalId"\s*:\s*("[^"]*"|null)\s*,\s*"results"\s*:')
@@ -28,7 +30,7 @@ def recognises(path: Path, head: Head) -> bool:
     return _START.match(head.start) is not None
 
 
-def read(path: Path, query: LogQuery) -> Predictions:
+def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one evaluation; InputError if it is cut short, or of several models or prompts, and as `judged_rows`."""
     whole = read_whole(path, "promptfoo")
     results: Any = walk(whole, "results", "results")
@@ -39,7 +41,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
     remedy = "Evaluate each by itself (`promptfoo eval --filter-providers`), and compare the files."
     check_one("model's answers", providers, remedy)
     check_one("prompt's answers", prompts, remedy)
-    if query.metric is None and query.prediction is None:
+    if query.metric is None and query.named("prediction") is None:
         query = replace(query, metric=_PASSED)
     named = [one.get("namedScores") for one in results]
     scores = [
@@ -53,7 +55,7 @@ def read(path: Path, query: LogQuery) -> Predictions:
     about |= {"name": str(walk(whole, "config", "description") or path.stem)}
     rows = [{name: one[name] for name in _KEPT if name in one} for one in results]
     means = {_PASSED: counts[0] / n_judged if n_judged else None}
-    return judged_rows(path, query, PROMPTFOO.name, rows, scores, means, **about)
+    return judged_rows(path, query, texts, PROMPTFOO.name, rows, scores, means, **about)
 
 
 def _verdict(result: Any) -> bool | None:

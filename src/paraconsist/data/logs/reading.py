@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ import pyarrow as pa
 from paraconsist.data.logs.deepeval import DEEPEVAL
 from paraconsist.data.logs.every_eval_ever import SAMPLES
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
-from paraconsist.data.logs.format import DEFAULT_QUERY, Head, LogFormat, LogQuery, bad_log, unique_ids
+from paraconsist.data.logs.format import Head, LogFormat, bad_log, unique_ids
 from paraconsist.data.logs.inspect_ai import INSPECT
 from paraconsist.data.logs.lm_eval import LM_EVAL
 from paraconsist.data.logs.mlflow import MLFLOW
 from paraconsist.data.logs.openai_evals import OPENAI_EVALS
 from paraconsist.data.logs.promptfoo import PROMPTFOO
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.tables import ENDINGS
 from paraconsist.entry_points import added, load
@@ -33,12 +34,12 @@ def _is_table(path: Path, head: Head) -> bool:
     return path.suffix.lower() in ENDINGS
 
 
-def _read_table(path: Path, query: LogQuery) -> Predictions:
+def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one table; its columns keep their names, and what an expression stands for becomes a column."""
     predictions = read_predictions(path, query.encoding)
     table = predictions.table
     for name in _MODEL_COLUMNS:
-        if name not in table.column_names or name in query.strata or not pa.types.is_string(table[name].type):
+        if name not in table.column_names or name in (query.stratum or ()) or not pa.types.is_string(table[name].type):
             continue
         models = [model for model in table[name].unique().to_pylist() if model is not None]
         if len(models) > 1:
@@ -54,15 +55,15 @@ def _read_table(path: Path, query: LogQuery) -> Predictions:
     return Predictions(table, predictions.metadata)
 
 
-def _named_fields(query: LogQuery) -> list[tuple[str, str]]:
+def _named_fields(query: SourceOptions) -> list[tuple[str, str]]:
     """Return the fields that the user named, with their parameters; those called by default may be absent.
 
     Names without a point are columns, and are looked for where they are read.
     """
     single = ("bucket", "role", "group", "original", "label", "prediction", "variant", "confidence")
-    named = [(getattr(query, name), name) for name in single if getattr(query, name) != getattr(DEFAULT_QUERY, name)]
-    named += [(text, "probabilities") for text in query.probabilities or ()]
-    return named + [(text, "stratum") for text in query.strata]
+    named = [(query.named(name), name) for name in single if query.named(name) is not None]
+    named += [(text, "probabilities") for text in query.named("probabilities") or ()]
+    return named + [(text, "stratum") for text in query.stratum or ()]
 
 
 PLAIN = LogFormat(
@@ -116,7 +117,9 @@ def detect(path: Path) -> LogFormat:
     raise bad_log("be a log or a table of a known format", path, remedy=remedy)
 
 
-def read_logs(paths: Sequence[Path], query: LogQuery = DEFAULT_QUERY) -> dict[str, Predictions]:
+def read_logs(
+    paths: Sequence[Path], query: SourceOptions, texts: Sequence[str] | None = None
+) -> dict[str, Predictions]:
     """Read the files of one run of one model, and those at any depth of folders: set name -> predictions.
 
     A set's name is the task's, or the file's. InputError if a file cannot be read (see each format), or the files are
@@ -126,7 +129,7 @@ def read_logs(paths: Sequence[Path], query: LogQuery = DEFAULT_QUERY) -> dict[st
     formats = {file: detect(file) for file in files}
     names = {file: one.name for file, one in formats.items()}
     _check_same("be of one format", names, "Score files of each format by themselves.")
-    predictions = {file: _read(file, one, query, alone=len(files) == 1) for file, one in formats.items()}
+    predictions = {file: _read(file, one, query, texts, alone=len(files) == 1) for file, one in formats.items()}
     versions = {file: walk(p.metadata, "source", "version") for file, p in predictions.items()}
     remedy = "Versions may ask and judge differently: score each version's files by themselves."
     _check_same("be written by one version of the tool", versions, remedy)
@@ -147,20 +150,22 @@ class LogTexts:
     """The texts of logs, read from them when they are to be shown."""
 
     paths: tuple[Path, ...]
-    query: LogQuery
+    query: SourceOptions
     tables: dict[tuple[str, ...], dict[str, pa.Table]] = field(default_factory=dict, compare=False)  # what was read
 
     def table(self, name: str, columns: Sequence[str] = ()) -> pa.Table:
         """Return the texts of a set with its `example_id`: these fields of the log, or what the model read."""
         wanted = tuple(columns)
         if wanted not in self.tables:
-            read = read_logs(self.paths, replace(self.query, texts=wanted))
+            read = read_logs(self.paths, self.query, wanted)
             texts = {name: ("example_id", *one.metadata.get("texts", ())) for name, one in read.items()}
             self.tables[wanted] = {name: read[name].table.select(of_set) for name, of_set in texts.items()}
         return self.tables[wanted][name]
 
 
-def _read(file: Path, log_format: LogFormat, query: LogQuery, *, alone: bool) -> Predictions:
+def _read(
+    file: Path, log_format: LogFormat, query: SourceOptions, texts: Sequence[str] | None, *, alone: bool
+) -> Predictions:
     """Read a file; among several, errors say which it is."""
     for name in ("metric", "filter", "epoch"):
         value = getattr(query, name)
@@ -169,7 +174,7 @@ def _read(file: Path, log_format: LogFormat, query: LogQuery, *, alone: bool) ->
             must, remedy = f"be given for logs of {others} only", f"{file} is none."
             raise input_error("score", name, must, got=value, remedy=remedy)
     try:
-        return log_format.read(file, query)
+        return log_format.read(file, query, texts)
     except InputError as problem:
         if not alone and file.name not in str(problem):
             problem.remedy = f"{problem.remedy} (In {file.name}.)".lstrip()

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, as_numbers, as_texts, value_of
-from paraconsist.data.logs.format import GOLD_CONFIDENCE, LogQuery
+from paraconsist.data.logs.format import GOLD_CONFIDENCE
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tables import json_rows
 from paraconsist.errors import InputError, input_error
@@ -40,26 +41,28 @@ class LogAnswers:
     raw: Sequence[str | None] | None = None  # What the model wrote, before the answer was read from it
     allowed: Sequence[Sequence[int]] | None = None  # The choices that a rule allows each row, by their places
 
-    def columns(self, fields: Fields, query: LogQuery, roots: Sequence[str]) -> tuple[dict[str, Any], list[str] | None]:
+    def columns(
+        self, fields: Fields, query: SourceOptions, roots: Sequence[str]
+    ) -> tuple[dict[str, Any], list[str] | None]:
         """Return the long format's labels, predictions and probabilities, and the labels' names.
 
         What the user named takes the place of what the log says; a named prediction is compared with the gold
         answer, since the log's verdict is on another.
         """
         label_names = None
-        if self.choices is not None and query.label is None and query.prediction is None:
+        if self.choices is not None and query.named("label") is None and query.named("prediction") is None:
             columns, label_names = _chosen_columns(self)
             if self.allowed is not None:
                 columns["label"] = pa.array([rule[0] if len(rule) == 1 else -1 for rule in self.allowed])
                 columns["allowed_labels"] = pa.array(self.allowed)
         else:
-            if self.choices is not None and query.label is None:
+            if self.choices is not None and query.named("label") is None:
                 must = "be given with `prediction` for multiple choice"
                 raise input_error("score", "label", must, got=None, remedy="Name both.")
             gold, answers, right = self.gold, self.answers, self.right
-            if query.label is not None:
+            if query.named("label") is not None:
                 gold = _field_texts(fields, query.label, "label", roots)
-            if query.prediction is not None:
+            if query.named("prediction") is not None:
                 answers, right = _field_texts(fields, query.prediction, "prediction", roots), None
             elif self.choices is not None:
                 common = len(self.choices) and isinstance(self.choices[0], str)
@@ -71,11 +74,11 @@ class LogAnswers:
         if query.confidence is not None:
             column = value_of(fields, query.confidence, parameter="confidence", roots=roots)
             columns[GOLD_CONFIDENCE] = as_numbers(column, query.confidence, "confidence")
-        if query.probabilities is not None:
-            parts = [value_of(fields, one, parameter="probabilities", roots=roots) for one in query.probabilities]
+        if names := query.named("probabilities"):
+            parts = [value_of(fields, name, parameter="probabilities", roots=roots) for name in names]
             columns["probabilities"] = parts[0]
             if len(parts) > 1:
-                named = zip(parts, query.probabilities, strict=True)
+                named = zip(parts, names, strict=True)
                 numbers = [as_numbers(part, name, "probabilities").to_numpy() for part, name in named]
                 columns["probabilities"] = _lists(np.column_stack(numbers))
         return columns, label_names
@@ -99,7 +102,8 @@ def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArr
 
 def judged_rows(
     path: Path,
-    query: LogQuery,
+    query: SourceOptions,
+    texts: Sequence[str] | None,
     tool: str,
     rows: Sequence[Mapping[str, Any]],
     scores: Sequence[Mapping[str, Any]],
@@ -119,18 +123,21 @@ def judged_rows(
     InputError if several metrics judged the rows and none was named, a field is missing, or a row is there twice.
     """
     fields, metrics = Records(rows), list(dict.fromkeys(metric for one in scores for metric in one))
-    metric, answer, notes, log = query.metric, query.prediction or named[0], list[str](), LogAnswers([], [], None)
-    if metric is None and query.prediction is None and metrics:
+    metric, notes, log = query.metric, list[str](), LogAnswers([], [], None)
+    answer = query.named("prediction") or named[0]
+    if metric is None and query.named("prediction") is None and metrics:
         metric = metrics[0] if len(metrics) == 1 else ""
     if metric is not None and metric not in metrics:
         must, remedy = f"be one of the log's ({', '.join(metrics)})", "It says which answers are right."
         raise input_error("score", "metric", must, got=query.metric, remedy=remedy)
     if metric is not None:
-        texts = as_texts(value_of(fields, answer, parameter="prediction", roots=roots)).to_pylist()
+        written = as_texts(value_of(fields, answer, parameter="prediction", roots=roots)).to_pylist()
         values, reported = [one.get(metric) for one in scores], means.get(metric)
         known = np.array([value is not None for value in values])
         right = verdicts([0.0 if value is None else value for value in values], metric, metrics)
-        log = LogAnswers([], [t if t and t.strip() and ok else None for t, ok in zip(texts, known, strict=True)], right)
+        log = LogAnswers(
+            [], [t if t and t.strip() and ok else None for t, ok in zip(written, known, strict=True)], right
+        )
         if not known.all():
             failed = f"{metric} says nothing of {(~known).sum()} of {len(known)} rows of {path.name}"
             notes.append(f"{failed}: they count as unparsed here, and {tool}'s own mean leaves them out")
@@ -138,10 +145,11 @@ def judged_rows(
         if isinstance(reported, (int, float)) and abs(reported - mean) > 1e-6:
             difference = f"{tool} says {metric} {reported:.4f}, the rows of {path.name} give {mean:.4f}"
             notes.append(f"{difference}: were rows added or removed?")
-    compared = replace(query, label=query.label or named[1], prediction=None if metric is not None else answer)
+    prediction = SourceOptions.prediction if metric is not None else answer
+    compared = replace(query, label=query.named("label") or named[1], prediction=prediction)
     labels, label_names = log.columns(fields, compared, roots)
     columns, question = logs.linked_columns(fields, query, roots=roots) | labels, fields.column(named[2])
-    shown = logs.shown_texts(fields, query, roots, lambda: {} if question is None else {named[2]: as_texts(question)})
+    shown = logs.shown_texts(fields, texts, roots, lambda: {} if question is None else {named[2]: as_texts(question)})
     source = {"format": tool, "tool": tool, "version": version, "file": path.name, "metric": metric}
     source["reported"] = means.get(str(metric))
     about: dict[str, Any] = {"name": name, "model": model, "source": source, "notes": notes, "texts": shown}

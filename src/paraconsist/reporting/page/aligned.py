@@ -19,8 +19,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.logs.reading import LogTexts
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
-from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.selection import expand_specs
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import TASKS
@@ -231,7 +232,7 @@ def set_texts(
     aligned: AlignedSet,
     kept: Sequence[Path | LogTexts],
     files: Sequence[TextsTable],
-    names: ColumnNames,
+    names: SourceOptions,
     columns: Sequence[str],
 ) -> SetTexts | None:
     """Return the texts of the set's rows, or None where nobody has them; every source gives what it has.
@@ -286,7 +287,7 @@ def _merged(parts: Sequence[SetTexts], *, all_columns: bool) -> SetTexts:
     return SetTexts(fields, rows)
 
 
-def _joined(aligned: AlignedSet, table: pa.Table, names: ColumnNames, columns: Sequence[str]) -> SetTexts | None:
+def _joined(aligned: AlignedSet, table: pa.Table, names: SourceOptions, columns: Sequence[str]) -> SetTexts | None:
     """Return the texts of another table, by the first id that it and all predictions have."""
     fields = _text_columns(table, names, columns)
     predictions = [aligned.predictions[model].table for model in aligned.models]
@@ -302,7 +303,7 @@ def _joined(aligned: AlignedSet, table: pa.Table, names: ColumnNames, columns: S
     return None
 
 
-def _own(aligned: AlignedSet, names: ColumnNames, columns: Sequence[str]) -> SetTexts | None:
+def _own(aligned: AlignedSet, names: SourceOptions, columns: Sequence[str]) -> SetTexts | None:
     tables = [aligned.predictions[model].table for model in aligned.models]
     fields = _text_columns(tables[0], names, columns, aligned.predictions[aligned.models[0]])
     if not fields:
@@ -318,7 +319,7 @@ def _base(aligned: AlignedSet) -> Iterator[tuple[int, int]]:
 
 
 def _text_columns(
-    table: pa.Table, names: ColumnNames, wanted: Sequence[str], predictions: Predictions | None = None
+    table: pa.Table, names: SourceOptions, wanted: Sequence[str], predictions: Predictions | None = None
 ) -> tuple[str, ...]:
     if wanted:
         return tuple(c for c in wanted if c in table.column_names)
@@ -326,7 +327,7 @@ def _text_columns(
     if named:
         return named
     taken = {*KEY_COLUMNS, *PREDICTION_COLUMNS, names.bucket, names.prediction, names.label, names.role, names.group}
-    taken |= set(names.strata or ())
+    taken |= set(names.stratum or ())
     if predictions is not None and "set" in predictions.metadata:
         taken |= set(predictions.strata)
     return tuple(c for c in table.column_names if c not in taken and _looks_like_text(table[c]))

@@ -14,8 +14,8 @@ from paraconsist.reporting.page.browser import link
 from paraconsist.reporting.page.entries import Entry, ScoredSet
 from paraconsist.reporting.page.tables import MODEL, SET, Cell, Column, Table, in_print
 from paraconsist.reporting.tables import compared, correction_words, margin_words
-from paraconsist.scoring.compare import CompareOptions, ModelPair, SetComparison, compare
-from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.compare import ModelPair, SetComparison, compare, compare_options
+from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.sources import Source
 
 #: Pairs of models of one set and measure, above which only those with the best model are listed.
@@ -42,18 +42,6 @@ def compare_entries(
 def sources_of(entries: Sequence[Entry]) -> dict[str, dict[str, Source]]:
     """Return each model's sets as they are compared: model -> set -> its predictions."""
     return {e.name: {n: Source(n, one.predictions, one.columns) for n, one in e.sets.items()} for e in entries}
-
-
-def compare_options(options: ScoreOptions, margin: float | None = None) -> CompareOptions:
-    """Return how models are compared that are scored by these options."""
-    return CompareOptions(
-        measures=options.measures,
-        confidence_level=options.confidence_level,
-        n_resamples=options.n_resamples,
-        seed=options.seed,
-        unparsed=options.unparsed,
-        margin=margin,
-    )
 
 
 def _nothing_parsed(scored: ScoredSet) -> bool:

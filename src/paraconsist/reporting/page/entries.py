@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.logs.reading import LogTexts
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import ColumnNames
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
-from paraconsist.scoring.options import SourceOptions
-from paraconsist.scoring.score import ScoreOptions, score_sources
+from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.score import score_sources
 from paraconsist.scoring.sources import Opened, model_of, open_source, read_json
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ScoredSet:
 
     predictions: Predictions
     results: Mapping[str, Any]  # as in ``results.json``
-    columns: ColumnNames = field(default_factory=ColumnNames)  # what the rows' columns are called
+    columns: SourceOptions = field(default_factory=SourceOptions)  # what the rows' columns are called
     texts: Path | LogTexts | None = None  # the file with the set's texts, where the run kept one, or the log itself
 
 

@@ -8,10 +8,11 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.errors import input_error
 from paraconsist.files import locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
@@ -19,7 +20,6 @@ from paraconsist.reporting.formatting import bounds, interval, known, percent, r
 from paraconsist.reporting.page import headlines
 from paraconsist.reporting.page.comparison import (
     compare_entries,
-    compare_options,
     comparison_signatures,
     matrices,
     sources_of,
@@ -27,10 +27,9 @@ from paraconsist.reporting.page.comparison import (
 from paraconsist.reporting.page.entries import Entry, load_entries, set_names
 from paraconsist.reporting.page.tables import MODEL, Cell, Column, Table, in_print, measures_of
 from paraconsist.reporting.page.write import ReportOptions, filled, write_report
-from paraconsist.reporting.result import source_options
-from paraconsist.scoring.compare import SetComparison
+from paraconsist.scoring.compare import SetComparison, compare_options
+from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.ranking import SetRanking, rank_models
-from paraconsist.scoring.score import ScoreOptions
 
 _PAGES = "models"  # the folder of the models' pages
 _PAGE = re.compile(r"[a-z0-9-]{1,60}-[0-9a-f]{8}\.html")
@@ -47,6 +46,7 @@ class SiteWritten:
     n_bytes: int
 
 
+@documented(SourceOptions, ScoreOptions)
 def leaderboard(
     *inputs: str | Path,
     output: str | Path,
@@ -77,17 +77,13 @@ def leaderboard(
         Files with texts, or names of prepared sets, that the models' pages show.
     rescore : bool
         Score run folders anew, whatever their ``results.json`` says.
-    **options
-        As `paraconsist.score` takes them: `measures`, `unparsed`, those of intervals, and what columns are called.
 
     Raises
     ------
     InputError
         If an input cannot be read, or `output` holds what no site has written.
     """
-    own = {one.name for one in fields(ScoreOptions)} - {"columns"}
-    read = source_options(leaderboard, {name: value for name, value in options.items() if name not in own})
-    scoring = ScoreOptions(**{name: value for name, value in options.items() if name in own})
+    read, scoring = taken(leaderboard, options, SourceOptions, ScoreOptions)
     anew = rescore or scoring.unparsed != ScoreOptions().unparsed  # a run's own results are under this policy
     entries = load_entries([Path(one) for one in inputs], scoring, names, read=read, rescore=anew, join=True)
     report = ReportOptions(title=title, score=scoring, texts=texts)

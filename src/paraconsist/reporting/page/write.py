@@ -24,7 +24,7 @@ from paraconsist.reporting.page.entries import Entry, is_generic, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.scoring.compare import SetComparison
-from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.options import ScoreOptions
 
 _STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css", "screen.css", "sureness.css")
 _SCRIPTS = (

@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.reshaping import named_labels, shared_buckets
-from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.tables import numeric
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import MeasureSpec
@@ -232,7 +233,7 @@ class Long:
 
     def rows(self, strata: Sequence[str] = ()) -> Rows:
         """Return the columns as arrays, as the command reads them."""
-        return read_rows(self.predictions, ColumnNames(strata=tuple(strata)))
+        return read_rows(self.predictions, SourceOptions(stratum=tuple(strata)))
 
     def shown(self, value: Any) -> Any:
         """Return a label by its name, where the file or the visitor named the labels."""
@@ -294,7 +295,7 @@ def _renamed(table: pa.Table, query: Query) -> pa.Table:
 
 def _spread(table: pa.Table, query: Query) -> tuple[pa.Table, NDArray[np.intp]]:
     n = table.num_rows
-    group = query.columns.get("group") or shared_buckets(table, ColumnNames())
+    group = query.columns.get("group") or shared_buckets(table, SourceOptions())
     texts = _free_texts(table, query)
     own = {name for name in texts if name.removeprefix(f"{ORIGINAL}_") in texts and name.startswith(f"{ORIGINAL}_")}
     parts = []

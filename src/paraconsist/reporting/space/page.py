@@ -13,7 +13,7 @@ from paraconsist.data.predictions import Predictions
 from paraconsist.reporting.formatting import bounds, decimal, known, number, p_value, percent, plural
 from paraconsist.reporting.page.write import ReportOptions, write_report
 from paraconsist.reporting.space.forms import Headline, Module, PageResult, scratch_folder
-from paraconsist.scoring.score import ScoreOptions
+from paraconsist.scoring.options import ScoreOptions
 
 _MOST_KEYS = 60
 _MOST_BYTES = 1_500_000  # of the buckets in a report

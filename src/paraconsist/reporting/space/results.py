@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.reshaping import long_format
-from paraconsist.data.rows import ColumnNames, Rows, read_rows
+from paraconsist.data.rows import Rows, read_rows
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CHANGE, COHERENCE, FOOLING, IE_TEST, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
@@ -30,9 +31,10 @@ from paraconsist.reporting.page.entries import Entry, ScoredSet
 from paraconsist.reporting.plots import answers as figures
 from paraconsist.reporting.plots.canvas import GOOD
 from paraconsist.reporting.space.forms import Flips, Long, PageResult, Query, check_query, long_rows, probability_matrix
+from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import POLICIES, apply_policy, groups_of, measure_rows, partners_of, violations
-from paraconsist.scoring.score import ScoreOptions, pair_figures, score
-from paraconsist.scoring.sources import open_source
+from paraconsist.scoring.score import pair_figures, score_set
+from paraconsist.scoring.sources import Source, open_source
 
 _TWO_ANSWERS, _ONE_ANSWER = "Pairs with two answers", "Pairs with the same answer, where the answer must change"
 _NEEDS_LABELS = ("accuracy", "perturbed_accuracy")
@@ -58,13 +60,13 @@ def as_the_command(spec: MeasureSpec) -> Callable[[Query], PageResult]:
 
 def _scored(long: Long, spec: MeasureSpec, query: Query, keys: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return what `score` says of rows by a measure; `keys` are what the measure of the page says."""
-    options = ScoreOptions(measures=[spec.name], columns=ColumnNames(strata=()), **query.intervals)
-    result = score(long.predictions, options)
+    source = Source("predictions", long.predictions, SourceOptions(stratum=()))
+    result = score_set(source, ScoreOptions(measures=[spec.name], **query.intervals)).to_dict()
     return result if keys is None else {**result, "measures": {**result["measures"], **keys}}
 
 
 def _entry(long: Long, result: Mapping[str, Any], name: str = "the model") -> Entry:
-    scored = ScoredSet(long.predictions, to_strict_json(result), ColumnNames(strata=()))
+    scored = ScoredSet(long.predictions, to_strict_json(result), SourceOptions(stratum=()))
     return Entry(name, Path(), {"predictions": scored})
 
 
@@ -144,7 +146,7 @@ def measure_fooling(query: Query) -> PageResult:
     after, buckets = rows.predictions[targets], rows.buckets[targets]
     keys = fooling_rate(after.tolist(), before.tolist(), gold.tolist(), buckets.tolist(), **options).to_dict()
     if query.layout.key != "texts":
-        long = replace(long, predictions=long_format(long.predictions, ColumnNames(), "original_prediction")[0])
+        long = replace(long, predictions=long_format(long.predictions, SourceOptions(), "original_prediction")[0])
     result = _scored(long, CHANGE, query, {FOOLING.name: keys})
     return PageResult(keys, warnings=_unparsed(rows), entries=[_entry(long, result)])
 
@@ -276,7 +278,7 @@ def _of_one(query: Query, long: Long, key: str) -> Predictions:
 
 def _beside(query: Query, long: Long, key: str) -> NDArray[Any]:
     """Return another column of predictions, read as all predictions are."""
-    return read_rows(_of_one(query, long, key), ColumnNames(strata=()), need_buckets=False).predictions
+    return read_rows(_of_one(query, long, key), SourceOptions(stratum=()), need_buckets=False).predictions
 
 
 def _unparsed(rows: Rows) -> Sequence[str]:
