@@ -118,13 +118,14 @@ def detect(path: Path) -> LogFormat:
 
 
 def read_logs(
-    paths: Sequence[Path], query: SourceOptions, texts: Sequence[str] | None = None
+    paths: Sequence[Path], query: SourceOptions | None = None, texts: Sequence[str] | None = None
 ) -> dict[str, Predictions]:
     """Read the files of one run of one model, and those at any depth of folders: set name -> predictions.
 
     A set's name is the task's, or the file's. InputError if a file cannot be read (see each format), or the files are
     of several formats, tool versions, models, or runs of one set.
     """
+    query = query or SourceOptions()
     files = [file for path in paths for file in (_logs_in(path) if path.is_dir() else [path])]
     formats = {file: detect(file) for file in files}
     names = {file: one.name for file, one in formats.items()}
