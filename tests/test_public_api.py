@@ -106,7 +106,7 @@ def test_scores_are_short_to_see_and_long_to_read() -> None:
     assert len(repr(scores).splitlines()) < 40
     assert "P_C" in repr(scores)
     assert "pc|est:" in repr(scores)
-    assert "<pre" in scores._repr_html_()
+    assert "<table" in scores._repr_html_()
     frame = scores.to_frame()
     assert list(frame.columns) == ["set", "measure", "stratum", "value", "low", "high", "n_clusters"]
     whole = frame[(frame["measure"] == "paraphrastic_consistency") & (frame["stratum"] == "")]
@@ -216,6 +216,6 @@ def test_a_notebook_of_twelve_lines(tmp_path: Path) -> None:
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert max(len(cell.outputs) for cell in notebook.cells) == 1  # a table is shown once
     shown = [output.get("data", {}) for cell in notebook.cells for output in cell.outputs]
-    assert any("<pre" in data.get("text/html", "") and "P_C" in data["text/html"] for data in shown)
+    assert any("<table" in data.get("text/html", "") and "P_C" in data["text/html"] for data in shown)
     assert any("image/png" in data for data in shown)
     assert (tmp_path / "page.html").stat().st_size > 10_000
