@@ -338,7 +338,7 @@ def test_every_method_stands_beside_the_one_that_decides(options):
     assert any("50 resamples are too few" in warning for warning in table["warnings"])
     with pytest.raises(InputError, match="`method` must not be a replay where only counts are known"):
         decide([family_of_counts("c", [(0.0, 1, 4, 1, 0, 4)])], DecisionOptions(method="replay"))
-    with pytest.raises(InputError, match="`ties` must be left out unless the method is 'exact'"):
+    with pytest.raises(InputError, match="`ties` must be left out unless `method` is 'exact'"):
         DecisionOptions(method="paper", ties="mid")
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from paraconsist.cli.ends import say_status, state
 from paraconsist.cli.options import Fields, print_json, quiet_libraries, read_values
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, parse_rhos
+
+if TYPE_CHECKING:
+    from paraconsist.studies.ie.decision import Decision
 
 _NAME = "ie-test"
 #: Fields of the experiment that have options of another form.
@@ -141,14 +144,14 @@ def _decide(
     say_status(f"{written}.")
 
 
-def _plots(folder: Path, decided: Mapping[str, Any], alpha: float) -> str:
+def _plots(folder: Path, decided: Decision, alpha: float) -> str:
     from importlib.util import find_spec
 
     from paraconsist.reporting.plots.ie import write_plots
 
     if find_spec("matplotlib") is None:
         return " (no figures: matplotlib is not installed; pip install matplotlib, then ie-test --from this folder)"
-    write_plots(folder, decided, alpha=alpha)
+    write_plots(folder, decided.families, alpha=alpha)
     return f", figures in {folder}"
 
 

@@ -125,7 +125,7 @@ def _say(done: SensitivityRun, skipped: Counter[str], preset: str) -> None:
         )
     echo("Variants, changed / unchanged answer:")
     changed, unchanged = report.sides["changed"], report.sides["unchanged"]
-    echo(f"  number: {changed['n']:,} / {unchanged['n']:,}")
+    echo(f"  number: {changed.n:,} / {unchanged.n:,}")
     for name, title in (
         ("jensen_shannon_distance", "Jensen-Shannon distance"),
         ("jensen_shannon_divergence", "Jensen-Shannon divergence, bits"),
@@ -141,7 +141,7 @@ def _say(done: SensitivityRun, skipped: Counter[str], preset: str) -> None:
         ("token_overlap", "token overlap with the original (Jaccard)"),
         ("lexical_distance", "lexical distance from the original"),
     ):
-        echo(f"  {title}: {_shown(changed[name]['mean'])} / {_shown(unchanged[name]['mean'])}")
+        echo(f"  {title}: {_shown(getattr(changed, name).mean)} / {_shown(getattr(unchanged, name).mean)}")
     for warning in dict.fromkeys((*fooling.warnings, *report.shift.warnings)):
         say(f"warning: {warning}")
     echo(fooling.signature)

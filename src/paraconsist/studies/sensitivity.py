@@ -1,10 +1,11 @@
 """Semantic sensitivity, the whole pipeline of Arakelyan et al. (2024): right originals, variants, fooling rates.
 
-Variants with a different answer from their original's stand beside the others: confidence, distance, overlap.
+Variants with a different answer from their original's are compared with the others: confidence, distance, overlap.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from paraconsist.models.labels import LabelMap, resolve_label_map
 from paraconsist.models.loading import load_model
 from paraconsist.running.predictor import Predictor
 from paraconsist.running.run import predictions_table, run_metadata, texts_table
+from paraconsist.studies import StudyRecord
 from paraconsist.transforms.paraphrase.generators import (
     Generator,
     GeneratorSettings,
@@ -49,8 +51,28 @@ _COLUMN = "hypothesis"
 
 
 @dataclass(frozen=True)
+class SideMean(StudyRecord):
+    """The mean of a number over variants, with interval and standard deviation; nan without variants."""
+
+    mean: float = math.nan
+    confidence_interval: tuple[float, float] = (math.nan, math.nan)
+    standard_deviation: float = math.nan
+
+
+@dataclass(frozen=True)
+class Side(StudyRecord):
+    """The distances of `n` variants with a changed (or unchanged) answer from their originals."""
+
+    n: int
+    confidence_change: SideMean
+    embedding_distance: SideMean  # 1 - cosine; nan without an encoder
+    token_overlap: SideMean  # Jaccard
+    lexical_distance: SideMean
+
+
+@dataclass(frozen=True)
 class SensitivityReport:
-    """What came of the pipeline."""
+    """The results of the pipeline."""
 
     n_rows: int  # originals that were asked
     n_right: int  # those answered right
@@ -60,7 +82,7 @@ class SensitivityReport:
     n_with: Mapping[int, int]  # k -> originals with at least k accepted variants
     fooling: FoolingRateResult
     shift: DistributionShiftResult
-    sides: Mapping[str, Mapping[str, Any]]  # of `compare_sides`
+    sides: Mapping[str, Side]  # of `compare_sides`
     label_map: LabelMap
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,7 +95,7 @@ class SensitivityReport:
             "originals_with_at_least": {str(k): n for k, n in self.n_with.items()},
             FOOLING.name: self.fooling.to_dict(),
             SHIFT.name: self.shift.to_dict(),
-            "sides": {side: dict(values) for side, values in self.sides.items()},
+            "sides": {name: side.to_dict() for name, side in self.sides.items()},
             "label_map": self.label_map.describe(),
         }
 
@@ -81,7 +103,7 @@ class SensitivityReport:
 def generator_settings(preset: str, settings: GeneratorSettings) -> GeneratorSettings:
     """Return generation settings for a preset of the fooling rate: under ``code`` the first 5 that pass are enough.
 
-    A preset that is none, or that needs more variants than `settings` asks for, is an InputError.
+    InputError for a preset that needs more variants than `settings` asks for.
     """
     check_choice("sensitivity", "preset", preset, PRESETS)
     variants, least = PRESETS[preset]
@@ -106,15 +128,14 @@ def measure_sensitivity(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> SensitivityReport:
-    """Take right originals, generate variants that the model finds equivalent, see which have a different answer.
+    """Generate variants of right originals that the model finds equivalent, and see which have a different answer.
 
     The predictor's model, on task ``nli``, answers and judges the variants, which `generator` writes by the `settings`
     of `generator_settings`. `preset` as for `paraconsist.measures.fooling_rate.fooling_rate`: ``paper`` takes all
     variants and every right original, ``code`` the first 5 and only originals that have 5. `limit` right originals are
-    drawn at random. `encoder` measures the distance of changed and unchanged variants from their originals; `name` is
-    the generator's, for the bucket set; `label_map` and `label_rule` as for ``paraconsist run``; `seed` is that of the
-    draw and of the intervals. InputError if the task is another, labels do not meet, no original is answered right, or
-    none has a variant.
+    drawn at random. `encoder` measures the distance of variants from their originals; `name` is the generator's, for
+    the bucket set; `label_map` and `label_rule` as for ``paraconsist run``; `seed` is that of the draw and of the
+    intervals.
     """
     if data.task.name != "nli":
         must = "be nli: variants are judged by mutual entailment under the same model"
@@ -171,7 +192,7 @@ def measure_sensitivity(
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Variants beside their originals, row by row: those that the preset uses."""
+    """The variants that the preset uses, with their originals, row by row."""
 
     rows: list[LabelledRow]
     variants: list[str]
@@ -214,7 +235,7 @@ class _Pairs:
 
 
 def _fooling(pairs: _Pairs, generated: GeneratedSet, preset: str, n_resamples: int, seed: int) -> FoolingRateResult:
-    """All originals that were used count, also those without a variant, as the preset says."""
+    """Return the fooling rates over all originals that were used; the preset decides about those without a variant."""
     names = generated.data.label_names
     gold = [names[row.label] for row in pairs.rows]
     place = generated.data.column(_COLUMN)
@@ -260,16 +281,12 @@ def compare_sides(
     encoder: Encoder | None = None,
     n_resamples: int = 10_000,
     seed: int = 0,
-) -> dict[str, dict[str, Any]]:
-    """Return for changed and unchanged variants apart how far they are from their originals.
+) -> dict[str, Side]:
+    """Return how far ``changed`` and ``unchanged`` variants are from their originals.
 
-    Arrays and sequences have shape (n,). `changed` says whether the variant has a different answer from its original's;
-    `confidence_change` is the probability of the gold label on the variant less that on the original. Intervals
-    resample `groups`. Without an `encoder`, ``embedding_distance`` (1 - cosine) is nan.
-
-    ``changed`` and ``unchanged`` each have ``n`` and, for ``confidence_change``, ``embedding_distance``,
-    ``token_overlap`` (Jaccard) and ``lexical_distance``, a mapping of ``mean``, ``confidence_interval`` and
-    ``standard_deviation``; nan for a side without variants.
+    Arrays and sequences have shape (n,). `changed` is true where the variant has a different answer from its
+    original's; `confidence_change` is the probability of the gold label on the variant less that on the original.
+    Intervals resample `groups`.
     """
     values = {
         "confidence_change": np.asarray(confidence_change, dtype=np.float64),
@@ -281,37 +298,32 @@ def compare_sides(
         from paraconsist.models.encoders import cosines
 
         values["embedding_distance"] = 1.0 - cosines(encoder(variants), encoder(originals))
-    sides: dict[str, dict[str, Any]] = {}
+    sides = {}
     for side, rows in (("changed", changed), ("unchanged", ~changed)):
-        own = [group for group, here in zip(groups, rows.tolist(), strict=True) if here]
-        sides[side] = {"n": int(rows.sum())} | {
-            name: _mean(column[rows], own, _RANGES[name], n_resamples, seed) for name, column in values.items()
+        of_side = [group for group, is_here in zip(groups, rows.tolist(), strict=True) if is_here]
+        means = {
+            name: _mean(column[rows], of_side, _RANGES[name], n_resamples, seed) for name, column in values.items()
         }
+        sides[side] = Side(int(rows.sum()), **means)
     return sides
 
 
-def _mean(
-    values: Floats, groups: Sequence[str], ends: tuple[float, float], n_resamples: int, seed: int
-) -> dict[str, Any]:
-    nan = float("nan")
+def _mean(values: Floats, groups: Sequence[str], ends: tuple[float, float], n_resamples: int, seed: int) -> SideMean:
     if not len(values) or np.isnan(values).any():
-        return {"mean": nan, "confidence_interval": [nan, nan], "standard_deviation": nan}
+        return SideMean()
     codes = partition(list(groups), function="sensitivity", parameter="groups").codes
     sums = np.stack([np.bincount(codes).astype(np.float64), np.bincount(codes, weights=values)], axis=1)
     distinct, multiplicity = np.unique(sums, axis=0, return_counts=True)
     units, rng = Units.of(distinct, multiplicity), np.random.default_rng(seed)
-    draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng}
-    interval = intervals(units, lambda total: total[..., 1:] / total[..., :1], [ends], [True], **draws)
-    return {
-        "mean": float(values.mean()),
-        "confidence_interval": [float(interval.low[0]), float(interval.high[0])],
-        "standard_deviation": float(values.std()),
-    }
+    interval = intervals(
+        units, lambda total: total[..., 1:] / total[..., :1], [ends], [True], n_resamples=n_resamples, rng=rng
+    )
+    return SideMean(float(values.mean()), (float(interval.low[0]), float(interval.high[0])), float(values.std()))
 
 
 @dataclass(frozen=True)
 class SensitivityRun:
-    """What `run_sensitivity` left in `folder`, and how it came about."""
+    """The folder that `run_sensitivity` wrote, its report, and the settings and generator of the variants."""
 
     folder: RunFolder
     report: SensitivityReport
@@ -336,14 +348,14 @@ def run_sensitivity(
     overwrite: bool = False,
     **options: Any,
 ) -> SensitivityRun:
-    """Measure semantic sensitivity, and keep everything in a folder; the same call goes on with an interrupted one.
+    """Measure semantic sensitivity, and keep everything in a folder; the same call resumes an interrupted one.
 
     `output` gets ``sensitivity.json``, ``variants.parquet``, and predictions and texts of the variants. `model` is the
     folder or Hub id of the classifier that answers and judges; `settings` and `preset` as for
     `paraconsist.studies.sensitivity.generator_settings`; `generator`, `examples` (a CSV) and `loading` as for
     `paraconsist.transforms.paraphrase.generators.load_generator`; `embedding_model` is by default the model's own,
     where it has one; `seed` is that of draws, sampling and bootstrap; `options` are those of
-    `paraconsist.studies.sensitivity.measure_sensitivity`. InputError as these functions raise it.
+    `paraconsist.studies.sensitivity.measure_sensitivity`.
     """
     settings = generator_settings(preset, settings)
     classifier = load_model(model, task=data.task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 #: p-values below this are drawn here: of an experiment, and of runs side by side.
 _LEAST_P, _SMALLEST = 1e-12, 1e-6
-_Families = Sequence[Mapping[str, Any]]
+#: A decided family of runs, as `paraconsist.studies.ie.decision` returns it or results.json holds it.
+_Family: TypeAlias = Mapping[str, Any]
+_Families: TypeAlias = Sequence[_Family]
 
 
-def write_plots(folder: Path, decided: Mapping[str, Any], *, alpha: float) -> list[Path]:
-    """Draw every plot of what `decide` returned, as PNG and SVG, and return the files in the order of `PLOTS`.
+def write_plots(folder: Path, families: _Families, *, alpha: float) -> list[Path]:
+    """Draw every plot of decided families as PNG and SVG, and return the files in the order of `PLOTS`.
 
     Families are drawn together, each in a colour, with the lines of decision at level `alpha`.
     """
     make_folder(folder)
-    families = decided["families"]
 
     def plot(name: str) -> Plot:
         title, draw = PLOTS[name]
@@ -41,12 +42,12 @@ def write_plots(folder: Path, decided: Mapping[str, Any], *, alpha: float) -> li
     return [file for name in PLOTS for file in write_plot(plot(name), folder)]
 
 
-def experiment_plots(name: str, family: Mapping[str, Any]) -> Iterator[Plot]:
+def experiment_plots(name: str, family: _Family) -> Iterator[Plot]:
     """Return the plots of one family against rho for a page: smallest p, both accuracies, what the change costs."""
     (alpha,) = map(float, re.findall(r"\|alpha:([\d.]+)", family["signature"]))
     by_rho = [
-        f"rho {one['rho']:g}: {100 * one['accuracy']:.1f} % before, {100 * one['transformed_accuracy']:.1f} % after"
-        for one in family["by_rho"]
+        f"rho {at['rho']:g}: {100 * at['accuracy']:.1f} % before, {100 * at['transformed_accuracy']:.1f} % after"
+        for at in family["by_rho"]
     ]
 
     def plot(key: str) -> Plot:
@@ -59,7 +60,7 @@ def experiment_plots(name: str, family: Mapping[str, Any]) -> Iterator[Plot]:
     return map(plot, ("smallest_p", "accuracy", "difference"))
 
 
-def _coloured(families: _Families) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _coloured(families: _Families) -> Iterator[tuple[_Family, str]]:
     return ((family, series_colour(number)) for number, family in enumerate(families))
 
 

@@ -1,4 +1,4 @@
-"""What an IE experiment needs to know, and how it is decided, as frozen records, checked (standard library only)."""
+"""Options of an IE experiment and of its decision, checked; standard library only."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from paraconsist.data.options import DEVICE, TASK, option
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+
+if TYPE_CHECKING:
+    from paraconsist.measures.ie_test import Options
 
 #: How errors name the command.
 FUNCTION = "ie-test"
@@ -18,7 +21,7 @@ _SEARCHES = ("once", "sample")
 
 @dataclass(frozen=True)
 class Unit:
-    """One (rho, run): a sample, its trainings and their answers. The piece of work that is kept or done again."""
+    """One (rho, run): a sample, its trainings and their answers. Each unit is kept, or done again, as a whole."""
 
     rho: float
     run: int
@@ -26,7 +29,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class ExperimentOptions:
-    """How to run an IE experiment; what a field means stands with it, and in its ``metadata["help"]``."""
+    """Options of an IE experiment."""
 
     #: The experiment's folder; the same options go on with what is there.
     output: Path
@@ -45,22 +48,22 @@ class ExperimentOptions:
     test: Path | None = option(None, "Test rows.")
     task: str | None = option(None, TASK)
     text_columns: tuple[str, ...] | None = option(
-        None, "One or two columns of text, with a comma, in place of the task's own."
+        None, "One or two columns of text, with a comma, in place of the task's columns."
     )
     label_column: str = option("label", "Column of gold labels, by name or number.")
     label_names: tuple[str, ...] | None = option(None, "Labels in order, with commas.")
     transform_columns: tuple[str, ...] | None = option(
         None, "Columns to transform, with commas; by default all text columns."
     )
-    drop_unlabelled: bool = option(False, "Leave out rows without a gold label, and say how many there were.")
-    train_rows: int | None = option(None, "A random sample of so many training rows, drawn once with `seed`.")
-    validation_rows: int | None = option(None, "A random sample of so many validation rows.")
-    test_rows: int | None = option(None, "A random sample of so many test rows.")
+    drop_unlabelled: bool = option(False, "Leave out rows without a gold label, and report how many.")
+    train_rows: int | None = option(None, "Size of a random sample of the training rows, drawn once with `seed`.")
+    validation_rows: int | None = option(None, "Size of a random sample of the validation rows.")
+    test_rows: int | None = option(None, "Size of a random sample of the test rows.")
     validation_share: float = option(0.1, "Share of the training rows to validate on, where `validation` is not given.")
     #: Probabilities of a transformed row in the training and validation samples, in [0, 1].
     rhos: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
-    runs: int = option(5, "M in the paper: samples, and trainings, for each rho.")
-    repeats: int = option(1, "K in the paper: trainings on each sample, whose majority decides (alternative 2).")
+    runs: int = option(5, "M in the paper: samples (and trainings) for each rho.")
+    repeats: int = option(1, "K in the paper: trainings on each sample, decided by majority (alternative 2).")
     budget: int = option(
         0, "B in the paper: trials of the random search for hyperparameters. With 0, defaults are used."
     )
@@ -69,10 +72,10 @@ class ExperimentOptions:
     exact_count: bool = option(
         False, "Transform exactly round(rho n) rows of each sample, in place of a draw for each row."
     )
-    #: Hyperparameters that are set, and not searched.
+    #: Fixed hyperparameters, which are not searched.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seed: int = option(0, "Random seed of splits, samples, searches, trainings and resampling.", min=0)
-    jobs: int = option(1, "How many trainings run at the same time. Results do not depend on it.")
+    jobs: int = option(1, "Trainings at a time. Results do not depend on it.")
     threads: int = option(1, "Threads of each training.")
     device: str | None = option(None, DEVICE)
     overwrite: bool = option(False, "Delete another experiment in the folder.")
@@ -111,7 +114,7 @@ class ExperimentOptions:
 
     @property
     def trainings_a_unit(self) -> int:
-        """The best trial of a search on the unit's own sample is its first training."""
+        """Trainings of one unit; the best trial of a search on the unit's sample is its first training."""
         return self.repeats + (max(self.budget, 1) - 1 if self.search == "sample" else 0)
 
     @property
@@ -119,8 +122,8 @@ class ExperimentOptions:
         """Trainings of the whole experiment."""
         return self.n_trials + len(self.units) * self.trainings_a_unit
 
-    def decisive(self) -> dict[str, Any]:
-        """What, besides the data, decides the answer of every unit."""
+    def decisive(self) -> dict[str, object]:
+        """Return everything that, besides the data, decides the answers of every unit."""
         return {
             "model": self.model,
             "parameters": dict(self.parameters),
@@ -137,9 +140,9 @@ class ExperimentOptions:
 
 @dataclass(frozen=True)
 class DecisionOptions:
-    """How to decide; as in `paraconsist.measures.ie_test.ie_test`, whose exact test with mid ties is the default.
+    """Options of the decision, as in `paraconsist.measures.ie_test.ie_test`; the default is the exact test, mid ties.
 
-    The replays need rows, and take the seed that a published file gives for a run before `seed`.
+    The replays need rows; a seed that a published file gives for a run takes precedence over `seed`.
     """
 
     method: str = option("exact", "exact, paper, replay, mcnemar, mcnemar_mid_p, mcnemar_resampled or mcnemar_replay.")
@@ -158,20 +161,19 @@ class DecisionOptions:
     )
 
     def __post_init__(self) -> None:
-        from paraconsist.measures.ie_test import METHODS, REPLAYS
+        from paraconsist.measures.ie_test import REPLAYS
 
-        check_choice(FUNCTION, "method", self.method, METHODS)
-        check_choice(FUNCTION, "correction", self.correction, ("bonferroni", "holm"))
-        if self.ties is not None:
-            check_choice(FUNCTION, "ties", self.ties, ("mid", "lower"))
-            if self.method != "exact":
-                raise input_error(FUNCTION, "ties", "be left out unless the method is 'exact'", got=self.ties)
+        self.checked(self.method, self.ties)
         if self.group is not None and self.method in REPLAYS:
             must, remedy = "be left out for a replay", "The authors' program has none."
             raise input_error(FUNCTION, "group", must, got=self.group, remedy=remedy)
-        check_whole(FUNCTION, "n_resamples", self.n_resamples)
-        check_fraction(FUNCTION, "alpha", self.alpha)
-        check_fraction(FUNCTION, "confidence_level", self.confidence_level)
+
+    def checked(self, method: str, ties: Literal["mid", "lower"] | None = None) -> Options:
+        """Return the options of the IE test by a method, checked."""
+        from paraconsist.measures.ie_test import checked_options
+
+        sizes = self.n_resamples, self.seed, self.alpha, self.correction, self.confidence_level
+        return checked_options(FUNCTION, method, ties, *sizes)  # type: ignore[arg-type]
 
 
 def parse_rhos(texts: Sequence[str]) -> tuple[float, ...]:

@@ -73,35 +73,37 @@ class Family:
         return len(self.runs)
 
     @cached_property
+    def _columns(self) -> Mapping[str, NDArray[Any]]:
+        """The numbers of each run, by their names in `Run`."""
+        columns = {name: [getattr(run, name) for run in self.runs] for name in ("n", "n10", "n01", "n_correct")}
+        return {name: np.array(values, dtype=np.int64) for name, values in columns.items()}
+
+    @cached_property
     def rho(self) -> NDArray[np.float64]:
-        """Of each run, as `n`, `n10`, `n01` and `n_correct` are."""
+        """The rho of each run; the properties that follow have an entry for each run, too."""
         return np.array([run.rho for run in self.runs], dtype=np.float64)
 
-    @cached_property
+    @property
     def n(self) -> IntArray:
-        return np.array([run.n for run in self.runs], dtype=np.int64)
+        return self._columns["n"]
 
-    @cached_property
+    @property
     def n10(self) -> IntArray:
-        return np.array([run.n10 for run in self.runs], dtype=np.int64)
+        return self._columns["n10"]
 
-    @cached_property
+    @property
     def n01(self) -> IntArray:
-        return np.array([run.n01 for run in self.runs], dtype=np.int64)
-
-    @cached_property
-    def n_correct(self) -> IntArray:
-        return np.array([run.n_correct for run in self.runs], dtype=np.int64)
+        return self._columns["n01"]
 
     @cached_property
     def accuracy(self) -> NDArray[np.float64]:
-        """Of each run on the originals."""
-        return np.asarray(self.n_correct / self.n)
+        """Accuracy on the originals."""
+        return np.asarray(self._columns["n_correct"] / self.n)
 
     @cached_property
     def transformed_accuracy(self) -> NDArray[np.float64]:
-        """Of each run on the transformed rows."""
-        return np.asarray((self.n_correct - self.n10 + self.n01) / self.n)
+        """Accuracy on the transformed rows."""
+        return np.asarray((self._columns["n_correct"] - self.n10 + self.n01) / self.n)
 
     def at(self, rhos: Sequence[float]) -> Family:
         """The runs at some rhos only; an InputError if there is none at one of them."""
