@@ -311,15 +311,15 @@ def test_words_that_cannot_be_told_apart_are_refused(kind):
 def test_prompts_are_never_cut():
     rows = ragged_rows()
     model = scorer("llama", byte_tokenizer(), make_prompt(), max_length=300)
-    over = [row.n_over for row in model.prepare([model.encode(TASK, row) for row in rows])]
+    over = model.prepare([model.encode(TASK, row) for row in rows])
     assert "`shots` must make prompts of at most 300 tokens" in str(model.window_error(over))
     n = max(model.tokenizer(model.encode(TASK, row)[0].text, return_length=True)["length"][0] for row in rows)
     longest = max(len(model.tokenizer(a, add_special_tokens=False)["input_ids"]) for a in model.answers)
     fits = scorer("llama", byte_tokenizer(), make_prompt(), module=model.module, max_length=n + longest)
     assert torch.isfinite(scores(fits, rows)).all()
     short = scorer("llama", byte_tokenizer(), make_prompt(), max_length=n + longest - 1)
-    over = [row.n_over for row in short.prepare([short.encode(TASK, row) for row in rows])]
-    assert max(over) == 1
+    over = short.prepare([short.encode(TASK, row) for row in rows])
+    assert max(row.n_over for row in over) == 1
     assert f"the longest of {n + longest:,} tokens" in str(short.window_error(over))
 
 
