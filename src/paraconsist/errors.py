@@ -1,4 +1,4 @@
-"""The one error that users are meant to read, the one sentence form it takes, and the checks that raise it most."""
+"""The error that is meant for users, its sentence, and the most frequent checks that raise it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MAX_SENTENCE = 2000
 _REAL: Any = numbers.Real  # their orders are unknown to mypy
 _WHOLE: Any = numbers.Integral
 MOST_COUNTED = 10**9
-"""The largest number of anything that is made, drawn or read one by one."""
-#: Package -> the extra of this package that brings it.
+"""The largest number of items that are made, drawn or read one by one."""
+#: Package -> the extra of this package that installs it.
 EXTRAS = {
     **dict.fromkeys(("torch", "transformers", "accelerate", "safetensors"), "run"),
     **dict.fromkeys(("matplotlib", "jinja2"), "report"),
@@ -26,33 +26,33 @@ EXTRAS = {
     "ray": "scale",
     **dict.fromkeys(("lm_eval", "inspect_ai"), "integrations"),
 }
-#: What steers a terminal, or turns the order of the letters around, and halves of pairs that no terminal takes.
+#: Characters that control a terminal or the direction of text, and lone surrogates, which no terminal prints.
 _STEERING = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 
 
 class InputError(ValueError):
-    """Something that was given to paraconsist is not what it must be; the message says what to do.
+    """An error in the user's input, whose message tells what to do.
 
-    The message is made of the fields when it is read, so that whoever catches the error may name things as its own
-    user does: a function names its parameters (`renamed`), the command line its options.
+    The message is made from the attributes when it is read, so that callers can rename parameters: a function to its
+    own (`renamed`), the command line to its options.
 
     Attributes
     ----------
     function : str
-        What was called.
+        The function that was called.
     parameter : str or None
-        Which of its parameters is wrong; None where `must` is a whole sentence.
+        The wrong parameter; None if `must` is a whole sentence.
     must : str
-        What the parameter must be, or the sentence. Other parameters are named in backticks.
+        The condition on the parameter, or the sentence. Other parameters are named in backticks.
     got : object
-        What was given; ``...`` where it is not shown.
+        The wrong value; ``...`` if it is not shown.
     row : int, str or None
-        Where in the input. Functions count rows from 0, as Python does; the command line and pages count them from 1,
-        without a file's heading (`first_row`). A row in a text is counted from 1.
+        The place in the input. Functions count rows from 0, as Python does; the command line and pages count them from
+        1, without a file's heading (`first_row`). A row in a text is counted from 1.
     first_row : int
         The number of the first row in the message: 0, or 1 for the command line and for pages.
     remedy : str
-        What to do.
+        Advice on what to do.
 
     >>> raise input_error("score", "buckets", "not be empty", got=[], remedy="Give at least one row.")
     Traceback (most recent call last):
@@ -86,7 +86,7 @@ class InputError(ValueError):
         return _shortened(f"{sentence}. {self.remedy}")
 
     def name_as(self, parameters: Mapping[str, str]) -> None:
-        """Call parameters as these say, also those that the sentences name in backticks."""
+        """Rename parameters (old -> new name), including those in backticks in the sentences."""
         self.parameter = parameters.get(self.parameter or "", self.parameter)
         self.must, self.remedy = (
             re.sub(r"`(\w+)`", lambda name: f"`{parameters.get(name[1], name[1])}`", text)
@@ -112,7 +112,7 @@ def input_error(
 
 @contextmanager
 def renamed(**parameters: str) -> Iterator[None]:
-    """Let errors from inside name the caller's parameters: what raises them knows only its own. Also a decorator.
+    """Rename the parameters of errors from inside to those of the caller (callee's -> caller's name); also a decorator.
 
     >>> with renamed(model="generator"):
     ...     raise input_error("load_model", "model", "be there")
@@ -128,7 +128,7 @@ def renamed(**parameters: str) -> Iterator[None]:
 
 @contextmanager
 def extras(function: str) -> Iterator[None]:
-    """Say which extra to install where a package that an extra brings cannot be imported inside. Also a decorator."""
+    """Name the extra to install if the import of one of its packages fails inside; also a decorator."""
     try:
         yield
     except ModuleNotFoundError as problem:
@@ -164,7 +164,7 @@ def check_fraction(function: str, parameter: str, value: Any) -> float:
 def check_whole(
     function: str, parameter: str, value: Any, *, at_least: int = 1, at_most: int | None = MOST_COUNTED
 ) -> int:
-    """Return `value` as an int that is `at_least` so large and `at_most` so large, or raise."""
+    """Return `value` as an int in [at_least, at_most], or raise."""
     if isinstance(value, bool) or not isinstance(value, _WHOLE) or value < at_least:
         raise input_error(function, parameter, f"be a whole number of at least {at_least}", got=value)
     if at_most is not None and value > at_most:
@@ -183,20 +183,20 @@ def check_number(function: str, parameter: str, value: Any, low: float, high: fl
 
 
 def first_line(problem: BaseException) -> str:
-    """Return the first line of another library's error that says anything, cut if it is long; else its name."""
+    """Return the first non-empty line of another library's error, shortened if it is long, or the error's name."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     line = lines[0] if lines else type(problem).__name__
     return line if len(line) <= 2 * _MAX_SHOWN else f"{line[: 2 * _MAX_SHOWN]}..."
 
 
 def _shortened(sentence: str) -> str:
-    """Return a sentence as a terminal may print it, without its middle where foreign names make it endless."""
+    """Return a sentence that a terminal can print, without its middle if foreign names make it too long."""
     text = visible(sentence.rstrip())
     return text if len(text) <= _MAX_SENTENCE else f"{text[: _MAX_SENTENCE - 300]} ... {text[-200:]}"
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    """Return a text as a terminal may print it: signs that would steer it are shown as in JSON, but those in `keep`.
+    """Return a text that a terminal can print: control characters, except those in `keep`, are escaped as in JSON.
 
     >>> print(visible("red\\x1b[31m\\nnot"), visible("two\\nlines", keep="\\n"))
     red\\u001b[31m\\u000anot two

@@ -1,7 +1,7 @@
-"""The base of the modules that `evaluate.load` knows, metrics/<name>/<name>.py: what they declare, and what is checked.
+"""The base class of the modules of `evaluate.load`, metrics/<name>/<name>.py, and its checks of their columns.
 
-A module is a class with a docstring, which evaluate shows, the function that it calls, and its columns. Only those
-modules and `paraconsist.registry` import this file: evaluate takes seconds to import.
+A module is a class with a docstring, which evaluate shows, a function, and columns. Only those modules import this
+file: evaluate takes seconds to import.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from paraconsist.measures.distribution_shift import as_probability_rows
 
 # Strings first: evaluate takes the first alternative that can hold the data, and "3" would pass as 3.
 _TYPES = ("string", "int64")
-# evaluate drops `references` where they are no column: as an option they go through it under another name.
+# evaluate drops `references` unless they are a column: as an option they get another name.
 _REFERENCES = "references_as_option"
 
 
@@ -38,9 +38,8 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
     function : callable
         The measure. Its required parameters are evaluate's input columns; the others are options of `compute`.
     labels, allowed_labels, identifiers, probabilities, numbers, texts : tuple of str
-        The columns by what they hold. Labels of all columns are of one kind, integers or strings; `allowed_labels` has
-        a list of them in each row, identifiers are of a kind of their own, probabilities are lists of floats, and
-        numbers single ones in [0, 1].
+        The columns by their content. All labels are either integers or strings, independently of the identifiers;
+        `allowed_labels` has a list of labels in each row, `probabilities` a list of floats, `numbers` one in [0, 1].
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -80,7 +79,7 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
         )
 
     def _features(self) -> list[Any]:
-        """Return what the columns may be stored as, best first."""
+        """Return the possible features of the columns, best first."""
         alternatives = []
         for label, identifier in product(_TYPES, _TYPES):
             types = (
@@ -105,7 +104,7 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
         self.add_batch(**{name: [value] for name, value in _named(prediction, reference, columns).items()})
 
     def compute(self, *, predictions: Any = None, references: Any = None, **arguments: Any) -> dict[str, Any] | None:
-        """Return the values of the rows given here or added before."""
+        """Return the values of the measure for these rows, or for those added before."""
         named = _named(predictions, references, arguments)
         for name in named:
             if name not in self.columns and name not in self.options:
@@ -118,7 +117,7 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
             named[_REFERENCES] = named.pop("references")
         try:
             values: dict[str, Any] | None = super().compute(**named)
-        except InputError:  # evaluate would keep its locks, and wait a second for them the next time
+        except InputError:  # evaluate would keep its locks, and wait for them the next time
             for lock in self.filelocks or ():
                 lock.release()
             raise
@@ -130,8 +129,8 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
         values: dict[str, Any] = self.function(**arguments).to_dict()
         return values
 
-    def _checked(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return the columns of a batch as plain lists of one kind each, so that nothing is left to cast."""
+    def _checked(self, batch: Mapping[str, object]) -> dict[str, list[Any]]:
+        """Return the columns of a batch as plain lists of one type, so that Arrow has nothing to cast."""
         for name in batch:
             if name not in self.columns:
                 must = f"be one of the columns {', '.join(self.columns)}"
@@ -156,9 +155,8 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
         for name, column in columns.items():
             row = next((row for row, value in enumerate(column.tolist()) if _is_broken(value)), None)
             if row is not None:
-                raise input_error(
-                    self.name, name, "hold no half of a surrogate pair", got=column.tolist()[row], row=row
-                )
+                got, must = column.tolist()[row], "hold no half of a surrogate pair"
+                raise input_error(self.name, name, must, got=got, row=row)
         labels = {name: columns[name] for name in self.labels}
         if labels:
             check_comparable(self.name, labels | {name: columns[name].labels() for name in self.allowed_labels})
@@ -166,12 +164,12 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
 
 
 def _is_broken(value: Any) -> bool:
-    """Say whether a text cannot be stored: half of a pair of surrogates is no character."""
+    """Say whether a text cannot be stored, as it contains a lone surrogate."""
     return isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def _named(predictions: Any, references: Any, others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was given, by name: evaluate passes the names that it knows apart from the others."""
+def _named(predictions: Any, references: Any, others: Mapping[str, object]) -> dict[str, Any]:
+    """Return all arguments by name; evaluate passes predictions and references separately."""
     known = {"predictions": predictions, "references": references}
     return {name: values for name, values in known.items() if values is not None} | dict(others)
 

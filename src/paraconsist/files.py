@@ -1,4 +1,4 @@
-"""Files: written whole or not at all and safe against a power cut; locks of folders; JSON that every reader takes."""
+"""Files that are written atomically and survive a power cut; locks of folders; strict JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from paraconsist.errors import InputError, input_error
 
@@ -26,12 +26,12 @@ Json = Mapping[str, Any]
 PARTIAL = ".partial"
 #: The file in a folder that a command holds while it writes there.
 LOCK = ".paraconsist.lock"
-#: How a file system says that it has no locks, or does not sync.
+#: Error numbers of a file system without locks or syncing.
 MISSING = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
-_REMEMBERED_BYTES = 1 << 20  # smaller files are read as fast as what is remembered of them
+_REMEMBERED_BYTES = 1 << 20  # smaller files are read as fast as their entries in the cache
 _SETTLED = 2_000_000_000  # nanoseconds after which a further change shows in a file's times
 _HELD: dict[str, int] = {}  # folder -> the thread that holds its lock
-_CLEANED: set[Path] = set()  # folders in which this process has looked for what killed ones left
+_CLEANED: set[Path] = set()  # folders that this process has cleared of leftovers
 
 
 def launched() -> tuple[int, int]:
@@ -44,18 +44,25 @@ def is_main() -> bool:
     return launched()[0] == 0
 
 
+class Digest(TypedDict):
+    """The size and SHA-256 of a file."""
+
+    bytes: int
+    sha256: str
+
+
 class WriteError(InputError, OSError):
     """A file or folder cannot be written, for the system's reason: a full disk, no permission."""
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside `path` to write to; it becomes `path` at the end, and is removed after an error.
+    """Yield a temporary path next to `path` to write to; it becomes `path` at the end, and is removed after an error.
 
-    At the end the file is synced to the disk, renamed, and its folder synced: whatever happens to the process or the
-    machine, a reader sees the old file or the new one, never half of either. Several processes may write the same path:
-    the last one wins. A symbolic link stays one; a pipe or a device is written to directly. What a killed process left
-    beside `path` is removed. WriteError if the system refuses to write.
+    At the end the file is synced to the disk, renamed, and its folder synced: after any crash a reader finds the old
+    file or the new one, never half of either. If several processes write the same path, the last one wins. Symbolic
+    links are kept; pipes and devices are written to directly. Leftovers of killed processes next to `path` are removed.
+    WriteError if the system refuses to write.
 
     >>> from tempfile import mkdtemp
     >>> file = Path(mkdtemp()) / "results.json"
@@ -83,11 +90,11 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def staged(folder: str | Path) -> Iterator[Path]:
-    """Give an empty folder beside `folder` to fill; it takes the place of `folder` at the end, whole or not at all.
+    """Yield an empty folder next to `folder` to fill; at the end it replaces `folder` atomically.
 
-    Every file in it is synced, the old folder moved away, the new one renamed, and then the old one removed. After a
-    kill between the two renames the next call puts the old one back. Several processes may write the same folder: the
-    last one wins. Errors, and what killed processes left, as for `replacing`.
+    Its files are synced, the old folder is moved away, the new one renamed, and the old one removed. After a kill
+    between the two renames the next call puts the old folder back. If several processes write the same folder, the last
+    one wins. Errors and leftovers are treated as by `replacing`.
 
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp()) / "set"
@@ -105,13 +112,15 @@ def staged(folder: str | Path) -> Iterator[Path]:
         with _refusals(folder, new):
             yield new
             sync(new)
-            with _lock(folder.with_name(_hidden(folder.name, LOCK)), wait=60):  # nobody between the two renames
+            with _lock(
+                folder.with_name(_hidden(folder.name, LOCK)), wait=60
+            ):  # so that no other process comes between the renames
                 if folder.exists():
                     folder.rename(old)
                 new.rename(folder)
             sync_one(folder.parent)
             if old.exists():
-                old.rename(doomed)  # what is half removed is never put back
+                old.rename(doomed)  # a half removed folder must never be put back
     finally:
         shutil.rmtree(new, ignore_errors=True)
         shutil.rmtree(doomed, ignore_errors=True)
@@ -119,12 +128,11 @@ def staged(folder: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def locked(folder: str | Path, function: str, parameter: str) -> Iterator[None]:
-    """Hold the lock of `folder`, which is made if need be: one command at a time writes into it.
+    """Hold the lock of `folder`, which is made if necessary, so that one command at a time writes into it.
 
-    What killed commands left in it is removed first (see `leftovers`). Who holds the lock may take it again. It ends
-    with its process; where the file system has no locks, a file that names the host and the process stands for one, and
-    counts no longer when that process is gone. InputError about `parameter`, if another command holds the lock or the
-    folder cannot be written.
+    Leftovers of killed commands are removed first (see `leftovers`). A thread may take its lock again. The lock ends
+    with its process; on a file system without locks a file that names the host and the process replaces it, until that
+    process is gone. InputError about `parameter` if another command holds the lock or the folder cannot be written.
     """
     name, thread = os.path.realpath(folder), threading.get_ident()
     if _HELD.get(name) == thread:
@@ -148,9 +156,9 @@ def locked(folder: str | Path, function: str, parameter: str) -> Iterator[None]:
 
 
 def is_locked(file: Path) -> bool:
-    """Whether a process holds the lock file of a folder (see `LOCK`)."""
+    """Say whether a process holds the lock file of a folder (see `LOCK`)."""
     if file.name != LOCK:
-        return file.exists()  # a file that stands for a lock
+        return file.exists()  # a file that replaces a lock
     try:
         with _lock(file):
             return False
@@ -159,26 +167,26 @@ def is_locked(file: Path) -> bool:
 
 
 def leftovers(folder: str | Path, *, all_hosts: bool = False) -> list[Path]:
-    """Return what killed processes left in `folder` and below: unfinished files and folders that nobody writes.
+    """Return the unfinished files and folders that killed processes left in `folder` and below.
 
-    Those of other hosts are among them only with `all_hosts`, as it cannot be seen from here whether their processes
-    live: give it where the folder's lock is held.
+    Those of other hosts are included only with `all_hosts`, which requires the folder's lock, as this host cannot see
+    whether their processes are alive.
     """
     return sorted(path for path in Path(folder).rglob(f".*{PARTIAL}") if _is_left(path, all_hosts))
 
 
 def make_youngest(path: Path, siblings: Iterable[Path]) -> None:
-    """Date a file or folder later than its siblings, which a clock that jumped may have put in the future.
+    """Give a file or folder a later date than its siblings, even if theirs is in the future after a clock change.
 
-    Both `datasets` and `evaluate` take the youngest of what lies under one name; the system's own stamp is coarse.
+    Both `datasets` and `evaluate` take the youngest of several versions; the system's own time stamps are too coarse.
     """
-    latest = max((one.stat().st_mtime_ns for one in siblings if one != path), default=0)
+    latest = max((sibling.stat().st_mtime_ns for sibling in siblings if sibling != path), default=0)
     stamp = max(time.time_ns(), latest + 1_000_000)
     os.utime(path, ns=(stamp, stamp))
 
 
 def _beside(path: Path, kind: str = "new") -> Path:
-    """Return an unused path beside `path`, which names this process; remove what killed ones left there."""
+    """Return an unused path next to `path` that names this process; remove leftovers of killed processes there."""
     if path.parent not in _CLEANED and path.parent.is_dir():
         _CLEANED.add(path.parent)
         with suppress(OSError):
@@ -187,13 +195,13 @@ def _beside(path: Path, kind: str = "new") -> Path:
 
 
 def _hidden(name: str, ending: str) -> str:
-    """Return a hidden name that says whose it is, where the file system has room for that."""
+    """Return a hidden name that contains `name`, or its hash if it is too long for the file system."""
     short = name if len(os.fsencode(name)) <= 180 else hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
     return f".{short}{ending}"
 
 
 def _host() -> str:
-    """Eight digits that stand for the machine, or the container, in which process numbers are unique."""
+    """Return eight digits for the machine, or the container, in which process numbers are unique."""
     try:
         space = Path("/proc/self/ns/pid").readlink()
     except OSError:
@@ -205,10 +213,10 @@ def _is_left(path: Path, all_hosts: bool = False) -> bool:
     host, _, rest = path.name.removesuffix(PARTIAL).rpartition(".")[0].rpartition(".")[2].partition("-")
     pid = rest.partition("-")[0]
     if not pid.isdigit():
-        return False  # not one of ours
+        return False  # another program's file
     if host != _host():
         return all_hosts
-    if os.name == "nt":  # there os.kill ends what it asks about
+    if os.name == "nt":  # where os.kill would end the process
         return False
     try:
         os.kill(int(pid), 0)
@@ -220,7 +228,7 @@ def _is_left(path: Path, all_hosts: bool = False) -> bool:
 
 
 def _remove(left: list[Path]) -> None:
-    """Remove what is left over; a folder that was moved away for a new one that never came is put back."""
+    """Remove leftovers; put a folder back that was moved away for a new one that never came."""
     for path in filter(Path.exists, left):
         folder = path.with_name(path.name[1:].rsplit(".", 3)[0])
         if path.name.endswith(f".old{PARTIAL}") and not folder.exists():
@@ -232,28 +240,28 @@ def _remove(left: list[Path]) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it where they are absent, with their names on the disk."""
-    absent = [one for one in (folder, *folder.parents) if not one.exists()]
+    """Make a folder and its absent parents, and sync their names to the disk."""
+    absent = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    for one in absent:
-        sync_one(one.parent)
+    for path in absent:
+        sync_one(path.parent)
 
 
 def rename_folder(folder: Path, name: str) -> Path:
-    """Give a folder another name beside, on the disk too; return where it is."""
+    """Rename a folder, also on the disk; return its new path."""
     place = folder.rename(folder.with_name(name))
     sync_one(place.parent)
     return place
 
 
 def sync(folder: Path) -> None:
-    """Have the system put a folder and all below it on the disk."""
+    """Sync a folder and everything below it to the disk."""
     for path in (*folder.rglob("*"), folder):
         sync_one(path)
 
 
 def sync_one(path: Path) -> None:
-    """Have the system put a file, or a folder's names, on the disk."""
+    """Sync a file, or a folder's names, to the disk."""
     if path.is_dir() and os.name == "nt":
         return
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -268,7 +276,7 @@ def sync_one(path: Path) -> None:
 
 @contextmanager
 def _lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
-    """Hold a lock file, which is removed with it; a TimeoutError if another process has it for longer than `wait`."""
+    """Hold a lock file, and remove it afterwards; TimeoutError if another process holds it longer than `wait`."""
     from filelock import FileLock, SoftFileLock
 
     lock: FileLock | SoftFileLock = FileLock(path, timeout=wait)
@@ -294,14 +302,16 @@ def _lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
 
 @contextmanager
 def _refusals(path: Path, partial: Path) -> Iterator[None]:
-    """Raise what the system says about writing to `partial` as a `WriteError` about `path`."""
+    """Turn the system's errors about writing to `partial` into a `WriteError` about `path`."""
     try:
         yield
     except InputError:
         raise
     except OSError as problem:
         ours = problem.filename is None or os.fsdecode(problem.filename).startswith((str(partial), str(path)))
-        if not (ours and problem.errno) and not isinstance(problem, TimeoutError):  # something read, or a network
+        if not (ours and problem.errno) and not isinstance(
+            problem, TimeoutError
+        ):  # an error of reading, or of a network
             raise
         reason = f"The system says: {os.strerror(problem.errno) if problem.errno else problem}."
         error = WriteError(f"{str(path)!r} cannot be written.", remedy=reason)
@@ -313,7 +323,7 @@ def _refusals(path: Path, partial: Path) -> Iterator[None]:
 def writing(
     function: str, parameter: str, path: str | Path | None, *, kind: str = "folder", remedy: str = ""
 ) -> Iterator[None]:
-    """Raise an `InputError` about `parameter` where what is inside cannot write to `path`, for the system's reason."""
+    """Turn the system's errors about writing to `path` into an `InputError` about `parameter`."""
     try:
         yield
     except OSError as problem:
@@ -324,23 +334,23 @@ def writing(
 
 
 def write_text(path: str | Path, text: str, *, encoding: str = "utf-8") -> None:
-    """Write a text file whole or not at all, with line ends as they are."""
+    """Write a text file atomically, without changing its line ends."""
     with replacing(path) as partial, partial.open("w", encoding=encoding, newline="") as stream:
         stream.write(text)
 
 
 def to_json(value: Any, *, indent: int | None = 2) -> str:
-    """Return strict JSON: what is undefined is ``null``, and what JSON does not know is text."""
+    """Return strict JSON, with ``null`` for undefined numbers and text for values that JSON does not have."""
     return json.dumps(to_strict_json(value), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
 
 
 def write_json(path: str | Path, value: Any, *, indent: int | None = 2) -> None:
-    """Write a value as strict JSON (see `to_json`), whole or not at all."""
+    """Write a value as strict JSON (see `to_json`), atomically."""
     write_text(path, to_json(value, indent=indent) + "\n")
 
 
 def read_record(function: str, parameter: str, file: Path, *, remedy: str = "") -> dict[str, Any]:
-    """Return the JSON object that a file of the folder `parameter` holds; an `InputError` where it holds none."""
+    """Return the JSON object in a file of the folder that `parameter` names; InputError if there is none."""
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -350,13 +360,13 @@ def read_record(function: str, parameter: str, file: Path, *, remedy: str = "") 
     return record
 
 
-def digests(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the size and SHA-256 of every file in `folder` and below, by its path in it."""
+def digests(folder: Path) -> dict[str, Digest]:
+    """Return the size and SHA-256 of every file in `folder` and below, by its path relative to it."""
     return {path.relative_to(folder).as_posix(): digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def digest(path: Path) -> dict[str, Any]:
-    """Return the size and SHA-256 of a file, as records keep them."""
+def digest(path: Path) -> Digest:
+    """Return the size and SHA-256 of a file."""
     with path.open("rb") as stream:
         value = hashlib.sha256()
         while block := stream.read(1 << 20):
@@ -365,23 +375,23 @@ def digest(path: Path) -> dict[str, Any]:
 
 
 def cache_folder() -> Path:
-    """Return the user's cache folder of this package, or the one that PARACONSIST_CACHE names; it may not be there."""
+    """Return this package's cache folder, or the one in PARACONSIST_CACHE; it need not exist."""
     import platformdirs
 
     return Path(os.environ.get("PARACONSIST_CACHE") or platformdirs.user_cache_path("paraconsist", appauthor=False))
 
 
 def remembered_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, which is computed once: a large file's stands in the cache folder afterwards.
+    """Return the SHA-256 of a file; that of a large file is computed once and kept in the cache folder.
 
-    An entry counts for the same path, size and times of change. None is made of a file that is younger than two seconds
-    when it is read: a change within the resolution of its times would go unseen. Of several processes on a machine one
-    reads the file while the others wait for its entry; where the cache cannot be written each reads it.
+    An entry is valid for the same path, size and times of change. Files younger than two seconds get none: a change
+    within the resolution of the times would go unnoticed. One process on a machine reads the file while others wait for
+    its entry; if the cache cannot be written, each reads it.
     """
     path, now = Path(os.path.realpath(path)), time.time_ns()
     before = path.stat()
     if before.st_size < _REMEMBERED_BYTES:
-        return str(digest(path)["sha256"])
+        return digest(path)["sha256"]
     file = cache_folder() / "sha256" / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"
     entry = {"path": str(path), "bytes": before.st_size, "mtime_ns": before.st_mtime_ns, "ctime_ns": before.st_ctime_ns}
     is_settled = max(before.st_mtime_ns, before.st_ctime_ns) < now - _SETTLED
@@ -394,7 +404,7 @@ def remembered_sha256(path: Path) -> str:
                 known = json.loads(file.read_text(encoding="utf-8"))
                 if isinstance(known, dict) and known.items() >= entry.items() and len(known.get("sha256", "")) == 64:
                     return str(known["sha256"])
-        sha256 = str(digest(path)["sha256"])
+        sha256 = digest(path)["sha256"]
         after = path.stat()
         if is_settled and (after.st_mtime_ns, after.st_ctime_ns) == (before.st_mtime_ns, before.st_ctime_ns):
             with suppress(OSError):
@@ -402,8 +412,8 @@ def remembered_sha256(path: Path) -> str:
     return sha256
 
 
-def changed(folder: Path, record: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return which files of `folder` are not as the record (see `digests`) has them, and how they differ."""
+def changed(folder: Path, record: Mapping[str, Json]) -> dict[str, str]:
+    """Return how files of `folder` differ from their record (see `digests`), by path."""
     differences: dict[str, str] = {}
     for name, recorded in record.items():
         path = folder / name

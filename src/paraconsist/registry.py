@@ -1,4 +1,4 @@
-"""The names of the metrics, where their scripts are, and how `evaluate.load` comes to know them."""
+"""Names and scripts of the metrics, and their registration for `evaluate.load`."""
 
 from __future__ import annotations
 
@@ -23,28 +23,27 @@ def metric_names() -> tuple[str, ...]:
 
 
 def metric_script(name: str) -> Path:
-    """Return the script of a metric, whose folder `evaluate.load` takes too; InputError if there is no such metric."""
+    """Return the script of a metric; `evaluate.load` accepts its folder too. InputError if there is no such metric."""
     check_choice("metric_script", "name", name, metric_names())
     return _folder() / name / f"{name}.py"
 
 
 def metric_kind(name: str) -> str:
-    """Return what evaluate calls the module: ``"metric"``, ``"comparison"`` or ``"measurement"``."""
-    script = ast.parse(metric_script(name).read_text(encoding="utf-8"))  # to import it would import evaluate: seconds
+    """Return evaluate's type of the module: ``"metric"``, ``"comparison"`` or ``"measurement"``."""
+    script = ast.parse(metric_script(name).read_text(encoding="utf-8"))  # importing it would take seconds
     bases = [base for node in script.body if isinstance(node, ast.ClassDef) for base in node.bases]
     names = [ast.unparse(base).rpartition(".")[2].lower() for base in bases]
     return next(kind for kind in names if kind in _KINDS)
 
 
 def register(cache_dir: str | Path | None = None) -> list[Path]:
-    """Put the metric scripts where ``evaluate.load("<name>")`` finds them, from any working directory.
+    """Copy the metric scripts to where ``evaluate.load("<name>")`` finds them, from any working directory.
 
-    Once per machine is enough. evaluate looks for a bare name in the working directory, on the Hub, and then
-    in its cache of modules, which is where the scripts are copied to: so it works offline too. Calling it
-    again costs nothing; after an upgrade it puts the new scripts before the old ones.
+    Once per machine is enough. evaluate looks for a bare name in the working directory, on the Hub, and then in its
+    cache of modules, to which the scripts are copied, so that it works offline too. After an upgrade another call makes
+    the new scripts take precedence.
 
-    Without a network, set ``HF_HUB_OFFLINE=1`` (or ``HF_EVALUATE_OFFLINE=1``), or evaluate first tries the
-    Hub.
+    Without a network, set ``HF_HUB_OFFLINE=1`` (or ``HF_EVALUATE_OFFLINE=1``); else evaluate tries the Hub first.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def test_the_command_fits_to_a_corpus_and_saves_what_it_found(tmp_path, rows, co
         (["ROWS", "--output", "OUT", "--columns", ","], "name columns, each once"),
         (["ROWS", "--output", "OUT", "--option", "surface"], "`--option` must be items of the form NAME=VALUE"),
         (["ROWS", "--output", "OUT", "--transformation", "builtins:str"], "change at least one text"),
-        (["ROWS", "--output", "OUT", "--sheet", "OUT"], "be another file than"),
+        (["ROWS", "--output", "OUT", "--sheet", "OUT"], "not collide with its companion files"),
         (["ROWS", "--output", "OUT", "--columns", "premise,label"], "`label` must hold texts only; got 0 at row 1"),
         (["ROWS", "--sheet-read", "s.csv"], "`--sheet-read` must be given without a file"),
     ],

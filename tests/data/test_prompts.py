@@ -200,7 +200,7 @@ def test_a_template_file_reads_yes_and_no_as_words(tmp_path):
         ({"question": "nothing"}, "`question` must name columns of task nli"),
         ({"question": "{premise!r}"}, "`question` must be text with plain"),
         ({"shots": "3"}, r"`template` must have no fields but .*; got \['shots'\]"),
-        ({"labels": {"entailment": "yes", "not_entailment": "Yes"}}, "`labels` must give each label a word of its own"),
+        ({"labels": {"entailment": "yes", "not_entailment": "Yes"}}, "`labels` must give each label a different word"),
         ({"labels": {"entailment": "yes"}}, "`labels` must give a word for each of two or more labels"),
         ({"labels": ["yes", "no"]}, "`labels` must be a mapping"),
         ({"labels": {"entailment": True, "neutral": "no"}}, "`entailment` must be text; got True. Put it in quotes"),

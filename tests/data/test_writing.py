@@ -91,7 +91,7 @@ def test_files_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
     check_new_files("perturb", [output, sheet], overwrite=True)
     for files, word in (
         ([output, sheet], "already"),
-        ([output, output], "another file"),
+        ([output, output], "companion files"),
         ([tmp_path / "set.xlsx"], "end in"),
         ([tmp_path / "absent" / "set.csv"], "folder"),
     ):

@@ -1,8 +1,8 @@
-"""Prompts: an instruction, solved examples, the question and label words, put together for language models.
+"""Prompts for language models: an instruction, solved examples, a question and label words.
 
-A template is data (`PromptTemplate`); with the examples that were drawn for a run it is a `Prompt`, which turns
-a row into one text, or into the messages of a chat. `parse_answer` reads the label from what a model wrote. Our own
-templates stand in ``prompts.yaml``.
+A `PromptTemplate` and the examples that were drawn for a run make a `Prompt`, which turns a row into one text, or into
+the messages of a chat. `parse_answer` reads the label from a written answer. The templates of this package are in
+``prompts.yaml``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from paraconsist.data.foreign import parse_yaml
-from paraconsist.data.tasks import Task, Template, get_task, input_id
+from paraconsist.data.tasks import Row, Task, Template, get_task, input_id
 from paraconsist.errors import InputError, input_error
 
 
 @dataclass(frozen=True)
 class Example:
-    """A solved row that stands in the prompt: its texts by column, and the name of its label."""
+    """A solved row in a prompt: its texts by column, and the name of its label."""
 
     values: Mapping[str, str]
     label: str
@@ -33,24 +33,22 @@ class Example:
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """How a task is put to a language model.
+    """The text that puts a task to a language model.
 
     >>> template = PromptTemplate("mine", "nli", "{premise} So {hypothesis}?", {"entailment": "yes", "neutral": "no"})
     >>> template.answers
     (' yes', ' no')
     """
 
-    name: str  # How results call it
-    task: str  # Name of the task whose columns the question reads
-    #: Pattern with plain ``{column}`` fields; ends where the answer begins (white space at its end is cut off).
-    question: str
-    #: Label name -> label word, in label order. Label names meet those of a set by name, as a classifier's do.
-    labels: Mapping[str, str]
-    instruction: str = ""  # Text before the first question, or empty
-    separator: str = "\n\n"  # Between the instruction, the examples and the question
-    answer_prefix: str = " "  # Between the question and a label word; chats do without it
-    source: str = ""  # Where the template is from, for people
-    stop: str = ""  # The text at which a written answer ends, such as a newline; empty where the model ends it
+    name: str  # in results
+    task: str  # name of the task whose columns the question reads
+    question: str  # pattern with plain ``{column}`` fields up to the answer; white space at its end is removed
+    labels: Mapping[str, str]  # label name -> label word, in label order; label names match those of a set
+    instruction: str = ""  # text before the first question
+    separator: str = "\n\n"  # between the instruction, the examples and the question
+    answer_prefix: str = " "  # between the question and a label word; chats omit it
+    source: str = ""  # the template's origin, for people
+    stop: str = ""  # the text that ends a written answer, such as a newline; empty if the model ends it
 
     def __post_init__(self) -> None:
         task = get_task(self.task)
@@ -68,7 +66,7 @@ class PromptTemplate:
         if len(words) < 2 or not all(words):
             raise self._fault("labels", "give a word for each of two or more labels", dict(self.labels))
         if len(set(words)) < len(words):
-            raise self._fault("labels", "give each label a word of its own", dict(self.labels))
+            raise self._fault("labels", "give each label a different word", dict(self.labels))
 
     @property
     def _pattern(self) -> Template:
@@ -84,15 +82,15 @@ class PromptTemplate:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What follows the question, for each label: `answer_prefix` and the label word."""
+        """The text after the question for each label: `answer_prefix` and the label word."""
         return tuple(self.answer_prefix + word for word in self.words)
 
     def ended(self, text: str) -> str:
-        """A written answer up to `stop`."""
+        """Return a written answer up to `stop`."""
         return text.partition(self.stop)[0] if self.stop else text
 
     def ask(self, values: Mapping[str, str]) -> str:
-        """The question for one row. A column without text leaves no double space behind."""
+        """Return the question for one row; an empty column leaves no double space."""
         return self._pattern.render(values).text.rstrip()
 
     def _fault(self, parameter: str, must: str, got: Any, remedy: str = "") -> InputError:
@@ -101,7 +99,7 @@ class PromptTemplate:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A template with the examples of a run (in their order; none for zero-shot): what every row is asked."""
+    """A template with the examples of a run, in order (none for zero-shot)."""
 
     template: PromptTemplate
     examples: tuple[Example, ...] = ()
@@ -114,18 +112,18 @@ class Prompt:
 
     @cached_property
     def prefix(self) -> str:
-        """What stands before every row's question: instruction and solved examples, each with its separator."""
+        """The text before every row's question: instruction and solved examples, each with its separator."""
         template = self.template
         parts = [template.instruction] if template.instruction else []
         parts += [template.ask(e.values) + template.answer_prefix + template.labels[e.label] for e in self.examples]
         return "".join(part + template.separator for part in parts)
 
-    def text(self, task: Task, row: Mapping[str, Any]) -> str:
-        """The whole prompt of a row, up to where the answer begins; raise as `Task.values` does."""
+    def text(self, task: Task, row: Row) -> str:
+        """Return the whole prompt of a row, up to the answer; raise as `Task.values` does."""
         return self.prefix + self.template.ask(task.values(row))
 
-    def messages(self, task: Task, row: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The prompt as a chat: the instruction as system, questions and answers in turns, last the row's question."""
+    def messages(self, task: Task, row: Row) -> list[dict[str, str]]:
+        """Return the prompt as a chat: the instruction, solved questions and answers, and the row's question."""
         template = self.template
         chat = [{"role": "system", "content": template.instruction}] if template.instruction else []
         for example in self.examples:
@@ -135,7 +133,7 @@ class Prompt:
 
     @property
     def hash(self) -> str:
-        """16 hex digits that change with anything a model is shown: patterns, label words, examples, their order."""
+        """16 hex digits that depend on everything a model is shown: patterns, label words, examples, their order."""
         template = {f.name: getattr(self.template, f.name) for f in fields(PromptTemplate)}
         unseen = ("name", "source") if self.template.stop else ("name", "source", "stop")
         parts = {key: value for key, value in template.items() if key not in unseen}
@@ -146,11 +144,10 @@ class Prompt:
 
 
 def template_from_mapping(mapping: Any, *, name: str, task: Task | None = None) -> PromptTemplate:
-    """Read a template of a user's, as it stands in a YAML or JSON file; `name` is for those without one.
+    """Convert the mapping in a user's YAML or JSON file to a template; `name` is the default name.
 
-    It has ``question`` and ``labels``; optionally ``name``, ``task`` (which must then be `task`, where that is given),
-    ``instruction``, ``separator``, ``answer_prefix``, ``source``. InputError for absent or unknown fields, fields of
-    another kind, and columns that the task does not have.
+    Fields other than ``question`` and ``labels`` are optional; ``task`` must be equal to `task`, if both are there.
+    InputError for absent or unknown fields, fields of the wrong type, and columns that the task does not have.
     """
     function = f"template {name}"
     known = [f.name for f in fields(PromptTemplate)]
@@ -175,7 +172,7 @@ def template_from_mapping(mapping: Any, *, name: str, task: Task | None = None) 
 
 
 def describe_labels(templates: Sequence[PromptTemplate]) -> str:
-    """One line on which label names each template answers with, for messages."""
+    """Return one line with the label names of each template, for messages."""
     return "; ".join(f"{t.name} ({', '.join(t.label_names)})" for t in templates)
 
 
@@ -184,10 +181,10 @@ def draw_examples(
 ) -> tuple[Example, ...]:
     """Draw `shots` examples, evenly from the pools and evenly over the labels of each, in random order.
 
-    Where the numbers do not divide, the first pools, and labels drawn by lot, get one more. The result depends on
-    nothing but the arguments: not on the process, and not on the rows' order in a pool. (S24 has three pools for its
-    delta sets, 12 examples from each.) Input ids in `exclude`, those the model will be asked, are not drawn. InputError
-    if a pool has too few rows of a label.
+    If the numbers do not divide, the first pools, and random labels, get one more. The result depends on the arguments
+    only, not on the process or the order of rows in a pool. (S24 has three pools for its delta sets, 12 examples from
+    each.) Input ids in `exclude`, which the model will be asked, are not drawn. InputError if a pool lacks rows of a
+    label.
 
     >>> from paraconsist.data.tasks import get_task
     >>> pool = [Example({"text": f"text {i}"}, ("negative", "positive")[i % 2]) for i in range(9)]
@@ -231,7 +228,7 @@ def _draw(
 
 
 class WrittenAnswer(NamedTuple):
-    """An answer that a model wrote, and the position of the label read from it; None where none could be."""
+    """An answer that a model wrote, and the position of the label read from it, if any."""
 
     label: int | None
     raw_output: str
@@ -239,7 +236,7 @@ class WrittenAnswer(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Match a label word that stands alone; a single letter as it is written, and as no word of a sentence."""
+    """Match a label word between word boundaries; a single letter in its case, and not as a word of a sentence."""
     longest_first = sorted(words, key=len, reverse=True)
     alone = "|".join(
         re.escape(word) + r"(?!\s+[a-z])" * (word in ("A", "I")) if len(word) == 1 else f"(?i:{re.escape(word)})"
@@ -249,13 +246,12 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = ()) -> int | None:
-    """Return the position in `words` of the label word that an answer gives; None where it gives none or several.
+    """Return the position in `words` of the label word in an answer; None if there is none or several.
 
-    What a model thinks aloud (``<think>`` to ``</think>``) is passed over; then the first line that is not blank
-    counts. Letters' case does not, but for words of one letter. A label's name (`names`, in the words' order) stands
-    for its word. An answer that begins with a label word means that word, unless another one is offered right behind it
-    ("yes or no"); else the line must hold exactly one of the words, as a word of its own. Where one contains another
-    ("not entailed", "entailed") the longer one is meant.
+    Only the first non-blank line after the reasoning (``<think>`` to ``</think>``) counts. Case matters for single
+    letters only. A label's name (`names`, in the words' order) counts as its word. An answer that begins with a label
+    word gives that word, unless another one follows directly ("yes or no"); else the line must contain exactly one of
+    the words, between word boundaries. If one contains another ("not entailed", "entailed") the longer one counts.
 
     >>> words = ("no", "yes")
     >>> parse_answer(" Yes.\\n\\nPremise: ...", words), parse_answer("The answer is no", words)
@@ -284,7 +280,7 @@ def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = ()) -> 
 
 
 def _folded(word: str) -> str:
-    """Return a label's word or name as answers are compared with it: the case of a single letter counts."""
+    """Return a label's word or name in the form for comparisons with answers: only single letters keep their case."""
     word = word.strip().replace("_", " ")
     return word if len(word) == 1 else word.casefold()
 
@@ -293,11 +289,11 @@ def _folded(word: str) -> str:
 def templates() -> Mapping[str, PromptTemplate]:
     """Return the templates that come with paraconsist, by name."""
     listed = parse_yaml(files("paraconsist.data").joinpath("prompts.yaml").read_text(encoding="utf-8"), typed=False)
-    return MappingProxyType({one["name"]: template_from_mapping(one, name=one["name"]) for one in listed})
+    return MappingProxyType({fields["name"]: template_from_mapping(fields, name=fields["name"]) for fields in listed})
 
 
 def get_template(name: str, task: Task) -> PromptTemplate:
-    """Return the template called `name`, for `task`. InputError if there is none, or it is another task's."""
+    """Return the template called `name`; InputError if there is none for `task`."""
     template = templates().get(name)
     if template is None or template.task != task.name:
         fitting = ", ".join(t.name for t in templates().values() if t.task == task.name)
@@ -307,7 +303,7 @@ def get_template(name: str, task: Task) -> PromptTemplate:
 
 
 def default_template(task: Task, label_names: Sequence[str]) -> PromptTemplate:
-    """Return the template for a task and the label names of a set: the first with as many labels; else InputError.
+    """Return the first template for a task with as many labels as a set; InputError if there is none.
 
     >>> from paraconsist.data.tasks import get_task
     >>> default_template(get_task("nli"), ["entailed", "not_entailed"]).name

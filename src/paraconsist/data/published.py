@@ -1,4 +1,4 @@
-"""The numbers that the papers print, as one table: 816 results of their models, with where each stands."""
+"""The numbers that the papers print, as one table: 816 results of their models, each with its source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.csv
 
 from paraconsist.errors import input_error
 
-#: What `paper` in the table stands for.
+#: The papers, by the names in the column `paper`.
 PAPERS = {
     "J22": "Jang, Kwon, Lukasiewicz (2022), BECEL: Benchmark for Consistency Evaluation of Language Models, COLING",
     "V23": (
@@ -27,7 +27,7 @@ PAPERS = {
         "Fragility of NLI Models, EACL"
     ),
 }
-#: Measures that are printed as plain numbers; all others are in per cent.
+#: Measures that are printed as plain numbers; all others are percentages.
 _NUMBERS = {
     *("batch_size_per_gpu", "learning_rate", "max_length", "original_length", "variant_length", "rho"),
     *("fuzzy_token_match", "token_overlap", "lexical_distance", "semantic_similarity", "syntactic_distance"),
@@ -43,29 +43,28 @@ def published(
     model: str | Sequence[str] | None = None,
     measure: str | Sequence[str] | None = None,
 ) -> pa.Table:
-    """Return numbers that the papers print of their models.
+    """Return the numbers that the papers print for their models.
 
     Parameters
     ----------
     paper : str or sequence of str, optional
         ``J22`` (BECEL), ``V23`` (PaRTE), ``S24`` (ParaNLU) or ``A24`` (semantic sensitivity).
     dataset, model : str or sequence of str, optional
-        As in the papers, sets in the spelling of this package: ``delta_snli``, ``DeBERTa-V3``.
+        Names as in the papers; sets as in this package: ``delta_snli``, ``DeBERTa-V3``.
     measure : str or sequence of str, optional
-        By the keys of this package's results where it has the measure: ``paraphrastic_consistency`` is the plug-in
-        estimator of S24, ``semantic_inconsistency`` the tau of J22.
+        Keys of this package's results, if it has the measure: ``paraphrastic_consistency`` is the plug-in estimator of
+        S24, ``semantic_inconsistency`` the tau of J22.
 
     Returns
     -------
     table : pa.Table
-        A row for each number, with all the filters in common: ``paper``, ``table`` (its number there), ``dataset``,
-        ``model``, ``size``, ``measure``, ``value`` and ``sd`` as printed, ``unit`` of both (``%``, or empty for a plain
-        number), ``note``, ``source``.
+        A row for each number that matches all filters: ``paper``, ``table`` (its number there), ``dataset``, ``model``,
+        ``size``, ``measure``, ``value`` and ``sd`` as printed, ``unit`` of both (``%`` or empty), ``note``, ``source``.
 
     Raises
     ------
     InputError
-        For a name that no row has; the message lists those there are.
+        For an unknown name; the message lists the known ones.
 
     Examples
     --------
@@ -80,12 +79,11 @@ def published(
         if wanted is None:
             continue
         names = [wanted] if isinstance(wanted, str) else [*wanted]
-        there = table[name].unique().to_pylist()
-        for one in names:
-            if one not in there:
-                must = f"be one of {', '.join(there)}" if there else "be in the rows that fit the other filters"
-                raise input_error("published", name, must, got=one)
+        known = table[name].unique().to_pylist()
+        for unknown in (value for value in names if value not in known):
+            must = f"be one of {', '.join(known)}" if known else "be in the rows that fit the other filters"
+            raise input_error("published", name, must, got=unknown)
         table = table.filter(pc.is_in(table[name], pa.array(names)))
     is_number = pc.is_in(table["measure"], pa.array(sorted(_NUMBERS)))
     table = table.append_column("unit", pc.if_else(is_number, "", "%"))
-    return table.append_column("source", pa.array([PAPERS[one] for one in table["paper"].to_pylist()], pa.string()))
+    return table.append_column("source", pa.array(map(PAPERS.__getitem__, table["paper"].to_pylist()), pa.string()))

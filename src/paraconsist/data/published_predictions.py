@@ -1,7 +1,7 @@
-"""Predictions that the papers' authors published, under a name in place of a path: ``published:paranlu/roberta-large``.
+"""Predictions that the papers' authors published, by names in place of paths: ``published:paranlu/roberta-large``.
 
-What there is stands in ``published_predictions.csv``. A file is downloaded from its commit, checked, and written into
-the cache folder as the run folder that it would be, which scoring reads like any other.
+They are listed in ``published_predictions.csv``. A file is downloaded from its commit, checked, and converted to a run
+folder in the cache folder, which scoring reads like any other.
 """
 
 from __future__ import annotations
@@ -18,30 +18,27 @@ from functools import cache
 from http.client import HTTPException
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pyarrow as pa
 
-from paraconsist.data.predictions import write_predictions
+from paraconsist.data.predictions import Metadata, write_predictions
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import input_error
-from paraconsist.files import cache_folder, make_folder, staged
+from paraconsist.files import Json, cache_folder, make_folder, staged
 
 PREFIX = "published:"
-#: Names what takes the place of the network: a folder or an address that holds <owner>/<repository>/<commit>/<path>.
+#: Names a mirror: a folder or an address that holds <owner>/<repository>/<commit>/<path>.
 MIRROR = "PARACONSIST_MIRROR"
 _HOST = "https://raw.githubusercontent.com"
-_FORM = 1  # of what is cached: rises with every change of it
+_FORM = 1  # of the cached folders, to be raised with every change
 _SECONDS, _MOST_BYTES = 60, 1 << 26
-
-_Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file of one model's predictions on one set; texts are empty where nothing is known."""
+    """A file of one model's predictions on one set; unknown fields are empty."""
 
     collection: str  # paranlu or parte
     model: str
@@ -52,99 +49,99 @@ class PublishedFile:
     path: str
     sha256: str  # of its bytes
     bytes: str
-    n_rows: str  # that it becomes
-    answers: str  # sha256 of these rows' ids, gold labels and predictions, where that of the file is not known
-    measure: str  # where the rows' roles do not say it
-    note: str  # a fault that whoever reads results must know
+    n_rows: str  # after conversion
+    answers: str  # sha256 of the rows' ids, gold labels and predictions, if that of the file is not known
+    measure: str  # if the rows' roles do not decide it
+    note: str  # a fault that readers of results must know
 
 
 @cache
 def published_files() -> tuple[PublishedFile, ...]:
-    """Return what there is, as the index has it."""
+    """Return the index of all published files."""
     text = files(__package__).joinpath("published_predictions.csv").read_text(encoding="utf-8")
     return tuple(PublishedFile(**row) for row in csv.DictReader(io.StringIO(text)))
 
 
 def published_names() -> list[str]:
-    """Return the models whose predictions are published, each by the name that stands for a path."""
-    return list(dict.fromkeys(f"{PREFIX}{one.collection}/{one.model}" for one in published_files()))
+    """Return the names, in place of paths, of the models whose predictions are published."""
+    return list(dict.fromkeys(f"{PREFIX}{file.collection}/{file.model}" for file in published_files()))
 
 
 def published_folder(name: str, function: str) -> Path:
-    """Return the folder of published predictions, fetched where the cache has none: a file a set, as runs have them.
+    """Return the run folder of published predictions, after fetching those that the cache lacks.
 
-    `name` is ``published:COLLECTION/MODEL``, all sets of the model, or ``published:COLLECTION/MODEL:SET``: one, with
-    its full test set. InputError if there is no such model or set, a file cannot be fetched, or it is another than the
-    one that was published.
+    `name` is ``published:COLLECTION/MODEL`` for all sets of the model, or ``published:COLLECTION/MODEL:SET`` for one
+    with its full test set. InputError if there is no such model or set, or a file cannot be fetched or is not the
+    published one.
     """
     model, _, wanted = name.removeprefix(PREFIX).partition(":")
-    of_model = [one for one in published_files() if f"{one.collection}/{one.model}" == model]
+    of_model = [file for file in published_files() if f"{file.collection}/{file.model}" == model]
     if not of_model:
-        names = [one.removeprefix(PREFIX) for one in published_names()]
+        names = [known.removeprefix(PREFIX) for known in published_names()]
         near = get_close_matches(model, names)
         remedy = f"Do you mean {' or '.join(near)}?" if near else f"There are {', '.join(names)}."
         raise input_error(function, "path", "name published predictions", got=name, remedy=remedy)
     test = f"{wanted.removesuffix('_automatic')}_test"
-    chosen = [one for one in of_model if one.set in (wanted, test)] if wanted else of_model
-    if not any(one.set == wanted for one in chosen) and wanted:
-        must = f"name a set of {PREFIX}{model} ({', '.join(one.set for one in of_model)})"
+    chosen = [file for file in of_model if file.set in (wanted, test)] if wanted else of_model
+    if not any(file.set == wanted for file in chosen) and wanted:
+        must = f"name a set of {PREFIX}{model} ({', '.join(file.set for file in of_model)})"
         raise input_error(function, "path", must, got=wanted)
     digest = hashlib.sha256(repr((_FORM, chosen)).encode()).hexdigest()[:12]
     folder = cache_folder() / "published" / digest / of_model[0].model
     if not folder.is_dir():
-        made = {one: _rows_of(one, function) for one in chosen}
+        tables = {file: pa.Table.from_pylist(_rows_of(file, function)) for file in chosen}
         make_folder(folder.parent)
         with staged(folder) as new:
             (new / "predictions").mkdir()
-            for one, rows in made.items():
-                file = new / "predictions" / f"{one.collection}-{one.set}.parquet"
-                write_predictions(file, pa.Table.from_pylist(rows), _identity(one))
+            for file, table in tables.items():
+                path = new / "predictions" / f"{file.collection}-{file.set}.parquet"
+                write_predictions(path, table, _metadata(file))
     return folder
 
 
-def _identity(one: PublishedFile) -> dict[str, Any]:
-    names = get_task(one.task).label_names if one.collection == "paranlu" else _PARTE_LABELS
-    return {
-        "set": f"{one.collection}:{one.set}",
-        "set_fingerprint": one.commit[:7],
-        "task": one.task,
+def _metadata(file: PublishedFile) -> Metadata:
+    names = get_task(file.task).label_names if file.collection == "paranlu" else _PARTE_LABELS
+    metadata: Metadata = {
+        "set": f"{file.collection}:{file.set}",
+        "set_fingerprint": file.commit[:7],
+        "task": file.task,
         "split": "test",
         "label_names": list(names),
-        "model": {"model": one.model},
-        "published": {key: getattr(one, key) for key in ("repository", "commit", "path", "sha256")},
-        "notes": [one.note] if one.note else [],
-        **({"measures": [one.measure]} if one.measure else {}),
+        "model": {"model": file.model},
+        "published": {key: getattr(file, key) for key in ("repository", "commit", "path", "sha256")},
+        "notes": [file.note] if file.note else [],
     }
+    return {**metadata, "measures": [file.measure]} if file.measure else metadata
 
 
-def _rows_of(one: PublishedFile, function: str) -> list[_Row]:
-    """Fetch and read a file; its bytes are checked by their sha256, where that is known, its rows by what is known."""
-    data, place = _fetched(one, function)
+def _rows_of(file: PublishedFile, function: str) -> list[Json]:
+    """Fetch and read a file, and check its bytes and its rows by the known hashes."""
+    data, place = _fetched(file, function)
     sha256 = hashlib.sha256(data).hexdigest()
-    if one.sha256 and sha256 != one.sha256:
+    if file.sha256 and sha256 != file.sha256:
         got = f"{sha256[:12]}..., {len(data):,} bytes"
-        must = f"be the published file at {place}, sha256 {one.sha256[:12]}..., {int(one.bytes):,} bytes"
-        raise input_error(function, "path", must, got=got, remedy="It is changed on its way, or a mirror is old.")
+        must = f"be the published file at {place}, sha256 {file.sha256[:12]}..., {int(file.bytes):,} bytes"
+        raise input_error(function, "path", must, got=got, remedy="The download is damaged, or a mirror outdated.")
     try:
-        rows = list(_READERS[one.collection](data, one))
+        rows = list(_READERS[file.collection](data, file))
         if max(row["label"] for row in rows) > 1:  # GPT-3's file of alpha-NLI counts its two hypotheses from 1
             rows = [{**row, **{name: row[name] - 1 for name in ("label", "prediction")}} for row in rows]
     except (ValueError, LookupError, TypeError, AttributeError):
         rows = []
     lines = "".join(f"{row['example_id']} {row['label']} {row['prediction']}\n" for row in rows)
-    if len(rows) != int(one.n_rows) or one.answers not in ("", hashlib.sha256(lines.encode()).hexdigest()):
-        must = f"hold the {int(one.n_rows):,} published predictions of {one.model}"
+    if len(rows) != int(file.n_rows) or file.answers not in ("", hashlib.sha256(lines.encode()).hexdigest()):
+        must = f"hold the {int(file.n_rows):,} published predictions of {file.model}"
         raise input_error(function, "path", must, got=f"{len(rows):,} rows at {place}", remedy="Fetch it again.")
     return rows
 
 
-def _fetched(one: PublishedFile, function: str) -> tuple[bytes, str]:
-    """Return a file's bytes, and where they are from: the network, or the mirror that the environment names."""
+def _fetched(file: PublishedFile, function: str) -> tuple[bytes, str]:
+    """Return a file's bytes and their address, on the network or in the mirror that the environment names."""
     host = os.environ.get(MIRROR) or _HOST
     if "://" not in host:
         root = Path(host).expanduser().resolve()
         host = next((p for p in (root / "upstream" / "github.com", root / "github.com") if p.is_dir()), root).as_uri()
-    place = f"{host.rstrip('/')}/{one.repository}/{one.commit}/{one.path}"
+    place = f"{host.rstrip('/')}/{file.repository}/{file.commit}/{file.path}"
     try:
         if host == _HOST and os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
             raise OSError("offline mode is on (HF_HUB_OFFLINE)")
@@ -159,8 +156,8 @@ def _fetched(one: PublishedFile, function: str) -> tuple[bytes, str]:
         raise input_error(function, "path", f"be fetched from {place}", got=got, remedy=remedy) from None
 
 
-def _of_paranlu(data: bytes, one: PublishedFile) -> Iterator[_Row]:
-    """Read results of the authors: buckets with their original and its paraphrases, or the rows of a test set."""
+def _of_paranlu(data: bytes, file: PublishedFile) -> Iterator[Json]:
+    """Yield the rows of the authors' results: buckets of an original and its paraphrases, or a test set."""
     read = json.loads(data)
     if isinstance(read, list):
         for row in read:
@@ -179,8 +176,8 @@ def _of_paranlu(data: bytes, one: PublishedFile) -> Iterator[_Row]:
             yield {"example_id": name, **known, "role": role, "prediction": prediction, "probabilities": probabilities}
 
 
-def _context(example: _Row) -> str:
-    """Name what an original shares with others, as the bucket set does."""
+def _context(example: Json) -> str:
+    """Return the id of the context that an original shares with others, as the bucket set does."""
     if "premise_hypothesis_id" in example:
         return str(example["premise_hypothesis_id"])
     texts = json.dumps([example["obs1"], example["obs2"]])
@@ -191,8 +188,8 @@ _PARTE_LABELS = ("entailment", "not_entailment")
 _PARTS = {"p": "premise", "h": "hypothesis", "ph": "both"}
 
 
-def _of_parte(data: bytes, one: PublishedFile) -> Iterator[_Row]:
-    """Read one model's columns of the authors' table, in which 1 is entailed."""
+def _of_parte(data: bytes, file: PublishedFile) -> Iterator[Json]:
+    """Yield the rows of one model from the authors' table, in which 1 means entailed."""
     for row in csv.DictReader(io.StringIO(data.decode("utf-8"))):
         name, pair, label = row["id"], row["paraphrased_pair_id"], int(row["gold_label"] != "entailed")
         challenge, *_, source_task, part = pair.split("_")  # RTE1_test.column_25_IR_ph
@@ -200,8 +197,8 @@ def _of_parte(data: bytes, one: PublishedFile) -> Iterator[_Row]:
         known |= {"paraphrased": _PARTS[part], "source_task": source_task, "challenge": challenge}
         known |= {"gold_label": _PARTE_LABELS[label]}
         for role, column in (("original", "orig"), ("paraphrase", "para")):
-            entailed = int(float(row[f"{one.model}_{column}_pred"]))
+            entailed = int(float(row[f"{file.model}_{column}_pred"]))
             yield {"example_id": f"{name}.{role}", **known, "role": role, "prediction": 1 - entailed}
 
 
-_READERS: dict[str, Callable[[bytes, PublishedFile], Iterator[_Row]]] = {"paranlu": _of_paranlu, "parte": _of_parte}
+_READERS: dict[str, Callable[[bytes, PublishedFile], Iterator[Json]]] = {"paranlu": _of_paranlu, "parte": _of_parte}

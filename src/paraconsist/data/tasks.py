@@ -1,8 +1,8 @@
-"""The tasks that paraconsist knows: their input columns and labels, and how a row becomes what a classifier reads.
+"""The tasks of paraconsist: input columns, labels, and templates that turn a row into a classifier's input.
 
-A template turns the text columns of a row into one text, or a pair. An input's id names its task and its texts, so
-that the same text under the same task has the same id wherever it stands. A partial task shows some columns only:
-what labels give away of themselves.
+A template turns the text columns of a row into one text, or a pair. An input's id depends on its task and texts only,
+so that the same text has the same id in every set. A partial task shows some of the columns only, to measure how much
+labels can be guessed from them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from typing import Any, NamedTuple
 
 from paraconsist.errors import InputError, check_choice, input_error
 
+Row = Mapping[str, Any]  # of a table: its values by column
+
 
 @dataclass(frozen=True)
 class Task:
     """One kind of classification problem."""
 
-    name: str  # That data sets declare
-    description: str  # One sentence for people
-    columns: tuple[str, ...]  # The input columns, in the order in which they enter an `input_id`
-    #: The default labels, in class order. A data set's own `ClassLabel` names win (two-way NLI, for one).
-    label_names: tuple[str, ...]
-    single: Template  # For sequence classifiers
-    choices: tuple[Template, ...] = ()  # One per label where the task can be put as multiple choice, else empty
+    name: str  # as data sets declare it
+    description: str  # one sentence for people
+    columns: tuple[str, ...]  # the input columns, in the order of an `input_id`
+    label_names: tuple[str, ...]  # in class order; a data set's `ClassLabel` names take precedence (two-way NLI)
+    single: Template  # for sequence classifiers
+    choices: tuple[Template, ...] = ()  # one per label if the task can be put as multiple choice, else empty
 
     def __post_init__(self) -> None:
         unknown = set().union(*(t.columns for t in (self.single, *self.choices))) - set(self.columns)
@@ -38,11 +39,8 @@ class Task:
         if self.choices and len(self.choices) != len(self.label_names):
             raise ValueError(f"task {self.name!r} needs one choice template per label")
 
-    def values(self, row: Mapping[str, Any]) -> dict[str, str]:
-        """Return the task's input columns of `row`, checked to be text.
-
-        InputError if a column is missing or holds anything but a string; the message names column and example.
-        """
+    def values(self, row: Row) -> dict[str, str]:
+        """Return the task's input columns of `row`; InputError, with the example, if one is missing or not text."""
         values: dict[str, str] = {}
         for column in self.columns:
             if column not in row:
@@ -54,25 +52,22 @@ class Task:
             values[column] = row[column]
         return values
 
-    def _wrong(self, row: Mapping[str, Any], column: str, must: str, got: Any, remedy: str) -> InputError:
+    def _wrong(self, row: Row, column: str, must: str, got: Any, remedy: str) -> InputError:
         example_id = row.get("example_id")
         name = None if example_id is None else str(example_id)
         return input_error(f"task {self.name}", column, must, got=got, row=name, remedy=remedy)
 
-    def encode(self, row: Mapping[str, Any]) -> ModelInput:
-        """Return the text and text pair that a sequence classifier reads for `row`; raise as `values` does."""
+    def encode(self, row: Row) -> ModelInput:
+        """Return a sequence classifier's input for `row`; raise as `values` does."""
         return self.single.render(self.values(row))
 
-    def encode_choices(self, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
-        """Return one text pair per label for a multiple-choice model, in the order of `label_names`.
-
-        InputError if the task cannot be put as multiple choice, or an input column is missing or is not text.
-        """
+    def encode_choices(self, row: Row) -> tuple[ModelInput, ...]:
+        """Return a multiple-choice model's input for each label; raise as `templates` and `values` do."""
         templates, values = self.templates(multiple_choice=True), self.values(row)
         return tuple(template.render(values) for template in templates)
 
     def templates(self, *, multiple_choice: bool) -> tuple[Template, ...]:
-        """Return the template of sequence classifiers, or those of the choices; InputError if there are none."""
+        """Return the template for sequence classifiers, or those of the choices; InputError if there are none."""
         if multiple_choice and not self.choices:
             must = "be one that can be put as multiple choice"
             remedy = "Use a model with a sequence-classification head for this task."
@@ -89,7 +84,7 @@ class Task:
 
 
 class ModelInput(NamedTuple):
-    """What a model reads for one row (or for one choice of a row): a text, or a text pair."""
+    """A model's input for one row (or one choice of a row): a text, or a text pair."""
 
     text: str
     text_pair: str | None
@@ -97,7 +92,7 @@ class ModelInput(NamedTuple):
 
 @cache
 def _parse(pattern: str) -> tuple[tuple[str, str | None], ...]:
-    """Split a pattern into (literal, column) pieces; only plain ``{column}`` fields are allowed."""
+    """Split a pattern into (literal, column) pieces; ValueError for fields other than plain ``{column}``."""
     pieces: list[tuple[str, str | None]] = []
     for literal, column, format_spec, conversion in Formatter().parse(pattern):
         if column is not None and (format_spec or conversion or not column.isidentifier()):
@@ -107,11 +102,11 @@ def _parse(pattern: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def _render(pattern: str, values: Mapping[str, str]) -> str:
-    """Fill `pattern`; where a column's text is empty, the space that would join it is left out as well."""
+    """Fill `pattern`; an empty text also removes the space that would join it."""
     if all(values.values()):
         return pattern.format_map(values)
     rendered = ""
-    drop_space = False  # an empty text opened the result: the space after it joins nothing
+    drop_space = False  # whether an empty text opened the result, so that the next space joins nothing
     for literal, column in _parse(pattern):
         rendered += literal.removeprefix(" ") if drop_space else literal
         drop_space = False
@@ -128,7 +123,7 @@ def _render(pattern: str, values: Mapping[str, str]) -> str:
 
 
 def _filled(pattern: str, columns: Mapping[str, Sequence[str]]) -> Iterable[str]:
-    """Fill `pattern` for each row, whose texts are not empty."""
+    """Fill `pattern` for rows without empty texts."""
     pieces: list[Iterable[str]] = []
     for literal, column in _parse(pattern):
         pieces += [repeat(literal)] if literal else []
@@ -138,7 +133,7 @@ def _filled(pattern: str, columns: Mapping[str, Sequence[str]]) -> Iterable[str]
 
 @dataclass(frozen=True)
 class Template:
-    """How the text columns of a task are put together: `str.format` patterns with plain ``{column}`` fields.
+    """A pair of `str.format` patterns with plain ``{column}`` fields that join the text columns of a task.
 
     >>> Template("{premise} {hypothesis}", "{update}").render(
     ...     {"premise": "", "hypothesis": "It is rude to whisper.", "update": "A baby sleeps nearby."}
@@ -150,17 +145,13 @@ class Template:
     text_pair: str | None
 
     def render(self, values: Mapping[str, str]) -> ModelInput:
-        """Fill both patterns with `values` (column -> text).
-
-        Where a column is empty the space that would join it to its neighbour is left out, so that an empty
-        premise gives no leading space.
-        """
+        """Fill both patterns with `values` (column -> text); an empty premise leaves no leading space."""
         pair = None if self.text_pair is None else _render(self.text_pair, values)
         return ModelInput(_render(self.text, values), pair)
 
     def render_all(self, columns: Mapping[str, Sequence[str]]) -> list[ModelInput]:
-        """`render` of all rows; `columns` are column -> texts, of equal length."""
-        if not all(map(all, columns.values())):  # an empty text takes a space with it
+        """Fill both patterns for all rows; `columns` maps columns to texts, of equal length."""
+        if not all(map(all, columns.values())):  # an empty text also removes a space
             return [self.render(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
         pairs = repeat(None) if self.text_pair is None else _filled(self.text_pair, columns)
         return [*map(ModelInput, _filled(self.text, columns), pairs)]
@@ -250,10 +241,9 @@ def get_task(name: str) -> Task:
 
 
 def infer_task(columns: Iterable[str]) -> Task:
-    """Return the task whose input columns are all there; the one with the most columns wins.
+    """Return the task all of whose input columns are present; the one with the most columns wins.
 
-    InputError if the columns of no task are all there, or those of several tasks that have as many columns (`sentiment`
-    and `topic` read the same one).
+    InputError if no task fits, or several with equally many columns (`sentiment` and `topic` read the same one).
 
     >>> infer_task(["example_id", "premise", "hypothesis", "update", "label"]).name
     'defeasible_nli'
@@ -272,13 +262,13 @@ def infer_task(columns: Iterable[str]) -> Task:
     return best[0]
 
 
-def input_id(task: Task | str, row: Mapping[str, Any]) -> str:
-    """Return 32 hex digits that name the task and the input texts of `row`, and nothing else.
+def input_id(task: Task | str, row: Row) -> str:
+    """Return 32 hex digits that depend on the task and the input texts of `row` only.
 
-    Two rows have the same id exactly when task, column names and texts are the same (up to chance collisions of a
-    128-bit hash), so that a model's answer is computed once for all rows, buckets and configs that share it. Each part
-    enters with its length, so that moving text from one column to the next changes the id. InputError if the task is
-    unknown, or an input column is missing or is not text.
+    Two rows have the same id exactly if task, column names and texts are the same (up to collisions of a 128-bit hash),
+    so that a model's answer is computed once for all rows, buckets and configs that share it. Each part is hashed with
+    its length, so that moving text from one column to the next changes the id. InputError if the task is unknown, or an
+    input column is missing or not text.
 
     >>> a = input_id("nli", {"premise": "It rains.", "hypothesis": "It is wet.", "label": 0})
     >>> a == input_id("nli", {"premise": "It rains.", "hypothesis": "It is wet.", "label": 1}), len(a)
@@ -289,7 +279,7 @@ def input_id(task: Task | str, row: Mapping[str, Any]) -> str:
 
 
 def input_ids(task: Task, columns: Sequence[Sequence[str]]) -> list[str]:
-    """Return the `input_id` of each row; `columns` are the task's, in their order, of equal length and all text."""
+    """Return the `input_id` of each row; `columns` are the texts of the task's columns, of equal length."""
     begun = hashlib.blake2b(_part(task.name), digest_size=16)
     names = [_part(column) for column in task.columns]
     ids = []
@@ -307,11 +297,11 @@ def _part(text: str) -> bytes:
 
 
 def partial_task(task: Task, input_columns: Sequence[str] | None, *, function: str = "partial_task") -> Task:
-    """Return the task as seen by a model that reads only `input_columns`; None, or all of them, leaves it as it is.
+    """Return the task of a model that reads only `input_columns`; None, or all of them, returns the task itself.
 
-    Columns, labels and input ids stay what they are; the templates, and with them `template_hash`, change. A side of a
-    text pair of which nothing is left falls away, as in the partial-input models of Srikanth et al. 2024. InputError if
-    there are no columns, one comes twice or is not the task's, or a choice would be empty.
+    Columns, labels and input ids are kept; the templates, and with them `template_hash`, change. An empty side of a
+    text pair is removed, as in the partial-input models of Srikanth et al. 2024. InputError if there are no columns,
+    one is repeated or not the task's, or a choice would be empty.
 
     >>> partial_task(get_task("defeasible_nli"), ["update"]).single
     Template(text='{update}', text_pair=None)
@@ -337,10 +327,10 @@ def partial_task(task: Task, input_columns: Sequence[str] | None, *, function: s
 
 
 def partial_template(template: Template, columns: Sequence[str]) -> Template:
-    """Return the template with some of its columns only; text between two of them stays."""
+    """Return the template with some of its columns only, and the text between them."""
     sides = [side for side in (template.text, template.text_pair) if side is not None]
-    kept = [pattern for side in sides if (pattern := _only(side, set(columns)))]
-    return Template(kept[0], kept[1] if len(kept) > 1 else None)
+    patterns = [pattern for side in sides if (pattern := _only(side, set(columns)))]
+    return Template(patterns[0], patterns[1] if len(patterns) > 1 else None)
 
 
 def _only(pattern: str, columns: set[str]) -> str:
