@@ -105,14 +105,11 @@ _WHOLE = {
 
 def options_case(rng: Rng, found: Mapping[str, dict[str, bytes]]) -> Case:
     """Return a command with options drawn from its own, most of them absurd, on tiny inputs."""
-    import typer
-
     from paraconsist.cli.app import COMMANDS, app
 
     name = rng.choice([*COMMANDS, *_CHEAP * 2])
     files = {file: data for one in ("p.parquet", "p.csv", "rows.jsonl", "run") for file, data in found[one].items()}
-    group: Any = typer.main.get_command(app)
-    parameters = group.get_command(None, name).params
+    parameters: Any = app.get_command(None, name).params
     words = [name]
     if name in _WHOLE and rng.random() < 0.8:
         words = [name, *rng.choice(_WHOLE[name]).split()]

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pandas as pd
-import typer
 
 import paraconsist as pc
 from paraconsist.cli.app import COMMANDS, app
@@ -47,9 +47,8 @@ def write_pages(folder: Path) -> None:
     rows = [f"| [{spec.title}]({spec.name}.md) | {spec.question} | {spec.direction} |" for spec in CATALOGUE.values()]
     lines = ["# Measures", "", "| measure | the question it answers | reading it |", "|---|---|---|", *rows, ""]
     (measures / "index.md").write_text("\n".join([*lines, *toctree(CATALOGUE)]), encoding="utf-8")
-    group = typer.main.get_command(app)
     for name in COMMANDS:
-        (commands / f"{name}.md").write_text(command_page(name, group), encoding="utf-8")
+        (commands / f"{name}.md").write_text(command_page(name), encoding="utf-8")
     index = ["# Commands", "", "Every command takes `--config FILE.yaml` with its options by name.", ""]
     for panel in dict.fromkeys(command.panel for command in COMMANDS.values()):
         there = {name: command for name, command in COMMANDS.items() if command.panel == panel}
@@ -193,20 +192,13 @@ def published_values(spec: MeasureSpec) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------- commands
 
 
-def command_page(name: str, group: Any) -> str:
-    """The page of a command: usage, arguments and options panel by panel."""
-    context = typer.Context(group, info_name="paraconsist")
-    command = group.get_command(context, name)
-    own = typer.Context(command, info_name=name, parent=context)
-    lines = [f"# {name}", "", (command.help or COMMANDS[name].help).strip(), ""]
-    lines += ["```text", command.get_usage(own), "```", ""]
-    panels: dict[str, list[tuple[str, str]]] = {}
-    for parameter in command.get_params(own):
-        usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-        record = parameter.get_help_record(own)
-        if record:
-            panels.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
-    for panel, records in panels.items():
+def command_page(name: str) -> str:
+    """The page of a command: usage, examples, arguments and all options panel by panel."""
+    command: Any = app.get_command(None, name)
+    context = click.Context(command, info_name=name, parent=click.Context(app, info_name="paraconsist"))
+    lines = [f"# {name}", "", command.help.partition("\n\nparaconsist ")[0], ""]
+    lines += ["```text", command.get_usage(context), "", *command.examples, "```", ""]
+    for panel, records in command.panels(context, rare=True).items():
         lines += [f"## {panel}", ""]
         for option, text in records:
             lines += [f"`{option}`", f": {escaped(text)}", ""]

@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
-import click
 import pytest
-import typer
 from helpers.scripts import ROOT
 
 from paraconsist.cli.app import COMMANDS, app
@@ -51,10 +49,9 @@ def _words(line: str) -> Iterator[str]:
 
 
 def unknown_options(words: list[str]) -> list[str]:
-    group = typer.main.get_command(app)
-    command = group.get_command(click.Context(group), words[0])
+    command = app.get_command(None, words[0])
     options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
-    options |= {"--help", "-h", "--config", "--quiet", "--verbose"}
+    options |= {"--help", "-h", "--help-all", "--config", "--quiet", "--verbose"}
     return [word for word in words[1:] if word.startswith("--") and word.split("=")[0] not in options]
 
 

@@ -64,13 +64,11 @@ def test_a_script_is_short_and_says_how_it_is_called(name: str) -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_configuration_has_options_of_its_command_only(name: str) -> None:
-    from typer.main import get_command
-
     from paraconsist.cli.app import app
 
     text = (EXAMPLES / name).read_text(encoding="utf-8")
     (command,) = re.findall(rf"^# paraconsist ([\w-]+) --config examples/{name}\b", text, re.MULTILINE)
-    known = {option.name for option in get_command(app).get_command(None, command).params}
+    known = {option.name for option in app.get_command(None, command).params}
     assert set(yaml.safe_load(text)) - known == set()
 
 

@@ -175,7 +175,7 @@ def test_a_users_file_is_typed(tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(USER)
     (tmp_path / "mypy.ini").write_text(
         "[mypy]\nignore_missing_imports = True\nfollow_imports = silent\n"
-        "[mypy-torch.*,transformers.*,numpy.*,scipy.*,datasets.*,accelerate.*,sklearn.*,matplotlib.*,rich.*,typer.*]\n"
+        "[mypy-torch.*,transformers.*,numpy.*,scipy.*,datasets.*,accelerate.*,sklearn.*,matplotlib.*,rich.*,click.*]\n"
         "follow_imports = skip\n"
     )
     done = subprocess.run(

@@ -115,8 +115,8 @@ def test_no_error_is_endless():
 
 def test_everything_is_printed_by_one_function():
     """`echo` of the options prints lines, `reporting.table` cells; both show what would steer a terminal."""
-    printers = {"cli/options.py": {"typer.echo"}, "cli/ends.py": {"print"}, "reporting/table.py": {"print"}}
-    printers["cli/app.py"] = {"typer.echo"}  # the version
+    printers = {"cli/options.py": {"click.echo"}, "cli/ends.py": {"print"}, "reporting/table.py": {"print"}}
+    printers["cli/app.py"] = {"click.echo"}  # the version, and completion
     printers["data/writing.py"] = printers["reporting/space/reader.py"] = {"print"}  # to a file, to a process
     for file in sorted(SOURCE.rglob("*.py")):
         name = file.relative_to(SOURCE).as_posix()
@@ -124,7 +124,7 @@ def test_everything_is_printed_by_one_function():
         called = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
         imports = (node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "rich.table")
         tables = {alias.asname or alias.name for node in imports for alias in node.names}
-        assert called & {"print", "typer.echo", "typer.secho", "click.echo"} <= printers.get(name, set()), name
+        assert called & {"print", "click.echo"} <= printers.get(name, set()), name
         if name != "cli/build.py":  # which prints its own tables of names that are in the code
             assert not called & tables or name == "reporting/table.py", name
 

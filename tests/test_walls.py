@@ -48,7 +48,7 @@ NUMBERS = {"numpy", "scipy"}
 DRAWING = {"matplotlib", "jinja2", "gradio"}
 #: What is imported in a fresh process -> packages that must not come with it.
 LIGHT = {
-    "paraconsist": PLATFORM | NUMBERS | DRAWING | {"typer", "rich"},
+    "paraconsist": PLATFORM | NUMBERS | DRAWING | {"click", "rich"},
     "paraconsist.errors": PLATFORM | NUMBERS,
     "paraconsist.files": PLATFORM | NUMBERS,
     "paraconsist.registry": PLATFORM,
@@ -72,8 +72,8 @@ LIGHT = {
     "paraconsist.studies.artifacts": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.studies.ie.decision": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.studies.ie.experiment": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
-    "paraconsist.cli": PLATFORM | NUMBERS | {"typer", "rich", "click"},
-    "paraconsist.plugins.pytest": PLATFORM | NUMBERS | {"typer", "rich", "click"},
+    "paraconsist.cli": PLATFORM | NUMBERS | {"rich", "click"},
+    "paraconsist.plugins.pytest": PLATFORM | NUMBERS | {"rich", "click"},
     "paraconsist.cli.app": PLATFORM | NUMBERS | {"rich", "yaml"},
 }
 #: (importer, imported): imports for types or inside functions that close a circle today; the list only gets shorter.
@@ -213,7 +213,7 @@ def test_what_is_light_stays_light(module):
 def test_the_measures_pull_in_numpy_and_scipy_only():
     names = sorted(path.stem for path in (SOURCE / "measures").glob("*.py") if path.stem != "__init__")
     loaded = loaded_by("; ".join(f"import paraconsist.measures.{name}" for name in names))
-    assert not loaded & (PLATFORM | DRAWING | {"typer", "rich"})
+    assert not loaded & (PLATFORM | DRAWING | {"click", "rich"})
 
 
 def loaded_by(code: str) -> set[str]:

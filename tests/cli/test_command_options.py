@@ -11,7 +11,7 @@ from helpers.processes import launch
 
 from paraconsist import list_measures
 from paraconsist.cli.ends import state
-from paraconsist.cli.options import spread, typed
+from paraconsist.cli.options import as_command, typed
 from paraconsist.data.predictions import read_predictions
 from paraconsist.scoring.score import origin_of
 
@@ -83,7 +83,7 @@ def test_the_command_line_that_is_kept_holds_no_key(monkeypatch, words):
         seen.append(typed())
 
     monkeypatch.setattr(state, "arguments", ("run", *words, "--output", "x"))
-    spread(ask)(request_fields=["key=abc"], output=Path("x"))
+    as_command("ask", ask).callback(request_fields=("key=abc",), output=Path("x"))
     assert "abc" not in json.dumps(seen)
     assert seen[0]["command"][-2:] == ["--output", "x"]
     assert seen[0]["options"] == {"request_fields": ["key=..."], "output": "x"}
@@ -168,11 +168,11 @@ def test_a_list_breaks_no_word_and_is_plain_in_a_pipe(command, monkeypatch, widt
 
 
 def test_a_shell_completes_commands_and_their_options(command, monkeypatch, capsys):
-    monkeypatch.setenv("_PARACONSIST_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_PARACONSIST_COMPLETE", "bash_complete")
     for line, number, wanted in (
         ("paraconsist sen", 1, "sensitivity"),
         ("paraconsist score --pred", 2, "--prediction"),
     ):
         monkeypatch.setenv("COMP_WORDS", line)
         monkeypatch.setenv("COMP_CWORD", str(number))
-        assert wanted in command()[1].split()
+        assert f"plain,{wanted}" in command()[1].split()

@@ -6,7 +6,6 @@ import ast
 from pathlib import Path
 
 import pytest
-import typer
 
 from paraconsist.cli import app as application
 from paraconsist.errors import input_error
@@ -21,7 +20,7 @@ for name, one in application.COMMANDS.items():
 
 
 def test_every_command_is_listed_in_one_line_of_its_panel_without_being_imported():
-    group = typer.main.get_command(application.app)
+    group = application.app
     lines = group.get_help(group.make_context("paraconsist", ["run"], resilient_parsing=True)).splitlines()
     assert not group.commands
     for name, one in application.COMMANDS.items():
@@ -48,7 +47,7 @@ def test_json_is_printed_and_written_in_one_place(module):
 
 
 def test_an_error_names_the_options_of_the_command():
-    run, score = (typer.main.get_command(application.app).get_command(None, name) for name in ("run", "score"))
+    run, score = (application.app.get_command(None, name) for name in ("run", "score"))
     problem = input_error(
         "load_model", "key_variable", "be given with `urls`, not `path`", remedy="Or give `json` or `tries`."
     )

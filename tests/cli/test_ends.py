@@ -72,7 +72,7 @@ def start(arguments: list[str], *, script: tuple[str, ...] = ("-m", "paraconsist
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIGNALS)
-@pytest.mark.parametrize("module", ["typer", "paraconsist.cli.score", "pyarrow"])
+@pytest.mark.parametrize("module", ["click", "paraconsist.cli.score", "pyarrow"])
 def test_a_signal_while_modules_are_loaded(tmp_path, name, module):
     code = (
         "import os, signal, sys, time, paraconsist.cli\n"

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from paraconsist.data.building import config_named, is_prepared, prepare, write_folder
 from paraconsist.errors import InputError
@@ -206,13 +205,12 @@ def test_a_cache_that_cannot_be_written(tmp_path):
 
 
 def command(function, *arguments: str):
-    app = typer.Typer()
-    app.command()(function)
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return CliRunner().invoke(as_command("build", function), [str(a) for a in arguments])
 
 
 def test_build_prints_counts_and_what_to_type(cache, tmp_path):
-    from paraconsist.cli.build import build
+    from paraconsist.cli.options import as_command
+from paraconsist.cli.build import build
 
     done = command(build, "sample", "--cache-dir", cache, "--folder", tmp_path / "out")
     assert done.exit_code == 0, done.output

@@ -27,7 +27,7 @@ _PRELOADED = [
     *(f"paraconsist.{name}" for name in ("running.run", "running.loop", "running.by_name", "scoring.score")),
     *("paraconsist.reporting.tables", "pandas", "pyarrow.acero", "pyarrow.pandas_compat", "rich.progress"),
     *("transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert"),
-    *("transformers.convert_slow_tokenizer", "transformers.trainer", "typer._adapters"),
+    *("transformers.convert_slow_tokenizer", "transformers.trainer"),
 ]
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-import typer
+from click.testing import CliRunner
 from helpers.local_hub import TOKEN, LocalHub, local_hub
 from huggingface_hub import close_session, constants
-from typer.testing import CliRunner
 
 from paraconsist.errors import InputError
 
@@ -36,12 +35,10 @@ def hub_for_push(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHub]:
 
 def push(*arguments: object, fails: str | None = None) -> str:
     """Run the command in this process and return what it printed; `fails` is a pattern of the error's message."""
-    from paraconsist.cli.options import spread
+    from paraconsist.cli.options import as_command
     from paraconsist.cli.push import push as function
 
-    app = typer.Typer()
-    app.command()(spread(function))
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    done = CliRunner().invoke(as_command("push", function), [str(argument) for argument in arguments])
     printed = done.output + str(done.exception or "")
     assert TOKEN not in printed
     if fails is None:

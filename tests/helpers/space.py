@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
 from measures.cases import CASES
-from typer.testing import CliRunner
 
 from paraconsist.cli.app import app
 from paraconsist.reporting.space.catalogue import module

@@ -12,11 +12,11 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
 from paraconsist._version import __version__
 from paraconsist.cli import ends
@@ -79,15 +79,15 @@ def _others() -> dict[str, EntryPoint]:
     return added("commands", tuple(COMMANDS))
 
 
-class _Commands(TyperGroup):
+class _Group(click.Group):
     """The group of all commands, each imported when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*COMMANDS, *_others()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.commands and (cmd_name in COMMANDS or cmd_name in _others()):
-            self.commands[cmd_name] = _load(cmd_name)
+        if cmd_name not in self.commands and (command := _load(cmd_name)):
+            self.commands[cmd_name] = command
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -103,67 +103,83 @@ class _Commands(TyperGroup):
                 formatter.write_dl(rows)
 
 
-class _Command(TyperCommand):
-    """A command whose help is plain text, panel by panel: twice as quick and half as long as in boxes."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        panels: dict[str, list[Any]] = {"Arguments": [], "Options": []}
-        for parameter in self.get_params(ctx):
-            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            panel = getattr(parameter, "rich_help_panel", None) or usual
-            panels.setdefault(panel, []).append(parameter.get_help_record(ctx))
-        for panel, records in panels.items():
-            if any(records):
-                with formatter.section(panel):
-                    formatter.write_dl([record for record in records if record is not None])
-
-
-def _load(name: str) -> Any:
-    from paraconsist.cli.options import spread
+def _load(name: str) -> click.Command | None:
+    from paraconsist.cli.options import as_command
 
     if name in COMMANDS:
         identifier = name.replace("-", "_")
         module = import_module(f"paraconsist.cli.{COMMANDS[name].module or identifier}")
         function = getattr(module, identifier, None) or getattr(module, f"{identifier}_")
-    elif not (function := load(_others()[name], FunctionType)):
+    elif (entry := _others().get(name)) is None or not (function := load(entry, FunctionType)):
         return None
-    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    single.command(name, cls=_Command)(spread(function))
-    command = typer.main.get_command(single)
-    for parameter in command.params:
-        parameter.opts += ["-o"] if "--output" in parameter.opts else []
-    return command
+    return as_command(name, function)
 
 
-app = typer.Typer(
-    cls=_Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help=(
-        "Does a language model give the same answer however a question is phrased?\n\n"
-        "Every command can read its options from --config FILE.yaml; options on the command line take precedence."
-    ),
-)
-
-
-def _version(value: bool) -> None:
+def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        typer.echo(f"paraconsist {__version__}")
-        raise typer.Exit
+        click.echo(f"paraconsist {__version__}")
+        ctx.exit()
 
 
-@app.callback()
-def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
-    quiet: bool = typer.Option(False, "--quiet", help="Show only results and warnings. Works with any command."),
-    verbose: bool = typer.Option(False, "--verbose", help="Show where an error arose. Works with any command."),
-) -> None:
+def _completion(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    """Print or install the completion of the user's shell."""
+    if not value or ctx.resilient_parsing:
+        return
+    from click.shell_completion import get_completion_class
+
+    from paraconsist.files import write_text
+
+    shell = Path(os.environ.get("SHELL", "")).name
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise click.UsageError(f"Completion is available for bash, zsh and fish; SHELL is {shell!r}.")
+    if parameter.name == "show_completion":
+        click.echo(kind(ctx.command, {}, "paraconsist", "_PARACONSIST_COMPLETE").source())
+    else:
+        rc, line = {
+            "bash": (".bashrc", 'eval "$(_PARACONSIST_COMPLETE=bash_source paraconsist)"'),
+            "zsh": (".zshrc", 'eval "$(_PARACONSIST_COMPLETE=zsh_source paraconsist)"'),
+            "fish": (
+                ".config/fish/completions/paraconsist.fish",
+                "_PARACONSIST_COMPLETE=fish_source paraconsist | source",
+            ),
+        }[shell]
+        file = Path.home() / rc
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        if line not in text:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_text(file, f"{text}\n{line}\n")
+        click.echo(f"{file} completes paraconsist in new shells.")
+    ctx.exit()
+
+
+def _flag(name: str, help: str, **more: Any) -> click.Option:
+    return click.Option([name], is_flag=True, expose_value=False, help=help, **more)
+
+
+def _prepare() -> None:
     from paraconsist.cli.options import quiet_libraries
 
     if not sys.stderr.isatty():  # progress bars would flood a file
         quiet_libraries()
+
+
+app = _Group(
+    "paraconsist",
+    help=(
+        "Does a language model give the same answer however a question is phrased?\n\n"
+        "Every command can read its options from --config FILE.yaml; options on the command line take precedence."
+    ),
+    callback=_prepare,
+    params=[
+        _flag("--version", "Print the version.", is_eager=True, callback=_version),
+        _flag("--quiet", "Show only results and warnings. Works with any command."),
+        _flag("--verbose", "Show where an error arose. Works with any command."),
+        _flag("--install-completion", "Let your shell complete commands and options.", callback=_completion),
+        _flag("--show-completion", "Print the script that completes them.", callback=_completion),
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -193,26 +209,26 @@ def _run(arguments: list[str]) -> int:
         ends.state.command, ends.state.when_stopped = name, COMMANDS[name].when_stopped
         if ends.state.is_process and COMMANDS[name].spares_pandas:
             _spare_pandas()
-    group: Any = typer.main.get_command(app)
     try:
         line, defaults = _take_config(_with_dashes(arguments))
         if name is not None and defaults:
-            _check_config(name, group.get_command(None, name), defaults)
+            _check_config(name, app.get_command(None, name), defaults)
         with extras("paraconsist"):
-            code = group.main(
+            code = app.main(
                 args=line, prog_name="paraconsist", standalone_mode=False, default_map={str(name): defaults}
             )
     except InputError as problem:
         if ends.state.verbose:
             traceback.print_exception(problem)
-        ends.say(f"error: {problem if name is None else _as_typed(problem, name, group.get_command(None, name))}")
+        ends.say(f"error: {problem if name is None else _as_typed(problem, name, app.get_command(None, name))}")
         return ends.BAD_INPUT
-    except _usage_errors() as usage:
+    except click.ClickException as usage:
         if is_main():
-            usage.message = visible(usage.message)
+            if not isinstance(usage, click.exceptions.NoArgsIsHelpError):
+                usage.message = visible(usage.message)  # type: ignore[misc]
             usage.show()
-        return int(usage.exit_code)
-    except typer.Abort:
+        return usage.exit_code
+    except click.Abort:
         raise KeyboardInterrupt from None
     return code if isinstance(code, int) else 0
 
@@ -246,12 +262,6 @@ def _as_typed(problem: InputError, name: str, command: Any) -> InputError:
     problem.first_row = 1
     problem.name_as(options)
     return problem
-
-
-def _usage_errors() -> tuple[Any, ...]:
-    """Return what a wrong command line raises; newer typers bring a click of their own, with its own errors."""
-    modules = (sys.modules.get(name) for name in ("click.exceptions", "typer._click.exceptions"))
-    return tuple(module.ClickException for module in modules if module is not None)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -303,7 +313,14 @@ def _check_config(name: str, command: Any, defaults: dict[str, Any]) -> None:
         remedy = f"Its options are {', '.join(options)}."
         raise input_error(f"paraconsist {name}", "config", "name options of the command", got=unknown, remedy=remedy)
     for key, value in defaults.items():
-        if isinstance(value, dict):  # a mapping is written as A=B items
-            defaults[key] = [f"{k}={v}" for k, v in value.items()]
-        elif parameters[key].multiple and not isinstance(value, list):
-            defaults[key] = [value]
+        parameter = parameters[key]
+        is_list = parameter.multiple or parameter.nargs == -1
+        items = [f"{name}={item}" for name, item in value.items()] if isinstance(value, dict) else value
+        if isinstance(items, list) and not is_list:
+            option = max(parameter.opts, key=len)
+            raise input_error(f"paraconsist {name}", "config", f"have a single value for `{option}`", got=value)
+        if value is None or isinstance(value, bool):
+            continue
+        defaults[key] = [str(item) for item in items] if isinstance(items, list) else str(items)
+        if is_list and not isinstance(items, list):
+            defaults[key] = [defaults[key]]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from paraconsist.cli.options import AsJson, Output, print_json, write_results
+from paraconsist.cli.options import AS_JSON, OUTPUT, REQUIRED, print_json, write_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
@@ -19,20 +17,16 @@ if TYPE_CHECKING:
 
 
 def artifacts(
-    partial: Annotated[
-        Path, typer.Option(help="Run folder or predictions of a model that was shown part of the input.")
-    ],
-    full: Annotated[
-        list[Path], typer.Option(help="The same of a model that was shown everything; repeat for several.")
-    ],
     *,
+    partial: Path = option(REQUIRED, "Run folder or predictions of a model that was shown part of the input."),
+    full: list[Path] = option(REQUIRED, "The same of a model that was shown everything; repeat for several."),
     set_: str | None = option(None, "Which set, where a run folder holds several.", option="--set"),
     partial_test: Path | None = option(None, "Predictions on the full test set, where --partial is a file."),
     full_test: list[Path] | None = option(None, "The same for each --full that is a file, in their order."),
     read: SourceOptions,
     intervals: IntervalOptions,
-    as_json: AsJson = False,
-    output: Output = None,
+    as_json: bool = AS_JSON,
+    output: Path | None = OUTPUT,
 ) -> None:
     """Split buckets by whether a partial-input model gets the original right, and score each part."""
     from paraconsist.scoring.options import ScoreOptions

@@ -14,28 +14,24 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import AsJson, echo, print_json
+from paraconsist.cli.options import AS_JSON, argument, echo, print_json
+from paraconsist.data.options import option
 from paraconsist.errors import check_choice, input_error
 
 
 def build(
-    names: Annotated[list[str], typer.Argument(help="Bucket sets, such as paranlu (see `paraconsist list`).")],
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder with the upstream files, used instead of the network; same checksums.")
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(help="Also write Parquet and a card here (for several sets: one folder below for each)."),
-    ] = None,
-    config_name: Annotated[
-        list[str] | None, typer.Option(help="Only this config; repeat for several. All by default.")
-    ] = None,
-    cache_dir: Annotated[Path | None, typer.Option(help="A datasets cache other than the default one.")] = None,
+    *,
+    names: list[str] = argument("Bucket sets, such as paranlu (see `paraconsist list`)."),
+    data_dir: Path | None = option(
+        None, "Folder with the upstream files, used instead of the network; same checksums."
+    ),
+    folder: Path | None = option(
+        None, "Also write Parquet and a card here (for several sets: one folder below for each)."
+    ),
+    config_name: list[str] | None = option(None, "Only this config; repeat for several. All by default."),
+    cache_dir: Path | None = option(None, "A datasets cache other than the default one."),
 ) -> None:
     """Download bucket sets (or take them from a mirror), verify and prepare them."""
     from paraconsist.data.building import config_named, prepare, write_folder
@@ -76,12 +72,11 @@ def describe_counts(roles: Mapping[str, int]) -> str:
 
 
 def list_(
-    name: Annotated[
-        str | None, typer.Argument(help="Only what has this in its name, with all that is known of it.")
-    ] = None,
-    long: Annotated[bool, typer.Option("--long", help="All that is known, not a line for each.")] = False,
-    published: Annotated[bool, typer.Option("--published", help="Instead: numbers and predictions of papers.")] = False,
-    as_json: AsJson = False,
+    *,
+    name: str | None = argument("Only what has this in its name, with all that is known of it.", None),
+    long: bool = option(False, "All that is known, not a line for each.", option="--long"),
+    published: bool = option(False, "Instead: numbers and predictions of papers.", option="--published"),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Show measures, bucket sets, tasks and training presets."""
     if published:
@@ -206,12 +201,9 @@ def _published_predictions() -> _Rows:
 
 
 def check(
-    folder: Annotated[
-        Path,
-        typer.Argument(help="A folder that run, train, build --folder or a study wrote, a model, or a bucket set."),
-    ],
     *,
-    as_json: AsJson = False,
+    folder: Path = argument("A folder that run, train, build --folder or a study wrote, a model, or a bucket set."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Check a folder: every file readable, there, and as it was written; exit 0 if so, 1 if not."""
     from paraconsist.running.checking import check_folder
@@ -229,11 +221,12 @@ def check(
             if wrong
             else f"{len(checked)} files, all well."
         )
-    raise typer.Exit(1 if wrong else 0)
+    raise SystemExit(1 if wrong else 0)
 
 
 def lm_eval(
-    what: Annotated[str, typer.Argument(help="'path': the folder for lm_eval's --include_path.")],
+    *,
+    what: str = argument("'path': the folder for lm_eval's --include_path."),
 ) -> None:
     """Print the folder of the bucket sets' tasks for lm-evaluation-harness."""
     check_choice("lm-eval", "what", what, ["path"])

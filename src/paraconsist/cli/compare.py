@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from paraconsist.cli.ends import say
-from paraconsist.cli.options import AsJson, Output, print_json, write_results
+from paraconsist.cli.options import AS_JSON, OUTPUT, argument, print_json, write_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.scoring.options import CompareOptions
 
 
 def compare(
-    paths: Annotated[
-        list[Path], typer.Argument(help="Two or more models: a predictions file, a log or a run folder of each.")
-    ],
     *,
+    paths: list[Path] = argument("Two or more models: a predictions file, a log or a run folder of each."),
     name: list[str] | None = option(None, "Name of a model; repeat for each model, in order."),
     read: SourceOptions,
     options: CompareOptions,
-    as_json: AsJson = False,
+    as_json: bool = AS_JSON,
     markdown: bool = option(False, "Print the tables as Markdown."),
-    output: Output = None,
+    output: Path | None = OUTPUT,
 ) -> None:
     """Compare models on the same buckets: paired differences with intervals and permutation p-values.
 

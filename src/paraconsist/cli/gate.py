@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from paraconsist.cli.ends import say
-from paraconsist.cli.options import echo
+from paraconsist.cli.options import argument, echo
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import ScoreOptions
@@ -24,14 +22,9 @@ FAILED = 1
 
 
 def gate(
-    condition: Annotated[
-        str,
-        typer.Argument(help="For instance 'pc.low >= 0.75', 'change.high < 10%', or 'pc.not_worse' with --against."),
-    ],
-    path: Annotated[
-        Path, typer.Argument(help="A run folder, a predictions file, a log, or results from score --output.")
-    ],
     *,
+    condition: str = argument("For instance 'pc.low >= 0.75', 'change.high < 10%', or 'pc.not_worse' with --against."),
+    path: Path = argument("A run folder, a predictions file, a log, or results from score --output."),
     set_name: list[str] | None = option(
         None, "Only this set; repeat for several. By default every set.", option="--set"
     ),
@@ -81,7 +74,7 @@ def gate(
         say(f"warning: {warning}")
     echo(verdict(checks))
     if not all(one.passed for one in checks):
-        raise typer.Exit(FAILED)
+        raise SystemExit(FAILED)
 
 
 def verdict(checks: Sequence[Check]) -> str:

@@ -1,4 +1,4 @@
-"""Options: what several commands take is said once, as the fields of a dataclass, and spread out over them.
+"""Options: signatures and dataclasses of options as parameters of click.
 
 Also the texts that options are written as (NAME=VALUE, a,b), and what commands print and write alike.
 """
@@ -10,22 +10,30 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-import typer
+import click
 
 from paraconsist.cli.ends import state
-from paraconsist.data.options import DEVICE, LABEL_MAP, TASK, option
+from paraconsist.data.options import TASK, option
 from paraconsist.errors import input_error, visible
 from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, full precision, and nothing else.")]
-Output = Annotated[Path | None, typer.Option(help="Also write the results to this JSON file.")]
-Device = Annotated[str | None, typer.Option(help=DEVICE)]
-LabelMap = Annotated[list[str] | None, typer.Option(help=LABEL_MAP)]
+#: The default of an option that must be given.
+REQUIRED: Any = MISSING
+
+
+def argument(help: str, default: Any = REQUIRED, **more: Any) -> Any:
+    """Return the default of a parameter that is an argument on the command line, not an option."""
+    return option(default, help, argument=True, **more)
+
+
+#: Options of several commands.
+AS_JSON: Any = option(False, "Print JSON, full precision, and nothing else.", option="--json")
+OUTPUT: Any = option(None, "Also write the results to this JSON file.")
 
 
 @dataclass(frozen=True)
@@ -43,16 +51,15 @@ class RowOptions:
 
 @dataclass(frozen=True)
 class Fields:
-    """Marks a parameter that takes fields of a dataclass as a dictionary, in which is only what has a value.
+    """Annotation of a parameter that takes fields of a dataclass: as the dataclass, or as a dictionary of what is set.
 
-    A field's name, type, default and ``metadata["help"]`` make the option. ``min``, ``max`` and ``rich_help_panel`` in
-    the metadata are typer's; ``option`` is what the option is called, if not as the field is.
+    A field's name, type, default and metadata make the option (see `paraconsist.data.options.option`).
     """
 
-    group: Any  # a dataclass
+    group: Any = None  # a dataclass; by default the annotated type
     only: Collection[str] | None = None  # the fields that are options here, as `without`: all by default
     without: Collection[str] = ()
-    unset: Collection[str] = ()  # without a default of their own here: something else decides where nothing is given
+    unset: Collection[str] = ()  # fields without a default here: something else decides where nothing is given
     names: Mapping[str, str] = field(default_factory=dict)  # field -> its option here, where another has its name
     panel: str | None = None  # heading of the options in the help; by default the group's own `panel`
 
@@ -61,25 +68,20 @@ class Fields:
             if one.name not in self.without and (self.only is None or one.name in self.only):
                 yield one
 
-    def parameters(self) -> Iterator[inspect.Parameter]:
-        """Yield a parameter for each field, as typer takes it."""
+    def parameters(self) -> Iterator[click.Parameter]:
+        """Yield a parameter for each field."""
         hints = get_type_hints(self.group)
         options = {one.name: self._option(one) for one in self}
         for one in self:
-            more: dict[str, Any] = {"help": re.sub(r"`(\w+)`", lambda m: options.get(m[1], m[0]), one.metadata["help"])}
-            more |= {"option": ()} if one.name in self.names else {}
-            hint, default = _typed_as(hints[one.name]), one.default
-            if one.name in self.unset or one.default_factory is not MISSING or default == ():
-                hint, default = hint | None, None
-            elif isinstance(default, tuple):
-                default = ",".join(default)
             panel = self.panel or getattr(_declaring(self.group, one.name), "panel", None)
-            yield inspect.Parameter(
-                self.names.get(one.name, one.name),
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if default is MISSING else default,
-                annotation=Annotated[hint, _declared({"rich_help_panel": panel, **one.metadata, **more})],
-            )
+            metadata = {"panel": panel, **one.metadata}
+            metadata["help"] = re.sub(r"`(\w+)`", lambda match: options.get(match[1], match[0]), metadata["help"])
+            if one.name in self.names:
+                metadata.pop("option", None)
+            is_unset = one.name in self.unset or one.default_factory is not MISSING or one.default == ()
+            default = None if is_unset else one.default
+            default = ",".join(default) if isinstance(default, tuple) else default
+            yield _parameter(self.names.get(one.name, one.name), hints[one.name], default, metadata)
 
     def _option(self, one: Field[Any]) -> str:
         """How the help of other fields calls a field."""
@@ -99,36 +101,134 @@ def _declaring(group: Any, name: str) -> Any:
     return [kind for kind in group.__mro__ if name in getattr(kind, "__dataclass_fields__", ())][-1]
 
 
-def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose parameters that are option groups are replaced by the fields of the group, as options.
+def as_command(name: str, function: Callable[..., None]) -> Command:
+    """Return the command of a function: its parameters, and the fields of its option groups, are the options.
 
     A group is a dataclass, or a dictionary that is annotated with `Fields` of one.
     """
-    parameters: list[inspect.Parameter] = []
+    parameters: list[click.Parameter] = []
     groups: dict[str, tuple[Fields, Any]] = {}
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        hint = parameter.annotation
-        marks = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Fields)]
+    hints = get_type_hints(function, include_extras=True)
+    for parameter in inspect.signature(function).parameters.values():
+        hint, default = hints[parameter.name], parameter.default
+        marks = [mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Fields)]
         if marks or is_dataclass(hint):
-            group = groups[parameter.name] = (marks[0], dict) if marks else (Fields(hint), hint)
-            parameters += group[0].parameters()
-        elif isinstance(one := parameter.default, Field):
-            hint = Annotated[hint, _declared(one.metadata)]
-            parameters.append(parameter.replace(default=one.default, annotation=hint))
-        else:
-            parameters.append(parameter)
+            kind = hint.__origin__ if marks else hint
+            group = marks[0] if marks and marks[0].group else replace(*marks or [Fields()], group=kind)
+            groups[parameter.name] = (group, kind)
+            parameters += group.parameters()
+        elif isinstance(default, Field):
+            parameters.append(_parameter(parameter.name, hint, default.default, default.metadata))
+        else:  # of another distribution: a plain default makes an option
+            is_argument = default is inspect.Parameter.empty
+            default = MISSING if is_argument else default
+            parameters.append(_parameter(parameter.name, hint, default, {"argument": is_argument}))
 
-    def spread_out(**values: Any) -> None:
+    def run(**values: Any) -> None:
+        values = {name: [*value] or None if isinstance(value, tuple) else value for name, value in values.items()}
         _options.clear()
         _options.update(values)
-        made = {name: kind(**group.take(values)) for name, (group, kind) in groups.items()}
-        command(**values, **made)
+        function(**{name: kind(**group.take(values)) for name, (group, kind) in groups.items()}, **values)
 
-    parameters.sort(key=lambda p: p.kind is inspect.Parameter.KEYWORD_ONLY)
-    spread_out.__name__, spread_out.__doc__ = command.__name__, command.__doc__
-    spread_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    spread_out.__annotations__ = {p.name: p.annotation for p in parameters}
-    return spread_out
+    return Command(name, params=parameters, callback=run, help=function.__doc__)
+
+
+def _parameter(name: str, hint: Any, default: Any, metadata: Mapping[str, Any]) -> click.Parameter:
+    """Return the argument or option of a parameter or field."""
+    kind = _kind(hint)
+    is_list = get_origin(kind) in (list, collections.abc.Sequence, collections.abc.Mapping)
+    item = get_args(kind)[0] if is_list else kind
+    attributes: dict[str, Any] = {"type": _type(item, metadata), "required": default is MISSING}
+    if default is not MISSING:
+        attributes["default"] = default
+    made: Any
+    if metadata.get("argument"):
+        made = click.Argument([name], nargs=-1 if is_list else 1, **attributes)
+    else:
+        dashed = name.replace("_", "-")
+        names = metadata.get("option", f"--{dashed}/--no-{dashed}" if item is bool else f"--{dashed}")
+        names = [names] if isinstance(names, str) else [*names]
+        names += ["-o"] if names == ["--output"] else []
+        attributes |= {"multiple": is_list, "is_flag": item is bool or None, "show_default": True}
+        attributes["metavar"] = metadata.get("metavar")
+        made = click.Option([name, *names], **attributes)
+    made.help, made.panel, made.rare = metadata.get("help"), metadata.get("panel"), bool(metadata.get("rare"))
+    return cast(click.Parameter, made)
+
+
+def _kind(hint: Any) -> Any:
+    """A type without None."""
+    is_union = get_origin(hint) in (Union, UnionType)
+    return next(one for one in get_args(hint) if one is not NoneType) if is_union else hint
+
+
+def _type(kind: Any, metadata: Mapping[str, Any]) -> Any:
+    """What click reads a value with: names with commas between are one text."""
+    least, most = metadata.get("min"), metadata.get("max")
+    if kind is Path:
+        return click.Path(path_type=Path)
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if least is not None or most is not None:
+        bounded: click.ParamType[Any] = click.IntRange(least, most) if kind is int else click.FloatRange(least, most)
+        bounded.name = "integer" if kind is int else "float"
+        return bounded
+    return kind if kind in (bool, int, float) else str
+
+
+def _read(hint: Any, value: Any) -> Any:
+    return read_names(value) if get_origin(_kind(hint)) is tuple else value
+
+
+class Command(click.Command):
+    """A command whose help begins with its examples and leaves rare options out."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        help_all = click.Option(
+            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, hidden=True, callback=_show_all
+        )
+        return [*super().get_params(ctx), help_all]
+
+    @property
+    def examples(self) -> list[str]:
+        """The lines of the help that call the command."""
+        return [line for line in (self.help or "").splitlines() if line.startswith("paraconsist ")]
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        paragraphs = [text for text in (self.help or "").split("\n\n") if not text.startswith("paraconsist ")]
+        for text in ["\b\n" + "\n".join(self.examples), *paragraphs]:
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(text)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for panel, records in self.panels(ctx, rare=_ALL in ctx.meta).items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
+        if n := sum(getattr(parameter, "rare", False) for parameter in self.params) * (_ALL not in ctx.meta):
+            formatter.write_paragraph()
+            formatter.write_text(f"{n} more options: {ctx.command_path} --help-all")
+
+    def panels(self, ctx: click.Context, *, rare: bool) -> dict[str, list[tuple[str, str]]]:
+        """Return the arguments and options by their headings in the help, each with its help."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        parameter: Any
+        for parameter in self.params:
+            if isinstance(parameter, click.Argument):
+                panels["Arguments"].append((parameter.make_metavar(ctx), parameter.help or ""))
+            elif rare or not parameter.rare:
+                panels.setdefault(parameter.panel or "Options", []).append(parameter.get_help_record(ctx))
+        return {panel: records for panel, records in panels.items() if records}
+
+
+_ALL = "paraconsist.help_all"
+
+
+def _show_all(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
 
 
 #: Of the command that is running, by name.
@@ -154,34 +254,6 @@ def typed() -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return [str(one) for one in value] if isinstance(value, list) else str(value) if isinstance(value, Path) else value
-
-
-def _declared(metadata: Mapping[str, Any]) -> Any:
-    """What typer makes an option of: its help, its names if they are not the parameter's, bounds and panel."""
-    names = metadata.get("option", ())
-    known = {
-        key: value for key, value in metadata.items() if key in ("help", "min", "max", "metavar", "rich_help_panel")
-    }
-    return typer.Option(*([names] if isinstance(names, str) else names), **known)
-
-
-def _kind(hint: Any) -> Any:
-    """A field's type without None."""
-    is_union = get_origin(hint) in (Union, UnionType)
-    return next(one for one in get_args(hint) if one is not NoneType) if is_union else hint
-
-
-def _typed_as(hint: Any) -> Any:
-    """What typer reads a field's value as: names with commas between are one text, items are texts."""
-    kind, lists = _kind(hint), (collections.abc.Sequence, collections.abc.Mapping)
-    typed: Any = list[str] if get_origin(kind) in lists else str if get_origin(kind) in (tuple, Literal) else kind
-    return typed if kind is hint else typed | None
-
-
-def _read(hint: Any, value: Any) -> Any:
-    if value == []:
-        return None
-    return read_names(value) if get_origin(_kind(hint)) is tuple else value
 
 
 def read_names(text: str | None) -> tuple[str, ...] | None:
@@ -246,7 +318,7 @@ def write_results(function: str, output: Path | None, results: Any) -> None:
 def echo(*lines: str) -> None:
     """Print lines as plain text, the one way but for tables: what would steer the terminal is shown, not obeyed."""
     for line in lines:
-        typer.echo(visible(line))
+        click.echo(visible(line))
 
 
 def print_json(results: Any) -> None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.generation import (
     GENERATOR_ENDPOINT,
@@ -18,8 +16,8 @@ from paraconsist.cli.generation import (
     say_generator,
     say_refined,
 )
-from paraconsist.cli.options import Fields, LabelMap, RowOptions, echo, print_json, quiet_libraries, read_label_map
-from paraconsist.data.options import option
+from paraconsist.cli.options import Fields, RowOptions, argument, echo, print_json, quiet_libraries, read_label_map
+from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import input_error
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 
@@ -50,17 +48,14 @@ class MeasuringModels:
 
 
 def paraphrase(
-    data: Annotated[
-        str,
-        typer.Argument(help="Labelled rows: a CSV, TSV, JSONL or Parquet file, builder:config, a folder or Hub name."),
-    ],
-    output: Path | None = option(None, "The bucket set to write: NAME.parquet, or a folder for load_dataset."),
     *,
+    data: str = argument("Labelled rows: a CSV, TSV, JSONL or Parquet file, builder:config, a folder or Hub name."),
+    output: Path | None = option(None, "The bucket set to write: NAME.parquet, or a folder for load_dataset."),
     generating: GeneratorOptions,
     preset: str = option("a24", "Settings of a paper: a24, v23 or s24."),
     column: str | None = option(None, "The text to paraphrase; by default what the task's papers do."),
     nli_model: str | None = option(None, "Keep candidates that this model finds entailed both ways."),
-    label_map: LabelMap = None,
+    label_map: list[str] | None = option(None, LABEL_MAP),
     changes: Annotated[dict[str, Any], Fields(GeneratorSettings, only=_SETTINGS, unset=_SETTINGS)],
     least: int = option(1, "Leave out originals with fewer paraphrases.", min=1),
     endpoint: Annotated[dict[str, Any], GENERATOR_ENDPOINT],

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from paraconsist.cli.ends import say, say_status
-from paraconsist.cli.options import Fields, RowOptions, echo
+from paraconsist.cli.options import REQUIRED, Fields, RowOptions, argument, echo
 from paraconsist.data.options import option
 from paraconsist.errors import input_error, renamed
 
@@ -33,15 +31,12 @@ class ItemOptions:
 
 
 def perturb(
-    data: Annotated[
-        str,
-        typer.Argument(help="Labelled rows: a CSV, TSV, JSONL or Parquet file, builder:config, a folder or Hub name."),
-    ],
-    output: Annotated[Path, typer.Option(help="The bucket set to write, .parquet or .jsonl.")],
+    *,
+    data: str = argument("Labelled rows: a CSV, TSV, JSONL or Parquet file, builder:config, a folder or Hub name."),
+    output: Path = option(REQUIRED, "The bucket set to write, .parquet or .jsonl."),
     property_name: str | None = option(
         None, "symmetric, transitive, additive, negation or antonym.", option="--property"
     ),
-    *,
     reading: Annotated[dict[str, Any], Fields(RowOptions, names={"columns": "column"})],
     making: ItemOptions,
     sheet: Path | None = option(None, "The CSV to check by hand; by default beside the output, NAME.check.csv."),

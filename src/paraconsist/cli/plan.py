@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from paraconsist.cli.options import AsJson, print_json, read_numbers
+from paraconsist.cli.options import AS_JSON, argument, print_json, read_numbers
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import check_choice, renamed
 from paraconsist.reporting.formatting import count, decimal
@@ -19,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def plan(
-    pilot: Annotated[Path, typer.Argument(help="Predictions of a pilot: a file, a log, or a run folder of one set.")],
     *,
+    pilot: Path = argument("Predictions of a pilot: a file, a log, or a run folder of one set."),
     half_width: float | None = option(
         None, "Half-width that the interval should have, such as 0.02 for plus or minus 2 points."
     ),
@@ -50,7 +48,7 @@ def plan(
     bucket_cost: float = option(1.0, "What a new bucket costs, without its paraphrases.", min=0),
     paraphrase_cost: float = option(1.0, "What a paraphrase costs.", min=0),
     confidence_level: float = option(0.95, "Confidence level of the interval.", min=0, max=1),
-    as_json: AsJson = False,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Plan a study: how many buckets and paraphrases a precision needs, or a budget allows."""
     from paraconsist.measures.planning import MEASURES, Costs, Target, spend

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from paraconsist.cli.options import echo, quiet_libraries, read_pairs
+from paraconsist.cli.options import argument, echo, quiet_libraries, read_pairs
 from paraconsist.data.options import option
 from paraconsist.errors import check_choice, input_error
 
@@ -17,59 +14,51 @@ if TYPE_CHECKING:
     from paraconsist.reporting.hub.client import Push, Remote
 
 
-class What(str, Enum):
-    """What can be pushed."""
-
-    metric = "metric"
-    dataset = "dataset"
-    run = "run"
-
-
+What = Literal["metric", "dataset", "run"]
 _METRICS, _DATASETS, _RUNS = "push metric", "push dataset", "push run"
 _OPTIONS = {
-    What.metric: ("namespace", "all_metrics", "package"),
-    What.dataset: ("repo", "config_name", "data_dir", "cache_dir", "i_have_the_rights"),
-    What.run: ("repo", "benchmark", "model"),
+    "metric": ("namespace", "all_metrics", "package"),
+    "dataset": ("repo", "config_name", "data_dir", "cache_dir", "i_have_the_rights"),
+    "run": ("repo", "benchmark", "model"),
 }
 
 
 def push(
-    what: Annotated[What, typer.Argument(help="metric NAME, dataset NAME, or run FOLDER.")],
-    name: Annotated[str | None, typer.Argument(help="Name of the metric or bucket set, or the run folder.")] = None,
+    *,
+    what: What = argument("metric NAME, dataset NAME, or run FOLDER."),
+    name: str | None = argument("Name of the metric or bucket set, or the run folder.", None),
     dry_run: bool = option(False, "Show what would be sent, and send nothing.", option="--dry-run"),
     public: bool = option(False, "Make new repositories public; they are private otherwise.", option="--public"),
-    namespace: str | None = option(None, "The user or organization that gets the Spaces.", rich_help_panel=_METRICS),
-    all_metrics: bool = option(
-        False, "Every metric, each a Space of its own.", rich_help_panel=_METRICS, option="--all"
-    ),
+    namespace: str | None = option(None, "The user or organization that gets the Spaces.", panel=_METRICS),
+    all_metrics: bool = option(False, "Every metric, each a Space of its own.", panel=_METRICS, option="--all"),
     package: str | None = option(
         None,
         "What pip installs this package from, if not PyPI: git+https://... or a URL of a wheel.",
         metavar="SPEC",
-        rich_help_panel=_METRICS,
+        panel=_METRICS,
     ),
-    repo: str | None = option(None, "The repository, as NAMESPACE/NAME.", rich_help_panel=f"{_DATASETS}, {_RUNS}"),
+    repo: str | None = option(None, "The repository, as NAMESPACE/NAME.", panel=f"{_DATASETS}, {_RUNS}"),
     config_name: list[str] | None = option(
-        None, "Only this config; repeat for several. All by default.", rich_help_panel=_DATASETS
+        None, "Only this config; repeat for several. All by default.", panel=_DATASETS
     ),
     data_dir: Path | None = option(
-        None, "Folder with the upstream files, used instead of the network; same checksums.", rich_help_panel=_DATASETS
+        None, "Folder with the upstream files, used instead of the network; same checksums.", panel=_DATASETS
     ),
-    cache_dir: Path | None = option(None, "A datasets cache other than the default one.", rich_help_panel=_DATASETS),
+    cache_dir: Path | None = option(None, "A datasets cache other than the default one.", panel=_DATASETS),
     i_have_the_rights: str | None = option(
         None,
         "Why you may publish a set without a stated licence; it goes into the commit message.",
         metavar="REASON",
-        rich_help_panel=_DATASETS,
+        panel=_DATASETS,
     ),
     benchmark: list[str] | None = option(
         None,
         "Where a set of the run is on the Hub, for .eval_results; repeat for several.",
         metavar="SET=NAMESPACE/NAME",
-        rich_help_panel=_RUNS,
+        panel=_RUNS,
     ),
     model: str | None = option(
-        None, "The model's own repository, which gets .eval_results, too: its page shows them.", rich_help_panel=_RUNS
+        None, "The model's own repository, which gets .eval_results, too: its page shows them.", panel=_RUNS
     ),
 ) -> None:
     """Push to the Hub: a metric as a Space, a bucket set or a run as a dataset repository.
@@ -87,20 +76,20 @@ def push(
     }
     for key, value in {**options, "i_have_the_rights": i_have_the_rights}.items():
         if value and key not in _OPTIONS[what]:
-            remedy = f"The options of push {what.value} are {', '.join(f'`{name}`' for name in _OPTIONS[what])}."
+            remedy = f"The options of push {what} are {', '.join(f'`{name}`' for name in _OPTIONS[what])}."
             raise input_error("push", key, "not be given", got=value, remedy=remedy)
-    target = "namespace" if what is What.metric else "repo"
-    if what is What.metric:
+    target = "namespace" if what == "metric" else "repo"
+    if what == "metric":
         _check_metric(name, all_metrics)
     elif name is None:
-        must = "name a bucket set" if what is What.dataset else "be a run folder"
+        must = "name a bucket set" if what == "dataset" else "be a run folder"
         raise input_error("push", "name", must, remedy="Write it after the kind; see `paraconsist push --help`.")
     if not options[target]:
-        example = "ORG" if what is What.metric else "ORG/NAME"
+        example = "ORG" if what == "metric" else "ORG/NAME"
         raise input_error("push", target, f"say where to push to, as {example}", got=options[target])
-    if what is What.metric:
+    if what == "metric":
         _push_metrics(name, str(namespace), package, public, dry_run)
-    elif what is What.dataset:
+    elif what == "dataset":
         build = {"configs": config_name or None, "data_dir": data_dir, "cache_dir": cache_dir}
         _push_dataset(str(name), str(repo), build, i_have_the_rights, public, dry_run)
     else:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import echo
+from paraconsist.cli.options import argument, echo
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import ScoreOptions
 
 
 def report(
-    paths: Annotated[
-        list[Path], typer.Argument(help="Run folders and predictions files; several models share the page.")
-    ],
     *,
+    paths: list[Path] = argument("Run folders and predictions files; several models share the page."),
     output: Path | None = option(None, "The page; by default report.html in the (first) run folder, or here."),
     site: Path | None = option(
         None, "In place of one page, a static site in this folder: an index, and a page for each model."
@@ -96,8 +92,8 @@ def _say(written: Any, plots: Path | None) -> None:
 
 
 def leaderboard(
-    inputs: Annotated[list[str], typer.Argument(help="Run folders, predictions files and logs of two models or more.")],
     *,
+    inputs: list[str] = argument("Run folders, predictions files and logs of two models or more."),
     output: Path = option(Path("leaderboard"), "The site's folder: index.html, and a page for each model."),
     space: bool = option(False, "The site is for a static Space: add a README.md that says so.", option="--space"),
     name: list[str] | None = option(None, "Name of a model, once for each in order."),
@@ -120,7 +116,8 @@ def leaderboard(
 
 
 def space(
-    name: Annotated[str, typer.Argument(help="The metric, as evaluate.load knows it.")],
+    *,
+    name: str = argument("The metric, as evaluate.load knows it."),
     port: int | None = option(
         None, "Where it listens; by default GRADIO_SERVER_PORT, or the first free one of 7860 up.", min=0, max=65535
     ),

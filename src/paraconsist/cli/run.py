@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from paraconsist.cli.ends import say, say_status
 from paraconsist.cli.options import (
+    REQUIRED,
     Fields,
-    LabelMap,
+    argument,
     echo,
     endpoint_fields,
     endpoint_settings,
@@ -22,7 +21,7 @@ from paraconsist.cli.options import (
     read_label_map,
     typed,
 )
-from paraconsist.data.options import option
+from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import input_error
 from paraconsist.models.endpoint.settings import AskOptions, read_request_fields
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
@@ -42,16 +41,13 @@ _ENGINE = ("api", "request_fields", "price_input", "price_output")
 
 
 def run(
-    model: Annotated[
-        list[str],
-        typer.Option(
-            help="Hub id or folder of a classifier or language model; PATTERN=MODEL, repeated, for one for some sets."
-        ),
-    ],
+    *,
+    model: list[str] = option(
+        REQUIRED, "Hub id or folder of a classifier or language model; PATTERN=MODEL, repeated, for one for some sets."
+    ),
     sets: SetOptions,
     running: Annotated[dict[str, Any], Fields(RunOptions, without=("label_map", "seed"))],
-    label_map: LabelMap = None,
-    *,
+    label_map: list[str] | None = option(None, LABEL_MAP),
     loading: LoadOptions,
     prompts: Annotated[
         dict[str, Any],
@@ -88,9 +84,9 @@ def run(
 
 
 def merge(
-    parts: Annotated[list[Path], typer.Argument(help="The run folders of `run --part 1/N` to N/N, in any order.")],
-    output: Annotated[Path, typer.Option(help="The run folder to write.")],
     *,
+    parts: list[Path] = argument("The run folders of `run --part 1/N` to N/N, in any order."),
+    output: Path = option(REQUIRED, "The run folder to write."),
     overwrite: bool = option(False, "Delete an earlier run in the folder."),
     intervals: IntervalOptions,
 ) -> None:
@@ -103,13 +99,13 @@ def merge(
 
 
 def export_requests(
-    model: Annotated[
-        list[str], typer.Option(help="Model as the engine calls it; PATTERN=MODEL, repeated, for one for some sets.")
-    ],
+    *,
+    model: list[str] = option(
+        REQUIRED, "Model as the engine calls it; PATTERN=MODEL, repeated, for one for some sets."
+    ),
     sets: SetOptions,
     running: Annotated[dict[str, Any], Fields(RunOptions, without=(*_NOT_EXPORTED, "label_map", "seed"))],
-    label_map: LabelMap = None,
-    *,
+    label_map: list[str] | None = option(None, LABEL_MAP),
     top_logprobs: int = option(
         20, "How many of the most probable first tokens to ask for, where labels are scored.", min=1
     ),
@@ -135,9 +131,9 @@ def export_requests(
 
 
 def import_answers(
-    answers: Annotated[list[Path], typer.Argument(help="The answers, as the batch interface wrote them (JSON Lines).")],
-    output: Annotated[Path, typer.Option(help="The folder that `export-requests` wrote.")],
     *,
+    answers: list[Path] = argument("The answers, as the batch interface wrote them (JSON Lines)."),
+    output: Path = option(REQUIRED, "The folder that `export-requests` wrote."),
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
     intervals: IntervalOptions,
 ) -> None:

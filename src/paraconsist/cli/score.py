@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import AsJson, Output, print_json, typed, write_results
+from paraconsist.cli.options import AS_JSON, OUTPUT, argument, print_json, typed, write_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import ScoreOptions
 
 
 def score(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            help="A table (Parquet, JSONL, CSV, TSV), a log (lm-eval, inspect_ai, deepeval, MLflow, promptfoo, OpenAI "
-            "evals, Every Eval Ever), a folder of logs, or a run folder."
-        ),
-    ],
-    more: Annotated[list[Path] | None, typer.Argument(help="Further files of the same run.")] = None,
     *,
+    path: Path = argument(
+        "A table (Parquet, JSONL, CSV, TSV), a log (lm-eval, inspect_ai, deepeval, MLflow, promptfoo, OpenAI evals, "
+        "Every Eval Ever), a folder of logs, or a run folder."
+    ),
+    more: list[Path] | None = argument("Further files of the same run.", None),
     test_predictions: Path | None = option(
         None, "The model's predictions on the full test set, for test accuracy and corrected values.", rare=True
     ),
@@ -36,9 +30,9 @@ def score(
         False, "Also show which answers turn into which, and the confidence of inconsistent pairs.", rare=True
     ),
     published: bool = option(True, "Show the numbers that papers report for their models on the same sets.", rare=True),
-    as_json: AsJson = False,
+    as_json: bool = AS_JSON,
     markdown: bool = option(False, "Print the tables as Markdown."),
-    output: Output = None,
+    output: Path | None = OUTPUT,
     export: str | None = option(
         None, "Also write results and rows in the format of lm-eval. Needs --output-dir.", rare=True
     ),

@@ -6,10 +6,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from paraconsist.cli.ends import say, say_status
-from paraconsist.cli.options import Fields, echo, quiet_libraries, read_names
+from paraconsist.cli.options import Fields, argument, echo, quiet_libraries, read_names
 from paraconsist.data.options import TASK, option
 from paraconsist.errors import check_choice, input_error
 from paraconsist.studies.options import PRESETS, AfliteOptions, SelectOptions
@@ -22,10 +20,8 @@ _FILTER = tuple(field.name for field in fields(AfliteOptions) if field.metadata)
 
 
 def select(
-    rows: Annotated[
-        Path | None, typer.Argument(help="Labelled rows: CSV, TSV, JSON Lines or Parquet.", show_default=False)
-    ] = None,
     *,
+    rows: Path | None = argument("Labelled rows: CSV, TSV, JSON Lines or Parquet.", None),
     output: Path | None = option(None, "Folder to write; with --written the bucket set, a .parquet file."),
     selecting: Annotated[dict[str, Any], Fields(SelectOptions, without=("filtering",), unset=("encoder",))],
     task: str | None = option(None, TASK),

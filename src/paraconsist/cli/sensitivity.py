@@ -6,8 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from paraconsist.cli.ends import say, say_status
 from paraconsist.cli.generation import (
     GENERATOR_ENDPOINT,
@@ -17,16 +15,16 @@ from paraconsist.cli.generation import (
     say_refined,
 )
 from paraconsist.cli.options import (
-    Device,
+    REQUIRED,
     Fields,
-    LabelMap,
     RowOptions,
+    argument,
     echo,
     print_json,
     quiet_libraries,
     read_label_map,
 )
-from paraconsist.data.options import LABEL_RULE, option
+from paraconsist.data.options import DEVICE, LABEL_MAP, LABEL_RULE, option
 from paraconsist.errors import renamed
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 
@@ -37,31 +35,26 @@ _SETTINGS = ("n", "keep", "tries", "temperature", "most_jaccard", "prompt")
 
 
 def sensitivity(
-    data: Annotated[
-        str,
-        typer.Argument(help="Labelled inference rows: a CSV, TSV, JSONL or Parquet file, builder:config, or Hub name."),
-    ],
-    model: Annotated[str, typer.Option(help="Hub id or folder of an NLI classifier: it answers and judges variants.")],
-    output: Annotated[
-        Path, typer.Option(help="The folder to write; the same command goes on with an interrupted one.")
-    ],
+    *,
+    data: str = argument("Labelled inference rows: a CSV, TSV, JSONL or Parquet file, builder:config, or Hub name."),
+    model: str = option(REQUIRED, "Hub id or folder of an NLI classifier: it answers and judges variants."),
+    output: Path = option(REQUIRED, "The folder to write; the same command goes on with an interrupted one."),
     preset: str = option(
         "paper", "paper (all variants, every right original) or code (the first 5, originals with 5)."
     ),
-    *,
     generating: GeneratorOptions,
     generation: str = option("a24", "Generator settings of a paper: a24, v23 or s24."),
     changes: Annotated[dict[str, Any], Fields(GeneratorSettings, only=_SETTINGS, unset=_SETTINGS)],
     limit: int | None = option(None, "Draw this many of the right originals.", min=1),
     rows: int | None = option(None, "Draw this many rows before the model answers them.", min=1),
-    label_map: LabelMap = None,
+    label_map: list[str] | None = option(None, LABEL_MAP),
     label_rule: str = option("argmax", LABEL_RULE),
     endpoint: Annotated[dict[str, Any], GENERATOR_ENDPOINT],
     embedding_model: str | None = option(
         None, "Encoder for embedding distances; by default the model's own, where it has one."
     ),
     reading: Annotated[dict[str, Any], Fields(RowOptions, without=("task",))],
-    device: Device = None,
+    device: str | None = option(None, DEVICE),
     n_resamples: int = option(10_000, "Bootstrap replicates.", min=1),
     seed: int = option(0, "Random seed of draws, sampling and bootstrap.", min=0),
     as_json: bool = option(False, "Print the results as JSON.", option="--json"),

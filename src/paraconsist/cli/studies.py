@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import (
-    Fields,
-    echo,
-    quiet_libraries,
-    read_numbers,
-    read_pairs,
-    read_value,
-    read_values,
-)
+from paraconsist.cli.options import Fields, echo, quiet_libraries, read_numbers, read_pairs, read_value, read_values
 from paraconsist.data.options import TASK, option
 from paraconsist.studies.options import AdversarialOptions, SweepOptions
 

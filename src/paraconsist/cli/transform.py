@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import echo, print_json, read_names, read_values
+from paraconsist.cli.options import argument, echo, print_json, read_names, read_values
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
 
 
 def transform(
-    file: Annotated[
-        Path | None, typer.Argument(help="Rows with texts: a CSV, TSV, JSONL or Parquet file.", show_default=False)
-    ] = None,
+    *,
+    file: Path | None = argument("Rows with texts: a CSV, TSV, JSONL or Parquet file.", None),
     transformation_name: str | None = option(
         None,
         "wordnet_nouns, dictionary, suffix, or module:function, yours from text to text. "

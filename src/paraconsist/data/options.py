@@ -31,9 +31,9 @@ _Options = TypeVar("_Options")
 def option(default: Any, help: str, **more: Any) -> Any:
     """Return a dataclass field with its default and its help text.
 
-    Of `more`, ``min``, ``max``, ``metavar`` and ``rich_help_panel`` go to the command line's parser. ``option`` is the
-    name on the command line if it differs from the field's; ``rare`` leaves the option out of the short help. The
-    class itself may read others (``at_least``, ``choices``).
+    Of `more`, ``min`` and ``max`` are bounds, ``metavar`` is what the help shows for the value, ``panel`` the heading
+    there. ``option`` is the name on the command line if it differs from the field's; ``rare`` leaves the option to
+    ``--help-all``. The class itself may read others (``at_least``, ``choices``).
     """
     return field(default=default, metadata={"help": help, **more})
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: What a run does with an input that fails: goes on without its answer, or ends.
 ON_ERROR = ("unparsed", "stop")
 #: Of options that a newcomer needs: they come first in the help, not under their group's heading.
-_FIRST = {"rich_help_panel": "Options"}
+_FIRST = {"panel": "Options"}
 
 
 @dataclass(frozen=True)
