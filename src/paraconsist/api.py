@@ -89,7 +89,7 @@ def run(
 
     if function is not None:
         return Run(run_function(function, load(), running).path)
-    from paraconsist.models.loading import load_model  # imports torch
+    from paraconsist import load_model  # names the extra if torch is not installed
 
     report = run_sets(
         lambda name, group: load_model(name, task=group[0].task, device=running.device, **vars(loading)),

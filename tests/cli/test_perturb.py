@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import csv
-import inspect
 import json
 from collections import Counter
 from pathlib import Path
 
+import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.perturb import NLI_ROWS, write_csv
 
-from paraconsist.cli.options import spread
+from paraconsist.cli.options import as_command
 from paraconsist.cli.perturb import perturb as grouped
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.transforms.labelled_sets import load_labelled
 
-COMMAND = spread(grouped)
+COMMAND = as_command("perturb", grouped)
 
 
 def perturb(*arguments: object, **options: object) -> None:
     """The command as a function of its options."""
-    bound = inspect.signature(COMMAND).bind(*arguments, **options)
-    bound.apply_defaults()
-    COMMAND(**bound.arguments)
+    names, context = ("data", "output", "property_name"), click.Context(COMMAND)
+    values = {one.name: one.get_default(context) for one in COMMAND.params}
+    COMMAND.callback(**{**values, **dict(zip(names, arguments, strict=False)), **options})
 
 
 @pytest.fixture

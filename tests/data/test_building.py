@@ -12,6 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from paraconsist.cli.options import as_command
 from paraconsist.data.building import config_named, is_prepared, prepare, write_folder
 from paraconsist.errors import InputError
 
@@ -209,8 +210,7 @@ def command(function, *arguments: str):
 
 
 def test_build_prints_counts_and_what_to_type(cache, tmp_path):
-    from paraconsist.cli.options import as_command
-from paraconsist.cli.build import build
+    from paraconsist.cli.build import build
 
     done = command(build, "sample", "--cache-dir", cache, "--folder", tmp_path / "out")
     assert done.exit_code == 0, done.output
