@@ -241,6 +241,7 @@ WRITES = {
 #: File -> why it writes in another way than inside `files.replacing` or `files.staged`.
 WRITES_OTHERWISE = {
     "src/paraconsist/files.py": "is that way",
+    "src/paraconsist/cli/options.py": "writes help texts for click to print",
     "src/paraconsist/cli/ends.py": "sends what nobody reads any more to nowhere",
     "src/paraconsist/data/store.py": "appends lines, each with its checksum, synced each second",
     "src/paraconsist/data/tables.py": "a temporary file that is mapped and has no name any more",
