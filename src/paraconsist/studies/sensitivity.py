@@ -44,6 +44,7 @@ from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
 
 if TYPE_CHECKING:
     from paraconsist.models.encoders import Encoder
+    from paraconsist.models.endpoint.settings import EndpointSettings
 
 Floats = npt.NDArray[np.float64]
 
@@ -341,7 +342,8 @@ def run_sensitivity(
     preset: str = "paper",
     generator: str = "rules",
     examples: Path | None = None,
-    loading: Mapping[str, Any] | None = None,
+    kind: str | None = None,
+    endpoint: EndpointSettings | None = None,
     embedding_model: str | None = None,
     device: str | None = None,
     seed: int = 0,
@@ -352,7 +354,7 @@ def run_sensitivity(
 
     `output` gets ``sensitivity.json``, ``variants.parquet``, and predictions and texts of the variants. `model` is the
     folder or Hub id of the classifier that answers and judges; `settings` and `preset` as for
-    `paraconsist.studies.sensitivity.generator_settings`; `generator`, `examples` (a CSV) and `loading` as for
+    `paraconsist.studies.sensitivity.generator_settings`; `generator`, `examples` (a CSV), `kind` and `endpoint` as for
     `paraconsist.transforms.paraphrase.generators.load_generator`; `embedding_model` is by default the model's own,
     where it has one; `seed` is that of draws, sampling and bootstrap; `options` are those of
     `paraconsist.studies.sensitivity.measure_sensitivity`.
@@ -363,12 +365,14 @@ def run_sensitivity(
     with locked(output, "sensitivity", "output"):
         folder.open({"nli": dict(classifier.identity)}, overwrite=overwrite)
         answers = folder.path / "answers"
-        made = load_generator(generator, settings, seed=seed, examples=examples, answers=answers, **(loading or {}))
+        source = load_generator(
+            generator, settings, kind=kind, seed=seed, examples=examples, endpoint=endpoint, answers=answers
+        )
         with renamed(model="embedding_model"):
             encoder = encoder_of(classifier) if embedding_model is None else load_encoder(embedding_model)
         predictor = Predictor(classifier, data.task, store=folder.store, device=device)
         options |= {"preset": preset, "encoder": encoder, "name": generator, "seed": seed}
-        report = measure_sensitivity(predictor, data, made, settings, **options)
+        report = measure_sensitivity(predictor, data, source, settings, **options)
         facts = {
             "data": data.name,
             "model": dict(classifier.identity),
@@ -376,15 +380,15 @@ def run_sensitivity(
             "generator": generator,
             "settings": settings.to_dict(),
             "seed": seed,
-            **endpoint_facts(made),
+            **endpoint_facts(source),
         }
         _write(folder, report, predictor, facts)
         results = to_strict_json({**facts, **report.to_dict()})
         write_json(folder.path / "sensitivity.json", results)
-        return SensitivityRun(folder, report, settings, made, results)
+        return SensitivityRun(folder, report, settings, source, results)
 
 
-def _write(folder: RunFolder, report: SensitivityReport, predictor: Predictor, facts: Mapping[str, Any]) -> None:
+def _write(folder: RunFolder, report: SensitivityReport, predictor: Predictor, facts: Mapping[str, object]) -> None:
     """Write the variants as a bucket set, and predictions and texts as a run has them."""
     variants = folder.path / "variants.parquet"
     data = report.generated.data

@@ -11,6 +11,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,17 @@ from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
 from paraconsist.files import LOCK, is_main, launched, locked, read_record, replacing, to_json, write_json, writing
 from paraconsist.running.pool import alone, do_all, pinned, visible_devices
-from paraconsist.studies.ie.learners import WEIGHTINGS, Answers, BoostingLearner, Learner, Sample, draw_parameters
-from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions, Unit
+from paraconsist.studies import StudyRecord
+from paraconsist.studies.ie.learners import (
+    WEIGHTINGS,
+    Answers,
+    BoostingLearner,
+    Learner,
+    NeuralLearner,
+    Sample,
+    draw_parameters,
+)
+from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions, Parameters, Unit
 from paraconsist.studies.ie.rows import SPLITS, Rows, load_rows, sample_rows, unit_seed
 from paraconsist.studies.ie.runs import Matched, write_matched
 
@@ -38,21 +48,29 @@ class UnitResult:
     record: Mapping[str, Any]  # hyperparameters, validation accuracy, transformed rows in the sample; ready for JSON
 
 
-class ExperimentFolder:
-    """Reads and writes one experiment's folder: which it is, and the finished units, each whole or not at all.
+@dataclass(frozen=True)
+class Trial(StudyRecord):
+    """One trial of the search for hyperparameters."""
 
-    Units are keyed by a hash of all that decides an answer besides rho and run, so that more rhos or runs can be added
+    parameters: Parameters
+    validation_accuracy: float
+
+
+class ExperimentFolder:
+    """The folder of one experiment: its identity, and the finished units, each whole or not at all.
+
+    Units are keyed by a hash of everything that decides an answer besides rho and run: more rhos or runs can be added
     to an experiment, and a changed text, model or seed never meets an old answer.
     """
 
-    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, identity: Mapping[str, object]) -> None:
         self.path = path
-        self.identity: dict[str, Any] = json.loads(to_json(dict(identity)))
+        self.identity: dict[str, object] = json.loads(to_json(dict(identity)))
         self.units = path / "units" / store_key(self.identity)
         self.record = path / "experiment.json"
 
     def open(self, *, overwrite: bool = False) -> None:
-        """Make the folder ready to start, or to go on; one that holds other files or another experiment is refused."""
+        """Make the folder ready to start or resume; refuse one with other files or another experiment."""
         with writing(FUNCTION, "output", self.path):
             if overwrite and self.record.is_file():
                 shutil.rmtree(self.path / "units", ignore_errors=True)
@@ -79,7 +97,7 @@ class ExperimentFolder:
     def read(self) -> dict[str, Any]:
         return read_record(FUNCTION, "output", self.record)
 
-    def update(self, facts: Mapping[str, Any]) -> None:
+    def update(self, facts: Mapping[str, object]) -> None:
         write_json(self.record, {**self.read(), **facts}, indent=1)
 
     def unit_file(self, unit: Unit) -> Path:
@@ -94,7 +112,7 @@ class ExperimentFolder:
             np.savez_compressed(stream, original=result.original, transformed=result.transformed, said=record)
 
     def read_unit(self, unit: Unit) -> UnitResult | None:
-        """The unit's answers; None where it is not finished, or its file is damaged (it is then done again)."""
+        """Return the unit's answers; None if it is not finished, or its file is damaged (it is then done again)."""
         try:
             with self.unit_file(unit).open("rb") as stream, np.load(stream) as held:
                 record = json.loads(held["said"].tobytes().decode())
@@ -113,12 +131,12 @@ class Prepared:
 
     @property
     def work(self) -> Work:
-        """What any process needs to do any unit."""
+        """The work of the experiment, for any process."""
         folder = ExperimentFolder(self.options.output, self.identity())
         return Work(self.options, self.learner, folder, self.rows.labels)
 
-    def identity(self) -> dict[str, Any]:
-        """All that decides an answer besides rho and run."""
+    def identity(self) -> dict[str, object]:
+        """Return everything that decides an answer besides rho and run."""
         return {
             **self.options.decisive(),
             "data": self.rows.content_hash,
@@ -130,7 +148,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much there is to do."""
+    """The size of an experiment, and how long the rest of it takes."""
 
     n_trainings: int  # of the whole experiment
     n_done: int  # of units that are there already
@@ -140,15 +158,15 @@ class Plan:
 
 
 def prepare(options: ExperimentOptions, *, say: Callable[[str], None] = lambda line: None) -> Prepared:
-    """Read and transform the rows, and make the model ready; what of them cannot be used is an InputError."""
+    """Read and transform the rows, and make the model ready."""
     rows = load_rows(options, say=say)
     return Prepared(options, rows, make_learner(options, rows))
 
 
 def plan(prepared: Prepared) -> Plan:
-    """Time one small training, answers included, and say how long the rest will take. Nothing is written.
+    """Time one small training, answers included, and estimate how long the rest takes. Nothing is written.
 
-    A few hundred rows, and more where that takes no time; seconds are taken to grow with the rows.
+    The training is on a few hundred rows, or on more if that is too fast to time; seconds grow with the rows.
     """
     options, work, n = prepared.options, prepared.work, prepared.rows.n("train")
     n_rows, seconds = _PLAN_ROWS // 4, 0.0
@@ -205,22 +223,26 @@ def run_experiment(
 def _run(prepared: Prepared, say: Callable[[str], None], progress: Callable[[int], None]) -> Path | None:
     started = time.time()
     options, work = prepared.options, prepared.work
-    n_there = sum(work.is_done(unit) for unit in options.units)
-    if n_there:
-        say(f"{n_there:,} of {len(options.units):,} (rho, run) were there already.")
-        progress(n_there)
-    spread: dict[str, Any] = {"function": FUNCTION, "jobs": options.jobs, "threads": options.threads}
-    spread["devices"] = visible_devices(work.learner.device)
-    do_all(work, range(options.n_trials), **spread)
-    do_all(work, options.units, **spread, progress=lambda unit: progress(1))
+    n_done = sum(work.is_done(unit) for unit in options.units)
+    if n_done:
+        say(f"{n_done:,} of {len(options.units):,} (rho, run) were there already.")
+        progress(n_done)
+    devices = visible_devices(work.learner.device)
+    spread = partial(do_all, function=FUNCTION, jobs=options.jobs, threads=options.threads, devices=devices)
+    spread(work, range(options.n_trials))
+    spread(work, options.units, progress=lambda unit: progress(1))
     if not is_main():
         return None
     rows = prepared.rows
     n_rows = {split: rows.n(split) for split in SPLITS}
-    about = {"name": f"{options.model}, {rows.transformation['name']}", "identity": prepared.identity()}
-    about |= {"label_names": list(rows.label_names), "n_rows": n_rows}
+    metadata = {
+        "name": f"{options.model}, {rows.transformation['name']}",
+        "identity": prepared.identity(),
+        "label_names": list(rows.label_names),
+        "n_rows": n_rows,
+    }
     matched = options.output / "matched.parquet"
-    write_matched(matched, map(work.matched, options.units), about)
+    write_matched(matched, map(work.matched, options.units), metadata)
     work.folder.update(
         {
             "status": "finished",
@@ -245,13 +267,10 @@ def _wait_for(folder: ExperimentFolder) -> None:
 
 def make_learner(options: ExperimentOptions, rows: Rows) -> Learner:
     """Return the learner called `options.model`, over these rows; hyperparameters that it lacks are refused."""
-    learner: Learner
-    if options.model in WEIGHTINGS:
-        learner = BoostingLearner.over(rows, WEIGHTINGS[options.model])
-    else:
-        from paraconsist.studies.ie.learners import NeuralLearner
-
-        learner = NeuralLearner.over(rows, options)
+    is_boosting = options.model in WEIGHTINGS
+    learner: Learner = (
+        BoostingLearner.over(rows, WEIGHTINGS[options.model]) if is_boosting else NeuralLearner.over(rows, options)
+    )
     learner.check(options.parameters)
     return learner
 
@@ -261,7 +280,7 @@ _SAMPLE, _SEARCH, _TRAIN, _TRIAL = 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class Work:
-    """What a process needs to do any piece of work."""
+    """Everything a process needs to do any piece of work."""
 
     options: ExperimentOptions
     learner: Learner
@@ -281,32 +300,31 @@ class Work:
         return there is not None
 
     def sample(self, rho: float, run: int) -> Sample:
-        """The sample of a unit: training and validation rows, drawn independently."""
+        """Return the sample of a unit: training and validation rows, drawn independently."""
         rng = np.random.default_rng(unit_seed(self.options.seed, _SAMPLE, rho, run))
         train, validation = self.labels["train"], self.labels["validation"]
         drawn = [sample_rows(len(x), rho, rng, exact_count=self.options.exact_count) for x in (train, validation)]
         return Sample(drawn[0], train, drawn[1], validation)
 
-    def trial(self, number: int) -> dict[str, Any]:
-        """One trial of the search that is made once, before the units (alternative 3 searches in `unit`)."""
+    def trial(self, number: int) -> Trial:
+        """Return one trial of the search before the units (alternative 3 searches in `unit`)."""
         options = self.options
         rng = np.random.default_rng(unit_seed(options.seed, _SEARCH, number))
         parameters = draw_parameters(self.learner.space, options.parameters, rng)
         sample = self.sample(options.search_rho, 0)
         answers = self.learner.train(sample, parameters, _seed(options.seed, _TRIAL, number))
-        return {"parameters": parameters, "validation_accuracy": _accuracy(answers, sample)}
+        return Trial(parameters, _accuracy(answers, sample))
 
-    def chosen(self) -> Mapping[str, Any]:
-        """The hyperparameters of the best trial, the first of equal ones; those that are set, without a search."""
+    def chosen(self) -> Parameters:
+        """Return the hyperparameters of the best trial, the first of equal ones; without a search the fixed ones."""
         read = (self._read_trial(number) for number in range(self.options.n_trials))
         trials = [trial for trial in read if trial is not None]
         if not trials:
             return dict(self.options.parameters)
-        best: Mapping[str, Any] = max(trials, key=lambda trial: trial["validation_accuracy"])["parameters"]
-        return best
+        return max(trials, key=lambda trial: trial.validation_accuracy).parameters
 
     def unit(self, unit: Unit) -> UnitResult:
-        """Sample, search if asked for, train K times, vote."""
+        """Sample, search if the options want it, train K times, vote."""
         options = self.options
         sample = self.sample(unit.rho, unit.run)
         parts = (options.seed, _TRAIN, unit.rho, unit.run)
@@ -330,7 +348,7 @@ class Work:
         return UnitResult(original.astype(np.int16), transformed.astype(np.int16), record)
 
     def matched(self, unit: Unit) -> Matched:
-        """A unit's answers beside the gold labels."""
+        """Return a unit's answers with the gold labels."""
         result, gold = self.folder.read_unit(unit), self.labels["test"]
         if result is None:
             must = "stay as it is while the experiment runs"
@@ -340,25 +358,25 @@ class Work:
         accuracy = float(result.record["validation_accuracy"])
         return Matched(unit.rho, unit.run, *right, *rows, validation_accuracy=accuracy)
 
-    def _search(self, unit: Unit, sample: Sample, seed: int) -> tuple[Mapping[str, Any], Answers]:
-        """The best of B trials (at least one) on the unit's own sample, with its answers."""
+    def _search(self, unit: Unit, sample: Sample, seed: int) -> tuple[Parameters, Answers]:
+        """Return the best of B trials (at least one) on the unit's sample, with its answers."""
         rng = np.random.default_rng(unit_seed(self.options.seed, _SEARCH, unit.rho, unit.run))
-        trials: Iterator[tuple[Mapping[str, Any], Answers]] = (
+        trials: Iterator[tuple[Parameters, Answers]] = (
             (parameters, self.learner.train(sample, parameters, seed))
             for _ in range(self.options.budget)
             for parameters in [draw_parameters(self.learner.space, self.options.parameters, rng)]
         )
         return max(trials, key=lambda trial: _accuracy(trial[1], sample))  # the first of equal ones
 
-    def _read_trial(self, number: int) -> dict[str, Any] | None:
+    def _read_trial(self, number: int) -> Trial | None:
         try:
-            return dict(json.loads(self.folder.trial_file(number).read_text(encoding="utf-8")))
+            return Trial(**json.loads(self.folder.trial_file(number).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
 
 def majority_vote(answers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The commonest answer to each row, shape (n,), over trainings; of equally common ones that of the earliest.
+    """Return the commonest answer to each row, shape (n,), over trainings; of equally common ones the earliest.
 
     >>> majority_vote([np.array([0, 1, 2]), np.array([1, 1, 1]), np.array([2, 0, 1])]).tolist()
     [0, 1, 1]
@@ -373,5 +391,5 @@ def _accuracy(answers: Answers, sample: Sample) -> float:
 
 
 def _seed(seed: int, *parts: float) -> int:
-    """A seed that every library takes."""
+    """Return a seed that every library accepts."""
     return int(unit_seed(seed, *parts).generate_state(1)[0]) % 2**31

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, extras, input_error
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
-from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
+from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions, Parameters
 from paraconsist.studies.ie.rows import SPLITS, Rows
 
 #: Hyperparameter -> what a random search draws from: a list of values, or the ends of a log-uniform range.
@@ -51,29 +51,29 @@ class Answers:
 
 
 class Learner(Protocol):
-    """A model that can be trained again and again. Can be pickled, to travel to other processes."""
+    """A model that can be trained many times, and pickled for other processes."""
 
     @property
     def device(self) -> str | None:
-        """``"cpu"``, or None for the best there is."""
+        """``"cpu"``, or None for the best available."""
 
     @property
     def space(self) -> SearchSpace:
-        """What the random search draws from."""
+        """The hyperparameters that the random search draws."""
 
     @property
-    def identity(self) -> Mapping[str, Any]:
-        """What decides its answers besides data, parameters and seed: versions and settings."""
+    def identity(self) -> Mapping[str, str]:
+        """Versions and settings that decide its answers, besides data, parameters and seed."""
 
-    def check(self, parameters: Mapping[str, Any]) -> None:
+    def check(self, parameters: Parameters) -> None:
         """Refuse unknown hyperparameters."""
 
-    def train(self, sample: Sample, parameters: Mapping[str, Any], seed: int) -> Answers:
+    def train(self, sample: Sample, parameters: Parameters, seed: int) -> Answers:
         """Train on a sample and answer."""
 
 
-def draw_parameters(space: SearchSpace, fixed: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-    """One trial of the random search; hyperparameters that are set stay as they are."""
+def draw_parameters(space: SearchSpace, fixed: Parameters, rng: np.random.Generator) -> Parameters:
+    """Return one trial of the random search; `fixed` hyperparameters are not drawn."""
     drawn: dict[str, Any] = {}
     for name, choice in space.items():
         if isinstance(choice, tuple):
@@ -84,16 +84,16 @@ def draw_parameters(space: SearchSpace, fixed: Mapping[str, Any], rng: np.random
     return {**drawn, **fixed}
 
 
-def refuse_unknown(parameters: Mapping[str, Any], known: tuple[str, ...], model: str) -> None:
+def refuse_unknown(parameters: Parameters, known: tuple[str, ...], model: str) -> None:
     """Refuse hyperparameters that the model does not have."""
     for name in parameters:
         if name not in known:
             raise input_error(FUNCTION, "parameters", f"be hyperparameters of {model}: {', '.join(known)}", got=name)
 
 
-#: What to type after ``--model`` -> how words are weighed.
+#: Name of the model -> how words are weighed.
 WEIGHTINGS = {"gradient_boosting": "counts", "gradient_boosting_tfidf": "tfidf"}
-#: The paper names no ranges: these are ours.
+#: Our own ranges: the paper names none.
 _SPACE: SearchSpace = {
     "n_estimators": [50, 100, 150, 200],
     "learning_rate": (0.03, 0.5),
@@ -110,7 +110,7 @@ _KNOWN = (*_SPACE, "min_samples_leaf", "min_samples_split", "max_leaf_nodes", "m
 class BoostingLearner:
     """Gradient boosting over the rows of an experiment; both versions of every split as count matrices."""
 
-    counts: Mapping[str, tuple[Any, ...]]  # a matrix for each text of a row: premise and hypothesis have own words
+    counts: Mapping[str, tuple[Any, ...]]  # a matrix for each text of a row: premise and hypothesis are counted apart
     weighting: str
     device: ClassVar[str] = "cpu"
 
@@ -138,15 +138,15 @@ class BoostingLearner:
         return _SPACE
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, str]:
         import sklearn
 
         return {"weighting": self.weighting, "scikit-learn": sklearn.__version__}
 
-    def check(self, parameters: Mapping[str, Any]) -> None:
+    def check(self, parameters: Parameters) -> None:
         refuse_unknown(parameters, _KNOWN, "gradient boosting")
 
-    def train(self, sample: Sample, parameters: Mapping[str, Any], seed: int) -> Answers:
+    def train(self, sample: Sample, parameters: Parameters, seed: int) -> Answers:
         from sklearn.ensemble import GradientBoostingClassifier
 
         settings = dict(parameters)
@@ -227,7 +227,7 @@ class NeuralLearner:
 
     @classmethod
     def over(cls, rows: Rows, options: ExperimentOptions) -> NeuralLearner:
-        """Check that there is such a model."""
+        """Return a learner for the options' model, which must exist."""
         from paraconsist.models.pretrained import open_configuration
 
         if options.model not in _WORD_MODELS:
@@ -239,7 +239,7 @@ class NeuralLearner:
         return cls(options.model, rows.inputs, rows.label_names, rows.task, options.device, options.threads)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Token numbers are made anew in each process: they depend on nothing but texts and model."""
+        """Leave out the tokens: each process makes them from the texts and the model."""
         return {**self.__dict__, "_tokenised": {}}
 
     @property
@@ -247,16 +247,16 @@ class NeuralLearner:
         return _SPACES.get(self.model, _ENCODER_SPACE)
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, str]:
         from importlib.metadata import version
 
         return {name: version(name) for name in ("torch", "transformers")}
 
-    def check(self, parameters: Mapping[str, Any]) -> None:
+    def check(self, parameters: Parameters) -> None:
         refuse_unknown(parameters, _KNOWN_TO_NEURAL.get(self.model, _ENCODER), self.model)
         self._options(parameters, seed=0)  # refuses values that no training takes
 
-    def train(self, sample: Sample, parameters: Mapping[str, Any], seed: int) -> Answers:
+    def train(self, sample: Sample, parameters: Parameters, seed: int) -> Answers:
         import torch
         import transformers
 
@@ -267,7 +267,7 @@ class NeuralLearner:
         torch.set_num_threads(self.threads)
         with quiet(), tempfile.TemporaryDirectory() as folder:
             transformers.set_seed(seed)
-            texts = [(one,) for one in self.inputs["train"]]
+            texts = [(text,) for text in self.inputs["train"]]
             classifier = starting_model(
                 settings, self.task, self.label_names, texts, multiple_choice=False, say=lambda line: None
             )
@@ -285,7 +285,7 @@ class NeuralLearner:
         n = len(test) // 2
         return Answers(validation, test[:n], test[n:])
 
-    def _options(self, parameters: Mapping[str, Any], *, seed: int) -> TrainingOptions:
+    def _options(self, parameters: Parameters, *, seed: int) -> TrainingOptions:
         settings = dict(parameters)
         preset = settings.pop("preset", "s24-bilstm" if self.model == "bilstm" else None)
         if settings.get("vectors") is not None:
@@ -295,19 +295,21 @@ class NeuralLearner:
                 preset, output=Path(), model=self.model, train_file=Path("-"), seed=seed, device=self.device, **settings
             )
         except TypeError as problem:
-            raise input_error(FUNCTION, "parameters", "be numbers where numbers belong", got=str(problem)) from None
+            raise input_error(FUNCTION, "parameters", "be values of the right types", got=str(problem)) from None
 
     def _tokens(self, classifier: Any, settings: TrainingOptions) -> Mapping[str, list[Any]]:
-        """Both versions of every split, tokenised once for each way of tokenising."""
+        """Return both versions of every split, tokenised once for each setting of the tokeniser."""
         key = (settings.max_length, settings.n_buckets, settings.max_ngram, settings.min_count, settings.extra_words)
         if key not in self._tokenised:
             self._tokenised.clear()
-            self._tokenised[key] = {s: classifier.prepare([(one,) for one in self.inputs[s]]) for s in SPLITS}
+            self._tokenised[key] = {
+                split: classifier.prepare([(text,) for text in self.inputs[split]]) for split in SPLITS
+            }
         return dict(self._tokenised[key])
 
 
 def _predict(classifier: Any, rows: Sequence[Any]) -> NDArray[np.int64]:
-    """Class numbers, in batches of similar length that depend on nothing but the rows."""
+    """Return class numbers, in batches of similar length that depend on nothing but the rows."""
     classifier.module.eval()
     order = sorted(range(len(rows)), key=lambda i: (rows[i].width, i))
     answers = np.empty(len(rows), dtype=np.int64)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from paraconsist.data.options import DEVICE, TASK, option
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: How errors name the command.
 FUNCTION = "ie-test"
 _SEARCHES = ("once", "sample")
+#: Names of a model's or a transformation's options, which the user chooses -> their values.
+Parameters: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class ExperimentOptions:
         "an encoder or classifier.",
     )
     transformation: str = option("wordnet_nouns", "wordnet_nouns, dictionary, suffix, or module:function.")
-    transformation_options: Mapping[str, Any] = field(default_factory=dict)
+    transformation_options: Parameters = field(default_factory=dict)
     dataset: str | None = option(
         None, "builder:config or a Hub name (name:config), with splits train, validation and test."
     )
@@ -73,7 +75,7 @@ class ExperimentOptions:
         False, "Transform exactly round(rho n) rows of each sample, in place of a draw for each row."
     )
     #: Fixed hyperparameters, which are not searched.
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
     seed: int = option(0, "Random seed of splits, samples, searches, trainings and resampling.", min=0)
     jobs: int = option(1, "Trainings at a time. Results do not depend on it.")
     threads: int = option(1, "Threads of each training.")

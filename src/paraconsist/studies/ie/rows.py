@@ -29,7 +29,7 @@ from paraconsist.models.training.data import (
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
 
 SPLITS = ("train", "validation", "test")
-#: Parts of the seed, one for each thing that is drawn before any sample.
+#: Parts of the seed for draws that precede the samples.
 _LIMIT, _VALIDATION = 101, 102
 
 
@@ -40,7 +40,7 @@ class Rows:
     inputs: Mapping[str, Sequence[ModelInput]]  # what the model reads, 2n rows: originals, then transformed, in order
     labels: Mapping[str, NDArray[np.int64]]  # shape (n,)
     label_names: tuple[str, ...]
-    task: Task  # or a stand-in for text columns that the user names
+    task: Task  # a task made of the text columns, if the user names them
     transformation: Mapping[str, Any]  # name, parameters, and for each split what was changed
     n_dropped: Mapping[str, int]  # rows left out for want of a label
     content_hash: str  # 16 hex digits of texts and labels in order
@@ -64,9 +64,7 @@ class _Part:
 def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda line: None) -> Rows:
     """Read, check and transform the rows.
 
-    The transformation is fitted to the texts of all splits: it is one function for the whole experiment. Missing
-    columns, labels or texts, too few validation rows, and a transformation that changes nothing are an InputError; rows
-    are counted from 0.
+    The transformation is fitted to the texts of all splits: it is one function for the whole experiment.
     """
     from paraconsist.transforms.interface import apply_to_columns
     from paraconsist.transforms.registry import transformation
@@ -98,8 +96,8 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
         after = apply_to_columns(fitted, before, phi.name, function=FUNCTION)
         inputs[split] = [*_encode(task, parts[split].texts), *_encode(task, {**parts[split].texts, **after})]
         report[split] = _report(fitted, before, after, inputs[split])
-    about = {"name": phi.name, "parameters": dict(phi.parameters), "columns": list(columns), "changes": report}
-    return Rows(inputs, labels, names, task, about, dropped, _hash(inputs, labels, names))
+    facts = {"name": phi.name, "parameters": dict(phi.parameters), "columns": list(columns), "changes": report}
+    return Rows(inputs, labels, names, task, facts, dropped, _hash(inputs, labels, names))
 
 
 def _read_splits(options: ExperimentOptions) -> dict[str, Source]:
@@ -136,7 +134,7 @@ def _from_dataset(name: str) -> dict[str, Source]:
 
         try:
             splits = datasets.load_dataset(first, config or None)
-        except Exception as problem:  # the library raises errors of many kinds; each means: there is no such data set
+        except Exception as problem:  # of many kinds, all for a data set that cannot be loaded
             remedy = f"{type(problem).__name__}: {first_line(problem)}"
             raise input_error(FUNCTION, "dataset", "be one that can be loaded", got=name, remedy=remedy) from None
     kept = [split for split in SPLITS if split in splits]
@@ -144,7 +142,7 @@ def _from_dataset(name: str) -> dict[str, Source]:
 
 
 def _label_names(options: ExperimentOptions, rows: Source, of_task: Sequence[str]) -> tuple[str, ...]:
-    """The labels in class order: the user's, else the data set's, else the task's, else those of the training rows."""
+    """Return the labels in class order: the user's, the data set's, the task's, or those of the training rows."""
     names = options.label_names or rows.label_names or tuple(of_task)
     values = rows.columns.get(options.label_column, ())
     return tuple(names) or tuple(sorted({str(value).strip() for value in values if not is_unlabelled(value)}))
@@ -187,7 +185,7 @@ def _part(options: ExperimentOptions, rows: Source, task: Task, names: Sequence[
         values = rows.columns[column]
         for i in labels:
             if not isinstance(values[i], str):
-                must, remedy = f"be text in {rows.name}", "Mend or drop the row."
+                must, remedy = f"be text in {rows.name}", "Fix or drop the row."
                 raise input_error(FUNCTION, column, must, got=values[i], row=i, remedy=remedy)
         texts[column] = [values[i] for i in labels]
     return _Part(texts, np.array(list(labels.values()), dtype=np.int64))
@@ -213,15 +211,17 @@ def _encode(task: Task, texts: Mapping[str, Sequence[str]]) -> list[ModelInput]:
 
 def _report(
     fitted: Any, before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]], inputs: Sequence[ModelInput]
-) -> dict[str, Any]:
-    """What was changed: rows, and in each column what the transformation itself says."""
+) -> dict[str, object]:
+    """Return what was changed: rows, and in each column the transformation's own report."""
     n = len(inputs) // 2
     changed = sum(inputs[i] != inputs[n + i] for i in range(n))
     columns = {column: fitted.report(texts, after[column]) for column, texts in before.items()}
     return {"n_rows": n, "n_changed": changed, "columns": columns}
 
 
-def _hash(inputs: Mapping[str, Sequence[ModelInput]], labels: Mapping[str, Any], names: Sequence[str]) -> str:
+def _hash(
+    inputs: Mapping[str, Sequence[ModelInput]], labels: Mapping[str, NDArray[np.int64]], names: Sequence[str]
+) -> str:
     digest = hashlib.blake2b(repr(tuple(names)).encode(), digest_size=8)
     for split in SPLITS:
         for row in inputs[split]:
@@ -249,8 +249,8 @@ def sample_rows(n: int, rho: float, rng: np.random.Generator, *, exact_count: bo
 
 
 def unit_seed(seed: int, *parts: float | int) -> np.random.SeedSequence:
-    """A seed of its own for each part of the experiment, whatever else is run, and in whatever order.
+    """Return a separate seed for each part of the experiment, independent of other parts and of their order.
 
-    Numbers are taken to nine decimals, so that a rho written 0.30000000000000004 is 0.3.
+    Numbers are rounded to nine decimals, so that a rho written 0.30000000000000004 is 0.3.
     """
     return np.random.SeedSequence([seed, *(round(part * 10**9) for part in parts)])

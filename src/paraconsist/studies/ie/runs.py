@@ -42,7 +42,7 @@ class Run(NamedTuple):
     n10: int  # right on the original only
     n01: int  # right on the transformed one only
     n_correct: int  # right on the original
-    collapsed: bool | None = None  # whether it gives every original one label; None where nobody can say
+    collapsed: bool | None = None  # whether it gives every original one label; None where unknown
     validation_accuracy: float = float("nan")  # nan where it is not known
     seed: int | None = None  # of published resampling
 
@@ -55,7 +55,7 @@ class Family:
     runs: tuple[Run, ...]  # in the order of rho and run
     #: Gives the runs' `Matched`, in the same order, one at a time; None where only counts are known.
     vectors: Callable[[], Iterator[Matched]] | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # what the file says of itself
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # of the file
 
     def __post_init__(self) -> None:
         seen: set[tuple[Any, Any]] = set()
@@ -106,7 +106,7 @@ class Family:
         return np.asarray((self._columns["n_correct"] - self.n10 + self.n01) / self.n)
 
     def at(self, rhos: Sequence[float]) -> Family:
-        """The runs at some rhos only; an InputError if there is none at one of them."""
+        """Return the runs at some rhos only; InputError if there is none at one of them."""
         at = np.isclose(self.rho[:, None], np.array(rhos)[None, :], rtol=0, atol=1e-9)
         if not at.any(axis=0).all():
             must = f"be rhos of {self.name}: {', '.join(f'{rho:g}' for rho in np.unique(self.rho))}"
@@ -120,19 +120,19 @@ class Family:
 
 
 def family_of_vectors(
-    name: str, vectors: Callable[[], Iterator[Matched]], metadata: Mapping[str, Any] | None = None
+    name: str, vectors: Callable[[], Iterator[Matched]], metadata: Mapping[str, object] | None = None
 ) -> Family:
     """Count a family's vectors; `vectors` gives them in the order of rho and run, and may be called again."""
-    return Family(name, tuple(one.counts for one in vectors()), vectors, dict(metadata or {}))
+    return Family(name, tuple(run.counts for run in vectors()), vectors, dict(metadata or {}))
 
 
 def family_of_counts(name: str, rows: Iterable[tuple[Any, ...]]) -> Family:
-    """A family from counts alone: (rho, run, n, n10, n01, n_correct) for each run, in any order."""
+    """Return a family from counts alone: (rho, run, n, n10, n01, n_correct) for each run, in any order."""
     return Family(name, tuple(sorted((Run(*row) for row in rows), key=lambda run: (run.rho, str(run.run).zfill(12)))))
 
 
 def distinct(read: Sequence[tuple[Path, Family]]) -> list[Family]:
-    """Families from several files; those of one name get that of their folder or file as well."""
+    """Return families of several files; equal names are followed by the folder's or file's."""
     names = [family.name for _, family in read]
     return [
         replace(family, name=f"{family.name} ({_place(path)})") if names.count(family.name) > 1 else family
@@ -166,7 +166,7 @@ class Matched:
 
     @property
     def counts(self) -> Run:
-        """What decisions need to know of the run."""
+        """The counts that decisions need."""
         before, after = self.original_correct, self.transformed_correct
         n10, n01, n_correct = int((before & ~after).sum()), int((after & ~before).sum()), int(before.sum())
         known = self.collapsed, self.validation_accuracy, self.seed
@@ -174,7 +174,7 @@ class Matched:
 
     @property
     def collapsed(self) -> bool | None:
-        """Whether every original row got one label although the gold labels differ; None where nobody can say.
+        """Whether every original row got one label although the gold labels differ; None where unknown.
 
         Without predictions it is enough that the right answers are exactly the rows of one gold label.
         """
@@ -199,19 +199,19 @@ _COLUMNS = (
 )
 
 
-def write_matched(path: Path, runs: Iterable[Matched], metadata: Mapping[str, Any]) -> None:
-    """Write matched vectors, with labels and predictions, to a Parquet file, whole or not at all; one run at a time.
+def write_matched(path: Path, runs: Iterable[Matched], metadata: Mapping[str, object]) -> None:
+    """Write matched vectors, with labels and predictions, atomically to a Parquet file; one run at a time.
 
     `metadata` may be anything that JSON can hold: name, identity, label names.
     """
     text = json.dumps(to_strict_json(dict(metadata)), sort_keys=True, default=str)
     schema = pa.schema(list(_COLUMNS), metadata={METADATA_KEY: text.encode()})
     with replacing(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
-        for one in runs:
-            columns = {name: getattr(one, name, None) for name, _ in _COLUMNS}
-            columns["row"] = np.arange(one.n, dtype=np.int32)
+        for run in runs:
+            columns = {name: getattr(run, name, None) for name, _ in _COLUMNS}
+            columns["row"] = np.arange(run.n, dtype=np.int32)
             for name in ("rho", "run", "validation_accuracy"):
-                columns[name] = np.full(one.n, columns[name])
+                columns[name] = np.full(run.n, columns[name])
             writer.write_table(pa.table(columns, schema=schema))
 
 
@@ -235,7 +235,6 @@ def read_families(path: Path, group: str | None = None) -> list[Family]:
     ``run`` or ``batch``, ``n``, ``n11``, ``n10``, ``n01``); ``.npz`` files with arrays ``A``, ``B`` and ``label`` named
     ``<family>_b<run>_rho<rho>.npz``, or a folder of them. Columns ``dataset`` and ``model`` tell families apart.
     ``published:ie`` are the published runs of Salvatore et al. 2023 (counts), ``published:ie/snli/xgb`` one family.
-    InputError if there is nothing of the kind, or a value is none that it may be; the row is named.
     """
     if path.as_posix().startswith(_PUBLISHED):
         return _published(path.as_posix())
@@ -265,14 +264,14 @@ def _error(must: str, **more: Any) -> InputError:
 
 def _published(name: str) -> list[Family]:
     with as_file(files("paraconsist.data").joinpath("published_ie.csv")) as file:
-        families = {f"{_PUBLISHED}/{one.name.replace(' ', '/')}": one for one in read_families(file)}
+        families = {f"{_PUBLISHED}/{family.name.replace(' ', '/')}": family for family in read_families(file)}
     if name not in (_PUBLISHED, *families):
         raise _error(f"be {_PUBLISHED} or one of {', '.join(families)}", got=name)
     return [family for key, family in families.items() if name in (_PUBLISHED, key)]
 
 
-def _own_metadata(path: Path) -> dict[str, Any] | None:
-    """What a file of ours says of itself; None for a file of others."""
+def _own_metadata(path: Path) -> dict[str, object] | None:
+    """Return the metadata of a file that this package wrote; None for other files."""
     try:
         schema = pq.read_schema(path)
         metadata = json.loads((schema.metadata or {}).get(METADATA_KEY, b"null"))
@@ -348,7 +347,7 @@ def _from_rows(
     def vectors(name: str) -> Iterator[Matched]:
         runs = families[name]
         for key in sorted(runs, key=lambda key: (key[0], str(key[1]).zfill(12))):
-            parts: dict[str, Any] = {n: None if c is None else c[runs[key]] for n, c in columns.items()}
+            parts: dict[str, Any] = {name: c if c is None else c[runs[key]] for name, c in columns.items()}
             yield Matched(*key, **parts)
 
     return [family_of_vectors(name, partial(vectors, name)) for name in families]
@@ -367,7 +366,7 @@ def _archives(files: Sequence[Path]) -> list[Family]:
     seeds: dict[str, int] = {}
     if index.is_file():
         listed = json.loads(index.read_text(encoding="utf-8")).get("vectors", [])
-        seeds = {str(one["file"]): int(one["seed_boot"]) for one in listed if "seed_boot" in one}
+        seeds = {str(entry["file"]): int(entry["seed_boot"]) for entry in listed if "seed_boot" in entry}
     families: dict[str, list[tuple[float, int, Path]]] = {}
     for file in files:
         match = _NPZ_NAME.fullmatch(file.stem)
