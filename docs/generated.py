@@ -138,8 +138,8 @@ def own_columns(spec: MeasureSpec, folder: Path) -> Iterator[str]:
             yield f"| {model} | {_OF_ONE_MODEL[spec.name](rows_of(CATALOGUE[PARAPHRASTIC], answer)):.3f} |"
     page = measured(spec.name)
     yield from ("", "## A picture", "")
-    if page.entries:
-        drawn(plots_of(page.entries)[0].plot).savefig(folder / f"{spec.name}.png", dpi=120)
+    if page.models:
+        drawn(plots_of(page.models)[0].plot).savefig(folder / f"{spec.name}.png", dpi=120)
         yield f"![{spec.title} of the example of its Space]({spec.name}.png)"
     else:
         yield from ("```{raw} html", f'<div class="space-figure">{page.figure}</div>', "```", "", page.caption)

@@ -34,7 +34,7 @@ from paraconsist.dataset_builders.becel.configs import TEST_CASES
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paired_tests import exact_p_value
 from paraconsist.reporting import formatting
-from paraconsist.reporting.beside import beside
+from paraconsist.reporting.papers import paper_values
 from paraconsist.scoring.noise import score_noise
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.score import SetScores, score_set
@@ -240,7 +240,7 @@ def becel() -> list[Cells]:
         else:
             counted = [f"{result['n_pairs']:,}", *percents((result["accuracy"], result["perturbed_accuracy"]))]
         value, ends = result["inconsistency"], result["confidence_interval"]["inconsistency"]
-        printed, _ = beside(f"becel:{config}", {"measures": {measure: result}})
+        printed, _ = paper_values(f"becel:{config}", {measure: result})
         paper = [*printed[0].models.values()] if printed else []
         cells = [f"{number(paper[0])} to {number(paper[-1])}" if paper else "", *counted]
         made.append([config, *percents([value]), interval(ends), *cells, "" if task in tasks else _development(task)])

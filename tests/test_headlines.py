@@ -19,7 +19,7 @@ import paraconsist as pc
 from paraconsist.data.rows import read_rows
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, scored_measures
 from paraconsist.reporting.page.aligned import align
-from paraconsist.reporting.page.entries import entry_of
+from paraconsist.reporting.page.models import model_from
 from paraconsist.reporting.space.catalogue import module
 from paraconsist.reporting.space.forms import Query
 from paraconsist.scoring.roles import POLICIES, apply_policy, violations
@@ -108,7 +108,7 @@ def test_headline_buckets_and_rows_agree(name: str, policy: str, tmp_path: Path)
         assert found.broken.sum() == n_broken
 
     # the buckets of the page
-    entry = entry_of(scores)
+    entry = model_from(scores)
     aligned = align("predictions", {entry.name: entry.sets["predictions"]})
     shares = aligned.inconsistency[entry.name]
     if spec.mean_over == "buckets":
@@ -170,7 +170,7 @@ def test_the_space_lists_as_many_rows_as_its_headline_counts(name: str) -> None:
     if result.flips is not None:
         assert result.flips.n == n_broken
         return
-    (entry,) = result.entries  # the report that the Space shows lists them
+    (entry,) = result.models  # the report that the Space shows lists them
     ((set_name, scored),) = entry.sets.items()
     aligned = align(set_name, {entry.name: scored})
     sizes = np.bincount(

@@ -15,7 +15,7 @@ import paraconsist as pc
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
 from paraconsist.measures.pairs import semantic_inconsistency
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers
-from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+from paraconsist.reporting.page import ReportOptions, load_models, write_report
 
 ROWS = {
     "bucket_id": [f"b{i // 3}" for i in range(60)],
@@ -117,7 +117,7 @@ def test_it_is_listed(toy: MeasureSpec, command: Any) -> None:
 
 def test_a_saved_measure_that_is_not_known_here_is_named_on_the_page(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", more={"measures": {"odd": {"odd": 0.5, "warnings": [], "signature": "odd"}}})
-    entry = load_entries([folder])[0]
+    entry = load_models([folder])[0]
     assert "odd" in entry.notes[0]
     write_report([entry], tmp_path / "page.html", ReportOptions())
     assert "not known here: odd" in (tmp_path / "page.html").read_text()

@@ -78,7 +78,7 @@ LIGHT = {
 }
 #: (importer, imported): imports for types or inside functions that close a circle today; the list only gets shorter.
 CIRCLES = {
-    ("paraconsist.reporting.page.entries", "paraconsist.reporting.result"),
+    ("paraconsist.reporting.page.models", "paraconsist.reporting.result"),
 }
 #: What only the studies, and the commands that belong to them, may import.
 STUDIES_ONLY = {"studies", "transforms", "models.training", "models.word_models", "models.encoders"}

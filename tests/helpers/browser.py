@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+from paraconsist.reporting.page import ReportOptions, load_models, write_report
 from paraconsist.scoring.options import ScoreOptions
 
 QUICK = ScoreOptions(n_resamples=200)
@@ -25,7 +25,7 @@ in_chromium = [
 def write_page(folder: Path, *runs: Path, **options: Any) -> str:
     """Write a report of run folders and files, and return its address."""
     page = folder / "page.html"
-    write_report(load_entries(list(runs), QUICK), page, ReportOptions(score=QUICK, **options))
+    write_report(load_models(list(runs), QUICK), page, ReportOptions(score=QUICK, **options))
     return page.as_uri()
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import paraconsist as pc
-from paraconsist.reporting.page.comparison import comparison_tables, matrices
-from paraconsist.reporting.tables import margin_words
+from paraconsist.reporting.comparisons import beaten, differences, margin_words, matrices
 
 
 def table_of(seed: int, flip: float) -> dict[str, Any]:
@@ -25,7 +24,8 @@ def compared(*flips: float, **options: Any) -> pc.Comparison:
 
 
 def page_tables(comparison: pc.Comparison) -> dict[str, Any]:
-    return {table.caption: table for table in comparison_tables(comparison.sets)}
+    made = (differences(comparison.sets), beaten(comparison.sets))
+    return {table.title: table for table in made if table is not None}
 
 
 def test_a_model_is_beaten_on_the_page_beyond_chance_only() -> None:
@@ -66,11 +66,11 @@ def test_ranks_and_intervals_of_all_pairs_are_on_the_page() -> None:
 )
 def test_verdicts_on_a_margin(flips: tuple[float, ...], margin: float, words: str) -> None:
     comparison = compared(*flips, margin=margin)
-    assert margin_words(comparison.to_dict()[0]["pairs"][0]) == words
+    assert margin_words(comparison.sets[0].pairs[0]) == words
     assert f"Margin: {words}"[:40] in " ".join(repr(comparison).split())
     rows = page_tables(comparison)["Differences between the models, in points"].rows
     assert rows[0][-1].text == words
-    assert margin_words(compared(*flips).to_dict()[0]["pairs"][0]) == ""
+    assert margin_words(compared(*flips).sets[0].pairs[0]) == ""
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -32,8 +32,9 @@ from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.reporting.page import ReportOptions, changes, load_entries, write, write_report
+from paraconsist.reporting.page import ReportOptions, load_models, write, write_report
 from paraconsist.reporting.page.browser import script_json
+from paraconsist.reporting.page.models import changes_of
 from paraconsist.running.run import texts_table
 from paraconsist.scoring.options import ScoreOptions
 
@@ -43,7 +44,7 @@ QUICK = ScoreOptions(n_resamples=200)
 def report(folder: Path, *paths: Path, names=(), score=QUICK, read=None, draw=False, **options):
     """Write a report and return the page and what was said of it; without its plots, which take longest."""
     page = folder / "page.html"
-    entries = load_entries(list(paths), score, names, read=read)
+    entries = load_models(list(paths), score, names, read=read)
     with patch.object(write, "report_plots", write.report_plots if draw else lambda *_: []):
         written = write_report(entries, page, ReportOptions(score=score, **options))
     return page.read_text(encoding="utf-8"), written
@@ -128,8 +129,8 @@ def test_columns_of_many_values_do_not_vanish_and_labels_are_called_by_name(tmp_
     write_predictions(tmp_path / "many.parquet", table, {"set": "toy:set", "label_names": ["weakener", "strengthener"]})
     scores = pc.score(tmp_path / "many.parquet", stratum=["thirty"], n_resamples=200)
     assert "thirty has 30 values, more than the 20 that results are broken down by" in scores.sets["toy:set"].warnings
-    (entry,) = load_entries([tmp_path / "many.parquet"], QUICK)
-    changed = changes.changes_of([entry], write._aligned([entry]), QUICK.intervals)
+    (entry,) = load_models([tmp_path / "many.parquet"], QUICK)
+    changed = changes_of([entry], QUICK.intervals)
     assert changed["toy:set", entry.name]["by_stratum"]["label"].keys() == {"weakener", "strengthener"}
     page, _ = report(tmp_path, tmp_path / "many.parquet")
     described = data_of(page)["head"]["sets"][0]
@@ -264,17 +265,21 @@ def test_texts_come_from_a_file_by_example_id(tmp_path):
     assert data_of(page)["buckets"][0]["r"][0][3] == ["the words 4"]
 
 
-def test_results_that_do_not_fit_the_predictions_are_made_anew(tmp_path):
+def test_a_run_is_scored_from_its_predictions_with_the_options_of_its_results(tmp_path):
     run = write_run(tmp_path / "run")
     saved = json.loads((run / "results.json").read_text())
     saved["toy:set"]["measures"]["paraphrastic_consistency"]["accuracy"] = 0.123
-    (run / "results.json").write_text(json.dumps(saved))
-    assert "12.3" in text_of(report(tmp_path, run)[0])
-    saved["toy:set"]["n_rows"] = 7
+    saved["toy:set"]["options"]["confidence_level"] = 0.8
     (run / "results.json").write_text(json.dumps(saved))
     page = text_of(report(tmp_path, run)[0])
     assert "12.3" not in page
-    assert "results.json does not fit the predictions beside it" in page
+    assert "level:0.8|" in page
+    assert "results.json does not fit" not in page
+    saved["toy:set"]["n_rows"] = 7
+    (run / "results.json").write_text(json.dumps(saved))
+    page = text_of(report(tmp_path, run)[0])
+    assert "results.json does not fit" in page
+    assert "level:0.95|" in page
 
 
 def test_fooling_rates_and_the_ie_test_of_a_run_folder_are_shown(tmp_path):
@@ -307,7 +312,7 @@ def test_the_folder_of_an_ie_experiment_is_a_report_of_its_own(tmp_path, command
     assert all(f'id="plot-ie-0-{name}"' in section for name in ("smallest-p", "accuracy", "difference"))
     for one in family["by_rho"]:
         assert f"rejected ({one['n_rejected']} of 5)" in section
-        assert f"{100 * one['accuracy_difference']:.1f}" in section
+        assert f"{100 * one['accuracy_difference']:.1f}".replace("-", "−") in section
     assert family["signature"] in text_of(page)
     assert data_of(page)["buckets"] == []
 
@@ -367,7 +372,7 @@ def test_bad_options_are_said(run, tmp_path):
     with pytest.raises(InputError, match="`texts` must have a column example_id"):
         report(tmp_path, run, texts=[str(ids)])
     with pytest.raises(InputError, match="`output` must be a file that can be written"):
-        write_report(load_entries([run]), ids / "page.html", ReportOptions())
+        write_report(load_models([run]), ids / "page.html", ReportOptions())
     broken = write_run(tmp_path / "broken")
     (broken / "results.json").write_text("{")
     with pytest.raises(InputError, match=r"hold a readable results\.json"):

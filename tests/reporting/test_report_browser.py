@@ -14,9 +14,10 @@ import paraconsist as pc
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.tables import read_table
 from paraconsist.reporting.formatting import percent
-from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+from paraconsist.reporting.page import ReportOptions, load_models, write_report
 from paraconsist.reporting.page.aligned import align
-from paraconsist.reporting.page.browser import browser_data, link
+from paraconsist.reporting.page.browser import browser_data
+from paraconsist.reporting.tables import link
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("matplotlib")
@@ -261,7 +262,7 @@ def test_marked_buckets_are_left_out_as_score_leaves_them_out(opened, address, t
 @pytest.mark.parametrize("n_models", [4, 12, 30])
 def test_cards_of_many_models_fit(chromium, tmp_path, n_models):
     path = write_run(tmp_path / "run", answers={bucket: ANSWERS[bucket] for bucket in ("half", "lost")})
-    entry = load_entries([path], QUICK)[0]
+    entry = load_models([path], QUICK)[0]
     names = [f"organisation-{i}/a-rather-long-name-of-a-model-{i}-instruct" for i in range(n_models)]
     sets = [align(name, dict.fromkeys(names, entry.sets[name])) for name in entry.sets]
     data = browser_data([(one, None) for one in sets], names, 10, 10**7)
@@ -438,7 +439,7 @@ def test_without_scripts_the_numbers_are_there(chromium, address):
 def test_two_models_real_predictions_open_without_a_word(chromium, data_folder, tmp_path):
     read = SourceOptions(label="gold", prediction="pred", original="is_original", confidence="conf_gold")
     files = [data_folder / f"paranlu/predictions/snli__{model}__human.parquet" for model in ("roberta-large", "bow")]
-    entries = load_entries(files, QUICK, ["large", "bow"], read=read)
+    entries = load_models(files, QUICK, ["large", "bow"], read=read)
     write_report(entries, tmp_path / "page.html", ReportOptions(score=QUICK))
     with quiet(chromium, (tmp_path / "page.html").as_uri()) as page:
         assert "Buckets 1 to 20 of 250" in page.locator("#found").text_content()

@@ -7,7 +7,7 @@ from helpers.browser import QUICK, in_chromium, visit, write_page
 from helpers.report import HOSTILE
 
 from paraconsist import edit_effects, score
-from paraconsist.reporting.page import ReportOptions, load_entries
+from paraconsist.reporting.page import ReportOptions, load_models
 from paraconsist.reporting.page.edits import SetEdits, View, edit_plots, views
 from paraconsist.reporting.page.write import edits_in
 
@@ -38,7 +38,7 @@ def write_set(path, *, seed=0, role="paraphrase", original=True, texts=TEXTS, ho
 
 
 def edits(*paths) -> tuple[SetEdits, View]:
-    (found,) = edits_in(load_entries(list(paths), QUICK), ReportOptions(score=QUICK))
+    (found,) = edits_in(load_models(list(paths), QUICK), ReportOptions(score=QUICK))
     (view,) = views([found])
     return found, view
 
@@ -67,7 +67,7 @@ def test_the_page_shows_what_edit_effects_finds_and_python_has_the_same(tmp_path
     row = next(row for row in view.table.rows if row[0].below == "negation")
     assert [cell.text for cell in row[1:4]] == ["83.3", "10.0", "+73.3"]
     assert [cell.below for cell in row[1:3]] == ["30", "60"]
-    assert row[0].href == "#?set=a&kind=negation&model=a"
+    assert row[0].link == "#?set=a&kind=negation&model=a"
     assert all(rewording.endswith("is not on the table.") for _, rewording, _ in examples)
     assert len({href for *_, href in examples}) == 3
     frame = score(path).edits(score=QUICK)
@@ -82,9 +82,9 @@ def test_several_models_are_taken_together_and_shown_one_by_one(tmp_path):
     assert negation.n_broken_with == sum(one.n_broken_with for one in each)
     assert negation.rate_with == pytest.approx(sum(one.rate_with for one in each) / 2)
     assert [row[0].text for row in view.models.rows if len(row) == 1] == ["a", "b"]
-    hrefs = [row[0].href for row in view.models.rows if row[0].below == "negation"]
+    hrefs = [row[0].link for row in view.models.rows if row[0].below == "negation"]
     assert hrefs == [f"#?set=predictions&kind=negation&model={model}" for model in "ab"]
-    assert "model" not in view.table.rows[0][0].href
+    assert "model" not in view.table.rows[0][0].link
     (plot,) = edit_plots([found])
     assert plot.plot.description.count("negation") == 2
 
@@ -102,7 +102,7 @@ def test_of_negated_texts_the_answers_that_stay_are_what_is_wrong(tmp_path):
     found, view = edits(write_set(tmp_path / "a.parquet", role="negation", texts=texts))
     assert found.must_differ
     assert found.broken.sum() == 3 * N_BUCKETS - 25 - 6
-    assert view.table.caption.startswith("Answers that stay the original's")
+    assert view.table.title.startswith("Answers that stay the original's")
     assert all("keep the original's answer" in text for text, *_ in view.sentences)
 
 
@@ -121,7 +121,7 @@ def test_unanswered_rows_break_the_rule_as_the_policy_has_it(tmp_path):
     answers[0] = answers[2] = None  # of the first bucket: the original and a rewording
     pq.write_table(table.set_column(4, "prediction", pa.array(answers)), path)
     for policy, n_rows, first in (("wrong", 90, [1, 1, 1]), ("own_class", 90, [1, 0, 1]), ("drop_bucket", 87, None)):
-        entries = load_entries([path], QUICK.__class__(n_resamples=200, unparsed=policy))
+        entries = load_models([path], QUICK.__class__(n_resamples=200, unparsed=policy))
         (found,) = edits_in(entries, ReportOptions(score=QUICK))
         assert found.answered.sum() == n_rows
         if first is not None:

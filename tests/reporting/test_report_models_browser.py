@@ -16,7 +16,7 @@ pytest.importorskip("playwright.sync_api")
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from paraconsist.reporting.page import ReportOptions, comparison, load_entries, site, write, write_report
+from paraconsist.reporting.page import ReportOptions, comparison, load_models, site, write, write_report
 
 pytestmark = in_chromium
 NAMES = [f"organisation-{i}/a-rather-long-name-of-a-model-{i}-instruct" for i in range(29)] + ["x" * 300]
@@ -28,8 +28,8 @@ def addresses(tmp_path_factory):
     folder = tmp_path_factory.mktemp("thirty")
     shares = (0.97, 0.8, 0.4)
     runs = [write_run(folder / f"m{i}", answers=answers_of(i, share), model=f"m/{i}") for i, share in enumerate(shares)]
-    three = load_entries(runs, QUICK)
-    one = comparison.compare_entries(three, QUICK)[0]
+    three = load_models(runs, QUICK)
+    one = comparison.compare_models(three, QUICK)[0]
     entries = [replace(three[i % 3], name=name) for i, name in enumerate(NAMES)]
     pairs = [
         replace(one.pairs[(i + j) % 3], first=first, second=second)
@@ -39,8 +39,8 @@ def addresses(tmp_path_factory):
     compared = [replace(one, pairs=pairs, standings=standings)]
     with (
         patch.object(write, "report_plots", lambda *_: []),
-        patch.object(comparison, "compare_entries", lambda *_: compared),
-        patch.object(site, "compare_entries", lambda *_: compared),
+        patch.object(comparison, "compare_models", lambda *_: compared),
+        patch.object(site, "compare_models", lambda *_: compared),
         patch.object(site, "write_report", lambda *_: written),
     ):
         written = write_report(entries, folder / "page.html", ReportOptions(score=QUICK))

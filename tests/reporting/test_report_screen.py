@@ -21,22 +21,25 @@ from paraconsist.data.predictions import write_predictions
 from paraconsist.files import to_strict_json
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.reporting.formatting import bounds, percent
-from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+from paraconsist.reporting.page import ReportOptions, load_models, write_report
 from paraconsist.reporting.page.aligned import align
-from paraconsist.reporting.page.changes import changes_of
-from paraconsist.reporting.page.comparison import compare_entries
-from paraconsist.reporting.page.entries import set_names
+from paraconsist.reporting.page.comparison import compare_models
+from paraconsist.reporting.page.models import changes_of
 from paraconsist.reporting.page.screen import blocks
+from paraconsist.reporting.tables import set_names
 
 #: Forty problems of five wordings: mixed ones, right ones, wrong ones.
 MANY = {f"b{i}": "".join(str(int((i * 7 + j * 3) % (i % 5 + 2) != 0)) for j in range(5)) for i in range(40)}
 
 
 def screen(*paths: Path):
-    entries = load_entries(list(paths), QUICK)
-    sets = [(align(name, {e.name: e.sets[name] for e in entries}), None) for name in set_names(entries)]
-    changed = changes_of(entries, [item for item, _ in sets], QUICK.intervals)
-    return blocks(entries, sets, changed, compare_entries(entries, QUICK)), entries
+    entries = load_models(list(paths), QUICK)
+    sets = [
+        (align(name, {e.name: e.sets[name] for e in entries}), None)
+        for name in set_names({e.name: e.sets for e in entries})
+    ]
+    changed = changes_of(entries, QUICK.intervals)
+    return blocks(entries, sets, changed, compare_models(entries, QUICK)), entries
 
 
 def with_role(path: Path, role: str, answers: dict[str, str], **metadata) -> Path:
@@ -58,7 +61,7 @@ def test_a_set_of_paraphrases_says_how_often_rewording_changes_an_answer(tmp_pat
     rights = [answers[1:].count("1") for answers in MANY.values()]
     sizes = {words: size for _, words, size, *_ in block.bars[0].parts}
     assert list(sizes.values()) == [rights.count(4), sum(0 < n < 4 for n in rights), rights.count(0)]
-    values = entries[0].sets["toy:set"].results["measures"]["paraphrastic_consistency"]
+    values = entries[0].sets["toy:set"].measures["paraphrastic_consistency"]
     for fact in block.facts[1:]:
         assert fact.value == f"{percent(values[fact.key])} %"
         ends = bounds(values["confidence_interval"], fact.key)
@@ -122,9 +125,9 @@ def test_changed_answers_are_counted_under_the_policy_for_unparsed_ones(tmp_path
     raw[0, :2] = raw[1, 2] = None
     for policy, kept in (("wrong", raw), ("own_class", raw), ("drop_bucket", raw[2:])):
         options = replace(QUICK, unparsed=policy)
-        entries = load_entries([tmp_path / "mine.parquet"], options)
-        (name,) = set_names(entries)
-        change = changes_of(entries, [align(name, {entries[0].name: entries[0].sets[name]})], QUICK.intervals)
+        entries = load_models([tmp_path / "mine.parquet"], options)
+        (name,) = entries[0].sets
+        change = changes_of(entries, QUICK.intervals)
         other = kept[:, 1:] != kept[:, :1]
         if policy == "wrong":  # an unparsed answer is never the same as another
             other |= np.equal(kept[:, 1:], None)
@@ -133,7 +136,7 @@ def test_changed_answers_are_counted_under_the_policy_for_unparsed_ones(tmp_path
 
 
 def test_thirty_models_have_a_bar_each_and_one_sentence(tmp_path):
-    (entry,) = load_entries([write_run(tmp_path / "run", answers=MANY)], QUICK)
+    (entry,) = load_models([write_run(tmp_path / "run", answers=MANY)], QUICK)
     entries = [replace(entry, name=f"a-model-with-a-long-name-{i}") for i in range(30)]
     item = align("toy:set", {one.name: one.sets["toy:set"] for one in entries})
     (block,) = blocks(entries, [(item, None)], {}, [])
@@ -170,12 +173,12 @@ def test_names_that_say_nothing_do_not_head_the_page(tmp_path):
     """FAULTS P11: "How consistent is model?", and a set called "predictions"."""
     page = tmp_path / "page.html"
     write_report(
-        load_entries([write_run(tmp_path / "run", model="runs/demo/model")], QUICK), page, ReportOptions(score=QUICK)
+        load_models([write_run(tmp_path / "run", model="runs/demo/model")], QUICK), page, ReportOptions(score=QUICK)
     )
     assert "<h1>Does demo/model say the same however it is asked?</h1>" in page.read_text()
     for name in ("snli__large__human", "snli__bow__human"):
         pq.write_table(pa.Table.from_pylist(rows(MANY)), tmp_path / f"{name}.parquet")
-    entries = load_entries([tmp_path / "snli__large__human.parquet", tmp_path / "snli__bow__human.parquet"], QUICK)
+    entries = load_models([tmp_path / "snli__large__human.parquet", tmp_path / "snli__bow__human.parquet"], QUICK)
     assert list(entries[0].sets) == ["snli human"]
 
 
@@ -236,7 +239,7 @@ def test_the_noise_floor_of_the_terminal_stands_on_the_page(tmp_path):
     }
     (run / "results.json").write_text(json.dumps(saved))
     page = tmp_path / "page.html"
-    write_report(load_entries([run], QUICK), page, ReportOptions(score=QUICK))
+    write_report(load_models([run], QUICK), page, ReportOptions(score=QUICK))
     text = page.read_text().replace("\N{NO-BREAK SPACE}", " ")
     assert "Asked again unchanged (the noise floor), answers flip in 1.23 % (numeric)." in text
     assert cells_of(text, "noise floor, 3 repeats")["answers that flip at no change (numeric)"][0] == "1.23"

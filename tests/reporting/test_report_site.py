@@ -17,7 +17,7 @@ pytest.importorskip("jinja2")
 
 from paraconsist.cli.app import main
 from paraconsist.errors import InputError
-from paraconsist.reporting.page import ReportOptions, load_entries, site, write
+from paraconsist.reporting.page import ReportOptions, load_models, site, write
 
 NAMES = ("..", "Bär/ü:*?<b>", "x" * 300)
 
@@ -75,7 +75,7 @@ def test_the_index_is_what_score_and_compare_say_and_leads_to_every_page(tmp_pat
 
 def test_a_site_is_written_whole_or_not_at_all_and_only_over_a_site(tmp_path):
     answers = {bucket: ANSWERS[bucket] for bucket in ("half", "lost")}
-    entries = load_entries([write_run(tmp_path / f"m{i}", answers=answers) for i in "ab"], QUICK)
+    entries = load_models([write_run(tmp_path / f"m{i}", answers=answers) for i in "ab"], QUICK)
     folder, options = tmp_path / "site", ReportOptions(score=QUICK)
     with without_plots():
         site.write_site(entries, folder, options)

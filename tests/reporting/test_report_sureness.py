@@ -13,7 +13,7 @@ from helpers.report import ANSWERS, write_run
 
 from paraconsist.data.rows import read_rows
 from paraconsist.measures.noise_floor import trial_noise
-from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+from paraconsist.reporting.page import ReportOptions, load_models, write_report
 from paraconsist.reporting.plots.canvas import drawn
 from paraconsist.reporting.plots.sureness import Sureness, sureness_of, sureness_plot
 
@@ -49,7 +49,7 @@ def test_the_scatter_draws_every_answer_or_says_that_it_does_not(n):
 
 
 def test_pairs_are_of_originals_and_their_rewordings_alone(tmp_path):
-    scored = load_entries([write_run(tmp_path / "run")], QUICK)[0].sets["toy:set"]
+    scored = load_models([write_run(tmp_path / "run")], QUICK)[0].sets["toy:set"]
     one = sureness_of("model", read_rows(scored.predictions, scored.columns))
     assert len(one.original) == sum(len(answers) - 1 for answers in ANSWERS.values())
     assert (one.lost.sum(), one.gained.sum()) == (2 + 4, 3)  # of half and lost; of gained
@@ -62,7 +62,7 @@ def test_pairs_are_of_originals_and_their_rewordings_alone(tmp_path):
 def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_path):
     repeats = trial_noise([1, 1, 0, 0, 1, 0, 0, 1], ["a"] * 4 + ["b"] * 4, [1, 1, 2, 2] * 2, [1, 2] * 4).to_dict()
     noise = {"noise_floor": repeats | {"correctness_flip_rate": {"decoding": 0.06}}}
-    entries = load_entries([write_run(tmp_path / "first")], QUICK)
+    entries = load_models([write_run(tmp_path / "first")], QUICK)
     results = dict(entries[0].sets["toy:set"].results) | noise
     object.__setattr__(entries[0].sets["toy:set"], "results", results)
     written = write_report(entries, tmp_path / "page.html", ReportOptions(score=QUICK), plots_folder=tmp_path / "plots")

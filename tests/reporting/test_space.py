@@ -289,7 +289,7 @@ def test_labels_in_a_picture_are_escaped_and_no_formulas():
 def test_a_picture_is_whole_takes_the_pages_colours_and_says_what_it_shows(name):
     result = measured(name)
     if not (figure := result.figure):
-        assert result.entries
+        assert result.models
         return
     root = ElementTree.fromstring(figure)
     assert root.attrib["role"] == "img"
@@ -323,7 +323,7 @@ def test_a_report_is_of_what_has_gold_labels_and_shows_the_same_number(name):
 
 
 def test_an_originals_text_is_that_of_its_own_row():
-    predictions = measured("semantic_inconsistency").entries[0].sets["predictions"].predictions.table.to_pylist()
+    predictions = measured("semantic_inconsistency").models[0].sets["predictions"].predictions.table.to_pylist()
     c = columns_of(module("semantic_inconsistency").example())
     for role, column in (("original", "original_hypothesis"), ("paraphrase", "hypothesis")):
         assert [row["hypothesis"] for row in predictions if row["role"] == role] == c[column]

@@ -194,7 +194,7 @@ def test_one_click_leads_to_the_report_which_stays_in_its_frame_and_can_be_kept(
     frame.wait_for_selector("#list article")
     frame.click("nav a[href='#method']")
     assert frame.evaluate("document.activeElement.id") == "method"
-    (entry,) = module(name).measure(as_query(name)).entries
+    (entry,) = module(name).measure(as_query(name)).models
     buckets = entry.sets["predictions"].predictions.table["bucket_id"].unique()
     assert frame.locator("#list article").count() == min(20, len(buckets))  # a page of the flip browser
     assert frame.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") == ("color_scheme" in looks)

@@ -24,9 +24,9 @@ def compare(
 
     The p-value and the interval come from one test: sign flips (--interval-method auto) or t (closed_form).
     """
+    from paraconsist.reporting.comparisons import comparison_tables
     from paraconsist.reporting.result import Comparison
     from paraconsist.reporting.table import show
-    from paraconsist.reporting.tables import comparison_tables
     from paraconsist.scoring.compare import compare_opened
     from paraconsist.scoring.sources import open_source
 
@@ -39,4 +39,4 @@ def compare(
     if as_json:
         print_json(results)
     else:
-        show(comparison_tables(results), markdown=markdown)
+        show(comparison_tables(compared), markdown=markdown)

@@ -47,7 +47,7 @@ def report(
     anywhere, so it can be mailed. With --site every model gets its own, and an index compares them; the folder can be
     served as it is, as by GitHub Pages. Pages hold the texts that they show: mind their licence before passing it on.
     """
-    from paraconsist.reporting.page.entries import load_entries
+    from paraconsist.reporting.page.models import load_models
     from paraconsist.reporting.page.site import write_site
     from paraconsist.reporting.page.write import ReportOptions, write_report
 
@@ -57,7 +57,7 @@ def report(
     if space and site is None:
         raise input_error("report", "space", "be given with `site`, the folder of the Space")
     anew = rescore or scoring.unparsed != ScoreOptions.unparsed  # a run's own results are under this policy
-    entries = load_entries(paths, scoring, name or (), read=read, rescore=anew)
+    models = load_models(paths, scoring, name or (), read=read, rescore=anew)
     options = ReportOptions(
         title=title,
         score=scoring,
@@ -67,9 +67,9 @@ def report(
         margin=margin,
     )
     if site is None:
-        _say(write_report(entries, output or _default_output(paths), options, plots_folder=plots), plots)
+        _say(write_report(models, output or _default_output(paths), options, plots_folder=plots), plots)
         return
-    written = write_site(entries, site, options, space=space)
+    written = write_site(models, site, options, space=space)
     echo(f"{written.index}: {written.n_models} models, {written.n_bytes / 1e6:.1f} MB in all.")
 
 

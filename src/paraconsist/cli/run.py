@@ -148,8 +148,8 @@ def import_answers(
 def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False) -> None:
     """Score a run folder and print the tables; a line for each set without paraphrases."""
     from paraconsist.data.run_folder import RunFolder
-    from paraconsist.reporting.result import score_tables
     from paraconsist.reporting.table import show
+    from paraconsist.reporting.tables import score_tables
     from paraconsist.scoring.score import score_run_folder
 
     results, accuracies = score_run_folder(folder, options, typed())

@@ -43,8 +43,9 @@ def score(
 ) -> None:
     """Score predictions from a file, a log or a run: accuracy, consistency, intervals, breakdowns."""
     from paraconsist.data.tables import read_table
-    from paraconsist.reporting.result import Scores, score_tables
+    from paraconsist.reporting.result import Scores
     from paraconsist.reporting.table import show
+    from paraconsist.reporting.tables import score_tables
     from paraconsist.reporting.trackers import check_tracker, log_results
     from paraconsist.scoring.export import export_lm_eval
     from paraconsist.scoring.score import score_sources
@@ -55,7 +56,8 @@ def score(
         check_tracker(tracker)
     opened = open_source([path, *(more or ())], read, test=test_predictions)
     training = None if training_file is None else read_table(training_file, function="score", parameter="training_file")
-    results = Scores(opened, score_sources(opened, options, training=training)).to_dict()
+    scores = Scores(opened, score_sources(opened, options, training=training))
+    results = scores.to_dict()
     write_results("score", output, {name: {**one, "command": typed()["command"]} for name, one in results.items()})
     for name, source in opened.sets.items() if export is not None else ():
         for file in export_lm_eval(output_dir or Path(), name, results[name], source.predictions, source.columns):
@@ -63,7 +65,7 @@ def score(
     if as_json:
         print_json(results)
     else:
-        show(score_tables(results, figures=figures, published=published), markdown=markdown)
+        show(score_tables(scores.sets, figures=figures, published=published), markdown=markdown)
     for tracker in log_to or ():
         say_status(log_results(results, tracker))
 

@@ -89,15 +89,14 @@ def _flips(scores: Scores, name: str, against: Scores | None, margin: float | No
     from paraconsist.measures.catalogue import PARAPHRASTIC
     from paraconsist.reporting.formatting import interval, percent
     from paraconsist.reporting.page.aligned import align, set_texts
-    from paraconsist.reporting.page.entries import entry_of
     from paraconsist.reporting.page.screen import flip
     from paraconsist.reporting.result import compare
 
-    one = entry_of(scores).sets[name]
-    item = align(name, {"": one})
+    source = scores.opened.sets[name]
+    item = align(name, {"": scores.sets[name]})
     worst, (n, right) = item.worst_first(), item.counts[""].T[:2]
     if against is not None:
-        other = entry_of(against).sets
+        other = against.sets
         was = align(name, {"": other.get(name, next(iter(other.values())))})
         before = dict(zip(was.bucket_ids, was.counts[""][:, 1], strict=True))
         lost = [before.get(bucket, k) - k for bucket, k in zip(item.bucket_ids, right, strict=True)]
@@ -109,7 +108,7 @@ def _flips(scores: Scores, name: str, against: Scores | None, margin: float | No
     n_flip = sum(0 < k < m for k, m in zip(right, n, strict=True))
     most = ", ".join(f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS])
     yield f"{n_flip} of {len(n)} buckets flip; the worst: {most}"
-    texts = set_texts(item, [] if one.texts is None else [one.texts], [], one.columns, [])
+    texts = set_texts(item, [] if source.texts is None else [source.texts], [], source.columns, [])
     example = flip(item, texts, PARAPHRASTIC, {"": {}})
     for text, answer, is_right, _ in () if example is None else example.rows:
         yield f"  {'right' if is_right else 'wrong'}, {answer}: {text}"
@@ -165,7 +164,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     terminalreporter.section(_NAME)
     terminalreporter.write_line(as_text([checks]))
     if path := config.getoption("--paraconsist-report"):
-        from paraconsist.reporting.page import ReportOptions, load_entries, write_report
+        from paraconsist.reporting.page import ReportOptions, load_models, write_report
 
         folders = dict.fromkeys(Path(line[-1]) for line in lines)
-        write_report(load_entries([*folders]), Path(path), ReportOptions())
+        write_report(load_models([*folders]), Path(path), ReportOptions())

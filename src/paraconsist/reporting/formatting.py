@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-#: What stands for a number that is undefined.
+#: A measure's result, or the mapping that a file holds of it.
+Values = Mapping[str, Any]
+#: The text of a number that is undefined.
 UNDEFINED = "–"
 
 
@@ -43,6 +45,11 @@ def number(value: Any) -> str:
     if isinstance(value, float) and known(value):
         return decimal(value) if abs(value) >= 1e-4 or value == 0 else f"{value:.1e}"
     return count(value) if value is None or isinstance(value, (int, float)) else str(value)
+
+
+def minus(text: str) -> str:
+    """Return a number with a minus sign for its hyphen."""
+    return text.replace("-", "−")
 
 
 def plural(n: int, what: str) -> str:
@@ -114,11 +121,3 @@ def interval(ends: Any, show: Callable[..., str] = percent, **style: Any) -> str
     if (both := bounds(ends)) is None:
         return ""
     return f"[{show(both[0], **style)}, {show(both[1], **style)}]"
-
-
-def rank_words(standing: Mapping[str, Any] | None) -> str:
-    """Return the ranks that a model may have; empty where it was not ranked."""
-    if standing is None:
-        return ""
-    low, high = standing["rank_low"], standing["rank_high"]
-    return str(low) if low == high else f"{low} to {high}"

@@ -1,7 +1,6 @@
 """Scores and comparisons as people hold them: `paraconsist.score` and `paraconsist.compare` return them.
 
-They stand in this room, above scoring, because they know how to show themselves: as a table, in a notebook, as a plot,
-as a page.
+They are above scoring because they show themselves: as tables, in a notebook, as plots, as a page.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
-from paraconsist.measures.catalogue import CATALOGUE, CHANGE
+from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.scoring.compare import SetComparison, compare_opened, compare_options
 from paraconsist.scoring.gate import Check, check, check_margin, parse_conditions, with_margin_tests
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
@@ -33,7 +32,7 @@ class Scores:
     """One model's scores on one set or several."""
 
     opened: Opened  # what was scored
-    sets: Mapping[str, SetScores]  # set name -> its rows and measures; breakdowns are computed when they are asked for
+    sets: Mapping[str, SetScores]  # set name -> its rows and measures; breakdowns are computed when they are needed
 
     def to_dict(self) -> dict[str, Any]:
         """Return strict JSON, as ``paraconsist score --json`` prints it: set name -> results."""
@@ -57,13 +56,13 @@ class Scores:
         """
         import pandas as pd
 
-        from paraconsist.reporting.beside import beside
+        from paraconsist.reporting.papers import values_of_set
 
-        printed = [one for name, result in self.to_dict().items() for one in beside(name, result)[0]]
+        printed = [values for name, scored in self.sets.items() for values in values_of_set(name, scored)[0]]
         lines = [
-            (one.set, one.measure, one.key, model, value / 100, one.own, one.source)
-            for one in printed
-            for model, value in one.models.items()
+            (values.set, values.measure, values.key, model, value / 100, values.own, values.source)
+            for values in printed
+            for model, value in values.models.items()
         ]
         return pd.DataFrame(lines, columns=["set", "measure", "key", "model", "value", "here", "source"])
 
@@ -77,10 +76,10 @@ class Scores:
 
         from paraconsist.measures.edit_effects import EditEffect
         from paraconsist.reporting.page import ReportOptions
-        from paraconsist.reporting.page.entries import entry_of
+        from paraconsist.reporting.page.models import model_from
         from paraconsist.reporting.page.write import edits_in
 
-        sets = edits_in([entry_of(self)], ReportOptions(**options))
+        sets = edits_in([model_from(self.opened, self.sets)], ReportOptions(**options))
         effects = [(one.aligned.name, each) for one in sets for part in one.effects.values() for each in part.effects]
         columns = ["set", *(one.name for one in fields(EditEffect))]
         return pd.DataFrame([{"set": name, **each.to_dict()} for name, each in effects], columns=columns)
@@ -102,11 +101,11 @@ class Scores:
         InputError
             If there is no such plot; the message lists those that there are.
         """
-        from paraconsist.reporting.page.entries import entry_of
+        from paraconsist.reporting.page.models import model_from
         from paraconsist.reporting.page.write import plots_of
         from paraconsist.reporting.plots.canvas import drawn
 
-        plots = {placed.plot.name: placed.plot for placed in plots_of([entry_of(self)])}
+        plots = {placed.plot.name: placed.plot for placed in plots_of([model_from(self.opened, self.sets)])}
         wanted = next(iter(plots), "") if name is None else name.replace("_", "-")
         chosen = next((plot for known, plot in plots.items() if known == wanted or known.startswith(wanted)), None)
         if chosen is None:
@@ -116,9 +115,9 @@ class Scores:
     def report(self, path: str | Path, **options: Any) -> Path:
         """Write one self-contained HTML page; options are those of `paraconsist.reporting.page.ReportOptions`."""
         from paraconsist.reporting.page import ReportOptions, write_report
-        from paraconsist.reporting.page.entries import entry_of
+        from paraconsist.reporting.page.models import model_from
 
-        return write_report([entry_of(self)], Path(path), ReportOptions(**options)).page
+        return write_report([model_from(self.opened, self.sets)], Path(path), ReportOptions(**options)).page
 
     def log_to(self, tracker: str) -> str:
         """Log every number to ``"mlflow"`` or ``"trackio"``: see `paraconsist.reporting.trackers.log_results`."""
@@ -159,23 +158,28 @@ class Scores:
         """Return the tables as Markdown, as ``paraconsist score --markdown`` prints them."""
         from paraconsist.reporting.table import as_markdown
 
-        return as_markdown(score_tables(self.to_dict()))
+        return as_markdown(self._tables())
 
     def to_latex(self) -> str:
         """Return the tables for LaTeX with the package booktabs."""
         from paraconsist.reporting.table import as_latex
 
-        return as_latex(score_tables(self.to_dict()))
+        return as_latex(self._tables())
 
     def __repr__(self) -> str:
         from paraconsist.reporting.table import as_text
 
-        return as_text(score_tables(self.to_dict()))
+        return as_text(self._tables())
 
     def _repr_html_(self) -> str:
         from paraconsist.reporting.table import as_html
 
-        return as_html(score_tables(self.to_dict()))
+        return as_html(self._tables())
+
+    def _tables(self) -> Iterator[Part]:
+        from paraconsist.reporting.tables import score_tables
+
+        return score_tables(self.sets)
 
 
 @dataclass(frozen=True, repr=False)
@@ -242,9 +246,9 @@ class Comparison:
         return as_html(self._tables())
 
     def _tables(self) -> Iterator[Part]:
-        from paraconsist.reporting.tables import comparison_tables
+        from paraconsist.reporting.comparisons import comparison_tables
 
-        return comparison_tables(self.to_dict())
+        return comparison_tables(self.sets)
 
 
 @dataclass(frozen=True)
@@ -312,27 +316,6 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
     ]
     compared, left_out = compare_opened(opened, comparing, names)
     return Comparison(tuple(compared), left_out)
-
-
-def score_tables(results: Mapping[str, Any], *, figures: bool = False, published: bool = True) -> Iterator[Part]:
-    """Yield the tables of every set; with `figures` also what lies behind the rates on pairs.
-
-    Without `published` nothing is said of what papers print of the same sets.
-    """
-    from paraconsist.reporting import tables
-    from paraconsist.reporting.beside import published_tables
-
-    for name, result in results.items():
-        for spec, values in ((CATALOGUE[measure], values) for measure, values in result["measures"].items()):
-            yield from tables.result_tables(name, result, spec) if tables.has_own_table(spec, values) else ()
-        if CHANGE.name in result["measures"]:
-            yield from tables.change_tables(name, result)
-    yield from tables.inconsistency_tables(results)
-    yield from published_tables(results) if published else ()
-    yield from tables.policy_tables(results)
-    yield from tables.noise_tables(results)
-    for name, result in results.items() if figures else ():
-        yield from tables.figure_tables(name, result)
 
 
 def _lines(name: str, scored: SetScores) -> Iterator[tuple[Any, ...]]:

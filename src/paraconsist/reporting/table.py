@@ -18,7 +18,17 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from paraconsist.errors import visible
-from paraconsist.reporting.formatting import UNDEFINED, count, decimal, interval, p_value, percent, quantity
+from paraconsist.reporting.formatting import (
+    UNDEFINED,
+    count,
+    decimal,
+    interval,
+    minus,
+    number,
+    p_value,
+    percent,
+    quantity,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,23 +43,27 @@ class Unit:
 
 
 PERCENT = Unit(percent)
-SHARE = Unit(partial(quantity, share=True))  # with its sign, where a column mixes units
-POINTS = Unit(partial(percent, signed=True), partial(percent, signed=True))
-DECIMAL = Unit(decimal, decimal)
-P_VALUE = Unit(p_value)
 WHOLE_PERCENT = Unit(partial(percent, digits=0))
+TWO_DIGITS = Unit(partial(percent, digits=2), partial(percent, digits=2))
+SHARE = Unit(partial(quantity, share=True))  # with its sign, where a column mixes units
+QUANTITY = Unit(partial(quantity, share=False), decimal)
+POINTS = Unit(partial(percent, signed=True), partial(percent, signed=True))
+DIFFERENCE = Unit(partial(percent, signed=True))  # the ends of whose interval have a sign only where it is a minus
+CHANGE = Unit(partial(decimal, signed=True), partial(decimal, signed=True))
+NUMBER = Unit(number, decimal)
+P_VALUE = Unit(p_value)
 
 
 @dataclass(frozen=True)
 class Cell:
     """A cell of a table: words, or a number with its interval.
 
-    A whole number is written with commas whatever its unit, an undefined one as a dash.
+    Numbers without a unit are shares in per cent, or whole numbers with commas.
     """
 
     value: str | float | None = ""
     interval: Any = None  # of the value: its two ends
-    unit: Unit = PERCENT
+    unit: Unit | None = None
     below: str = ""  # smaller words under the value
     head: bool = False  # whether it heads its row
     indent: bool = False  # whether its row is below a heading
@@ -64,12 +78,14 @@ class Cell:
         """The words, or the number in its unit."""
         if isinstance(self.value, str):
             return self.value
-        return count(self.value) if isinstance(self.value, int) else self.unit.show(self.value)
+        if self.unit is not None:
+            return self.unit.show(self.value)
+        return count(self.value) if isinstance(self.value, int) else percent(self.value)
 
     @property
     def ends(self) -> str:
         """The interval, or nothing."""
-        return interval(self.interval, self.unit.show_end)
+        return interval(self.interval, (self.unit or PERCENT).show_end)
 
 
 @dataclass(frozen=True)
@@ -100,16 +116,18 @@ class Table:
         meanings = [f"{column.short}: {column.help}." for column in self.columns if column.short and column.help]
         return " ".join([*([self.caption] if self.caption else []), *meanings])
 
-    def spread(self) -> Table:
-        """Return the table with intervals in columns of their own, where these have a label."""
+    def spread(self, show: Callable[[str], str] = str) -> Table:
+        """Return the table with intervals in separate columns, where these have a label; `show` writes them."""
         columns: list[Column] = []
         for column in self.columns:
             columns += [column, *([Column(column.interval)] if column.interval else [])]
-        rows = [list(row) for row in self.rows]
-        for number, row in enumerate(self.rows):
-            if len(row) > 1:
-                cells = zip(row, self.columns, strict=True)
-                rows[number] = [part for cell, column in cells for part in _apart(cell, bool(column.interval))]
+        rows: list[Sequence[Cell]] = []
+        for row in self.rows:
+            cells: list[Cell] = []
+            for cell, column in zip(row, self.columns, strict=False):
+                has_column = column.interval and len(row) > 1
+                cells += [replace(cell, interval=None), Cell(show(cell.ends))] if has_column else [cell]
+            rows.append(cells)
         return replace(self, columns=columns, rows=rows)
 
     def to_frame(self) -> pd.DataFrame:
@@ -126,10 +144,6 @@ class Table:
                 line += [cell.value, *((cell.interval or (None, None)) if has_ends else ())]
             lines.append(line)
         return pd.DataFrame(lines, columns=names)
-
-
-def _apart(cell: Cell, has_column: bool) -> list[Cell]:
-    return [replace(cell, interval=None), Cell(cell.ends)] if has_column else [cell]
 
 
 @dataclass(frozen=True)
@@ -315,7 +329,8 @@ _NOTEBOOK = (
     ".paraconsist thead th{font-weight:600;border-bottom-color:rgba(128,128,128,.8)}"
     ".paraconsist .number{text-align:right;white-space:nowrap}.paraconsist .indent{padding-left:1.9em}"
     ".paraconsist .heading th{font-weight:600}.paraconsist small,.paraconsist .note{opacity:.75}"
-    ".paraconsist small{display:block}.paraconsist p{margin:.3em 0;max-width:60em}.paraconsist code{font-size:85%}"
+    ".paraconsist .scroll{overflow-x:auto}.paraconsist small{display:block}"
+    ".paraconsist p{margin:.3em 0;max-width:60em}.paraconsist code{font-size:85%}"
 )
 
 
@@ -323,7 +338,7 @@ def _safe(text: str) -> str:
     return escape(visible(text, keep="\n"))
 
 
-def in_print(text: str) -> str:
+def with_symbols(text: str) -> str:
     """Return a text as HTML with the papers' symbols as they are printed: P_C with its C below, no number without %."""
     kept = _safe(text).replace(" %", "\N{NO-BREAK SPACE}%")
     return re.sub(r"\b([AP])_([COT])\b", r"\1<sub>\2</sub>", kept)
@@ -331,11 +346,15 @@ def in_print(text: str) -> str:
 
 def to_html(table: Table, explain: Callable[[str, str], str] | None = None) -> str:
     """Return a table as HTML; `explain` makes a button of a label and its meaning, without it they are tooltips."""
-    wide = table.spread() if table.wide else table
-    lines = [f"<table>\n<caption>{in_print(table.title)}</caption>\n<thead><tr>"]
+    wide = table.spread(minus) if table.wide else table
+    kind = f" {table.kind}" if table.kind else ""
+    lines = [
+        f'<div class="scroll{kind}" tabindex="0" role="group" aria-label="{_safe(table.title)}">',
+        f"<table>\n<caption>{with_symbols(table.title)}</caption>\n<thead><tr>",
+    ]
     for column in wide.columns:
         place = ' class="upright"' if column.upright else "" if column.words else ' class="number"'
-        label = f"<span>{_safe(column.label)}</span>" if column.upright else in_print(column.label)
+        label = f"<span>{_safe(column.label)}</span>" if column.upright else with_symbols(column.label)
         if column.help and explain is not None:
             label += f" {explain(column.label, column.help)}"
         elif column.help:
@@ -344,13 +363,13 @@ def to_html(table: Table, explain: Callable[[str, str], str] | None = None) -> s
     lines.append("</tr></thead>\n<tbody>")
     for row in wide.rows:
         if len(row) == 1:
-            over = f'<th scope="colgroup" colspan="{len(wide.columns)}"><span>{in_print(row[0].text)}</span></th>'
+            over = f'<th scope="colgroup" colspan="{len(wide.columns)}"><span>{with_symbols(row[0].text)}</span></th>'
             lines.append(f'<tr class="heading">{over}</tr>')
         elif row:
             cells = "".join(_html_cell(*both) for both in zip(row, wide.columns, strict=True))
             lines.append(f"<tr>{cells}</tr>")
-    caption = f'\n<p class="note">{in_print(table.caption)}</p>' if table.caption else ""
-    return "\n".join([*lines, f"</tbody>\n</table>{caption}"])
+    caption = f'\n<p class="note">{with_symbols(table.caption)}</p>' if table.caption else ""
+    return "\n".join([*lines, f"</tbody>\n</table>\n</div>{caption}"])
 
 
 def _html_cell(cell: Cell, column: Column) -> str:
@@ -365,10 +384,10 @@ def _html_cell(cell: Cell, column: Column) -> str:
 
 def _html_words(cell: Cell) -> str:
     if isinstance(cell.value, str):
-        words, below = in_print(cell.value) if cell.symbols else _safe(cell.value), _safe(cell.below)
+        words, below = with_symbols(cell.value) if cell.symbols else _safe(cell.value), _safe(cell.below)
     else:
-        words = _safe(cell.text.replace("-", "−")).replace(" %", "\N{NO-BREAK SPACE}%")
-        below = _safe(cell.below) or cell.ends.replace("-", "−")
+        words = _safe(minus(cell.text)).replace(" %", "\N{NO-BREAK SPACE}%")
+        below = _safe(cell.below) or minus(cell.ends)
     if cell.bar is not None:
         start, end = (f"{100 * share:.2f}" for share in (cell.bar[0], cell.bar[1] - cell.bar[0]))
         words += (
@@ -392,7 +411,7 @@ def as_html(parts: Iterable[Part]) -> str:
         elif part.kind == "signature":
             blocks.append(f'<p class="note"><code>{_safe(part.text)}</code></p>')
         else:
-            blocks.append(f"<p>{'<b>Warning:</b> ' if part.kind == 'warning' else ''}{in_print(part.text)}</p>")
+            blocks.append(f"<p>{'<b>Warning:</b> ' if part.kind == 'warning' else ''}{with_symbols(part.text)}</p>")
     return "\n".join([f'<div class="paraconsist"><style>{_NOTEBOOK}</style>', *blocks, "</div>"])
 
 

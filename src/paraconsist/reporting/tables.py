@@ -1,39 +1,157 @@
-"""Results and comparisons as tables for a terminal: headlines, breakdowns, rates, noise, unparsed answers."""
+"""The tables of models' scores, one builder a kind: terminal, page, notebook and LaTeX render the same tables."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from paraconsist.measures.catalogue import (
     ABOVE_CHANCE,
     CATALOGUE,
     CHANGE,
+    FOOLING,
     PARAPHRASTIC,
     MeasureSpec,
-    Quantity,
     scored_measures,
 )
-from paraconsist.reporting.formatting import count, decimal, interval, p_value, percent, plural, quantity, rank_words
-from paraconsist.reporting.table import Line, Part, Table, remarks, table
+from paraconsist.reporting.formatting import Values, bounds, count, decimal, known, plural
+from paraconsist.reporting.table import (
+    NUMBER,
+    P_VALUE,
+    PERCENT,
+    QUANTITY,
+    SHARE,
+    TWO_DIGITS,
+    Cell,
+    Column,
+    Part,
+    Table,
+    remarks,
+)
+
+if TYPE_CHECKING:
+    from paraconsist.scoring.score import SetScores
+
+#: Model -> set -> its scores.
+ByModel = Mapping[str, Mapping[str, "SetScores"]]
 
 #: What a breakdown by stratum shows of paraphrastic consistency.
 STRATUM_QUANTITIES = [q for q in PARAPHRASTIC.quantities if q.symbol in ("A", "P_C", "P_C publ.", "PVAP")]
-AGREEMENT = "agreement_unbiased"
-_CHANGES = ("n_pairs", "n_changed", "correct_to_incorrect", "incorrect_to_correct")
+#: The parts of the pairs that a changed answer is counted in, and their labels.
+PARTS = {
+    CHANGE.headline: "all",
+    f"{CHANGE.headline}_given_correct": "original right",
+    f"{CHANGE.headline}_given_incorrect": "original wrong",
+}
+SET, MODEL = Column("set", words=True), Column("model", words=True)
+_AGREEMENT = "agreement_unbiased"
+#: Shares of paraphrastic consistency that the summary has no column for.
+_NOT_IN_SUMMARY = (
+    *("consistently_right", "consistently_wrong", "corrected_pvap", "covered_mass"),
+    *("pvap", "corrected_paraphrastic_consistency"),  # as published: the unbiased ones have columns
+)
+_RATE = "share of broken rules; lower is better"
 _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
-#: More lines than three labels can make; of longer tables the commonest are shown.
-_MOST_LINES = 30
-#: What two models are compared by, as far as the comparison has it.
-_COMPARED = ("P_C", "P_C publ.", "A", "A_O", "VAP", "PVAP")
-_BY_SYMBOL = {q.symbol: q for q in PARAPHRASTIC.quantities}
-_CORRECTIONS = {"benjamini_hochberg": "Benjamini-Hochberg", "none": "no correction"}
+#: Parts of keys whose values are no shares.
+_NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference")
+_MOST_TRANSITIONS = 40  # more than three labels can make; of longer tables the commonest are shown
+
+
+def link(
+    *,
+    stratum: Mapping[str, str] | None = None,
+    ids: Sequence[str] = (),
+    original: tuple[float, float] | None = None,
+    paraphrase: tuple[float, float] | None = None,
+    accuracy: tuple[float, float] | None = None,
+    **filters: str,
+) -> str:
+    """Return the `href` that opens the page's flip browser with these filters; an empty filter is left out.
+
+    Parameters
+    ----------
+    stratum : mapping of str to str
+        Column -> its value; breakdowns call the gold label ``label``.
+    ids : sequence of str
+        Buckets, by their ids.
+    original, paraphrase : (low, high), optional
+        Probability of the gold label, both ends included and in [0, 1]: of originals, and of an answer to one of their
+        rewordings.
+    accuracy : (low, high), optional
+        Share of the rewordings that are answered right, as a column of the histogram of bucket accuracy: 0 and 1 are
+        separate columns, and an edge counts to the side nearer the middle.
+    **filters : str
+        `set`, `model`, `label` (gold), `kind` (of edit), `text` (words, in any order), `bucket` (an id: the focus goes
+        there), all by the names that the page shows; `flips` and `holds`: models of which the first is inconsistent
+        there and the second is not; `before` and `after`: answers to the original and to a rewording; `show`: one of
+        broken, changed, lost, gained, wrong, right, same; `sort`: sure, flips, accuracy, swing, size or id; `size`,
+        `page`.
+
+    Examples
+    --------
+    >>> link(set="snli", show="lost", stratum={"source": "news & web"})
+    '#?set=snli&show=lost&stratum.source=news+%26+web'
+    >>> link(show="changed", stratum={"label": "entailment"})
+    '#?show=changed&label=entailment'
+    >>> link(original=(0.5, 0.75), ids=["a,b", "c"])
+    '#?original=0.5%2C0.75&ids=a%252Cb%2Cc'
+    """
+    ranges = {"original": original, "paraphrase": paraphrase, "accuracy": accuracy}
+    columns = {"label" if name == "label" else f"stratum.{name}": value for name, value in (stratum or {}).items()}
+    pairs = {name: value for name, value in (filters | columns).items() if value}
+    pairs |= {name: f"{ends[0]:g},{ends[1]:g}" for name, ends in ranges.items() if ends is not None}
+    if ids:
+        pairs["ids"] = ",".join(bucket.replace("%", "%25").replace(",", "%2C") for bucket in ids)
+    return f"#?{urlencode(pairs)}"
+
+
+# ---- what results hold
+
+
+def set_names(by_model: ByModel) -> list[str]:
+    """Return the sets that any of the models answered."""
+    return list(dict.fromkeys(name for sets in by_model.values() for name in sets))
+
+
+def measures_of(by_model: ByModel) -> list[str]:
+    """Return every measure that the sets were scored for."""
+    return list(
+        dict.fromkeys(name for sets in by_model.values() for scored in sets.values() for name in scored.measures)
+    )
+
+
+def results_of(by_model: ByModel, *measures: str) -> Iterator[tuple[str, str, SetScores, Values]]:
+    """Yield (set, model, the set's scores, the measure's result), measure by measure and set by set."""
+    for measure in measures:
+        for name in set_names(by_model):
+            for model, sets in by_model.items():
+                if name in sets and measure in sets[name].measures:
+                    yield name, model, sets[name], sets[name].measures[measure]
+
+
+def by_stratum(strata: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[tuple[str, str, str, Any]]:
+    """Yield (column, value, model, what it holds) of every stratum that a model has, the models side by side."""
+    for column in dict.fromkeys(column for by_column in strata.values() for column in by_column):
+        for value in dict.fromkeys(value for by_column in strata.values() for value in by_column.get(column, {})):
+            for model, by_column in strata.items():
+                part = by_column.get(column, {}).get(value)
+                if part is not None:
+                    yield str(column), str(value), model, part
 
 
 def rates_of(measures: Iterable[str]) -> list[MeasureSpec]:
-    """Return those of the measures that are known by one share and have no table of their own."""
+    """Return those of the measures that are known by one share and compare pairs or rows."""
     return [CATALOGUE[m] for m in measures if m in scored_measures() and m not in (PARAPHRASTIC.name, CHANGE.name)]
+
+
+def common_symbol(specs: Sequence[MeasureSpec]) -> str:
+    """Return the label of a column of the measures' rates: their common symbol, else tau."""
+    symbols = {spec.symbol.partition(" ")[0] for spec in specs}
+    return symbols.pop() if len(symbols) == 1 else "tau"
 
 
 def direction(specs: Iterable[MeasureSpec]) -> str:
@@ -42,319 +160,398 @@ def direction(specs: Iterable[MeasureSpec]) -> str:
     return "lower is better" if ends == {False} else "higher is better" if ends == {True} else "mind the direction"
 
 
-def population(values: Mapping[str, Any], between: str = "/") -> str:
-    """Return how many rows a share is of; of how many, where it is of some only."""
+def _population(values: Values) -> str:
+    """Return the denominator of a share, and the total if only a subset counts."""
     if "n_satisfied" in values:
-        return f"{count(values['n_satisfied'])}{between}{count(values['n_rows'])}"
+        return f"{count(values['n_satisfied'])} / {count(values['n_rows'])}"
     return count(values.get("n_pairs", values.get("n_rows", values.get("n_buckets"))))
 
 
-def has_own_table(spec: MeasureSpec, values: Mapping[str, Any]) -> bool:
-    """Return whether a measure's numbers stand a line each: also those of a judge's position bias."""
+def _has_own_table(spec: MeasureSpec, values: Values) -> bool:
+    """Return whether each of a measure's numbers has its line, as those of a judge's position bias have."""
     return spec.has_table or "primacy" in values
 
 
-def result_tables(name: str, result: Mapping[str, Any], spec: MeasureSpec) -> Iterator[Part]:
-    """Yield what `paraconsist score` prints for one set by a measure with a table: numbers, breakdowns, warnings."""
-    measure = result["measures"][spec.name]
-    yield _headline(name, result, spec, measure)
-    if result["strata"] and spec is PARAPHRASTIC:
-        symbols = [*(q.symbol for q in STRATUM_QUANTITIES), f"{PARAPHRASTIC.symbol} interval"]
-        columns = ["stratum", "buckets", "rows", *symbols]
-        yield table("By stratum (per cent; - is undefined)", columns, _stratum_rows(result["strata"]))
-    yield from remarks([*result["warnings"], *measure["warnings"]], [measure["signature"]])
+def _has_two_labels(values: Values) -> bool:
+    """Return whether the same answer means both right or both wrong, so that one of the two numbers is enough."""
+    same, headline = values.get(_AGREEMENT), values.get(PARAPHRASTIC.headline)
+    return same is not None and headline is not None and math.isclose(same, headline, abs_tol=1e-9)
 
 
-def _headline(name: str, result: Mapping[str, Any], spec: MeasureSpec, measure: Mapping[str, Any]) -> Table:
-    model = f"{result['model']}, " if result["model"] else ""
-    intervals = measure["confidence_interval"]
-    rows = []
-    for q in spec.quantities:
-        if q.key in measure and not (q.key == AGREEMENT and has_two_labels(measure)):
-            ends = interval(intervals.get(q.key), percent if q.is_share else decimal)
-            rows.append((q.label, quantity(measure[q.key], q.is_share), ends))
-    if result["n_unparsed"]:
-        rows.append(("unparsed answers", quantity(result["unparsed_rate"], True), ""))
-    majority = quantity(result["majority_rate"], True)
-    if (of_test := result.get("test_majority_rate")) is not None:
-        majority += f" ({quantity(of_test, True)} on the full test set)"
+def share(values: Values, key: str) -> Cell:
+    """Return a share in per cent with its interval."""
+    return Cell(values.get(key), bounds(values.get("confidence_interval"), key), PERCENT)
+
+
+def laid_out(
+    title: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], n_models: int, caption: str = ""
+) -> Table:
+    """Return a table without its column of models where there is one model.
+
+    Where there are several, the models head the rows, and a leading column of sets becomes headings.
+    """
+    if n_models == 1:
+        place = columns.index(MODEL)
+        kept = [row if len(row) < 2 else [*row[:place], *row[place + 1 :]] for row in rows]
+        return Table(title, [column for column in columns if column is not MODEL], kept, caption)
+    if columns[0] is not SET:
+        return Table(title, columns, list(rows), caption)
+    lines: list[Sequence[Cell]] = []
+    for over, same in groupby(rows, key=lambda row: row[0]):
+        lines.append([Cell(f"{over.text}, {over.below}" if over.below else over.text, head=True)])
+        lines += [[replace(model, head=True), *cells] for _, model, *cells in same]
+    return Table(title, columns[1:], lines, caption)
+
+
+def stratified(
+    lines: Iterable[tuple[str, str, str, Sequence[Cell]]], name: str, n_models: int, *, gold_labels: bool = True
+) -> Iterator[list[Cell]]:
+    """Yield the rows of (column, value, model, cells) under a heading for each column; values lead to their buckets.
+
+    Without `gold_labels` the values of the gold label have no link: it is not the bucket's, but of some of its rows.
+    """
+    for column, parts in groupby(lines, key=lambda line: line[0]):
+        yield [Cell(column, head=True)]
+        for _, value, model, cells in parts:
+            named = model if n_models > 1 else ""
+            href = link(set=name, model=named, stratum={column: value})
+            shown = href if gold_labels or column != "label" else ""
+            yield [Cell(value, head=True, indent=True, link=shown), Cell(model), *cells]
+        yield []
+
+
+# ---- one builder a kind of table
+
+
+def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
+    """Return every number of a measure on one set, a line each."""
+    values = scored.measures[spec.name]
+    rows = [
+        [
+            Cell(q.label, symbols=True, head=True),
+            Cell(values[q.key], bounds(values["confidence_interval"], q.key), SHARE if q.is_share else QUANTITY),
+        ]
+        for q in spec.quantities
+        if q.key in values and not (q.key == _AGREEMENT and _has_two_labels(values))
+    ]
+    if scored.n_unparsed:
+        rows.append([Cell("unparsed answers", head=True), Cell(scored.n_unparsed / len(scored.rows), unit=SHARE)])
+    majority = SHARE.show(scored.majority_rate)
+    if scored.test_majority_rate is not None:
+        majority += f" ({SHARE.show(scored.test_majority_rate)} on the full test set)"
     sizes = {
         "n_buckets": "bucket",
         "n_examples": "probability row" if spec.is_about_probabilities else "paraphrase",
         "n_pairs": "pair",
     }
-    title = f"{name}: {model}{', '.join(plural(measure[key], noun) for key, noun in sizes.items() if key in measure)}"
+    model = scored.predictions.metadata.get("model", {}).get("model")
+    what = ", ".join(plural(values[key], noun) for key, noun in sizes.items() if key in values)
     caption = f"A constant answer would get accuracy {majority} and P_C 100.0 %." if spec is PARAPHRASTIC else ""
-    return table(title, ["measure", "value", "interval"], rows, caption=caption, wide=True)
+    columns = [Column("measure", words=True), Column("value", interval="interval")]
+    return Table(f"{name}: {f'{model}, ' if model else ''}{what}", columns, rows, caption, wide=True)
 
 
-def has_two_labels(measure: Mapping[str, Any]) -> bool:
-    """Return whether the same answer is the same as both right or both wrong, so that one of the two says it all."""
-    same, headline = measure.get(AGREEMENT), measure.get(PARAPHRASTIC.headline)
-    return same is not None and headline is not None and math.isclose(same, headline, abs_tol=1e-9)
+def summary(by_model: ByModel) -> Table | None:
+    """Return paraphrastic consistency: a line for each set and model."""
+    lines = list(results_of(by_model, PARAPHRASTIC.name))
+    if not lines:
+        return None
+    left_out = [*_NOT_IN_SUMMARY, *([_AGREEMENT] if all(_has_two_labels(values) for *_, values in lines) else [])]
+    shares = (q for q in PARAPHRASTIC.quantities if q.is_share and q.key not in left_out)
+    used = [q for q in shares if any(known(values.get(q.key)) for *_, values in lines)]
+    used.sort(key=lambda q: q.key != PARAPHRASTIC.headline)
+    columns = [
+        SET,
+        MODEL,
+        *(Column(q.symbol, q.meaning) for q in used),
+        Column("buckets", "problems, each with its paraphrases"),
+        Column("majority", "accuracy of always giving the paraphrases' commonest label; its P_C would be 100"),
+    ]
+    rows = []
+    for name, model, scored, values in lines:
+        sizes = [Cell(values.get("n_buckets")), Cell(scored.majority_rate)]
+        rows.append([Cell(name, head=True), Cell(model), *(share(values, q.key) for q in used), *sizes])
+    caption = "Read P_C together with A: a model that always gives the same answer has P_C 100."
+    return laid_out("Paraphrastic consistency, in per cent, with intervals", columns, rows, len(by_model), caption)
 
 
-def _stratum_rows(strata: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str]]:
-    for column, values in strata.items():
-        yield [column]
-        for value, measures in values.items():
-            measure = measures[PARAPHRASTIC.name]
-            counts = [count(measure[key]) for key in ("n_buckets", "n_examples")]
-            ends = interval(measure["confidence_interval"].get(PARAPHRASTIC.headline))
-            yield [f"  {value}", *counts, *(_share(measure[q.key]) for q in STRATUM_QUANTITIES), ends]
-        yield ()
-
-
-def _share(value: Any) -> str:
-    return percent(value, undefined="-")
-
-
-def figure_tables(name: str, result: Mapping[str, Any]) -> Iterator[Part]:
-    """Yield the figures of every measure on pairs (BECEL's Figures 2 and 3). Parameters as for `result_tables`."""
-    for measure, figures in result["figures"].items():
-        transitions = figures["transitions"]
-        n_pairs = sum(line["n_pairs"] for line in transitions)
-        kept, caption = list(range(len(transitions))), ""
-        if len(transitions) > _MOST_LINES:
-            kept = sorted(sorted(kept, key=lambda i: -int(transitions[i]["n_pairs"]))[:_MOST_LINES])
-            caption = f"the {_MOST_LINES} commonest of {len(transitions)}"
-        words, title = ["gold label", "on original", "on perturbed"], f"{name}, {measure}: predictions by gold label"
-        rows = [_transition(transitions[i], n_pairs) for i in kept]
-        yield table(title, [*words, "pairs", "per cent"], rows, words=words, caption=caption)
-        if "confidence" in figures:
-            keys = ("confidence", "original_confidence", "perturbed_confidence")
-            parts = figures["confidence"].items()
-            rows = [[kind, count(part["n_pairs"]), *(_share(part[key]) for key in keys)] for kind, part in parts]
-            columns = ["pairs", "n", "both sides", "on original", "on perturbed"]
-            note = "Mean probability of the predicted label (per cent; - is undefined); unparsed answers have none."
-            yield table(f"{name}, {measure}: confidence", columns, rows, caption=note)
-
-
-def _transition(line: Mapping[str, Any], n_pairs: int) -> list[str]:
-    labels = (line[key] for key in ("label", "prediction", "perturbed_prediction"))
-    names = ("unparsed" if label is None else str(label) for label in labels)
-    return [*names, count(line["n_pairs"]), _share(line["n_pairs"] / n_pairs)]
-
-
-def inconsistency_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Part]:
-    """Yield the layout of BECEL's Table 2: a line for each set, tau with interval, population and accuracies.
-
-    Sets without an inconsistency are passed over.
-    """
+def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_models: int = 1) -> Table | None:
+    """Return a measure's breakdown by stratum, None where there is none; models side by side."""
+    parts = by_stratum({model: scored.strata for model, scored in by_model.items()})
     lines = [
-        (name, spec, result, result["measures"][spec.name])
-        for name, result in results.items()
-        for spec in rates_of(result["measures"])
-        if not has_own_table(spec, result["measures"][spec.name])
+        (column, value, model, _stratum_cells(spec, part[spec.name]))
+        for column, value, model, part in parts
+        if part.get(spec.name) is not None
     ]
     if not lines:
-        return
+        return None
+    is_paraphrastic = spec.name == PARAPHRASTIC.name
+    rows = stratified(lines, name, n_models, gold_labels=is_paraphrastic)
+    columns = [Column("stratum", words=True), MODEL]
+    if is_paraphrastic:
+        title = "Accuracy and consistency by stratum, in per cent"
+        columns += [Column("buckets"), Column("rows")]
+        for q in STRATUM_QUANTITIES:
+            columns.append(Column(q.symbol, q.meaning, interval="interval" if q.key == PARAPHRASTIC.headline else ""))
+    else:
+        title = f"{spec.title} by stratum, in per cent"
+        columns += [Column("rows"), Column(common_symbol([spec]), _RATE, interval="interval")]
+    return laid_out(title, columns, rows, n_models)
+
+
+def _stratum_cells(spec: MeasureSpec, values: Values) -> list[Cell]:
+    if spec.name == PARAPHRASTIC.name:
+        sizes = [Cell(values[key]) for key in ("n_buckets", "n_examples")]
+        return [*sizes, *(share(values, q.key) for q in STRATUM_QUANTITIES)]
+    n = next((values[key] for key in ("n_satisfied", "n_pairs", "n_buckets") if key in values), None)
+    return [Cell(n), share(values, spec.headline)]
+
+
+def _rate_lines(by_model: ByModel, *, own_tables: bool) -> Iterator[tuple[str, str, MeasureSpec, SetScores, Values]]:
+    for spec in rates_of(measures_of(by_model)):
+        for name, model, scored, values in results_of(by_model, spec.name):
+            if own_tables or not _has_own_table(spec, values):
+                yield name, model, spec, scored, values
+
+
+def rates(by_model: ByModel, *, own_tables: bool = True) -> Table | None:
+    """Return the shares of broken rules, a line for each set, measure and model (BECEL's Table 2).
+
+    Without `own_tables` the measures that have a table with all their numbers are left out.
+    """
+    lines = list(_rate_lines(by_model, own_tables=own_tables))
+    if not lines:
+        return None
+    specs = [spec for _, _, spec, *_ in lines]
     rows = []
-    for name, spec, result, values in lines:
-        ends = interval(values["confidence_interval"].get(spec.headline))
-        tau, above = _share(values[spec.headline]), _share(values.get(ABOVE_CHANCE.key))
-        accuracies = [_share(values.get(key)) for key in ("accuracy", "perturbed_accuracy")]
-        name = name.partition(":")[2] or name
-        name = name if spec.short in name else f"{name} ({spec.short})"
-        rows.append([name, tau, ends, above, population(values), *accuracies, _share(result["majority_rate"])])
-    yield table(
-        f"Inconsistency (per cent, {direction(spec for _, spec, *_ in lines)}; - is undefined)",
-        ["set", "tau", "interval", ABOVE_CHANCE.symbol, "rows", "acc.", "pert.", "maj."],
-        rows,
-        caption=f"{ABOVE_CHANCE.symbol}: {ABOVE_CHANCE.meaning}. rows: what the share is of. acc.: accuracy on the "
-        "originals; pert.: on the perturbed side; maj.: of always giving the originals' commonest label.",
+    for name, model, spec, scored, values in lines:
+        shares = [share(values, key) for key in (spec.headline, ABOVE_CHANCE.key)]
+        accuracies = [Cell(values.get(key), unit=PERCENT) for key in ("accuracy", "perturbed_accuracy")]
+        first = Cell(name, below="" if spec.short in name else spec.short, head=True)
+        rows.append([first, Cell(model), *shares, Cell(_population(values)), *accuracies, Cell(scored.majority_rate)])
+    of_rows = "what the share is of; for transitive and additive sets: rows whose parts are right, of all"
+    columns = [
+        SET,
+        MODEL,
+        Column(common_symbol(specs), _RATE, interval="interval"),
+        Column(ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning, short=ABOVE_CHANCE.symbol),
+        Column("rows", of_rows, short="rows"),
+        Column("A", "accuracy on the originals", short="acc."),
+        Column("A perturbed", "accuracy on the perturbed side", short="pert."),
+        Column("majority", "accuracy of always giving the originals' commonest label", short="maj."),
+    ]
+    return laid_out(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, len(by_model))
+
+
+def changes(name: str, by_model: Mapping[str, Values], n_models: int = 1) -> Table:
+    """Return the share of changed answers on one set, whole and by stratum (PaRTE's Figures 1 to 5)."""
+    rows: list[list[Cell]] = []
+    for model, values in by_model.items():
+        for key, label in PARTS.items():
+            whole = key == CHANGE.headline
+            counted = _changed(values, name, model if n_models > 1 else "", linked=True) if whole else []
+            cells = counted or [Cell(), Cell(), share(values, key), Cell(), Cell()]
+            rows.append([Cell(label, head=True, indent=not whole), Cell(model), *cells])
+    parts = by_stratum({model: values.get("by_stratum") or {} for model, values in by_model.items()})
+    lines = ((column, value, model, _changed(part, name, model)) for column, value, model, part in parts)
+    rows += stratified(lines, name, n_models)
+    columns = [
+        Column("pairs", words=True),
+        MODEL,
+        Column("n", "pairs of an original and a paraphrase"),
+        Column("changed", "pairs with two different answers"),
+        Column("share", "in per cent; lower is better", short="share", interval="interval"),
+        Column("lost", "right on the original, wrong on the paraphrase", short="lost"),
+        Column("gained", "wrong on the original, right on the paraphrase", short="gained"),
+    ]
+    return laid_out("Answers that change between the original and its paraphrases", columns, rows, n_models)
+
+
+def _changed(values: Values, name: str, model: str, *, linked: bool = False) -> list[Cell]:
+    keys = {"n_pairs": "", "n_changed": "changed", "correct_to_incorrect": "lost", "incorrect_to_correct": "gained"}
+    hrefs = {key: link(set=name, model=model, show=kind) if linked and kind else "" for key, kind in keys.items()}
+    n, changed, lost, gained = (
+        Cell(values.get(key), link=href if values.get(key) else "") for key, href in hrefs.items()
     )
-    warnings = (f"{name}: {w}" for name, _, result, values in lines for w in (*result["warnings"], *values["warnings"]))
-    yield from remarks(warnings, (values["signature"] for *_, values in lines))
+    return [n, changed, share(values, CHANGE.headline), lost, gained]
 
 
-def change_tables(name: str, result: Mapping[str, Any]) -> Iterator[Part]:
-    """Yield the share of changed predictions, whole and by stratum (PaRTE's Figures 1 to 5)."""
-    values = result["measures"][CHANGE.name]
-    ends = values["confidence_interval"]
-    rows: list[Sequence[str]] = [["all", *_changes(values, ends.get(CHANGE.headline))]]
-    for key, label in (("correct", "original right"), ("incorrect", "original wrong")):
-        key = f"{CHANGE.headline}_given_{key}"
-        rows.append([f"  {label}", "", "", _share(values[key]), interval(ends.get(key)), "", ""])
-    for column, parts in (values.get("by_stratum") or {}).items():
-        rows.append([str(column)])
-        rows += [[f"  {value}", *_changes(part, part["confidence_interval"])] for value, part in parts.items()]
-    title, columns = "changed predictions (share in per cent, lower is better)", ["pairs", "n", "changed", "share"]
-    note = "lost: right on the original and wrong on the paraphrase; gained: the other way round."
-    yield table(f"{name}: {title}", [*columns, "interval", "lost", "gained"], rows, caption=note)
-    yield from remarks([*result["warnings"], *values["warnings"]], [values["signature"]])
+def noise(name: str, floor: Values) -> Table:
+    """Return how often answers flip when nothing changes, and how often under paraphrase."""
+    labels = {
+        "inconsistency": "paraphrases one right, one wrong (1 - P_C, unbiased)",
+        "excess_inconsistency": "of that, in excess of the noise",
+        "consistency_in_excess": "P_C with the noise taken off",
+    }
+    lines = [
+        (f"flip_rate/{kind}", value, f"answers that flip at no change ({kind})")
+        for kind, value in floor["flip_rate"].items()
+    ]
+    lines += [(key, floor[key], label) for key, label in labels.items()]
+    lines += [("", floor["share"][part], f"share of variance: {part}") for part in _VARIANCES if part in floor["share"]]
+    intervals = floor["confidence_interval"]
+    rows = [
+        [Cell(label, head=True, symbols=True), Cell(value, intervals.get(key), TWO_DIGITS)]
+        for key, value, label in lines
+    ]
+    columns = [Column("measure", words=True), Column("value", interval="interval")]
+    return Table(f"{name}: noise floor, {floor['n_repeats']} repeats (per cent)", columns, rows, wide=True)
 
 
-def _changes(values: Mapping[str, Any], ends: Any) -> tuple[str, ...]:
-    n, changed, lost, gained = (count(values[key]) for key in _CHANGES)
-    return n, changed, _share(values[CHANGE.headline]), interval(ends), lost, gained
+def policies(sets: Mapping[str, SetScores]) -> Table | None:
+    """Return every measure under each policy for unparsed answers, of the sets that have such answers."""
+    rows = []
+    for name, scored in sets.items():
+        for measure in next(iter(scored.by_policy.values()), ()):
+            first = [
+                Cell(f"{name} ({CATALOGUE[measure].short})", head=True),
+                Cell(scored.n_unparsed / len(scored.rows)),
+            ]
+            for policy, by_measure in scored.by_policy.items():
+                headline = by_measure.get(measure) or {}
+                used = "*" if policy == scored.options.unparsed else " "
+                value = share(headline, CATALOGUE[measure].headline)
+                rows.append([*first, Cell(f"{used} {policy.replace('_', ' ')}"), value])
+                first = [Cell(), Cell()]
+    columns = [Column("set (measure)", words=True), Column("unparsed"), Column("counts as", words=True)]
+    columns.append(Column("value", interval="interval"))
+    caption = "*: the policy of the other tables."
+    return Table("What unparsed answers count as (per cent)", columns, rows, caption, wide=True) if rows else None
 
 
-def noise_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Part]:
-    """Yield what flips when nothing changes, beside what flips under paraphrase, for every set that was asked again."""
-    for name, result in results.items():
-        if (floor := result.get("noise_floor")) is None:
-            continue
-        ends = floor["confidence_interval"]
-        rows = [
-            [label, percent(value, digits=2, undefined="-"), interval(ends.get(key), digits=2)]
-            for key, value, label in _noise_rows(floor)
-        ]
-        title = f"{name}: noise floor, {floor['n_repeats']} repeats (per cent)"
-        yield table(title, ["measure", "value", "interval"], rows, wide=True)
-        yield from remarks(floor["warnings"], [floor["signature"]])
+def transitions(name: str, measure: str, figures: Values, model: str = "") -> Table:
+    """Return which answers turn into which, the commonest first (BECEL's Figure 2)."""
+    lines = sorted(figures["transitions"], key=lambda line: -int(line["n_pairs"]))
+    n_pairs = sum(line["n_pairs"] for line in lines)
+    rows = []
+    for line in lines[:_MOST_TRANSITIONS]:
+        labels = (line[key] for key in ("label", "prediction", "perturbed_prediction"))
+        gold, *answers = ("unparsed" if label is None else str(label) for label in labels)
+        href = link(set=name, model=model, label=gold, before=answers[0], after=answers[1])
+        sizes = [Cell(line["n_pairs"], link=href), Cell(line["n_pairs"] / n_pairs)]
+        rows.append([*map(Cell, (gold, *answers)), *sizes])
+    words = (Column(label, words=True) for label in ("gold label", "on original", "on perturbed"))
+    caption = f"The {_MOST_TRANSITIONS} commonest of {len(lines)}." if len(lines) > _MOST_TRANSITIONS else ""
+    columns = [*words, Column("pairs"), Column("per cent")]
+    return Table(f"{name}, {measure}: which answers turn into which", columns, rows, caption)
 
 
-def _noise_rows(floor: Mapping[str, Any]) -> Iterator[tuple[str, float | None, str]]:
-    for kind, value in floor["flip_rate"].items():
-        yield f"flip_rate/{kind}", value, f"answers that flip at no change ({kind})"
-    yield "inconsistency", floor["inconsistency"], "paraphrases one right, one wrong (1 - P_C, unbiased)"
-    yield "excess_inconsistency", floor["excess_inconsistency"], "of that, in excess of the noise"
-    yield "consistency_in_excess", floor["consistency_in_excess"], "P_C with the noise taken off"
-    for part in _VARIANCES:
-        if part in floor["share"]:
-            yield "", floor["share"][part], f"share of variance: {part}"
+def confidence(name: str, measure: str, figures: Values) -> Table | None:
+    """Return how sure the model was of consistent and of inconsistent pairs (BECEL's Figure 3)."""
+    keys = ("confidence", "original_confidence", "perturbed_confidence")
+    rows = [
+        [Cell(kind, head=True), Cell(part["n_pairs"]), *(Cell(part[key], unit=PERCENT) for key in keys)]
+        for kind, part in figures.get("confidence", {}).items()
+    ]
+    columns = [Column("pairs", words=True), *map(Column, ("n", "both sides", "on original", "on perturbed"))]
+    caption = "Mean probability of the predicted label, in per cent; unparsed answers have none."
+    return Table(f"{name}, {measure}: confidence", columns, rows, caption) if rows else None
 
 
-def policy_tables(results: Mapping[str, Mapping[str, Any]]) -> Iterator[Part]:
-    """Yield one table for all sets with an unparsed answer, every measure under each policy; nothing without any."""
-    rows = [row for name, result in results.items() if result["by_policy"] for row in _policy_rows(name, result)]
-    if rows:
-        columns, words = ["set (measure)", "unparsed", "counts as", "value", "interval"], ["set (measure)", "counts as"]
-        yield table("What unparsed answers count as (per cent)", columns, rows, words=words, wide=True)
-        yield Line("* is what the tables above are of.")
+def fooling(by_model: ByModel) -> Iterator[tuple[str, Table]]:
+    """Yield (set, table) of fooling rates, by gold label."""
+    columns = [
+        Column("gold label", words=True),
+        MODEL,
+        Column("items", "originals that are answered right and have variants"),
+        Column("relaxed", "share with a variant that gets any other answer; lower is better"),
+        Column("strict", "share with a variant that gets the opposite answer; lower is better"),
+    ]
+    by_set: dict[str, list[list[Cell]]] = {}
+    for name, model, _, values in results_of(by_model, FOOLING.name):
+        for label, part in (("all", values), *(values.get("by_label") or {}).items()):
+            first = [Cell(str(label), head=True, indent=label != "all"), Cell(model), Cell(part.get("n_items"))]
+            by_set.setdefault(name, []).append([*first, share(part, "relaxed"), share(part, "strict")])
+    for name, rows in by_set.items():
+        yield name, laid_out("Fooling rates, in per cent", columns, rows, len(by_model))
 
 
-def _policy_rows(name: str, result: Mapping[str, Any]) -> Iterator[list[str]]:
-    for measure in result["measures"]:
-        first = [f"{name} ({CATALOGUE[measure].short})", percent(result["unparsed_rate"])]
-        for policy, by_measure in result["by_policy"].items():
-            values = dict(by_measure[measure] or {"value": None, "confidence_interval": None})
-            ends = values.pop("confidence_interval")
-            (value,) = values.values()
-            chosen = "*" if policy == result["unparsed_policy"] else " "
-            yield [*first, f"{chosen} {policy.replace('_', ' ')}", _share(value), interval(ends)]
-            first = ["", ""]
+def invariance(values: Values) -> Table:
+    """Return the decision of a test of invariance under equivalence, and what it rests on."""
+    ends = bounds(values.get("confidence_interval"), "accuracy_difference")
+    cells = {
+        "decision": Cell(f"invariance is {'' if values.get('reject') else 'not '}rejected"),
+        "p-value": Cell(values.get("p_value"), unit=NUMBER),
+        "accuracy on originals": Cell(values.get("accuracy"), unit=SHARE),
+        "accuracy on transformed items": Cell(values.get("transformed_accuracy"), unit=SHARE),
+        "difference, points": Cell(values.get("accuracy_difference"), ends, PERCENT),
+        "right on the original only": Cell(values.get("n10")),
+        "right on the transformed only": Cell(values.get("n01")),
+        "items": Cell(values.get("n")),
+        "runs": Cell(values.get("n_runs")),
+    }
+    rows = [[Cell(label, head=True), cell] for label, cell in cells.items() if cell.value is not None]
+    columns = [Column("quantity", words=True), Column("value", interval="interval")]
+    return Table("Invariance under equivalence", columns, rows, wide=True)
 
 
-def comparison_tables(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
-    """Yield what `paraconsist compare` prints of `paraconsist.scoring.compare.SetComparison.to_dict`, one a set."""
-    for one in comparisons:
-        for pair in one["pairs"]:
-            yield _consistency(one, pair) if "differences" in pair["result"] else _inconsistency(one, pair)
-        if one["standings"]:
-            title = f"{_of(one)}models that differ, all pairs together"
-            note = "Models with a letter in common are not shown to differ."
-            columns = ["measure", "model", "rank", "letters"]
-            yield table(title, columns, _standing_rows(one), words=columns, caption=note)
-        if one["pareto"]:
-            title, columns = f"{_of(one)}accuracy against consistency", ["model", "A", "P_C", "place"]
-            note = "Beaten: another model is better in one of the two beyond chance, and not worse in the other."
-            yield table(title, columns, _pareto_rows(one), words=["model", "place"], caption=note)
-        unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in one["n_unparsed"].items() if n]
-        yield from remarks([*unparsed, *one["warnings"]], [pair["result"]["signature"] for pair in one["pairs"]])
+def invariance_by_rho(decisions: Sequence[Values]) -> Table:
+    """Return the decision at each share of transformed rows in training."""
+    labels = ("rho", "runs", "original", "transformed", "lost, points", "smallest p", "corrected p", "invariance")
+    rows = []
+    for decision in decisions:
+        accuracies = (Cell(decision[key]) for key in ("accuracy", "transformed_accuracy", "accuracy_difference"))
+        p_values = (Cell(decision[key], unit=P_VALUE) for key in ("smallest_p", "p_value"))
+        rejected = f"rejected ({decision['n_rejected']} of {decision['n_runs']})"
+        words = Cell(rejected if decision["reject"] else "not rejected")
+        rows.append([Cell(f"{decision['rho']:g}", head=True), Cell(decision["n_runs"]), *accuracies, *p_values, words])
+    caption = "rho: share of transformed rows in training. Accuracies (per cent) are means of runs; p is corrected."
+    return Table("Decision at each rho", [Column(label) for label in labels], rows, caption)
 
 
-def compared(result: Mapping[str, Any]) -> list[Quantity]:
-    """Return what two models were compared by, the headline first: its p is the corrected one."""
-    headline = "P_C publ." if "|est:plugin|" in result["signature"] else "P_C"
-    quantities = (_BY_SYMBOL[symbol] for symbol in sorted(_COMPARED, key=lambda symbol: symbol != headline))
-    return [q for q in quantities if q.key in result["differences"]]
+def every_number(title: str, values: Values) -> Table | None:
+    """Return every number of a result, also of a measure that the catalogue does not have; None if there is none."""
+    rows = []
+    for key, value in values.items():
+        if isinstance(value, (int, float)) or (value is None and key not in ("runs", "collapsed_runs")):
+            is_share = isinstance(value, float) and known(value) and not any(word in key for word in _NO_SHARE)
+            known_of = (values.get(name) for name in ("confidence_interval", "n_clusters", "design_effect"))
+            ends, units, effect = (part.get(key) if isinstance(part, Mapping) else None for part in known_of)
+            sizes = Cell(units if known(units) else ""), Cell(decimal(effect, digits=1, undefined=""))
+            cell = Cell(value, bounds(ends), SHARE if is_share else NUMBER)
+            rows.append([Cell(key.replace("_", " "), head=True), cell, *sizes])
+    columns = [Column("key", words=True), Column("value", interval="interval")]
+    columns += [Column("units"), Column("design effect")]
+    return Table(title, columns, rows, wide=True) if rows else None
 
 
-def margin_words(pair: Mapping[str, Any]) -> str:
-    """Return what a pair's margin test says, as a sentence without its end; empty where there was none."""
-    test = pair["result"].get("margin_test")
-    if not test:
-        return ""
-    points = f"{percent(test['margin'])} points"
-    names = {"first_not_worse": ("first", "second"), "second_not_worse": ("second", "first")}
-    if test["verdict"] == "equivalent":
-        return f"equivalent within {points}"
-    if test["verdict"] == "undecided":
-        return f"undecided: neither is shown to be not worse by more than {points}"
-    one, other = (pair[key] for key in names[test["verdict"]])
-    return f"{one} is not worse than {other} by more than {points}"
+# ---- what a terminal and a notebook show
 
 
-def _margin_note(pair: Mapping[str, Any]) -> str:
-    if not (words := margin_words(pair)):
-        return ""
-    test = pair["result"]["margin_test"]
-    p = [p_value(test[key]) for key in ("p_not_worse1", "p_not_worse2", "p_equivalent")]
-    return (
-        f"Margin: {words} (p of non-inferiority: model 1 {p[0]}, model 2 {p[1]}; of equivalence {p[2]}; the interval "
-        f"that goes with these is {interval(test['interval'], percent, signed=True)}).\n"
-    )
+def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True) -> Iterator[Part]:
+    """Yield the tables of every set; with `figures` also the answers behind the rates on pairs.
 
+    Without `published` the numbers that papers print of the same sets are left out.
+    """
+    from paraconsist.reporting.papers import published_tables
 
-def correction_words(one: Mapping[str, Any]) -> str:
-    """Return what the p-values of a comparison are corrected for, and how."""
-    how = _CORRECTIONS.get(one["correction"], one["correction"].capitalize())
-    return f"corrected for {one['n_comparisons']} comparisons ({how})"
-
-
-def _of(one: Mapping[str, Any]) -> str:
-    return f"{one['set']}: " if one["set"] else ""
-
-
-def _paired(
-    one: Mapping[str, Any], pair: Mapping[str, Any], what: str, rows: Sequence[Sequence[str]], note: str = ""
-) -> Table:
-    note += _margin_note(pair)
-    if pair.get("simultaneous_interval"):
-        p, ends = p_value(pair["simultaneous_p_value"]), interval(pair["simultaneous_interval"], percent, signed=True)
-        note += f"All pairs together (max-T): interval of the first line {ends}, p {p}.\n"
-    if one["n_comparisons"] > 1:
-        note += f"p of the first line, {correction_words(one)}: {p_value(pair['corrected_p_value'], undefined='-')}"
-    title = f"{_of(one)}{pair['first']} (1) and {pair['second']} (2), {what}"
-    return table(title, ["measure", "model 1", "model 2", "1 - 2", "interval", "p"], rows, caption=note)
-
-
-def _row(label: str, share: bool, values: Sequence[Any], difference: Any, ends: Any, p: Any) -> list[str]:
-    show = percent if share else decimal
-    changed = [show(difference, signed=True, undefined="undefined"), interval(ends, show, signed=True)]
-    return [label, *(quantity(value, share) for value in values), *changed, p_value(p, undefined="-")]
-
-
-def _consistency(one: Mapping[str, Any], pair: Mapping[str, Any]) -> Table:
-    result = pair["result"]
-    what = f"{plural(result['n_buckets'], 'bucket')}, {plural(result['n_examples'], 'paraphrase')}"
-    n_clusters = result["n_clusters"]["difference"]
-    if n_clusters < result["n_buckets"]:
-        what += f" in {plural(n_clusters, 'group')}"
-    differences, ends, p_values = (result[key] for key in ("differences", "confidence_interval", "p_values"))
-    lines = []
-    for q in compared(result):
-        values = (result["values1"][q.key], result["values2"][q.key])
-        lines.append(_row(q.symbol, q.is_share, values, differences[q.key], ends[q.key], p_values[q.key]))
-    return _paired(one, pair, what, lines)
-
-
-def _inconsistency(one: Mapping[str, Any], pair: Mapping[str, Any]) -> Table:
-    result, note = pair["result"], ""
-    if result["n_common"] < max(result["n_own1"], result["n_own2"]):
-        note = (
-            f"Over each model's own rows: {quantity(result['own_value1'], True)} of {result['n_own1']:,} and "
-            f"{quantity(result['own_value2'], True)} of {result['n_own2']:,}, which are not the same rows.\n"
-        )
-    spec = CATALOGUE[pair["measure"]]
-    ends = result["confidence_interval"]["difference"]
-    label = f"{spec.title.lower()} ({direction([spec])})"
-    row = _row(label, True, (result["value1"], result["value2"]), result["difference"], ends, result["p_value"])
-    return _paired(one, pair, f"{result['n_common']:,} of {result['n_rows']:,} rows count for both", [row], note)
-
-
-def _standing_rows(one: Mapping[str, Any]) -> Iterator[list[str]]:
-    for row in one["standings"]:
-        yield [CATALOGUE[row["measure"]].title.lower(), row["model"], rank_words(row), row["letters"]]
-
-
-def _pareto_rows(one: Mapping[str, Any]) -> Iterator[list[str]]:
-    for row in one["pareto"]:
-        place = f"beaten by {', '.join(row['dominated_by'])}" if row["dominated_by"] else "not beaten"
-        if row["less_consistent_than_worse"]:
-            place += f"; less consistent than the less accurate {', '.join(row['less_consistent_than_worse'])}"
-        if row["untested"]:
-            place += f"; not tested against {', '.join(row['untested'])}"
-        yield [row["model"], quantity(row["accuracy"], True), quantity(row["consistency"], True), place]
+    by_model = {"": sets}
+    for name, scored in sets.items():
+        for measure, values in scored.measures.items():
+            spec = CATALOGUE[measure]
+            if _has_own_table(spec, values):
+                yield headline(name, scored, spec)
+                if spec is PARAPHRASTIC and (broken_down := strata(name, {"": scored}, spec)) is not None:
+                    yield broken_down
+                yield from remarks([*scored.warnings, *values["warnings"]], [values["signature"]])
+        if (change := scored.measures.get(CHANGE.name)) is not None:
+            changed = changes(name, {"": change})
+            yield replace(changed, title=f"{name}: {changed.title[0].lower()}{changed.title[1:]}")
+            yield from remarks([*scored.warnings, *change["warnings"]], [change["signature"]])
+    if (inconsistencies := rates(by_model, own_tables=False)) is not None:
+        yield inconsistencies
+        warnings, signatures = [], []
+        for name, _, _, scored, rate in _rate_lines(by_model, own_tables=False):
+            warnings += [f"{name}: {warning}" for warning in (*scored.warnings, *rate["warnings"])]
+            signatures.append(rate["signature"])
+        yield from remarks(warnings, signatures)
+    yield from published_tables(sets) if published else ()
+    yield from [unparsed] if (unparsed := policies(sets)) is not None else []
+    for name, scored in sets.items():
+        if scored.noise_floor is not None:
+            yield noise(name, scored.noise_floor)
+            yield from remarks(scored.noise_floor["warnings"], [scored.noise_floor["signature"]])
+    for name, scored in sets.items() if figures else ():
+        for measure, parts in scored.figures.items():
+            yield transitions(name, measure, parts)
+            yield from [sure] if (sure := confidence(name, measure, parts)) is not None else []

@@ -72,6 +72,11 @@ class SetScores:
         """The predictions that were scored."""
         return self.source.predictions
 
+    @property
+    def n_unparsed(self) -> int:
+        """The number of answers that could not be read."""
+        return int(self.rows.unparsed.sum())
+
     @cached_property
     def strata(self) -> dict[str, dict[str, Any]]:
         """Column -> value -> measure -> keys."""
@@ -99,7 +104,7 @@ class SetScores:
             **({"excluded": metadata["excluded"]} if "excluded" in metadata else {}),
             "options": self._options(),
             "n_rows": len(self.rows),
-            "n_unparsed": int(self.rows.unparsed.sum()),
+            "n_unparsed": self.n_unparsed,
             "unparsed_rate": float(self.rows.unparsed.mean()),
             "unparsed_policy": self.options.unparsed,
             "n_dropped_buckets": self.n_dropped,
@@ -219,10 +224,10 @@ def plain_accuracies(opened: Opened) -> dict[str, dict[str, Any]]:
 
 def score_run_folder(
     folder: Path, options: ScoreOptions, typed: Mapping[str, Any] = MappingProxyType({})
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+) -> tuple[dict[str, SetScores], dict[str, dict[str, Any]]]:
     """Score every predictions file of a run folder, and write ``results.json`` and the accuracies into it.
 
-    Returns the results of `score_sources`, as JSON has them, and those of `plain_accuracies`, which ``run.json`` keeps,
+    Returns what `score_sources` and `plain_accuracies` return; the accuracies are in ``run.json``,
     as it keeps `typed` of the run's call: ``command`` and ``options``; results hold the command too.
     """
     run_folder, opened = RunFolder(folder), open_source(folder, function="run")
@@ -232,7 +237,7 @@ def score_run_folder(
     run_folder.update_run({**({"accuracies": accuracies} if accuracies else {}), **typed})
     command = {name: value for name, value in typed.items() if name == "command"}
     run_folder.write_results({name: {**result, **command} for name, result in results.items()})
-    return results, accuracies
+    return scored, accuracies
 
 
 def _score_source(source: Source, options: ScoreOptions, training: pa.Table | None) -> SetScores:

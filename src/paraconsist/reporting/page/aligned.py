@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from paraconsist.data.logs.reading import LogTexts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
-from paraconsist.data.rows import Rows, read_rows
+from paraconsist.data.rows import Rows
 from paraconsist.data.selection import expand_specs
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import TASKS
@@ -31,12 +31,11 @@ from paraconsist.measures.catalogue import (
     CHANGE,
     PARAPHRASTIC,
     MeasureSpec,
-    reads_probabilities,
     scored_measures,
 )
 from paraconsist.measures.rules import ORIGINAL
-from paraconsist.reporting.page.entries import ScoredSet
-from paraconsist.scoring.roles import POLICIES, Violations, apply_policy, violations
+from paraconsist.scoring.roles import Violations, apply_policy, violations
+from paraconsist.scoring.score import SetScores
 
 _JOINS = ("example_id", "input_id")
 _TASK_COLUMNS = frozenset(column for task in TASKS.values() for column in task.columns)
@@ -90,17 +89,14 @@ class AlignedSet:
         return np.round(mean, 9)
 
 
-def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
+def align(name: str, scored: Mapping[str, SetScores]) -> AlignedSet:
     """Bring the models' rows of one set together, by `example_id` where all files have it.
 
     Files without it are joined by bucket, role and the order of the rows in them.
     """
     models = tuple(scored)
     predictions = {model: scored[model].predictions for model in models}
-    rows = {
-        model: read_rows(one.predictions, one.columns, need_probabilities=reads_probabilities(one.results["measures"]))
-        for model, one in scored.items()
-    }
+    rows = {model: scored[model].rows for model in models}
     keys = _keys(predictions, rows)
     first: dict[Any, tuple[int, int]] = {}
     for number, model in enumerate(models):
@@ -118,8 +114,8 @@ def align(name: str, scored: Mapping[str, ScoredSet]) -> AlignedSet:
     bucket_lists = [rows[model].buckets.tolist() for model in models]  # type: ignore[union-attr]
     values_of_rows = [bucket_lists[owner][place] for owner, place in zip(owners, places, strict=True)]
     bucket = np.array([numbers.setdefault(value, len(numbers)) for value in values_of_rows], dtype=np.intp)
-    spec = next((CATALOGUE[m] for m in scored[models[0]].results["measures"] if m in scored_measures()), PARAPHRASTIC)
-    policies = {model: str(scored[model].results.get("unparsed_policy", POLICIES[0])) for model in models}
+    spec = next((CATALOGUE[m] for m in scored[models[0]].measures if m in scored_measures()), PARAPHRASTIC)
+    policies = {model: scored[model].options.unparsed for model in models}
     values = {model: _bucket_values(rows[model], spec, policies[model], numbers) for model in models}
     by_model = ({model: values[model][i] for model in models} for i in range(4))
     return AlignedSet(

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, TypeVar
-from urllib.parse import urlencode
 
 import numpy as np
 import pyarrow as pa
@@ -24,54 +23,6 @@ from paraconsist.scoring.roles import POLICIES
 _MOST_ROWS, _MOST_PROBABILITIES, _MOST_VALUES = 100, 5, 200
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _Item = TypeVar("_Item")
-
-
-def link(
-    *,
-    stratum: Mapping[str, str] | None = None,
-    ids: Sequence[str] = (),
-    original: tuple[float, float] | None = None,
-    paraphrase: tuple[float, float] | None = None,
-    accuracy: tuple[float, float] | None = None,
-    **filters: str,
-) -> str:
-    """Return the `href` of a link that shows in the flip browser what fits all filters; an empty one is none.
-
-    Parameters
-    ----------
-    stratum : mapping of str to str
-        Column -> its value; breakdowns call the gold label ``label``.
-    ids : sequence of str
-        Buckets, by their ids.
-    original, paraphrase : (low, high), optional
-        Probability of the gold label, both ends included and in [0, 1]: of originals, and of an answer to one of their
-        rewordings.
-    accuracy : (low, high), optional
-        Share of the rewordings that are answered right, as a column of the histogram of bucket accuracy: 0 and 1 are
-        columns of their own, and an edge counts to the side nearer the middle.
-    **filters : str
-        `set`, `model`, `label` (gold), `kind` (of edit), `text` (words, in any order), `bucket` (an id: the focus goes
-        there), all by the names that the page shows; `flips` and `holds`: models of which the first is inconsistent
-        there and the second is not; `before` and `after`: answers to the original and to a rewording; `show`: one of
-        broken, changed, lost, gained, wrong, right, same; `sort`: sure, flips, accuracy, swing, size or id; `size`,
-        `page`.
-
-    Examples
-    --------
-    >>> link(set="snli", show="lost", stratum={"source": "news & web"})
-    '#?set=snli&show=lost&stratum.source=news+%26+web'
-    >>> link(show="changed", stratum={"label": "entailment"})
-    '#?show=changed&label=entailment'
-    >>> link(original=(0.5, 0.75), ids=["a,b", "c"])
-    '#?original=0.5%2C0.75&ids=a%252Cb%2Cc'
-    """
-    ranges = {"original": original, "paraphrase": paraphrase, "accuracy": accuracy}
-    columns = {"label" if name == "label" else f"stratum.{name}": value for name, value in (stratum or {}).items()}
-    pairs = {name: value for name, value in (filters | columns).items() if value}
-    pairs |= {name: f"{ends[0]:g},{ends[1]:g}" for name, ends in ranges.items() if ends is not None}
-    if ids:
-        pairs["ids"] = ",".join(one.replace("%", "%25").replace(",", "%2C") for one in ids)
-    return f"#?{urlencode(pairs)}"
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ from paraconsist.measures.edit_effects import (
     edit_kinds,
 )
 from paraconsist.measures.rules import ORIGINAL, Answers, unchanged
-from paraconsist.reporting.formatting import bounds, count, interval, p_value, percent
+from paraconsist.reporting.formatting import bounds, count, minus, percent
 from paraconsist.reporting.page.aligned import AlignedSet, Positions, SetTexts
-from paraconsist.reporting.page.browser import link
 from paraconsist.reporting.page.excerpts import excerpts
 from paraconsist.reporting.page.figures import Placed
-from paraconsist.reporting.page.tables import Cell, Column, Table, in_print
 from paraconsist.reporting.plots.answers import Line, forest_plot
+from paraconsist.reporting.table import DIFFERENCE, P_VALUE, Cell, Column, Table
+from paraconsist.reporting.tables import link
 from paraconsist.scoring.roles import apply_policy
 
 _SURE = 0.05  # corrected p below which a kind has a sentence
@@ -197,18 +197,18 @@ def edit_plots(sets: Iterable[SetEdits]) -> Iterator[Placed]:
 def _table(caption: str, rows: Sequence[Sequence[Cell]]) -> Table:
     titles = {"with it": "", "without": "", "difference": "", "p": "Benjamini and Hochberg"}
     numbers = (Column(label, title) for label, title in titles.items())
-    return Table(caption, [Column("a rewording …", numeric=False), *numbers], rows)
+    return Table(caption, [Column("a rewording …", words=True), *numbers], rows)
 
 
 def _rows(one: SetEdits, model: str) -> Iterator[list[Cell]]:
     for effect in one.effects[model].effects:
         filters = {"model": model} if model else {}
         yield [
-            Cell(EDIT_KINDS[effect.kind], effect.kind, head=True, href=_href(one, effect.kind, **filters)),
-            Cell(percent(effect.rate_with), count(effect.n_with)),
-            Cell(percent(effect.rate_without), count(effect.n_without)),
-            Cell(_points(effect.difference), in_print(interval(effect.confidence_interval))),
-            Cell(p_value(effect.corrected_p_value)),
+            Cell(EDIT_KINDS[effect.kind], below=effect.kind, head=True, link=_href(one, effect.kind, **filters)),
+            Cell(effect.rate_with, below=count(effect.n_with)),
+            Cell(effect.rate_without, below=count(effect.n_without)),
+            Cell(round(effect.difference, 3) + 0.0, effect.confidence_interval, DIFFERENCE),
+            Cell(effect.corrected_p_value, unit=P_VALUE),
         ]
 
 
@@ -219,14 +219,14 @@ def _href(one: SetEdits, kind: str, **filters: Any) -> str:
 
 
 def _points(difference: float) -> str:
-    return in_print(percent(round(difference, 3) + 0.0, signed=True))
+    return minus(percent(round(difference, 3) + 0.0, signed=True))
 
 
 def _sentence(one: SetEdits, effect: EditEffect) -> str:
     does = "keep the original's answer" if one.must_differ else "of the answers change"
     where = "of other wordings of the same problems" if effect.within_buckets else "elsewhere"
     ends = bounds(effect.confidence_interval)
-    span = "" if ends is None else f", {' to '.join(in_print(percent(end)) for end in ends)}"
+    span = "" if ends is None else f", {' to '.join(minus(percent(end)) for end in ends)}"
     return (
         f"Where a rewording {EDIT_KINDS[effect.kind]}, {percent(effect.rate_with)} % {does}; {where} "
         f"{percent(effect.rate_without)} % do ({_points(effect.difference)} points{span})."

@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC
-from paraconsist.reporting.formatting import bounds, known
+from paraconsist.reporting.comparisons import MOST_PAIRS
+from paraconsist.reporting.formatting import Values, bounds, known
 from paraconsist.reporting.page.aligned import AlignedSet
-from paraconsist.reporting.page.browser import link
-from paraconsist.reporting.page.changes import PARTS, Changes, ie_tables
-from paraconsist.reporting.page.comparison import MOST_PAIRS
-from paraconsist.reporting.page.entries import Entry
-from paraconsist.reporting.page.tables import by_stratum, common_symbol, measures_of, results_of
+from paraconsist.reporting.page.models import Model, ie_results
 from paraconsist.reporting.plots import Plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.plots.canvas import told_apart
 from paraconsist.reporting.plots.consistency import Buckets, Point, accuracy_consistency_plot, bucket_accuracy_plot
 from paraconsist.reporting.plots.ie import experiment_plots, ie_runs_plot
 from paraconsist.reporting.plots.sureness import Sureness, sureness_of, sureness_plot
-from paraconsist.reporting.tables import rates_of
+from paraconsist.reporting.tables import (
+    PARTS,
+    ByModel,
+    by_stratum,
+    common_symbol,
+    link,
+    measures_of,
+    rates_of,
+    results_of,
+)
 from paraconsist.scoring.compare import ModelPair, SetComparison
 
 #: What a link from each of `PARTS` shows: no filter is of all answers that change where the original is wrong.
@@ -39,22 +44,23 @@ class Placed:
 
 
 def report_plots(
-    entries: Sequence[Entry],
+    models: Sequence[Model],
     aligned: Sequence[AlignedSet],
-    changes: Changes,
+    changes: Mapping[tuple[str, str], Values],
     compared: Sequence[SetComparison] = (),
 ) -> list[Placed]:
     """Return the plots in the order of the page."""
+    by_model = {model.name: model.sets for model in models}
     return [
         *difference_plots(compared),
-        *_accuracy(entries),
+        *_accuracy(by_model),
         *_buckets(aligned),
-        *_sureness(entries, aligned),
-        *(plot for number, item in enumerate(aligned) for plot in _strata(entries, item.name, number)),
+        *_sureness(by_model, aligned),
+        *(plot for number, item in enumerate(aligned) for plot in _strata(by_model, item.name, number)),
         *(plot for number, item in enumerate(aligned) for plot in _changes(changes, item.name, number)),
-        *_inconsistencies(entries),
-        *_fooling(entries),
-        *_ie(entries),
+        *_inconsistencies(by_model),
+        *_fooling(by_model),
+        *_ie(models),
     ]
 
 
@@ -99,10 +105,10 @@ def _difference(heading: str, name: str, pair: ModelPair, names: Mapping[str, st
     return Line(heading, label, "", value, turned, link(set=name, flips=flips, holds=holds), differ)  # type: ignore[arg-type]
 
 
-def _accuracy(entries: Sequence[Entry]) -> Iterator[Placed]:
+def _accuracy(by_model: ByModel) -> Iterator[Placed]:
     keys = ("bucket_accuracy", PARAPHRASTIC.headline)
     points = []
-    for name, model, _, values in results_of(entries, PARAPHRASTIC.name):
+    for name, model, _, values in results_of(by_model, PARAPHRASTIC.name):
         if all(known(values.get(key)) for key in keys):
             x, y = (values[key] for key in keys)
             x_ends, y_ends = (bounds(values.get("confidence_interval"), key) for key in keys)
@@ -126,34 +132,34 @@ def _column(name: str, model: str, accuracy: tuple[float, float]) -> str:
     return link(set=name, model=model, accuracy=accuracy)
 
 
-def sureness(entries: Sequence[Entry], aligned: Sequence[AlignedSet]) -> dict[str, list[Sureness]]:
+def sureness(by_model: ByModel, aligned: Sequence[AlignedSet]) -> dict[str, list[Sureness]]:
     """Return, for every set with originals and probabilities, how sure each model is on both."""
     by_set: dict[str, list[Sureness]] = {}
     for item in (item for item in aligned if not CATALOGUE[item.measure].is_conditional):
-        for entry in (entry for entry in entries if item.name in entry.sets):
-            floor = entry.sets[item.name].results.get("noise_floor") or {}
+        for model, scored in ((model, sets[item.name]) for model, sets in by_model.items() if item.name in sets):
+            floor = scored.noise_floor or {}
             noise = max(
                 (rate for rate in (floor.get("correctness_flip_rate") or {}).values() if known(rate)), default=None
             )
-            if (one := sureness_of(entry.name, item.rows[entry.name], noise)) is not None:
+            if (one := sureness_of(model, item.rows[model], noise)) is not None:
                 by_set.setdefault(item.name, []).append(one)
     return by_set
 
 
-def _sureness(entries: Sequence[Entry], aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
-    for number, (name, models) in enumerate(sureness(entries, aligned).items()):
+def _sureness(by_model: ByModel, aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
+    for number, (name, models) in enumerate(sureness(by_model, aligned).items()):
         yield Placed("sureness", name, sureness_plot(f"sureness-{number}", name, models))
 
 
-def _line(heading: str, label: object, model: str, values: Mapping[str, Any], key: str, href: str) -> list[Line]:
+def _line(heading: str, label: object, model: str, values: Values, key: str, href: str) -> list[Line]:
     """Return the line of one estimate, none where it is undefined."""
     if not known(values.get(key)):
         return []
     return [Line(heading, str(label), model, values[key], bounds(values.get("confidence_interval"), key), href)]
 
 
-def _strata(entries: Sequence[Entry], name: str, number: int) -> Iterator[Placed]:
-    strata = {e.name: e.sets[name].results.get("strata") or {} for e in entries if name in e.sets}
+def _strata(by_model: ByModel, name: str, number: int) -> Iterator[Placed]:
+    strata = {model: sets[name].strata for model, sets in by_model.items() if name in sets}
     parts = list(by_stratum(strata))
     measures = dict.fromkeys(measure for *_, by_measure in parts for measure in by_measure if measure in CATALOGUE)
     spec = PARAPHRASTIC if PARAPHRASTIC.name in measures else next((CATALOGUE[measure] for measure in measures), None)
@@ -182,7 +188,7 @@ def _by_heading(lines: Sequence[Line]) -> list[Line]:
     return sorted(lines, key=lambda line: headings.index(line.heading))
 
 
-def _changes(changes: Changes, name: str, number: int) -> Iterator[Placed]:
+def _changes(changes: Mapping[tuple[str, str], Values], name: str, number: int) -> Iterator[Placed]:
     lines: list[Line] = []
     for (set_name, model), values in changes.items():
         if set_name == name:
@@ -197,31 +203,29 @@ def _changes(changes: Changes, name: str, number: int) -> Iterator[Placed]:
         yield Placed("flips", name, forest_plot(f"changes-{number}", title, caption, axis, _by_heading(lines)))
 
 
-def _inconsistencies(entries: Sequence[Entry]) -> Iterator[Placed]:
+def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
     lines = [
         line
-        for spec in rates_of(measures_of(entries))
-        for name, model, _, values in results_of(entries, spec.name)
+        for spec in rates_of(measures_of(by_model))
+        for name, model, _, values in results_of(by_model, spec.name)
         for href in [link(set=name, model=model, show="broken")]
         for line in _line(spec.short, name.partition(":")[2] or name, model, values, spec.headline, href)
     ]
     if lines:
-        symbol = common_symbol(rates_of(measures_of(entries)))
+        symbol = common_symbol(rates_of(measures_of(by_model)))
         caption = f"Share of broken rules ({symbol}), with its interval; further left is better."
         plot = forest_plot("inconsistency", "Inconsistency of every set", caption, f"{symbol}, %", lines)
         yield Placed("inconsistency", "", plot)
 
 
-def _fooling(entries: Sequence[Entry]) -> Iterator[Placed]:
+def _fooling(by_model: ByModel) -> Iterator[Placed]:
     lines = [
         line
-        for name, model, _, values in results_of(entries, FOOLING.name)
+        for name, model, _, values in results_of(by_model, FOOLING.name)
         for label, part in (("all", values), *(values.get("by_label") or {}).items())
         for key in ("relaxed", "strict")
-        for of_label in [dict[str, Any]() if part is values else {"label": str(label)}]
-        for line in _line(
-            f"{name}, {key}", label, model, part, key, link(set=name, model=model, show="lost", **of_label)
-        )
+        for href in [link(set=name, model=model, show="lost", label="" if part is values else str(label))]
+        for line in _line(f"{name}, {key}", label, model, part, key, href)
     ]
     if lines:
         caption = (
@@ -232,8 +236,8 @@ def _fooling(entries: Sequence[Entry]) -> Iterator[Placed]:
         yield Placed("fooling", "", forest_plot("fooling", title, caption, axis, _by_heading(lines)))
 
 
-def _ie(entries: Sequence[Entry]) -> Iterator[Placed]:
-    for number, (title, values, _) in enumerate(ie_tables(entries)):
+def _ie(models: Sequence[Model]) -> Iterator[Placed]:
+    for number, (title, values) in enumerate(ie_results(models)):
         if family := values.get("experiment"):
             yield from (Placed("ie", title, plot) for plot in experiment_plots(f"ie-{number}", family))
             continue

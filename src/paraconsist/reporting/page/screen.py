@@ -13,11 +13,13 @@ from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, CHANGE, PARA
 from paraconsist.measures.results import parse_signature
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.formatting import (
+    Values,
     bounds,
     count,
     decimal,
     known,
     listed,
+    minus,
     number,
     often,
     p_value,
@@ -25,15 +27,13 @@ from paraconsist.reporting.formatting import (
     quantity,
 )
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
-from paraconsist.reporting.page.browser import link
-from paraconsist.reporting.page.changes import Changes, ie_tables
-from paraconsist.reporting.page.entries import Entry
 from paraconsist.reporting.page.excerpts import boundary
-from paraconsist.reporting.page.tables import in_print
+from paraconsist.reporting.page.models import Model, ie_results
+from paraconsist.reporting.tables import link
 from paraconsist.scoring.compare import SetComparison, tested_by
 from paraconsist.scoring.roles import violations
+from paraconsist.scoring.score import SetScores
 
-Values = Mapping[str, Any]
 #: The verdict on a share of broken rules, by what it stays below.
 _VERDICTS = ((0.02, "Almost always."), (0.05, "Mostly."), (0.15, "Not always."), (0.4, "Often not."), (1.01, "No."))
 _LEAST = f"min_{PARAPHRASTIC.published}"
@@ -110,40 +110,40 @@ class Block:
 
 
 def blocks(
-    entries: Sequence[Entry],
+    models: Sequence[Model],
     sets: Sequence[tuple[AlignedSet, SetTexts | None]],
-    changed: Changes,
+    changed: Mapping[tuple[str, str], Values],
     compared: Sequence[SetComparison],
 ) -> list[Block]:
     """Return what stands first: the sets in their order, then the IE tests."""
     comparisons = {one.set: one for one in compared}
     made = [
-        _block(entries, item, texts, changed, comparisons.get(item.name), {"set": item.name} if len(sets) > 1 else {})
+        _block(models, item, texts, changed, comparisons.get(item.name), {"set": item.name} if len(sets) > 1 else {})
         for item, texts in sets
     ]
-    return [*made, *(_ie_block(name, values) for name, values, _ in ie_tables(entries) if values)]
+    return [*made, *(_ie_block(name, values) for name, values in ie_results(models))]
 
 
 def _block(
-    entries: Sequence[Entry],
+    models: Sequence[Model],
     item: AlignedSet,
     texts: SetTexts | None,
-    changed: Changes,
+    changed: Mapping[tuple[str, str], Values],
     comparison: SetComparison | None,
     where: Values,
 ) -> Block:
     spec = CATALOGUE[item.measure]
-    results = {e.name: e.sets[item.name].results for e in entries if e.name in item.models}
-    values = {model: result["measures"].get(spec.name, {}) for model, result in results.items()}
-    who = {model: {**where, "model": model} if len(entries) > 1 else where for model in item.models}
-    models = sorted(item.models, key=lambda model: _rank(spec, values[model]))
-    best, verdict, errors, facts = models[0], "", [], []
-    bars = [_bar(item, model, spec, values[model], who[model]) for model in models]
-    if len(models) > 1:
+    results = {model.name: model.sets[item.name] for model in models if model.name in item.models}
+    values = {model: result.measures.get(spec.name, {}) for model, result in results.items()}
+    who = {model: {**where, "model": model} if len(models) > 1 else where for model in item.models}
+    names = sorted(item.models, key=lambda model: _rank(spec, values[model]))
+    best, verdict, errors, facts = names[0], "", [], []
+    bars = [_bar(item, model, spec, values[model], who[model]) for model in names]
+    if len(names) > 1:
         sentence = _compared(spec, values, results, comparison)
     else:
         change = changed.get((item.name, best)) if spec is PARAPHRASTIC else None
-        errors = list(results[best].get("degenerate") or ())
+        errors = list(results[best].degenerate)
         facts = list(_facts(spec, values[best], change, results[best], who[best]))
         verdict, sentence = _verdict(CHANGE, change, errors) if change else _verdict(spec, values[best], errors)
         mixed = sum(size for colour, _, size, *_ in bars[0].parts if colour == "mixed")
@@ -171,7 +171,7 @@ def _ie_block(name: str, values: Values) -> Block:
         parts = [("right", "right on both", both, ""), ("mixed", "right on one of the two", one, "")]
         bars = [Bar.of(name, [*parts, ("wrong", "wrong on both", n - both - one, "")])]
     verdict = "It moves accuracy." if values.get("reject") else "Not shown to move accuracy."
-    return Block(name, verdict, in_print(sentence), bars)
+    return Block(name, verdict, minus(sentence), bars)
 
 
 def _name(spec: MeasureSpec) -> str:
@@ -195,10 +195,10 @@ def level(values: Values) -> str:
     return f"{100 * float(parts.get('level', 0.95)):g} %"
 
 
-def levels(entries: Sequence[Entry]) -> list[str]:
+def levels(models: Sequence[Model]) -> list[str]:
     """Return the levels of all intervals on the page."""
-    measures = [values for e in entries for s in e.sets.values() for values in s.results.get("measures", {}).values()]
-    return sorted({level(values) for values in [*measures, *(v for e in entries for v in e.more.values())]})
+    measures = [values for model in models for scored in model.sets.values() for values in scored.measures.values()]
+    return sorted({level(values) for values in [*measures, *(v for m in models for v in m.experiment.values())]})
 
 
 def _interval(spec: MeasureSpec, values: Values, *, of_broken: bool = False) -> str:
@@ -251,9 +251,11 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
     return Bar.of(model, parts, quantity(values.get(spec.headline), True))
 
 
-def _facts(spec: MeasureSpec, values: Values, change: Values | None, result: Values, where: Values) -> Iterator[Fact]:
+def _facts(
+    spec: MeasureSpec, values: Values, change: Values | None, result: SetScores, where: Values
+) -> Iterator[Fact]:
     """Yield the four numbers."""
-    majority, original = result.get("majority_rate"), values.get("original_accuracy")
+    majority, original = result.majority_rate, values.get("original_accuracy")
     beside = [f"on the originals: {percent(original)}"] if known(original) else []
     beside += [f"always the commonest label: {percent(majority)}"] if known(majority) else []
     if spec is not PARAPHRASTIC:
@@ -287,11 +289,11 @@ def _fact(
     written = percent if q.is_share else decimal
     interval = [f"{level(values)}: {written(ends[0])} to {written(ends[1])}"] if ends else []
     scale = (least, *(ends or (value, value)), value) if known(least) and known(value) else ()
-    texts = (in_print(quantity(value, q.is_share)), in_print(" · ".join([*interval, *beside])))
+    texts = (minus(quantity(value, q.is_share)), minus(" · ".join([*interval, *beside])))
     yield Fact(q.plain, q.symbol, *texts, spec.name, q.key, tuple(100.0 * place for place in scale), links)
 
 
-def _sureness(spec: MeasureSpec, values: Values, result: Values, n_problems: int) -> Iterator[tuple[str, str]]:
+def _sureness(spec: MeasureSpec, values: Values, result: SetScores, n_problems: int) -> Iterator[tuple[str, str]]:
     """Yield how far the numbers of one model can be trusted: sentences, each with the term that it explains."""
     n = int(values.get("n_buckets", n_problems))
     of = [q for q in spec.quantities if q.key in ("accuracy", spec.headline)]
@@ -306,17 +308,17 @@ def _sureness(spec: MeasureSpec, values: Values, result: Values, n_problems: int
         contexts = f" from {4 * clusters:,} contexts" if clusters < n else ""
         width = f"± {percent((ends[1] - ends[0]) / 2)} points for {spec.symbol}"
         yield f"About {4 * n:,} problems{contexts}, four times as many, would halve the interval ({width}).", "interval"
-    if (floor := result.get("noise_floor")) is None:
+    if (floor := result.noise_floor) is None:
         yield "Asked once: how often answers flip when nothing changes (the noise floor) is unknown.", "noise floor"
     else:
         rates = ", ".join(f"{percent(rate, digits=2)} % ({kind})" for kind, rate in floor["flip_rate"].items())
         yield f"Asked again unchanged (the noise floor), answers flip in {rates}.", "noise floor"
     policies = []
-    for policy, by_measure in (result.get("by_policy") or {}).items():
+    for policy, by_measure in result.by_policy.items():
         of_policy = percent((by_measure.get(spec.name) or {}).get(spec.headline))
-        is_used = policy == result.get("unparsed_policy")
+        is_used = policy == result.options.unparsed
         policies.append(f"{policy.replace('_', ' ')} {of_policy}{' (used here)' if is_used else ''}")
-    rate = f"{count(result.get('n_unparsed'))} answers ({percent(result.get('unparsed_rate'))} %) could not be read"
+    rate = f"{count(result.n_unparsed)} answers ({percent(result.n_unparsed / len(result.rows))} %) could not be read"
     more = f"{rate}. {spec.symbol} by what they count as: {', '.join(policies)}."
     yield (more, "unparsed") if policies else ("Every answer could be read.", "unparsed")
 
@@ -326,10 +328,10 @@ def _of(by_key: Any, key: str) -> Any:
 
 
 def _compared(
-    spec: MeasureSpec, values: Mapping[str, Values], results: Mapping[str, Values], one: SetComparison | None
+    spec: MeasureSpec, values: Mapping[str, Values], results: Mapping[str, SetScores], one: SetComparison | None
 ) -> str:
     """Return who is best, and which models are not shown to differ from it."""
-    void = [model for model, result in results.items() if result.get("degenerate")]
+    void = [model for model, result in results.items() if result.degenerate]
     able = [model for model in values if model not in void and _broken(spec, values[model]) is not None]
     if not able:
         return "No model has a consistency that says something of it."

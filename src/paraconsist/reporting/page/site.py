@@ -7,7 +7,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,18 @@ from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.errors import input_error
 from paraconsist.files import locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
-from paraconsist.reporting.formatting import bounds, interval, known, percent, rank_words
-from paraconsist.reporting.page import headlines
-from paraconsist.reporting.page.comparison import (
-    compare_entries,
-    comparison_signatures,
-    matrices,
-    sources_of,
-)
-from paraconsist.reporting.page.entries import Entry, load_entries, set_names
-from paraconsist.reporting.page.tables import MODEL, Cell, Column, Table, in_print, measures_of
+from paraconsist.reporting.comparisons import matrices, rank_words
+from paraconsist.reporting.formatting import bounds, known
+from paraconsist.reporting.page.comparison import compare_models
+from paraconsist.reporting.page.models import Model, load_models
+from paraconsist.reporting.page.provenance import signatures
 from paraconsist.reporting.page.write import ReportOptions, filled, write_report
+from paraconsist.reporting.table import PERCENT, Cell, Column, Table
+from paraconsist.reporting.tables import MODEL, ByModel, measures_of, set_names
 from paraconsist.scoring.compare import SetComparison, compare_options
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.ranking import SetRanking, rank_models
+from paraconsist.scoring.score import SetScores
 
 _PAGES = "models"  # the folder of the models' pages
 _PAGE = re.compile(r"[a-z0-9-]{1,60}-[0-9a-f]{8}\.html")
@@ -85,13 +83,13 @@ def leaderboard(
     """
     read, scoring = taken(leaderboard, options, SourceOptions, ScoreOptions)
     anew = rescore or scoring.unparsed != ScoreOptions().unparsed  # a run's own results are under this policy
-    entries = load_entries([Path(one) for one in inputs], scoring, names, read=read, rescore=anew, join=True)
+    models = load_models([Path(path) for path in inputs], scoring, names, read=read, rescore=anew, join=True)
     report = ReportOptions(title=title, score=scoring, texts=texts)
-    return write_site(entries, Path(output), report, space=space, leaderboard=True)
+    return write_site(models, Path(output), report, space=space, leaderboard=True)
 
 
 def write_site(
-    entries: Sequence[Entry], folder: Path, options: ReportOptions, *, space: bool = False, leaderboard: bool = False
+    models: Sequence[Model], folder: Path, options: ReportOptions, *, space: bool = False, leaderboard: bool = False
 ) -> SiteWritten:
     """Write ``index.html`` and a page for each model below ``models``, fit for GitHub Pages or a static Space.
 
@@ -106,21 +104,22 @@ def write_site(
     if foreign:
         must = f"be a folder whose {_PAGES} holds nothing but the pages of such a site"
         raise input_error("report", "site", must, got=foreign[0], remedy="Choose another folder.")
-    one = f"How consistent is {entries[0].name}?"
-    title = options.title or (f"Which of {len(entries)} models is the most consistent?" if len(entries) > 1 else one)
+    title = options.title or f"How consistent is {models[0].name}?"
+    if options.title is None and len(models) > 1:
+        title = f"Which of {len(models)} models is the most consistent?"
     with locked(folder, "report", "site"):
         front = _leaderboard if leaderboard else _index
-        index = front(entries, replace(options, title=title)).encode("utf-8", "replace").decode()
+        index = front(models, replace(options, title=title)).encode("utf-8", "replace").decode()
         with staged(pages) as new:
             own = replace(options, title=None, index="../index.html")
-            written = [write_report([entry], new / page_name(entry.name), own) for entry in entries]
+            written = [write_report([model], new / page_name(model.name), own) for model in models]
         with writing("report", "site", folder):
             write_text(folder / ".nojekyll", "")  # GitHub Pages serves the files as they are
             if space and not (folder / "README.md").exists():
                 card = f"---\ntitle: {json.dumps(title)}\nsdk: static\napp_file: index.html\n---\n"
                 write_text(folder / "README.md", f"{card}\nWritten by paraconsist.\n")
             write_text(folder / "index.html", index)
-    return SiteWritten(folder / "index.html", len(entries), len(index.encode()) + sum(page.n_bytes for page in written))
+    return SiteWritten(folder / "index.html", len(models), len(index.encode()) + sum(page.n_bytes for page in written))
 
 
 def page_name(model: str) -> str:
@@ -134,123 +133,141 @@ def page_name(model: str) -> str:
     return f"{words}-{hashlib.sha256(model.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}.html"
 
 
-def _index(entries: Sequence[Entry], options: ReportOptions) -> str:
-    compared = compare_entries(entries, options.score, options.margin)
+def _index(models: Sequence[Model], options: ReportOptions) -> str:
+    compared = compare_models(models, options.score, options.margin)
+    by_model = {model.name: model.sets for model in models}
     return filled(
         "index.html",
         ("style.css", "models.css", "screen.css"),
         ("theme.js", "index.js"),
         title=options.title,
-        n_models=len(entries),
-        sets=set_names(entries),
-        table=index_table(entries, compared),
+        n_models=len(models),
+        sets=set_names(by_model),
+        overview=index_table(by_model, compared),
         matrices=list(matrices(compared, linked=False)),
-        signatures=[*headlines.signatures(entries), *comparison_signatures(compared)],
+        signatures=signatures(models, compared),
     )
 
 
-def _leaderboard(entries: Sequence[Entry], options: ReportOptions) -> str:
-    judged = [
-        replace(e, sets={n: one for n, one in e.sets.items() if not one.results.get("degenerate")}) for e in entries
-    ]
-    ranked = rank_models(sources_of(judged), compare_options(options.score))
-    boards = [_board(together, ranked) for together in _sharing_sets(entries)]
+def _leaderboard(models: Sequence[Model], options: ReportOptions) -> str:
+    judged = {
+        model.name: {name: scored.source for name, scored in model.sets.items() if not scored.degenerate}
+        for model in models
+    }
+    ranked = rank_models(judged, compare_options(options.score))
+    boards = [_board(together, ranked) for together in _sharing_sets(models)]
     return filled(
         "leaderboard.html",
         ("style.css", "models.css", "screen.css"),
         ("theme.js", "index.js"),
         title=options.title,
-        n_models=len(entries),
+        n_models=len(models),
         level=f"{100 * options.score.confidence_level:g}",
         boards=boards,
-        has_ranks=any(one.standings for one in ranked),
-        has_letters=any(table.note for board in boards for _, table in board["tables"]),
-        signatures=headlines.signatures(entries),
+        has_ranks=any(ranking.standings for ranking in ranked),
+        has_letters=any(table.caption for board in boards for _, table in board.tables),
+        signatures=signatures(models),
     )
 
 
-def _sharing_sets(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return the entries in parts no two of which have a set in common, the largest first."""
-    parts: list[list[Entry]] = []
-    for entry in entries:
-        joined = [part for part in parts if entry.sets.keys() & set(set_names(part))]
-        parts = [*(p for p in parts if p not in joined), [*(other for part in joined for other in part), entry]]
+def _sharing_sets(models: Sequence[Model]) -> list[ByModel]:
+    """Return the models in parts no two of which have a set in common, the largest first."""
+    parts: list[dict[str, Mapping[str, SetScores]]] = []
+    for model in models:
+        joined = [part for part in parts if model.sets.keys() & set(set_names(part))]
+        parts = [part for part in parts if part not in joined]
+        parts.append({name: sets for part in joined for name, sets in part.items()} | {model.name: model.sets})
     return sorted(parts, key=len, reverse=True)
 
 
-def _board(entries: Sequence[Entry], rankings: Sequence[SetRanking]) -> dict[str, Any]:
-    """Return a table of all sets that some models have in common, one of each set, and who is not ranked, and why."""
-    members = {name: [entry for entry in entries if name in entry.sets] for name in set_names(entries)}
+@dataclass(frozen=True)
+class _Board:
+    """What a leaderboard shows of models with sets in common."""
+
+    sets: list[str]
+    questions: list[str]
+    overview: Table | None  # all sets in one table, where there are several
+    tables: list[tuple[str, Table]]  # (set, table)
+    left_out: list[tuple[str, str]]  # (model and set, why it is not ranked)
+
+
+def _board(by_model: ByModel, rankings: Sequence[SetRanking]) -> _Board:
+    members = {name: {model: sets for model, sets in by_model.items() if name in sets} for name in set_names(by_model)}
     names = sorted(members, key=lambda name: -len(members[name]))
-    ranked = [one for one in rankings if one.set in members]
-    sizes = {one.set: (len({row["model"] for row in one.standings}), one.n_common_buckets) for one in ranked}
+    ranked = [ranking for ranking in rankings if ranking.set in members]
+    sizes = {r.set: (len({row["model"] for row in r.standings}), r.n_common_buckets) for r in ranked}
     words = {name: f": {n} models ranked on {size:,} problems" for name, (n, size) in sizes.items() if n}
-    specs = [CATALOGUE[name] for name in measures_of(entries) if name in scored_measures()]
-    left_out = [(f"{model}, {one.set}", why) for one in ranked for model, why in one.left_out.items()]
-    void = [(f"{e.name}, {name}", e.sets[name].results.get("degenerate")) for name in names for e in members[name]]
-    return {
-        "sets": names,
-        "questions": [f"{one.title} ({one.symbol}): {one.question} {one.direction}" for one in specs],
-        "overview": index_table(entries, ranked, names, few=0) if len(names) > 1 else None,
-        "tables": [(name + words.get(name, ""), index_table(members[name], ranked, [name])) for name in names],
-        "left_out": left_out + [(who, why[0]) for who, why in void if why],
-    }
+    specs = [CATALOGUE[name] for name in measures_of(by_model) if name in scored_measures()]
+    left_out = [(f"{model}, {ranking.set}", why) for ranking in ranked for model, why in ranking.left_out.items()]
+    void = [
+        (f"{model}, {name}", sets[name].degenerate[0])
+        for name in names
+        for model, sets in members[name].items()
+        if sets[name].degenerate
+    ]
+    return _Board(
+        sets=names,
+        questions=[f"{spec.title} ({spec.symbol}): {spec.question} {spec.direction}" for spec in specs],
+        overview=index_table(by_model, ranked, names, few=0) if len(names) > 1 else None,
+        tables=[(name + words.get(name, ""), index_table(members[name], ranked, [name])) for name in names],
+        left_out=left_out + void,
+    )
 
 
 def index_table(
-    entries: Sequence[Entry],
+    by_model: ByModel,
     compared: Sequence[SetComparison | SetRanking],
     names: Sequence[str] | None = None,
     few: int = _FEW,
 ) -> Table:
-    """Return a line for each model, the best in the first of the sets first, and its name leads to its page.
+    """Return a line for each model, the best in the first of the sets first, with a link to its page.
 
-    Of every set and measure it has the headline, above chance and accuracy where there are few, ranks and groups.
+    Each set and measure has the headline, ranks and groups, and where there are few of them above chance and accuracy.
     """
-    names = set_names(entries) if names is None else names
-    ranks = {(one.set, row["measure"], row["model"]): row for one in compared for row in one.standings}
+    names = set_names(by_model) if names is None else names
+    ranks = {(part.set, row["measure"], row["model"]): row for part in compared for row in part.standings}
     n_ranked = Counter(key[:2] for key in ranks)
     past_z = {key[:2] for key, row in ranks.items() if any(map(str.isdigit, row["letters"]))}  # too many for a reader
     scored = [
         (name, CATALOGUE[measure])
         for name in names
-        for measure in measures_of([entry for entry in entries if name in entry.sets])
+        for measure in measures_of({model: sets for model, sets in by_model.items() if name in sets})
         if measure in scored_measures()
     ]
-    first: list[float] = []  # the sign by which the first number is sorted
-    links = [f"{_PAGES}/{page_name(entry.name)}" for entry in entries]
-    columns, rows = [MODEL], [[Cell(e.name, head=True, href=to)] for e, to in zip(entries, links, strict=True)]
+    signs: list[float] = []  # by which each number is sorted
+    columns, rows = [MODEL], [[Cell(model, head=True, link=f"{_PAGES}/{page_name(model)}")] for model in by_model]
     for name, spec in scored:
         over = f", {name}" if len(scored) > 1 else ""
         for key, label in _keys(spec, is_brief=len(scored) > few):
-            cells = [_value(entry, name, spec, key) for entry in entries]
+            cells = [_value(sets, name, spec, key) for sets in by_model.values()]
             if all(cell.sort is None for cell in cells):
                 continue
-            first.append(1.0 if key == spec.headline and not spec.higher_is_better else -1.0)
+            signs.append(1.0 if key == spec.headline and not spec.higher_is_better else -1.0)
             columns.append(Column(f"{label}{over}"))
             for row, cell in zip(rows, cells, strict=True):
                 row.append(cell)
             if key == spec.headline and (n := n_ranked[name, spec.name]):
                 columns.append(Column(f"rank{over}"))
-                for row, entry in zip(rows, entries, strict=True):
-                    rank = ranks.get((name, spec.name, entry.name))
+                for row, model in zip(rows, by_model, strict=True):
+                    rank = ranks.get((name, spec.name, model))
                     if rank is None:
-                        row.append(Cell(""))
+                        row.append(Cell())
                         continue
                     low, high = rank["rank_low"], rank["rank_high"]
                     group = "" if (name, spec.name) in past_z else f"group {rank['letters']}"
-                    row.append(Cell(rank_words(rank), group, sort=low + high / 1000, bar=((low - 1) / n, high / n)))
-    if first:
+                    place, bar = low + high / 1000, ((low - 1) / n, high / n)
+                    row.append(Cell(rank_words(rank), below=group, sort=place, bar=bar))
+    if signs:
         has_rank = columns[2:3] and columns[2].label.startswith("rank")
-        missing = float("inf")  # last, after who is not ranked
-        rows.sort(key=lambda row: missing if row[1].sort is None else first[0] * row[1].sort)
+        missing = float("inf")  # last, after models without a rank
+        rows.sort(key=lambda row: missing if row[1].sort is None else signs[0] * row[1].sort)
         rows.sort(key=lambda row: row[1].sort is None or (has_rank and row[2].sort is None))
-    caption = "Every model, in per cent, with intervals"
+    title = "Every model, in per cent, with intervals"
     if len(scored) == 1:
-        caption += f": {scored[0][1].title.lower()}, {scored[0][0]}"
+        title += f": {scored[0][1].title.lower()}, {scored[0][0]}"
     has_letters = any((name, spec.name) in n_ranked.keys() - past_z for name, spec in scored)
-    note = "Models with a letter in common are not shown to differ. Ranks and groups hold for all pairs together."
-    return Table(caption, columns, rows, note if has_letters else "", kind="sortable")
+    caption = "Models with a letter in common are not shown to differ. Ranks and groups hold for all pairs together."
+    return Table(title, columns, rows, caption if has_letters else "", kind="sortable")
 
 
 def _keys(spec: MeasureSpec, *, is_brief: bool) -> Iterator[tuple[str, str]]:
@@ -263,8 +280,8 @@ def _keys(spec: MeasureSpec, *, is_brief: bool) -> Iterator[tuple[str, str]]:
         yield "accuracy", symbols.get("accuracy", "accuracy")
 
 
-def _value(entry: Entry, name: str, spec: MeasureSpec, key: str) -> Cell:
-    measures = entry.sets[name].results.get("measures", {}) if name in entry.sets else {}
-    values = measures.get(spec.name, {})
-    value, ends = values.get(key), bounds(values.get("confidence_interval"), key)
-    return Cell(in_print(percent(value)), in_print(interval(ends)), sort=value if known(value) else None)
+def _value(sets: Mapping[str, SetScores], name: str, spec: MeasureSpec, key: str) -> Cell:
+    values = sets[name].measures.get(spec.name, {}) if name in sets else {}
+    value = values.get(key)
+    ends = bounds(values.get("confidence_interval"), key)
+    return Cell(value, ends, PERCENT, sort=value if known(value) else None)

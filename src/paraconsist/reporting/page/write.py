@@ -5,24 +5,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from paraconsist._version import __version__
 from paraconsist.errors import extras
 from paraconsist.files import make_folder, replacing, writing
-from paraconsist.measures.catalogue import CATALOGUE, IE_TEST, list_measures
-from paraconsist.reporting.formatting import listed
-from paraconsist.reporting.page import changes, comparison, figures, headlines, screen, tables
+from paraconsist.measures.catalogue import CATALOGUE, IE_TEST, PARAPHRASTIC, list_measures
+from paraconsist.reporting import comparisons, tables
+from paraconsist.reporting.formatting import Values, listed
+from paraconsist.reporting.page import comparison, figures, provenance, screen
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
 from paraconsist.reporting.page.browser import BrowserData, browser_data
 from paraconsist.reporting.page.edits import SetEdits, edit_plots, edits_of, views
-from paraconsist.reporting.page.entries import Entry, is_generic, set_names
 from paraconsist.reporting.page.figures import Placed, report_plots
+from paraconsist.reporting.page.models import Model, changes_of, ie_results, is_generic
+from paraconsist.reporting.papers import published_tables
 from paraconsist.reporting.plots import inline_svg, write_plot
+from paraconsist.reporting.table import Table, to_html, with_symbols
 from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.options import ScoreOptions
 
@@ -68,24 +70,26 @@ class ReportWritten:
 
 
 def write_report(
-    entries: Sequence[Entry], output: Path, options: ReportOptions, *, plots_folder: Path | None = None
+    models: Sequence[Model], output: Path, options: ReportOptions, *, plots_folder: Path | None = None
 ) -> ReportWritten:
     """Write one self-contained HTML page: no network, no other file.
 
     Every plot also goes to `plots_folder`, made if it is not there, as PNG and SVG.
     """
-    sets = _aligned(entries)
+    sets = _aligned(models)
     files = read_texts_files(options.texts)
-    texts = [_texts(aligned, entries, files, options) for aligned in sets]
-    changed = changes.changes_of(entries, sets, options.score.intervals)
-    compared = comparison.compare_entries(entries, options.score, options.margin)
-    edited = [edits_of(*one, options.score.intervals) for one in zip(sets, texts, strict=True)]
-    plots = [*report_plots(entries, sets, changed, compared), *edit_plots(one for one in edited if one is not None)]
-    kinds = [{} if one is None else one.by_row() for one in edited]
+    both = [(aligned, _texts(aligned, models, files, options)) for aligned in sets]
+    changed = changes_of(models, options.score.intervals)
+    compared = comparison.compare_models(models, options.score, options.margin)
+    edited = [edits_of(aligned, texts, options.score.intervals) for aligned, texts in both]
+    plots = [
+        *report_plots(models, sets, changed, compared),
+        *edit_plots(edits for edits in edited if edits is not None),
+    ]
+    kinds = [{} if edits is None else edits.by_row() for edits in edited]
     most, most_bytes = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
-    both = list(zip(sets, texts, strict=True))
-    data = browser_data(both, [entry.name for entry in entries], most, most_bytes, kinds)
-    content = _render(entries, both, options, changed, compared, edited, plots, data).encode("utf-8", "replace")
+    data = browser_data(both, [model.name for model in models], most, most_bytes, kinds)
+    content = _render(models, both, options, changed, compared, edited, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
         with replacing(output) as partial:
@@ -95,46 +99,45 @@ def write_report(
         with writing("report", "plots", plots_folder):
             make_folder(plots_folder)
             drawn = [file for placed in plots for file in write_plot(placed.plot, plots_folder)]
-    without_texts = tuple(aligned.name for aligned, of_set in zip(sets, texts, strict=True) if of_set is None)
+    without_texts = tuple(aligned.name for aligned, texts in both if texts is None)
     numbers = data.n_shown, data.n_buckets, without_texts, data.rows_without_texts
     return ReportWritten(output, len(content), tuple(drawn), *numbers)
 
 
-def plots_of(entries: Sequence[Entry]) -> list[Placed]:
+def plots_of(models: Sequence[Model]) -> list[Placed]:
     """Return the page's plots without the page."""
-    sets = _aligned(entries)
-    return report_plots(entries, sets, changes.changes_of(entries, sets, ScoreOptions().intervals))
+    return report_plots(models, _aligned(models), changes_of(models, ScoreOptions().intervals))
 
 
-def edits_in(entries: Sequence[Entry], options: ReportOptions) -> Iterator[SetEdits]:
-    """Yield what flips the answers to each set of which texts are at hand."""
+def edits_in(models: Sequence[Model], options: ReportOptions) -> Iterator[SetEdits]:
+    """Yield what flips the answers to each set that has texts."""
     files = read_texts_files(options.texts)
-    for name in set_names(entries):
-        aligned = align(name, {entry.name: entry.sets[name] for entry in entries if name in entry.sets})
-        if edits := edits_of(aligned, _texts(aligned, entries, files, options), options.score.intervals):
+    for aligned in _aligned(models):
+        if edits := edits_of(aligned, _texts(aligned, models, files, options), options.score.intervals):
             yield edits
 
 
-def _aligned(entries: Sequence[Entry]) -> list[AlignedSet]:
+def _aligned(models: Sequence[Model]) -> list[AlignedSet]:
     with extras("report"):
         for package in ("matplotlib", "jinja2"):
             __import__(package)
-    return [align(name, {e.name: e.sets[name] for e in entries if name in e.sets}) for name in set_names(entries)]
+    names = tables.set_names({model.name: model.sets for model in models})
+    return [align(name, {m.name: m.sets[name] for m in models if name in m.sets}) for name in names]
 
 
 def _texts(
-    aligned: AlignedSet, entries: Sequence[Entry], files: Sequence[Any], options: ReportOptions
+    aligned: AlignedSet, models: Sequence[Model], files: Sequence[Any], options: ReportOptions
 ) -> SetTexts | None:
-    scored = [entry.sets[aligned.name] for entry in entries if aligned.name in entry.sets]
-    kept = [one.texts for one in scored if one.texts is not None]
-    return set_texts(aligned, kept, files, scored[0].columns, options.text_columns)
+    sources = [model.sets[aligned.name].source for model in models if aligned.name in model.sets]
+    kept = [source.texts for source in sources if source.texts is not None]
+    return set_texts(aligned, kept, files, sources[0].columns, options.text_columns)
 
 
 def _render(
-    entries: Sequence[Entry],
+    models: Sequence[Model],
     sets: Sequence[tuple[AlignedSet, SetTexts | None]],
     options: ReportOptions,
-    changed: changes.Changes,
+    changed: Mapping[tuple[str, str], Values],
     compared: Sequence[SetComparison],
     edited: Sequence[SetEdits | None],
     plots: Sequence[Placed],
@@ -142,45 +145,98 @@ def _render(
 ) -> str:
     from markupsafe import Markup
 
-    by_section: dict[str, list[dict[str, Any]]] = {}
+    by_model = {model.name: model.sets for model in models}
+    by_section: dict[str, list[dict[str, object]]] = {}
     for placed in plots:
         svg = "" if placed.section == "sureness" else Markup(inline_svg(placed.plot))  # which the browser's data draw
-        view = {"set": placed.set, "plot": placed.plot, "svg": svg}
-        by_section.setdefault(placed.section, []).append(view)
+        by_section.setdefault(placed.section, []).append({"set": placed.set, "plot": placed.plot, "svg": svg})
+    aligned = [item for item, _ in sets]
     return filled(
         "page.html",
         _STYLES,
         _SCRIPTS,
-        title=options.title or _title(entries, [item for item, _ in sets]),
-        facts=_facts(entries, sets),
-        blocks=screen.blocks(entries, sets, changed, compared),
-        models=[entry.name for entry in entries],
-        sets=set_names(entries),
-        several=len(entries) > 1,
-        notices=headlines.notices(entries, compared),
-        reliability=list(headlines.reliability_tables(entries)),
-        level=listed(screen.levels(entries)),
-        headline_table=tables.headline_table(entries),
-        inconsistency_table=tables.inconsistency_table(entries),
-        papers=list(headlines.paper_tables(entries)),
-        matrices=list(comparison.matrices(compared)),
-        comparison=list(comparison.comparison_tables(compared)),
-        heat_maps=list(comparison.heat_maps([item for item, _ in sets])),
+        title=options.title or _title(models, aligned),
+        facts=_facts(models, sets),
+        blocks=screen.blocks(models, sets, changed, compared),
+        models=list(by_model),
+        sets=tables.set_names(by_model),
+        several=len(models) > 1,
+        notices=provenance.notices(models, compared),
+        reliability=[(model.name, part) for model in models for part in _reliability(model)],
+        level=listed(screen.levels(models)),
+        headline_tables=[part for part in (tables.summary(by_model), tables.rates(by_model)) if part is not None],
+        papers=[(model.name, part) for model in models for part in published_tables(model.sets)],
+        matrices=list(comparisons.matrices(compared)),
+        comparison=[
+            part for part in (comparisons.differences(compared), comparisons.beaten(compared)) if part is not None
+        ],
+        heat_maps=list(comparison.heat_maps(aligned)),
         plots=by_section,
-        sureness=figures.sureness(entries, [aligned for aligned, _ in sets]),
-        breakdowns=list(tables.breakdowns(entries)),
-        changes=list(changes.change_tables(changed, entries)),
-        edits=list(views(one for one in edited if one is not None)),
-        transitions=list(changes.transition_tables(entries)),
-        fooling=list(changes.fooling_tables(entries)),
-        ie=list(changes.ie_tables(entries)),
-        numbers=tables.every_number(entries),
-        signatures=[*headlines.signatures(entries), *comparison.comparison_signatures(compared)],
-        identities=list(headlines.identity_tables(entries)),
+        sureness=figures.sureness(by_model, aligned),
+        breakdowns=list(_breakdowns(models)),
+        changes=list(_changes(changed, len(models))),
+        edits=list(views(edits for edits in edited if edits is not None)),
+        transitions=list(_transitions(models)),
+        fooling=list(tables.fooling(by_model)),
+        ie=list(_ie_tables(models)),
+        numbers=list(_numbers(models)),
+        signatures=provenance.signatures(models, compared),
+        identities=list(provenance.identity_tables(models)),
         browser=data,
         data=Markup(data.json),
         index=options.index,
     )
+
+
+def _reliability(model: Model) -> Iterator[Table]:
+    """Yield what is known of noise, unparsed answers and confidence."""
+    yield from (tables.noise(name, scored.noise_floor) for name, scored in model.sets.items() if scored.noise_floor)
+    figured = [(name, *item) for name, scored in model.sets.items() for item in scored.figures.items()]
+    parts = (tables.policies(model.sets), *(tables.confidence(*arguments) for arguments in figured))
+    yield from (part for part in parts if part is not None)
+
+
+def _breakdowns(models: Sequence[Model]) -> Iterator[tuple[str, str, Table]]:
+    """Yield (set, title, table) of every set and measure that are broken down by strata."""
+    for name in tables.set_names({model.name: model.sets for model in models}):
+        by_model = {model.name: model.sets[name] for model in models if name in model.sets}
+        parts = (
+            part for scored in by_model.values() for by_value in scored.strata.values() for part in by_value.values()
+        )
+        for spec in (CATALOGUE[measure] for measure in dict.fromkeys(measure for part in parts for measure in part)):
+            if (table := tables.strata(name, by_model, spec, len(models))) is not None:
+                yield name, name if spec.name == PARAPHRASTIC.name else f"{name}: {spec.title.lower()}", table
+
+
+def _changes(changed: Mapping[tuple[str, str], Values], n_models: int) -> Iterator[tuple[str, Table]]:
+    for name in dict.fromkeys(name for name, _ in changed):
+        of_set = {model: values for (of, model), values in changed.items() if of == name}
+        yield name, tables.changes(name, of_set, n_models)
+
+
+def _transitions(models: Sequence[Model]) -> Iterator[tuple[str, Table]]:
+    for model in models:
+        for name, scored in model.sets.items():
+            for measure, parts in scored.figures.items():
+                table = tables.transitions(name, measure, parts, model.name if len(models) > 1 else "")
+                title = f"{name}, {model.name}: {CATALOGUE[measure].title.lower()}"
+                yield title, replace(table, title="Which answers turn into which")
+
+
+def _ie_tables(models: Sequence[Model]) -> Iterator[tuple[str, Table]]:
+    for name, values in ie_results(models):
+        yield name, tables.invariance(values)
+        if by_rho := values.get("experiment", {}).get("by_rho"):
+            yield f"{name}, by rho", tables.invariance_by_rho(by_rho)
+
+
+def _numbers(models: Sequence[Model]) -> Iterator[tuple[str, Table]]:
+    for model in models:
+        of_sets = ((name, *item) for name, scored in model.sets.items() for item in scored.measures.items())
+        of_runs = ((name, name, values) for name, values in model.experiment.items())
+        for name, measure, values in (*of_sets, *of_runs):
+            if (table := tables.every_number(measure.replace("_", " "), values)) is not None:
+                yield f"{name}, {model.name}", table
 
 
 def filled(template: str, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
@@ -195,44 +251,37 @@ def filled(template: str, styles: Sequence[str], scripts: Sequence[str], **value
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["signs"] = _signs
-    environment.globals["help"] = Glossary()
+    glossary = Glossary()
+    environment.filters["signs"] = lambda text: Markup(with_symbols(text))
+    environment.globals["help"] = glossary
+    environment.globals["table"] = lambda table: Markup(to_html(table, glossary))
     style, script = ("\n".join(_source(environment, name) for name in names) for names in (styles, scripts))
     page = environment.get_template(template)
     own = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script), "version": __version__}
     return page.render(**values, **own)
 
 
-def _signs(text: str) -> Any:
-    """Return a text with the papers' signs set as they are printed: P_C with its C below, no number without its %."""
-    from markupsafe import Markup, escape
-
-    return Markup(
-        re.sub(r"\b([AP])_([COT])\b", r"\1<sub>\2</sub>", str(escape(text)).replace(" %", "\N{NO-BREAK SPACE}%"))
-    )
-
-
-def _title(entries: Sequence[Entry], sets: Sequence[AlignedSet]) -> str:
+def _title(models: Sequence[Model], sets: Sequence[AlignedSet]) -> str:
     """Return a question that a good model answers with yes, in the words of the measure that all sets share."""
     if not sets:
         return IE_TEST.question
-    name = "the model" if is_generic(entries[0].name) else entries[0].name
-    if len(entries) > 1:
-        return f"Which of {len(entries)} models is the most consistent?"
+    name = "the model" if is_generic(models[0].name) else models[0].name
+    if len(models) > 1:
+        return f"Which of {len(models)} models is the most consistent?"
     asks = {CATALOGUE[item.measure].asks for item in sets}
     return (asks.pop() if len(asks) == 1 else "").format(model=name) or f"Is {name} consistent?"
 
 
-def _facts(entries: Sequence[Entry], sets: Sequence[tuple[AlignedSet, Any]]) -> list[str]:
+def _facts(models: Sequence[Model], sets: Sequence[tuple[AlignedSet, Any]]) -> list[str]:
     """Return what the page is of, for the line above its title."""
     if not sets:
-        return [entry.name for entry in entries[:1]]
+        return [model.name for model in models[:1]]
     n_problems, n_rows = (
         sum(sizes) for sizes in zip(*((len(i.bucket_ids), len(i.bucket)) for i, _ in sets), strict=True)
     )
     names = [item.name for item, _ in sets if not is_generic(item.name)]
     of = [names[0]] if len(sets) == 1 and names else [f"{len(sets)} sets"] * (len(sets) > 1)
-    model = [entries[0].name] * (len(entries) == 1 and entries[0].name not in of and not is_generic(entries[0].name))
+    model = [models[0].name] * (len(models) == 1 and models[0].name not in of and not is_generic(models[0].name))
     return [*model, *of, f"{n_problems:,} problems in {n_rows:,} wordings"]
 
 

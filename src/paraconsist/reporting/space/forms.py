@@ -26,7 +26,7 @@ from paraconsist.data.tables import numeric
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import MeasureSpec
 from paraconsist.measures.rules import ORIGINAL
-from paraconsist.reporting.page.entries import Entry
+from paraconsist.reporting.page.models import Model
 from paraconsist.reporting.space.reader import read_apart
 
 
@@ -111,7 +111,7 @@ class PageResult:
     figure: str = ""  # an SVG of what is in no report, empty where there is nothing to draw
     caption: str = ""  # what the figure shows
     flips: Flips | None = None  # where there is no report
-    entries: Sequence[Entry] = ()  # of the report
+    models: Sequence[Model] = ()  # of the report
     warnings: Sequence[str] = ()  # beside those among the keys
     command: Sequence[str] = ()  # the same on the command line, FILE standing for the file; empty where it has none
 

@@ -45,11 +45,11 @@ def preview(predictions: Predictions, name: str) -> str:
 
 def report_of(module: Module, result: PageResult, intervals: Mapping[str, Any]) -> str:
     """Return the report of a result as the one page that `paraconsist report` writes, empty where there is none."""
-    if not result.entries:
+    if not result.models:
         return ""
     options = ReportOptions(module.spec.title, ScoreOptions(**intervals), most_bytes=_MOST_BYTES)
     with tempfile.TemporaryDirectory(prefix="paraconsist-", dir=scratch_folder()) as folder:
-        return write_report(result.entries, Path(folder) / "report.html", options).page.read_text(encoding="utf-8")
+        return write_report(result.models, Path(folder) / "report.html", options).page.read_text(encoding="utf-8")
 
 
 def results_page(module: Module, result: PageResult, confidence_level: float, report: str = "") -> str:

@@ -18,7 +18,6 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.reshaping import long_format
 from paraconsist.data.rows import Rows, read_rows
-from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CHANGE, COHERENCE, FOOLING, IE_TEST, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift, shifts
@@ -27,13 +26,13 @@ from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.paired_tests import group_differences
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, unchanged
-from paraconsist.reporting.page.entries import Entry, ScoredSet
+from paraconsist.reporting.page.models import Model
 from paraconsist.reporting.plots import answers as figures
 from paraconsist.reporting.plots.canvas import GOOD
 from paraconsist.reporting.space.forms import Flips, Long, PageResult, Query, check_query, long_rows, probability_matrix
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import POLICIES, apply_policy, groups_of, measure_rows, partners_of, violations
-from paraconsist.scoring.score import pair_figures, score_set
+from paraconsist.scoring.score import SetScores, pair_figures, score_set
 from paraconsist.scoring.sources import Source, open_source
 
 _TWO_ANSWERS, _ONE_ANSWER = "Pairs with two answers", "Pairs with the same answer, where the answer must change"
@@ -48,8 +47,8 @@ def as_the_command(spec: MeasureSpec) -> Callable[[Query], PageResult]:
         command = _command(spec, query, long)
         if long.has_labels:
             result = _scored(long, spec, query)
-            keys, warnings = _with_names(result["measures"][spec.name], long), result["warnings"]
-            return PageResult(keys, entries=[_entry(long, result)], warnings=warnings, command=command)
+            keys, warnings = _with_names(result.measures[spec.name], long), result.warnings
+            return PageResult(keys, models=[_model(result)], warnings=warnings, command=command)
         rows = apply_policy(long.rows(), POLICIES[0])[0]
         keys = _without_labels(measure_rows(spec, rows, **query.intervals))
         looks = _pair_looks(spec, long, rows) if spec.is_about_pairs else {}
@@ -58,16 +57,15 @@ def as_the_command(spec: MeasureSpec) -> Callable[[Query], PageResult]:
     return measure
 
 
-def _scored(long: Long, spec: MeasureSpec, query: Query, keys: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _scored(long: Long, spec: MeasureSpec, query: Query, keys: Mapping[str, Any] | None = None) -> SetScores:
     """Return what `score` says of rows by a measure; `keys` are what the measure of the page says."""
     source = Source("predictions", long.predictions, SourceOptions(stratum=()))
-    result = score_set(source, ScoreOptions(measures=[spec.name], **query.intervals)).to_dict()
-    return result if keys is None else {**result, "measures": {**result["measures"], **keys}}
+    result = score_set(source, ScoreOptions(measures=[spec.name], **query.intervals))
+    return result if keys is None else replace(result, measures={**result.measures, **keys})
 
 
-def _entry(long: Long, result: Mapping[str, Any], name: str = "the model") -> Entry:
-    scored = ScoredSet(long.predictions, to_strict_json(result), SourceOptions(stratum=()))
-    return Entry(name, Path(), {"predictions": scored})
+def _model(result: SetScores, name: str = "the model") -> Model:
+    return Model(name, Path(), {"predictions": result})
 
 
 def _with_names(keys: Mapping[str, Any], long: Long) -> Mapping[str, Any]:
@@ -148,7 +146,7 @@ def measure_fooling(query: Query) -> PageResult:
     if query.layout.key != "texts":
         long = replace(long, predictions=long_format(long.predictions, SourceOptions(), "original_prediction")[0])
     result = _scored(long, CHANGE, query, {FOOLING.name: keys})
-    return PageResult(keys, warnings=_unparsed(rows), entries=[_entry(long, result)])
+    return PageResult(keys, warnings=_unparsed(rows), models=[_model(result)])
 
 
 def measure_coherence(query: Query) -> PageResult:
@@ -158,7 +156,7 @@ def measure_coherence(query: Query) -> PageResult:
     (source,) = open_source(table, function=COHERENCE.name).sets.values()
     long = replace(long, predictions=source.predictions)
     result = _scored(long, COHERENCE, query)
-    return PageResult(result["measures"][COHERENCE.name], entries=[_entry(long, result)], warnings=result["warnings"])
+    return PageResult(result.measures[COHERENCE.name], models=[_model(result)], warnings=result.warnings)
 
 
 def measure_shift(query: Query) -> PageResult:
@@ -211,8 +209,8 @@ def measure_ie_test(query: Query) -> PageResult:
     options = {**query.intervals, **query.options, "alpha": alpha, "runs": runs, "groups": groups}
     keys = ie_test(before.tolist(), after.tolist(), gold.tolist(), **options).to_dict()
     if keys["n_runs"] > 1:  # whose rows a report would put into one bucket
-        entries = [Entry("the model", Path(), {}, more={IE_TEST.title: to_strict_json(keys)})]
-        return PageResult(keys, warnings=_unparsed(rows), entries=entries)
+        models = [Model("the model", Path(), {}, experiment={IE_TEST.title: keys})]
+        return PageResult(keys, warnings=_unparsed(rows), models=models)
     figure = caption = ""
     if not str(query.options.get("method")).startswith("mcnemar"):  # which has another statistic
         lost = (before == gold).astype(np.int64) - (after == gold)
@@ -224,8 +222,8 @@ def measure_ie_test(query: Query) -> PageResult:
             "What t would be if the change cost nothing, and where it is. The bars are sketched from 40,000 draws; "
             f"the p-value {how}."
         )
-    entries = [_entry(long, _scored(long, CHANGE, query, {IE_TEST.name: keys}))]
-    return PageResult(keys, figure, caption, warnings=_unparsed(rows), entries=entries)
+    models = [_model(_scored(long, CHANGE, query, {IE_TEST.name: keys}))]
+    return PageResult(keys, figure, caption, warnings=_unparsed(rows), models=models)
 
 
 def measure_difference(query: Query) -> PageResult:
@@ -233,19 +231,19 @@ def measure_difference(query: Query) -> PageResult:
     long = long_rows(query, PARAPHRASE)
     rows = long.rows()
     assert rows.buckets is not None
-    models = [_beside(query, long, key) for key in ("predictions1", "predictions2")]
+    predictions = [_beside(query, long, key) for key in ("predictions1", "predictions2")]
     options: dict[str, Any] = {**query.intervals, **query.options}
     if (rows.roles == ORIGINAL).any():
         options["roles"] = rows.roles.tolist()
     if rows.groups is not None:
         options["groups"] = rows.groups.tolist()
-    columns = [column.tolist() for column in (*models, rows.labels, rows.buckets)]
+    columns = [column.tolist() for column in (*predictions, rows.labels, rows.buckets)]
     keys = consistency_difference(*columns, **options).to_dict()
-    entries = []
+    models = []
     for name, key in (("first model", "predictions1"), ("second model", "predictions2")):
         one = replace(long, predictions=_of_one(query, long, key))
-        entries.append(_entry(one, _scored(one, PARAPHRASTIC, query), name))
-    return PageResult(keys, entries=entries)
+        models.append(_model(_scored(one, PARAPHRASTIC, query), name))
+    return PageResult(keys, models=models)
 
 
 def measure_diversity(query: Query) -> PageResult:

@@ -1,4 +1,4 @@
-"""What papers print, beside a result: the same set by the same estimator, and why of some sets nothing."""
+"""What papers print on the set that was scored, by the same estimator, and why there is nothing for some sets."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import pytest
 
 import paraconsist as pc
 from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, SEMANTIC
-from paraconsist.reporting.beside import beside
+from paraconsist.reporting.papers import paper_values
 
 P_C = {PARAPHRASTIC.name: {PARAPHRASTIC.name: 0.8, "accuracy": 0.5, "confidence_interval": {}}}
 TAU = {SEMANTIC.name: {SEMANTIC.headline: 0.2}}
 
 
 def test_the_same_estimator_ranks_the_models():
-    (plugin, accuracy), reason = beside("paranlu:delta_snli", {"measures": P_C})
+    (plugin, accuracy), reason = paper_values("paranlu:delta_snli", P_C)
     assert (plugin.own, plugin.label, reason) == (0.8, "P_C publ.", "")
     assert [*plugin.models.items()][::5] == [("GPT-3 Curie", 89.3), ("BiLSTM", 73.2)]  # S24, table 4
     assert accuracy.models["GPT-3 Curie"] == 51.1
     assert list(accuracy.models) == list(plugin.models)
-    (tau,), _ = beside("becel:snli_semantic", {"measures": TAU})
+    (tau,), _ = paper_values("becel:snli_semantic", TAU)
     assert [*tau.models.items()][-1] == ("GPT2 base", 16.3)  # the most inconsistent of J22, table 2
-    (change,), _ = beside("parte:rte", {"measures": {CHANGE.name: {CHANGE.headline: 0.1}}})
+    (change,), _ = paper_values("parte:rte", {CHANGE.name: {CHANGE.headline: 0.1}})
     assert next(iter(change.models.items())) == ("RoBERTa", 7.99)
 
 
@@ -29,7 +29,7 @@ def test_the_same_estimator_ranks_the_models():
     [
         ("paranlu:delta_snli_automatic", {}, "people's paraphrases"),
         ("paranlu:delta_snli", {"limit": 1200}, "the first 1,200 rows"),
-        ("paranlu:delta_snli", {"excluded": {"n_buckets": 1}}, "left out"),
+        ("paranlu:delta_snli", {"is_partial": True}, "left out"),
         ("becel:wic_negational", {"measures": TAU}, "nothing by its measures"),  # keeps the label: not in the paper
         ("becel:sst2_additive", {}, "rebuilt"),
         ("parte:rte_normalized", {}, "one surface form"),
@@ -37,14 +37,14 @@ def test_the_same_estimator_ranks_the_models():
     ],
 )
 def test_what_is_not_comparable(name, more, words):
-    printed, reason = beside(name, {"measures": P_C, **more})
+    printed, reason = paper_values(name, **{"measures": P_C, **more})
     assert not printed
     assert words in reason
     assert bool(words) == bool(reason)
 
 
 def test_the_fault_of_the_published_bag_of_words_is_not_ranked():
-    assert "BoW" not in beside("paranlu:alpha_nli", {"measures": P_C})[0][0].models
+    assert "BoW" not in paper_values("paranlu:alpha_nli", P_C)[0][0].models
 
 
 def test_scores_show_it(command, tmp_path, stored_run):

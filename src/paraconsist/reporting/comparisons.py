@@ -1,0 +1,316 @@
+"""The tables of compared models, one builder a kind: pairs, differences, standings, accuracy against consistency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec, Quantity
+from paraconsist.reporting.formatting import (
+    Values,
+    bounds,
+    count,
+    interval,
+    known,
+    minus,
+    p_value,
+    percent,
+    plural,
+    quantity,
+)
+from paraconsist.reporting.table import (
+    CHANGE,
+    DIFFERENCE,
+    P_VALUE,
+    POINTS,
+    QUANTITY,
+    SHARE,
+    Cell,
+    Column,
+    Part,
+    Table,
+    remarks,
+)
+from paraconsist.reporting.tables import MODEL, SET, direction, link
+
+if TYPE_CHECKING:
+    from paraconsist.scoring.compare import ModelPair, SetComparison
+
+#: Pairs of models of one set and measure, above which only those with the best model are listed.
+MOST_PAIRS = 15
+#: The quantities that two models are compared by, as far as the comparison has them.
+_COMPARED = ("P_C", "P_C publ.", "A", "A_O", "VAP", "PVAP")
+_BY_SYMBOL = {q.symbol: q for q in PARAPHRASTIC.quantities}
+_CORRECTIONS = {"benjamini_hochberg": "Benjamini-Hochberg", "none": "no correction"}
+#: Corrected p-values at which a difference is shaded, each darker than the one before.
+_SHADED = (0.05, 0.01, 0.001)
+
+
+def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
+    """Yield what a terminal and a notebook show of each compared set: its pairs, standings and Pareto table."""
+    for comparison in comparisons:
+        of_set = f"{comparison.set}: " if comparison.set else ""
+        for pair in comparison.pairs:
+            yield pair_table(of_set, comparison, pair)
+        if comparison.standings:
+            yield standings(of_set, comparison)
+        if comparison.pareto:
+            yield pareto(of_set, comparison)
+        unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in comparison.n_unparsed.items() if n]
+        signatures = [pair.result["signature"] for pair in comparison.pairs]
+        yield from remarks([*unparsed, *comparison.warnings], signatures)
+
+
+# ---- a pair
+
+
+def compared(result: Values) -> list[Quantity]:
+    """Return the quantities that two models were compared by, the headline first: its p is the corrected one."""
+    main = "P_C publ." if "|est:plugin|" in result["signature"] else "P_C"
+    quantities = (_BY_SYMBOL[symbol] for symbol in sorted(_COMPARED, key=lambda symbol: symbol != main))
+    return [q for q in quantities if q.key in result["differences"]]
+
+
+def margin_words(pair: ModelPair) -> str:
+    """Return the verdict of a pair's margin test, without a full stop; empty if there was no test."""
+    test = pair.result.get("margin_test")
+    if not test:
+        return ""
+    points = f"{percent(test['margin'])} points"
+    if test["verdict"] == "equivalent":
+        return f"equivalent within {points}"
+    if test["verdict"] == "undecided":
+        return f"undecided: neither is shown to be not worse by more than {points}"
+    better, other = (pair.first, pair.second) if test["verdict"] == "first_not_worse" else (pair.second, pair.first)
+    return f"{better} is not worse than {other} by more than {points}"
+
+
+def correction_words(comparison: SetComparison) -> str:
+    """Return how many comparisons the p-values are corrected for, and by which method."""
+    how = _CORRECTIONS.get(comparison.correction, comparison.correction.capitalize())
+    return f"corrected for {comparison.n_comparisons} comparisons ({how})"
+
+
+def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table:
+    """Return the values of two models with their differences; the caption has the tests of its first line."""
+    result, notes = pair.result, []
+    if "differences" in result:
+        size = f"{plural(result['n_buckets'], 'bucket')}, {plural(result['n_examples'], 'paraphrase')}"
+        n_clusters = result["n_clusters"]["difference"]
+        if n_clusters < result["n_buckets"]:
+            size += f" in {plural(n_clusters, 'group')}"
+        rows = [
+            _pair_row(
+                q.symbol, [result[side][q.key] for side in ("values1", "values2")], *_tested(result, q), q.is_share
+            )
+            for q in compared(result)
+        ]
+    else:
+        size = f"{result['n_common']:,} of {result['n_rows']:,} rows count for both"
+        spec = CATALOGUE[pair.measure]
+        ends = result["confidence_interval"]["difference"]
+        label, values = f"{spec.title.lower()} ({direction([spec])})", [result["value1"], result["value2"]]
+        rows = [_pair_row(label, values, result["difference"], ends, result["p_value"], True)]
+        if result["n_common"] < max(result["n_own1"], result["n_own2"]):
+            notes.append(
+                f"Over each model's own rows: {quantity(result['own_value1'], True)} of {result['n_own1']:,} and "
+                f"{quantity(result['own_value2'], True)} of {result['n_own2']:,}, which are not the same rows."
+            )
+    if words := margin_words(pair):
+        test = result["margin_test"]
+        p = [p_value(test[key]) for key in ("p_not_worse1", "p_not_worse2", "p_equivalent")]
+        ends = interval(test["interval"], percent, signed=True)
+        notes.append(
+            f"Margin: {words} (p of non-inferiority: model 1 {p[0]}, model 2 {p[1]}; of equivalence {p[2]}; the "
+            f"interval that goes with these is {ends})."
+        )
+    if pair.simultaneous_interval:
+        ends = interval(pair.simultaneous_interval, percent, signed=True)
+        p_of_all = p_value(pair.simultaneous_p_value)
+        notes.append(f"All pairs together (max-T): interval of the first line {ends}, p {p_of_all}.")
+    if comparison.n_comparisons > 1:
+        corrected = p_value(pair.corrected_p_value, undefined="-")
+        notes.append(f"p of the first line, {correction_words(comparison)}: {corrected}")
+    columns = [
+        Column("measure", words=True),
+        *(Column("model 1"), Column("model 2"), Column("1 - 2", interval="interval"), Column("p")),
+    ]
+    return Table(f"{of_set}{pair.first} (1) and {pair.second} (2), {size}", columns, rows, "\n".join(notes))
+
+
+def _tested(result: Values, q: Quantity) -> tuple[float, object, float]:
+    """Return a quantity's difference, interval and p."""
+    return result["differences"][q.key], result["confidence_interval"].get(q.key), result["p_values"].get(q.key)
+
+
+def _pair_row(
+    label: str, values: Sequence[float], difference: float, ends: object, p: float, is_share: bool
+) -> list[Cell]:
+    of_models = (Cell(value, unit=SHARE if is_share else QUANTITY) for value in values)
+    change = Cell(difference, ends, POINTS if is_share else CHANGE)
+    return [Cell(label, head=True, symbols=True), *of_models, change, Cell(p, unit=P_VALUE)]
+
+
+# ---- all pairs
+
+
+def differences(comparisons: Sequence[SetComparison]) -> Table | None:
+    """Return every difference of all sets, where models are many from the best one only."""
+    rows: list[list[Cell]] = []
+    has_joint = any(pair.simultaneous_interval for comparison in comparisons for pair in comparison.pairs)
+    has_margin = any("margin_test" in pair.result for comparison in comparisons for pair in comparison.pairs)
+    is_long = any(len(comparison.pairs) > MOST_PAIRS for comparison in comparisons)
+    for comparison in comparisons:
+        best: dict[str, str] = {}
+        for standing in comparison.standings if is_long else ():
+            best.setdefault(standing["measure"], standing["model"])
+        first = Cell(comparison.set, below=f"{count(comparison.n_common_buckets)} common buckets", head=True)
+        for pair in comparison.pairs:
+            if best.get(pair.measure, pair.first) not in (pair.first, pair.second):
+                continue
+            tests = [Cell(pair.corrected_p_value, unit=P_VALUE)]
+            if has_joint:
+                below = minus(interval(pair.simultaneous_interval))
+                tests.append(Cell(pair.simultaneous_p_value, unit=P_VALUE, below=below))
+            if has_margin:
+                tests.append(Cell(margin_words(pair)))
+            models = Cell(f"{pair.first} minus {pair.second}")
+            for place, (label, difference, ends, p) in enumerate(_lines(pair)):
+                numbers = Cell(difference, ends, DIFFERENCE), Cell(p, unit=P_VALUE)
+                rest = tests if place == 0 else [Cell()] * len(tests)
+                rows.append([first, models, Cell(label, symbols=True), *numbers, *rest])
+    if not rows:
+        return None
+    columns = [
+        *(Column(label, words=True) for label in ("set", "models", "measure")),
+        Column("difference", "in points"),
+        Column("p", "sign-flip permutation test, two-sided"),
+        Column("p corrected", f"over {comparisons[0].n_comparisons} comparisons, {comparisons[0].correction}"),
+        *([Column("p, all pairs together", "max-T, with its interval")] if has_joint else []),
+        *([Column("margin", words=True)] if has_margin else []),
+    ]
+    caption = (
+        "Positive: the first model has the higher value. Both models on the same buckets. The interval is of the "
+        "difference, which the overlap of two intervals does not show, and holds 0 just where p is above .05 (at 95 %)."
+    )
+    what = "from the best model" if is_long else "between the models"
+    return Table(f"Differences {what}, in points", columns, rows, caption)
+
+
+def _lines(pair: ModelPair) -> Iterator[tuple[str, float, object, float]]:
+    """Yield (label, difference, interval, p), the headline first: its p is the one that is corrected."""
+    result = pair.result
+    if "differences" not in result:
+        ends = bounds(result["confidence_interval"], "difference")
+        yield CATALOGUE[pair.measure].title.lower(), result["difference"], ends, result["p_value"]
+        return
+    for q in compared(result)[:3]:
+        yield q.symbol, *_tested(result, q)
+
+
+def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> Iterator[tuple[str, Table]]:
+    """Yield (set and measure, table) of every difference of three models or more: the row's value minus the column's.
+
+    Models are in the order of their ranks; those with a letter in common are not shown to differ. With `linked` a cell
+    leads to the buckets in which the column's model flips and the row's does not.
+    """
+    for comparison in comparisons:
+        for spec in (CATALOGUE[measure] for measure in dict.fromkeys(pair.measure for pair in comparison.pairs)):
+            pairs = {(pair.first, pair.second): pair for pair in comparison.pairs if pair.measure == spec.name}
+            ranks = {row["model"]: row for row in comparison.standings if row["measure"] == spec.name}
+            models = list(ranks) or list(dict.fromkeys(model for names in pairs for model in names))
+            if len(models) < 3 or not any(known(pair.result["difference"]) for pair in pairs.values()):
+                continue
+            rows = [
+                [
+                    Cell(row, head=True),
+                    Cell(rank_words(ranks.get(row))),
+                    Cell(str(ranks[row]["letters"]) if row in ranks else ""),
+                    *(_difference(pairs, spec, row, column, comparison.set if linked else None) for column in models),
+                ]
+                for row in models
+            ]
+            columns = [MODEL, Column("rank"), Column("group", words=True)]
+            columns += [Column(model, upright=True) for model in models]
+            name = spec.symbol or spec.title.lower()
+            leads = " A cell leads to the buckets where the column's model flips and the row's does not."
+            caption = (
+                f"Row minus column with its interval; blue where the row's model is better, orange where the column's "
+                f"is, the darker the smaller p, {correction_words(comparison)}: at most .05, .01, .001. Models with a "
+                f"letter in common are not shown to differ; ranks and letters hold for all pairs together."
+            )
+            title = f"Differences in {name}, in points, {comparison.set}"
+            yield f"{comparison.set}: {name}", Table(title, columns, rows, caption + leads * linked, kind="matrix")
+
+
+def _difference(
+    pairs: Mapping[tuple[str, str], ModelPair], spec: MeasureSpec, row: str, column: str, linked_set: str | None
+) -> Cell:
+    sign, pair = (1.0, pairs[row, column]) if (row, column) in pairs else (-1.0, pairs.get((column, row)))
+    if pair is None:
+        return Cell()
+    difference = pair.result["difference"]
+    ends = bounds(pair.result["confidence_interval"], "difference")
+    value = sign * difference + 0.0 if known(difference) else None  # no minus before a zero
+    turned = sorted(sign * end + 0.0 for end in ends) if ends else None
+    p = pair.corrected_p_value
+    level = sum(known(p) and p <= limit for limit in _SHADED)
+    is_better = value is not None and (value > 0.0) == bool(spec.higher_is_better)
+    shade = f"{'better' if is_better else 'worse'}-{level}" if level else ""
+    href = link(set=linked_set, flips=column, holds=row) if linked_set is not None else ""
+    return Cell(value, turned, DIFFERENCE, link=href, shade=shade)
+
+
+# ---- models
+
+
+def rank_words(standing: Values | None) -> str:
+    """Return the ranks that a model may have; empty where it was not ranked."""
+    if standing is None:
+        return ""
+    low, high = standing["rank_low"], standing["rank_high"]
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def standings(of_set: str, comparison: SetComparison) -> Table:
+    """Return the models' ranks, and letters that models not shown to differ have in common."""
+    rows = [
+        [*map(Cell, (CATALOGUE[row["measure"]].title.lower(), row["model"], rank_words(row), row["letters"]))]
+        for row in comparison.standings
+    ]
+    columns = [Column(label, words=True) for label in ("measure", "model", "rank", "letters")]
+    caption = "Models with a letter in common are not shown to differ."
+    return Table(f"{of_set}models that differ, all pairs together", columns, rows, caption)
+
+
+def pareto(of_set: str, comparison: SetComparison) -> Table:
+    """Return the models' accuracy against their consistency, and which models beat them."""
+    rows = []
+    for row in comparison.pareto:
+        place = f"beaten by {', '.join(row['dominated_by'])}" if row["dominated_by"] else "not beaten"
+        if row["less_consistent_than_worse"]:
+            place += f"; less consistent than the less accurate {', '.join(row['less_consistent_than_worse'])}"
+        if row["untested"]:
+            place += f"; not tested against {', '.join(row['untested'])}"
+        shares = (Cell(row[key], unit=SHARE) for key in ("accuracy", "consistency"))
+        rows.append([Cell(row["model"], head=True), *shares, Cell(place)])
+    columns = [MODEL, Column("A"), Column("P_C"), Column("place", words=True)]
+    caption = "Beaten: another model is better in one of the two beyond chance, and not worse in the other."
+    return Table(f"{of_set}accuracy against consistency", columns, rows, caption)
+
+
+def beaten(comparisons: Sequence[SetComparison]) -> Table | None:
+    """Return the models of all sets that another one beats, None where there are none."""
+    rows = [
+        [
+            Cell(comparison.set, head=True),
+            Cell(row["model"]),
+            *(Cell(row["accuracy"]), Cell(row["consistency"]), Cell(", ".join(row["dominated_by"]))),
+        ]
+        for comparison in comparisons
+        for row in comparison.pareto
+        if row["dominated_by"]
+    ]
+    better = Column("better in one, not worse in the other", "beyond chance, corrected", words=True)
+    columns = [SET, MODEL, Column("A"), Column("P_C"), better]
+    return Table("Models that another one beats in accuracy or consistency", columns, rows) if rows else None
