@@ -77,9 +77,7 @@ LIGHT = {
     "paraconsist.cli.app": PLATFORM | NUMBERS | {"rich", "yaml"},
 }
 #: (importer, imported): imports for types or inside functions that close a circle today; the list only gets shorter.
-CIRCLES = {
-    ("paraconsist.reporting.page.models", "paraconsist.reporting.result"),
-}
+CIRCLES: set[tuple[str, str]] = set()
 #: What only the studies, and the commands that belong to them, may import.
 STUDIES_ONLY = {"studies", "transforms", "models.training", "models.word_models", "models.encoders"}
 STUDY_COMMANDS = {

@@ -50,21 +50,20 @@ def test_the_scatter_draws_every_answer_or_says_that_it_does_not(n):
 
 def test_pairs_are_of_originals_and_their_rewordings_alone(tmp_path):
     scored = load_models([write_run(tmp_path / "run")], QUICK)[0].sets["toy:set"]
-    one = sureness_of("model", read_rows(scored.predictions, scored.columns))
+    one = sureness_of("model", read_rows(scored.predictions, scored.source.columns))
     assert len(one.original) == sum(len(answers) - 1 for answers in ANSWERS.values())
     assert (one.lost.sum(), one.gained.sum()) == (2 + 4, 3)  # of half and lost; of gained
     table = scored.predictions.table.drop_columns(["probabilities"])
-    assert sureness_of("model", read_rows(replace(scored.predictions, table=table), scored.columns)) is None
+    assert sureness_of("model", read_rows(replace(scored.predictions, table=table), scored.source.columns)) is None
 
 
 @in_chromium[0]
 @in_chromium[1]
 def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_path):
     repeats = trial_noise([1, 1, 0, 0, 1, 0, 0, 1], ["a"] * 4 + ["b"] * 4, [1, 1, 2, 2] * 2, [1, 2] * 4).to_dict()
-    noise = {"noise_floor": repeats | {"correctness_flip_rate": {"decoding": 0.06}}}
-    entries = load_models([write_run(tmp_path / "first")], QUICK)
-    results = dict(entries[0].sets["toy:set"].results) | noise
-    object.__setattr__(entries[0].sets["toy:set"], "results", results)
+    floor = repeats | {"correctness_flip_rate": {"decoding": 0.06}}
+    (model,) = load_models([write_run(tmp_path / "first")], QUICK)
+    entries = [replace(model, sets={"toy:set": replace(model.sets["toy:set"], noise_floor=floor)})]
     written = write_report(entries, tmp_path / "page.html", ReportOptions(score=QUICK), plots_folder=tmp_path / "plots")
     assert (tmp_path / "plots" / "sureness-0.svg").exists()
     assert "sureness-0" not in (tmp_path / "page.html").read_text()  # the browser's data draw it: no second copy

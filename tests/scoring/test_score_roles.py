@@ -90,7 +90,7 @@ def test_an_empty_population_is_undefined_and_said(command, tmp_path):
     assert found["inconsistency"] is None
     assert found["warnings"]
     _, out, _ = command("score", tmp_path / "t.parquet")
-    assert "0/2" in out
+    assert "0 / 2" in out
 
 
 def test_the_runs_own_word_on_the_measure_wins(command, tmp_path):
@@ -131,7 +131,7 @@ def test_an_unknown_measure(command, tmp_path):
 def test_the_table_of_inconsistencies(command, tmp_path):
     code, out, _ = command("score", write(tmp_path / "mine.csv", GOOD))
     assert code == 0
-    assert "Inconsistency (per cent, lower is better" in out
+    assert "Inconsistency, in per cent, lower is better" in out
     assert "mine (symmetric)" in out
     assert "50.0" in out
 

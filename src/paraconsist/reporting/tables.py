@@ -433,7 +433,7 @@ def transitions(name: str, measure: str, figures: Values, model: str = "") -> Ta
     words = (Column(label, words=True) for label in ("gold label", "on original", "on perturbed"))
     caption = f"The {_MOST_TRANSITIONS} commonest of {len(lines)}." if len(lines) > _MOST_TRANSITIONS else ""
     columns = [*words, Column("pairs"), Column("per cent")]
-    return Table(f"{name}, {measure}: which answers turn into which", columns, rows, caption)
+    return Table(f"{name}, {measure}: predictions by gold label", columns, rows, caption)
 
 
 def confidence(name: str, measure: str, figures: Values) -> Table | None:
