@@ -1,19 +1,21 @@
 """Logs that lm-eval and inspect_ai wrote: scored as they are, right where the tools say so, and P_C by its definition.
 
-Golden numbers are those in the tools' own results, beside or inside the logs (tests/fixtures/logs/README.md).
-"""
+Golden numbers are those in the tools' own results, beside or inside the logs (tests/fixtures/logs/README.md)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers.logs import LM_EVAL, check, double_loop, entries, inspect_log, lines, samples, scored
+from helpers.logs import LM_EVAL, LOGS, check, double_loop, entries, inspect_log, lines, samples, scored
 
 from paraconsist.data.logs.fields import Records, Table, value_of
 from paraconsist.data.logs.reading import FORMATS, detect, read_logs
@@ -258,3 +260,226 @@ def test_fields_named_by_the_user_take_the_place_of_the_verdict(command):
     values = [one["output"]["completion"] == one["target"] for one in entries(log).values() if "target" in one]
     result = scored(command, log, "--bucket", "question_id", "--prediction", "completion")
     assert result["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(sum(values) / len(values))
+
+
+# ---------- Logs that cannot be scored as they are: the message says what was found and what to do
+
+BY_QUESTION = SourceOptions(bucket="question_id")
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_eval(path: Path, **header: Any) -> Path:
+    """Write a log as older versions did (deflated), with parts of its header replaced."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries(inspect_log("yes-no")).items():
+            changed = content | header if name == "header.json" else content
+            if changed is not None:
+                archive.writestr(name, json.dumps(changed))
+    return path
+
+
+def refused(paths: Path | list[Path], sentence: str, query: SourceOptions = BY_QUESTION) -> None:
+    with pytest.raises(InputError, match=sentence):
+        read_logs(paths if isinstance(paths, list) else [paths], query)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("log.txt", b"hello", "must be a log or a table of a known format.*begins b'hello'"),
+        ("log.eval", b"PK\x03\x04 and no more", "a zip archive without an inspect_ai log"),
+        ("log.eval", b"{}", "no zip archive.*may be cut short"),
+        ("log.log", b'{"question": 1, "answer": 2}', "JSON with the keys question, answer"),
+        ("log", b"", "It is empty"),
+        ("cut.jsonl", b'{"doc_id": 0, "doc": {}, "target": "1", "filtered_resps": []}\n{"doc_id', "whole file.*row 2"),
+    ],
+)
+def test_unknown_formats_and_damage(tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content)
+    refused(tmp_path / name, sentence)
+
+
+def test_files_beside_the_logs(tmp_path):
+    refused(next(LM_EVAL.glob("results_*")), "summary; its rows are in samples_.*log_samples")
+    refused(tmp_path / "nothing.jsonl", "must name a file that exists")
+    (tmp_path / "notes.md").write_text("nothing")
+    refused(tmp_path, r"hold logs \(\*.eval, samples_\*.jsonl, .*It holds notes.md")
+
+
+def test_a_cut_eval_log(tmp_path):
+    whole = inspect_log("yes-no").read_bytes()
+    damaged = bytearray(whole)
+    start = whole.index(b"samples/")
+    damaged[start + 60 : start + 90] = bytes(30)
+    (tmp_path / "damaged.eval").write_bytes(damaged)
+    refused(tmp_path / "damaged.eval", "must be a readable, whole file.*cut short or damaged")
+    (tmp_path / "cut.eval").write_bytes(whole[:-100])
+    refused(tmp_path / "cut.eval", "cut short|a zip archive without")
+
+
+def test_runs_that_did_not_end_well(tmp_path):
+    gone = {"status": "error", "results": None, "error": {"message": "the server is gone"}}
+    refused(write_eval(tmp_path / "a.eval", **gone), r"succeeded; got 'error'.*the server is gone.*eval-retry")
+    refused(write_eval(tmp_path / "b.eval", status="started"), "got 'started'")
+    refused(write_eval(tmp_path / "c.eval", invalidated=True), "must hold valid samples")
+    with zipfile.ZipFile(tmp_path / "d.eval", "w") as archive:
+        archive.writestr("_journal/start.json", "{}")
+    refused(tmp_path / "d.eval", "the log of a run that ended.*was killed")
+    whole = read_logs([write_eval(tmp_path / "e.eval")], BY_QUESTION)["yes_no"]
+    assert whole.table.equals(read_logs([inspect_log("yes-no")], BY_QUESTION)["yes_no"].table)
+
+
+def test_samples_that_ended_in_an_error_are_unparsed_and_said(tmp_path):
+    found = entries(inspect_log("yes-no"))
+    lost = [name for name in found if name.startswith("samples/")][:2]
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
+        for name, content in found.items():
+            part = {"scores": {}, "error": {"message": "timeout"}} if name in lost else {}
+            archive.writestr(name, json.dumps(content | part if part else content))
+    rows = read_logs([tmp_path / "log.eval"], BY_QUESTION)["yes_no"]
+    assert rows.metadata["notes"][0].startswith("2 of 26 samples of log.eval have no score")
+    ids = rows.table.filter(rows.table["prediction"].is_null())["example_id"].to_pylist()
+    assert {found[name]["id"] for name in lost} <= set(ids)
+
+
+def test_the_bucket_key_is_missing():
+    known = r"Its columns are doc_id, .*doc\.id, .*doc\.question_id"
+    refused(
+        samples("yes_no"), f"`bucket` must name a column of the file; got 'doc.qid'. {known}", SourceOptions("doc.qid")
+    )
+    refused(samples("yes_no"), f"got 'bucket_id'. {known}", SourceOptions())
+    refused(inspect_log("yes-no"), "Its columns are id, epoch.*metadata.question_id", SourceOptions())
+    both = [samples("yes_no"), samples("which_place")]
+    refused(both, r"got 'question_id'.*\(In samples_which_place", BY_QUESTION)
+
+
+def test_a_row_twice_and_two_models_in_one_file(tmp_path):
+    rows = lines(samples("yes_no"))
+    refused(write(tmp_path / "a.jsonl", rows + rows), "have each doc_id once; got '0' at row 63.*two models' logs")
+    plain = [{"example_id": f"e{i}", "bucket_id": i // 2, "label": 1, "prediction": 1} for i in range(4)]
+    refused(
+        write(tmp_path / "b.jsonl", [*plain, plain[1]]), "have each example_id once; got 'e1' at row 4", SourceOptions()
+    )
+    models = [row | {"example_id": i, "model": "ab"[i % 2]} for i, row in enumerate(plain)]
+    refused(
+        write(tmp_path / "c.jsonl", models),
+        r"one model's predictions; got \['a', 'b'\].*paraconsist comp",
+        SourceOptions(),
+    )
+    assert read_logs([tmp_path / "c.jsonl"], SourceOptions(stratum=["model"]))
+
+
+def copied(folder: Path, **changes: Any) -> Path:
+    """Copy the run of lm-eval, its results changed."""
+    folder.mkdir(parents=True)
+    for file in (samples("yes_no"), next(LM_EVAL.glob("results_*"))):
+        shutil.copy(file, folder)
+    results = next(folder.glob("results_*"))
+    results.write_text(json.dumps(json.loads(results.read_text()) | changes))
+    return folder
+
+
+def test_folders_of_several_runs(tmp_path):
+    copied(tmp_path / "versions" / "a"), copied(tmp_path / "versions" / "b", lm_eval_version="0.4.2")
+    refused(tmp_path / "versions", r"one version of the tool; got \['0.4.13', '0.4.2'\].*by themselves")
+    copied(tmp_path / "models" / "a"), copied(tmp_path / "models" / "b", model_name="other")
+    refused(tmp_path / "models", r"one model's answers; got \['tiny-random-llama', 'other'\].*paraconsist compare")
+    copied(tmp_path / "runs" / "a"), copied(tmp_path / "runs" / "b")
+    refused(tmp_path / "runs", "hold one run of yes_no; .*give the file that you mean")
+    refused([samples("yes_no"), inspect_log("yes-no")], r"of one format; got \['lm_eval', 'inspect_ai'\]")
+
+
+def test_rows_that_were_taken_out_are_noticed(tmp_path):
+    folder = copied(tmp_path / "run")
+    file = next(folder.glob("samples_*"))
+    write(file, [row for row in lines(file) if row["acc"] == 1.0 or row["doc_id"] % 2])
+    (found,) = read_logs([file], BY_QUESTION).values()
+    assert "says acc 0.5556, its rows give" in found.metadata["notes"][0]
+
+
+def test_options_that_the_log_does_not_know(tmp_path):
+    generated = samples("yes_no_generated")
+    refused(generated, "every answer through first_word, anywhere: give `filter` one of them")
+    refused(generated, "must be one of first_word, anywhere; got 'last'", SourceOptions("question_id", filter="last"))
+    refused(samples("yes_no"), r"`metric` must be one of the log's \(acc\)", SourceOptions("question_id", metric="f1"))
+    refused(inspect_log("yes-no"), r"one of the log's scorers \(pattern\)", SourceOptions("question_id", metric="f1"))
+    refused(inspect_log("twice"), r"one of the log's \(1, 2\); got 3", SourceOptions("question_id", epoch=3))
+    refused(
+        samples("yes_no"), "`original` must be true or false.*Compare it", SourceOptions("question_id", original="id")
+    )
+    rows = [row | {"acc": 0.5} for row in lines(samples("yes_no"))]
+    refused(write(tmp_path / "a.jsonl", rows), r"right or wrong in every row \(1 or 0\); got 0.5 at row 0")
+    rows = [row | {"target": "perhaps"} for row in lines(samples("yes_no"))]
+    refused(write(tmp_path / "b.jsonl", rows), "choice's number or text that agrees with the log's verdicts")
+    asked = [row | {"filtered_resps": [["yes", "no"]]} for row in lines(generated) if row["filter"] == "anywhere"]
+    refused(write(tmp_path / "c.jsonl", asked), "leave one answer to each question.*take_first")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--export", "excel", "--output-dir", "x"], "`--export` must be lm-eval; got 'excel'"),
+        (["--export", "lm-eval"], "`--output-dir` must be given too"),
+        (["--json", "--markdown"], "`--markdown` must not be given with `--json`"),
+        (["--epoch", "1"], "`--epoch` must be given for logs of inspect_ai only; got 1"),
+        (["--label-names", "no,yes"], "`--label-names` must be given for tables only"),
+        (["--unparsed", "ignore"], "`--unparsed` must be one of wrong, own_class, drop_bucket"),
+    ],
+)
+def test_options_that_do_not_fit(command, options, sentence):
+    code, _, err = command("score", samples("yes_no"), "--bucket", "question_id", *options)
+    assert code == 2
+    assert sentence in err
+
+
+def test_the_fixtures_are_small():
+    assert all(file.stat().st_size < 60_000 for file in LOGS.rglob("*") if file.is_file())
+
+
+def places(value: Any, depth: int = 3) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every part of a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for key, part in inner if depth else ():
+        yield (key,)
+        yield from ((key, *path) for path in places(part, depth - 1))
+
+
+def replaced(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
+    """Return a copy with another value at a path."""
+    if not path:
+        return odd
+    copied = dict(value) if isinstance(value, dict) else list(value)
+    copied[path[0]] = replaced(value[path[0]], path[1:], odd)
+    return copied
+
+
+@pytest.mark.parametrize("odd", [None, 10**40, "\ud800", [], [None], {"a": 1}], ids=repr)
+def test_a_part_of_another_shape_is_read_or_refused(tmp_path, odd):
+    whole = entries(inspect_log("yes-no"))
+    names = sorted(name for name in whole if name.startswith("samples/"))[:4]
+    kept = ("id", "epoch", "choices", "target", "metadata", "scores", "output", "attachments")
+    log = whole["header.json"] | {"samples": [{key: whole[name].get(key) for key in kept} for name in names]}
+    log = {"version": log.pop("version"), "status": log.pop("status"), "eval": log.pop("eval"), **log}
+    parts = ("status", "eval", "results", "samples", "invalidated", "error")
+    for path in [path for path in places(log, 5) if path[0] in parts]:
+        file = tmp_path / "log.json"
+        file.write_text(json.dumps(replaced(log, path, odd)))
+        with suppress(InputError):
+            read_logs([file], BY_QUESTION)
+    rows, query = lines(samples("which_place"))[:3], SourceOptions(bucket="doc.question_id")
+    for path in places(rows[0]):
+        file = write(tmp_path / "samples.jsonl", [replaced(rows[0], path, odd), *rows[1:]])
+        with suppress(InputError):
+            read_logs([file], query)
+
+
+def test_the_epochs_of_a_full_test_set_belong_to_no_bucket():
+    predictions = read_logs([inspect_log("twice")], SourceOptions(bucket=""))
+    (one,) = predictions.values()
+    assert "bucket_id" not in one.table.column_names
+    assert len(set(one.table["example_id"].to_pylist())) == one.table.num_rows
