@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, stdtrit
 
-from paraconsist.measures.buckets import as_column, code_columns
+from paraconsist.measures.buckets import Mask, as_column, code_columns
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.results import constant_message
 
@@ -135,7 +135,7 @@ model's order? (rows selected against the model look the same)
     ).replace("%", " %")
 
 
-def _in_gold_case(names: list[Any], is_gold: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+def _in_gold_case(names: list[Any], is_gold: Mask) -> npt.NDArray[np.intp]:
     """Return each label's place, or that of the one gold label that it is but for case and outer spaces."""
     plain = [str(name).strip().casefold() for name in names]
     places: dict[str, list[int]] = {}

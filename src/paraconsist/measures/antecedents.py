@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from paraconsist.errors import input_error
 from paraconsist.measures.buckets import (
     Column,
     Integers,
+    Mask,
+    Whole,
     as_column,
     check_comparable,
     check_length,
@@ -21,7 +22,7 @@ from paraconsist.measures.buckets import (
 )
 from paraconsist.measures.chance import rule_chance
 from paraconsist.measures.intervals import group_columns, grouping
-from paraconsist.measures.results import Estimates, Mask, Result, documented, share_options
+from paraconsist.measures.results import Estimates, Result, documented, share_options
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,7 +162,7 @@ def transitive_inconsistency(
     level = rule_chance(answers, rules, members, len(allowed.sets), len(columns.labels))
     chance = estimates.add_chance(level, satisfied)
     if not satisfied.any():
-        estimates.warnings.append("no row has both antecedents predicted correctly: nothing follows from them")
+        estimates.warn("no row has both antecedents predicted correctly: nothing follows from them")
     antecedents = columns["antecedent_1_references"], columns["antecedent_2_references"]
     by_rule = {
         name: estimates.stratum(
@@ -171,7 +172,7 @@ def transitive_inconsistency(
     }
     empty = [name for name, values in by_rule.items() if values["n_satisfied"] == 0]
     if empty and satisfied.any():
-        estimates.warnings.append(f"undefined, so nan, for rules that no row satisfies: {'; '.join(empty)}")
+        estimates.warn(f"undefined, so nan, for rules that no row satisfies: {'; '.join(empty)}")
     return TransitiveInconsistencyResult(
         inconsistency=inconsistency,
         n_satisfied=int(np.count_nonzero(satisfied)),
@@ -274,7 +275,7 @@ def additive_inconsistency(
     chance = estimates.add_chance(level, satisfied)
     constant = columns.constant("predictions", "part_1_predictions", "part_2_predictions")
     if not satisfied.any():
-        estimates.warnings.append("no row has both parts predicted correctly: nothing follows from them")
+        estimates.warn("no row has both parts predicted correctly: nothing follows from them")
     elif constant:
         estimates.warn_of_constant(constant[0])
     return AdditiveInconsistencyResult(
@@ -307,14 +308,14 @@ class AllowedLabels:
         labels = sorted({label for one_set in self.sets for label in one_set})
         return Column(self.kind, labels if self.kind == "string" else np.array(labels, dtype=np.int64))
 
-    def members(self, labels: list[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def members(self, labels: list[Any]) -> tuple[Whole, Whole]:
         """Return set and label of every label that a set allows; a label is a code that stands for ``labels[code]``."""
         code = {label: i for i, label in enumerate(labels)}
         members = [(i, code[label]) for i, one_set in enumerate(self.sets) for label in one_set if label in code]
         one_set, label = np.array(members, dtype=np.int64).reshape(-1, 2).T
         return one_set, label
 
-    def allow(self, predicted: Integers, labels: list[Any]) -> npt.NDArray[np.bool_]:
+    def allow(self, predicted: Integers, labels: list[Any]) -> Mask:
         """Return whether each row allows its prediction, a code that stands for ``labels[code]``."""
         one_set, label = self.members(labels)
         allowed = np.sort(one_set * len(labels) + label)

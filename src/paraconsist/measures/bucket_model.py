@@ -18,10 +18,9 @@ import numpy.typing as npt
 from scipy.special import betaincinv, chdtrc, gammaln
 
 from paraconsist.errors import check_number, input_error
-from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.intervals import Floats, distinct
+from paraconsist.measures.buckets import BucketCounts, Floats, Whole
+from paraconsist.measures.intervals import distinct
 
-_Counts = npt.NDArray[np.int64]
 _STARTS = (0.1, 0.6)
 _LEAST_EXPECTED = 5.0  # buckets in a cell of the fit check
 
@@ -155,20 +154,19 @@ class _Likelihood:
     `right`, `wrong` and `size`: the numbers of buckets with more than j right answers, wrong answers, answers.
     """
 
-    right: _Counts
-    wrong: _Counts
-    size: _Counts
+    right: Whole
+    wrong: Whole
+    size: Whole
 
     @classmethod
-    def of(cls, k: _Counts, c: _Counts, multiplicity: npt.NDArray[np.intp]) -> _Likelihood:
-        def above(column: _Counts) -> _Counts:
+    def of(cls, k: Whole, c: Whole, multiplicity: npt.NDArray[np.intp]) -> _Likelihood:
+        def above(column: Whole) -> Whole:
             numbers = np.bincount(column, weights=multiplicity, minlength=int(k.max()) + 1).astype(np.int64)
-            tails: _Counts = numbers[::-1].cumsum()[::-1][1:]
-            return tails
+            return np.asarray(numbers[::-1].cumsum()[::-1][1:])
 
         return cls(above(c), above(k - c), above(k))
 
-    def _terms(self, mean: float, rho: float) -> tuple[tuple[_Counts, Floats], ...]:
+    def _terms(self, mean: float, rho: float) -> tuple[tuple[Whole, Floats], ...]:
         j: Floats = np.arange(len(self.size), dtype=np.float64) * rho
         rest = 1.0 - rho
         return (self.right, mean * rest + j), (self.wrong, (1.0 - mean) * rest + j), (-self.size, rest + j)
@@ -224,7 +222,7 @@ class _Likelihood:
 
 
 def _check_fit(
-    k: _Counts, c: _Counts, multiplicity: npt.NDArray[np.intp], mean: float, rho: float
+    k: Whole, c: Whole, multiplicity: npt.NDArray[np.intp], mean: float, rho: float
 ) -> tuple[float, int, float]:
     """Return Pearson's chi-square over cells (k, c), joined where few are expected, its degrees of freedom and p."""
     statistic, freedom = 0.0, -2
@@ -252,8 +250,7 @@ def _probabilities(k: int, mean: float, rho: float) -> Floats:
     right, wrong = (np.concatenate([[0.0], np.log(part).cumsum()]) for part in (first, second))
     c = np.arange(k + 1)
     choices = gammaln(k + 1.0) - gammaln(c + 1.0) - gammaln(k - c + 1.0)
-    chances: Floats = np.exp(choices + right + wrong[::-1] - np.log(whole).sum())
-    return chances
+    return np.asarray(np.exp(choices + right + wrong[::-1] - np.log(whole).sum()))
 
 
 def _join(expected: Floats) -> npt.NDArray[np.intp]:

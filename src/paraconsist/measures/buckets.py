@@ -15,6 +15,9 @@ import numpy.typing as npt
 from paraconsist.errors import check_whole, input_error
 
 Integers: TypeAlias = npt.NDArray[np.integer[Any]]
+Whole: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((bool, np.bool_), "boolean"),  # before int: bool is a subclass of int
@@ -152,7 +155,7 @@ def check_rows(
     parameter: str,
     must: str,
     array: npt.NDArray[Any],
-    wrong: npt.NDArray[np.bool_],
+    wrong: Mask,
     *,
     rows: Sequence[Any] | None = None,
     remedy: str = "",
@@ -251,16 +254,14 @@ def code_columns(
     return CodedColumns(columns, dict(zip(labels, codes, strict=True)), names)
 
 
-def as_mask(function: str, parameter: str, column: Column) -> npt.NDArray[np.bool_]:
+def as_mask(function: str, parameter: str, column: Column) -> Mask:
     """Return a column of true and false (or 1 and 0) as booleans."""
     array = np.array(column.tolist(), dtype=object)
     check_rows(function, parameter, "be true or false", array, (array != 0) & (array != 1))
     return array.astype(np.bool_)
 
 
-def as_probabilities(
-    values: Any, *, function: str, parameter: str, names: Sequence[Any] | None = None
-) -> npt.NDArray[np.float64]:
+def as_probabilities(values: Any, *, function: str, parameter: str, names: Sequence[Any] | None = None) -> Floats:
     """Return `values` as floats in [0, 1]; float32 softmax may exceed 1 in the seventh digit and is let pass.
 
     `names` are what an error calls the rows.
@@ -387,11 +388,11 @@ def bucket_groups(function: str, divided: Partition, groups: Column | None) -> I
 class BucketCounts:
     """All that measures need to know of each bucket, shape (n_buckets,): resampling works on these, never on rows."""
 
-    size: npt.NDArray[np.int64]  # k, the number of paraphrases; at least 1
-    correct: npt.NDArray[np.int64]  # c, the number of them that are right; 0 <= c <= k
+    size: Whole  # k, the number of paraphrases; at least 1
+    correct: Whole  # c, the number of them that are right; 0 <= c <= k
     #: The sum over labels of (number of paraphrases predicted to have it) squared: ordered pairs of paraphrases,
     #: self-pairs included, that get the same label. With two labels it is c^2 + (k-c)^2.
-    same_label: npt.NDArray[np.int64]
+    same_label: Whole
 
     def __len__(self) -> int:
         return len(self.size)
@@ -425,7 +426,7 @@ class BucketCounts:
         return cls(k, c, s)
 
 
-def _whole(parameter: str, values: Any) -> npt.NDArray[np.int64]:
+def _whole(parameter: str, values: Any) -> Whole:
     column = as_column(values, function="BucketCounts", parameter=parameter, what="whole numbers")
     if isinstance(column.values, list):
         raise input_error("BucketCounts", parameter, "hold whole numbers", got=column.values[0], row=0)
@@ -449,9 +450,9 @@ def _is_sum_of_squares(n: int, total: int) -> bool:
 class LabelPool(NamedTuple):
     """The answers of all buckets that have two, in one pool."""
 
-    counts: npt.NDArray[np.int64]  # how often each label is in the pool, shape (n_labels,)
+    counts: Whole  # how often each label is in the pool, shape (n_labels,)
     #: The sum over a bucket's answers of the share of the pool that has the same label, shape (n_buckets,).
-    commonness: npt.NDArray[np.float64]
+    commonness: Floats
 
     @property
     def size(self) -> int:
@@ -469,7 +470,7 @@ class LabelPool(NamedTuple):
         return same_answer_rate(self.counts)
 
 
-def same_answer_rate(counts: npt.NDArray[np.int64]) -> float:
+def same_answer_rate(counts: Whole) -> float:
     """Return the chance that two different answers, of which `counts` have each label, are equal.
 
     >>> same_answer_rate(np.array([2, 2]))

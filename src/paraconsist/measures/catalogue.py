@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError
 from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
+from paraconsist.measures.buckets import Floats, Mask
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.diversity import paraphrase_diversity
@@ -130,7 +131,7 @@ class MeasureSpec:
                 return replace(self, target=target, partners=partners)
         return replace(self, partners=(), optional_partners=tuple(sorted(present)))
 
-    def violations(self, answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def violations(self, answers: Answers) -> tuple[Floats, Mask]:
         """Return how much of each row breaks the rule, in [0, 1], and which rows the rule is about.
 
         This is the one place that says so: the headline is the mean of the first over the second.
@@ -144,12 +145,7 @@ _ASKS = "Does {model} say the same however it is asked?"
 _REWORDING = "Rewording a question changes {answer}"
 _SAME = ("same answer", "another answer")
 _MIXED = "Of two wordings of a question one is answered right and the other wrong in {pair}"
-_ROWS = {
-    "predictions": "rows.prediction",
-    "references": "rows.label",
-    "buckets": "rows.bucket",
-    "roles": "rows.role",
-}
+_ROWS = {"predictions": "rows.prediction", "references": "rows.label", "buckets": "rows.bucket", "roles": "rows.role"}
 _DOWN = "Down is good: 0 % is a model that never breaks the rule."
 _PAIRS = {
     "predictions": "original.prediction",

@@ -22,11 +22,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from paraconsist.measures.buckets import BucketCounts, Integers, LabelPool, partition_integers, same_answer_rate
+from paraconsist.measures.buckets import (
+    BucketCounts,
+    Floats,
+    Integers,
+    LabelPool,
+    Mask,
+    Whole,
+    partition_integers,
+    same_answer_rate,
+)
 from paraconsist.measures.intervals import (
     NO_SPREAD,
     Dyads,
-    Floats,
     Units,
     boundary_interval,
     distinct,
@@ -127,12 +135,12 @@ def _fieller(broken: Floats, shuffled: Floats, weight: Integers, t: float) -> tu
     return float((mixed - half) / square), float((mixed + half) / square)
 
 
-def _corrected(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _corrected(sums: Floats) -> Floats:
     return 1.0 - sums[..., 1:2] / sums[..., 2:3]
 
 
 def pair_chance(
-    first: Integers, second: Integers, *, must_differ: bool = False, unanswered: npt.NDArray[np.bool_] | None = None
+    first: Integers, second: Integers, *, must_differ: bool = False, unanswered: Mask | None = None
 ) -> ChanceLevel:
     """Return the chance level of n pairs of texts that must be answered alike, or differently (`must_differ`).
 
@@ -220,7 +228,7 @@ def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = Fa
     return ChanceLevel(float((n_alike * weight) @ differ) / total, by_chance, sums, pattern)
 
 
-def consistency_chance(label_counts: npt.NDArray[np.int64], gold_counts: npt.NDArray[np.int64]) -> float:
+def consistency_chance(label_counts: Whole, gold_counts: Whole) -> float:
     """Return the unbiased P_C over all shuffles of the answers.
 
     Two answers that are dealt to a problem are both its gold label, or neither is. Not to be confused with the least

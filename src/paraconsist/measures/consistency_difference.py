@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_whole
-from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, Integers, partition
+from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, Integers, Whole, partition
 from paraconsist.measures.difference_tests import (
     METHODS,
     Compared,
@@ -252,7 +251,7 @@ def _over_buckets(
 
 
 def _on_rows(
-    options: IntervalSettings, rights: list[npt.NDArray[np.int64]], groups: Integers | None, n_permutations: int
+    options: IntervalSettings, rights: list[Whole], groups: Integers | None, n_permutations: int
 ) -> PairedDifferences:
     index, pattern, _ = distinct(*rights)
     one, two = (np.stack([np.ones(len(index)), right[index]], axis=1) for right in rights)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
-from paraconsist.measures.buckets import check_rows, check_unmasked
+from paraconsist.measures.buckets import Floats, check_rows, check_unmasked
 
 _FUNCTION = "cue_design_ratio"
 
@@ -92,7 +91,7 @@ def cue_design_ratio(inconsistency: Any, snli_inconsistency: Any, best_inconsist
     return rho if rho.ndim else float(rho)
 
 
-def _numbers(name: str, value: Any) -> NDArray[np.float64]:
+def _numbers(name: str, value: Any) -> Floats:
     check_unmasked(_FUNCTION, name, value)
     try:
         if value is None:  # numpy would make it nan

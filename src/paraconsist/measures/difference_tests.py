@@ -27,11 +27,10 @@ import numpy.typing as npt
 from scipy.special import binom, gammaln, ndtr, ndtri, stdtr, stdtrit
 
 from paraconsist.errors import input_error
-from paraconsist.measures.buckets import Integers
+from paraconsist.measures.buckets import Floats, Integers, Whole
 from paraconsist.measures.intervals import (
     NO_SPREAD,
     Estimate,
-    Floats,
     Intervals,
     Units,
     boundary_interval,
@@ -250,7 +249,7 @@ class SignFlip:
 def sign_flip_test(
     first: Floats,
     second: Floats,
-    multiplicity: npt.NDArray[np.int64],
+    multiplicity: Whole,
     estimate: Estimate,
     n_permutations: int,
     rng: np.random.Generator,
@@ -297,7 +296,7 @@ def sign_flip_test(
 def flip_tests(
     first: Floats,
     second: Floats,
-    multiplicity: npt.NDArray[np.int64],
+    multiplicity: Whole,
     estimate: Estimate,
     denominators: Sequence[int],
     p_values: Floats,
@@ -375,9 +374,7 @@ def _difference(estimate: Estimate, first: npt.NDArray[Any], second: npt.NDArray
     return difference
 
 
-def _distinct_differences(
-    first: Floats, second: Floats, multiplicity: npt.NDArray[np.int64]
-) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+def _distinct_differences(first: Floats, second: Floats, multiplicity: Whole) -> tuple[Floats, Floats, Whole]:
     """Return the total of the lower sums of all units, the distinct differences above them, and their numbers.
 
     A unit and its mirror image differ by the same vector up to its sign: one pattern.
@@ -394,13 +391,13 @@ def _distinct_differences(
     return low, steps[moves], counts[moves]
 
 
-def _n_assignments(counts: npt.NDArray[np.int64]) -> float:
+def _n_assignments(counts: Whole) -> float:
     """Return in how many ways the units of each pattern can be swapped, or infinity."""
     with np.errstate(over="ignore"):
         return float(np.prod(counts + 1.0))
 
 
-def _every(counts: npt.NDArray[np.int64]) -> Iterator[tuple[Floats, Floats]]:
+def _every(counts: Whole) -> Iterator[tuple[Floats, Floats]]:
     """Yield how many units of each pattern are swapped, in all ways, with the probability of each."""
     shape = tuple((counts + 1).tolist())
     n = int(np.prod(shape)) if shape else 1
@@ -424,9 +421,7 @@ def _chances(n: int) -> Floats:
     return np.asarray(np.exp(logarithm), dtype=np.float64)
 
 
-def _drawn(
-    counts: npt.NDArray[np.int64], n_permutations: int, rng: np.random.Generator
-) -> Iterator[tuple[Floats, Floats]]:
+def _drawn(counts: Whole, n_permutations: int, rng: np.random.Generator) -> Iterator[tuple[Floats, Floats]]:
     """Yield how many units of each pattern are swapped in random assignments, each with weight 1."""
     chunk = max(1, _CELLS_AT_ONCE // len(counts))
     for start in range(0, n_permutations, chunk):
@@ -493,8 +488,7 @@ def paired_differences(
     units = buckets if groups is None else group_units(both, pattern, groups)
 
     def difference(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        values: npt.NDArray[Any] = estimate(sums[..., :m]) - estimate(sums[..., m:])
-        return values
+        return np.asarray(estimate(sums[..., :m]) - estimate(sums[..., m:]))
 
     total = units.total
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import rel_entr
 
 from paraconsist.errors import input_error
-from paraconsist.measures.buckets import Integers, check_length, check_unmasked, group_codes, partition
-from paraconsist.measures.intervals import Floats, Units, design_effects, mean_of_sums
+from paraconsist.measures.buckets import Floats, Integers, Mask, check_length, check_unmasked, group_codes, partition
+from paraconsist.measures.intervals import Units, design_effects, mean_of_sums
 from paraconsist.measures.results import UNCERTAINTY, Estimates, Result, documented, interval_options
 
 SHIFTS = (
@@ -167,19 +166,14 @@ def distribution_shift(
 
 
 def _means(
-    estimates: Estimates,
-    values: Floats,
-    rows: npt.NDArray[np.bool_],
-    groups: Integers | None,
-    side: str,
-    n_classes: int,
+    estimates: Estimates, values: Floats, rows: Mask, groups: Integers | None, side: str, n_classes: int
 ) -> Floats:
     """Return the means over some rows, and keep what is known of them."""
     if not rows.any():
         nan = float("nan")
         for name in SHIFTS:
             estimates.put(name, (nan, nan), nan, 0, nan)
-        estimates.warnings.append(f"no prediction is {side}: undefined, so nan, for those")
+        estimates.warn(f"no prediction is {side}: undefined, so nan, for those")
         return np.full(len(SHIFTS), nan)
     chosen = values[rows]
     units = Units.of_rows(chosen, None if groups is None else partition(groups[rows]).codes)
@@ -193,7 +187,7 @@ def _means(
             nothing = np.full(len(SHIFTS), np.nan)
             bounds = replace(bounds, low=nothing, high=nothing, at_boundary=np.zeros(len(SHIFTS), dtype=np.bool_))
             effect = f"no interval for those, which takes {FEWEST[side]}"
-        estimates.warnings.append(f"{number} {side}: {effect}")
+        estimates.warn(f"{number} {side}: {effect}")
     pairs = Units.of(np.insert(chosen, 0, 1.0, axis=1), np.ones(len(chosen)))
     effects = design_effects(units, pairs, mean_of_sums).tolist()
     estimates.add(SHIFTS, bounds, units.n, effects, between=f"{side} {estimates.unit}s")
@@ -222,8 +216,7 @@ def as_probability_rows(values: Any, *, function: str, parameter: str) -> Floats
         row = int((~good).argmax())
         must, remedy = "hold probabilities that sum to 1", "Give softmax outputs, not logits."
         raise input_error(function, parameter, must, got=array[row].tolist(), row=row, remedy=remedy)
-    normalized: Floats = array / total[:, np.newaxis]
-    return normalized
+    return np.asarray(array / total[:, np.newaxis])
 
 
 def _wrong_row(rows: Any, function: str, parameter: str) -> Exception:

@@ -19,6 +19,7 @@ import numpy as np
 
 from paraconsist.errors import extras, input_error
 from paraconsist.measures.buckets import (
+    Floats,
     as_column,
     as_mask,
     check_both,
@@ -27,7 +28,7 @@ from paraconsist.measures.buckets import (
     check_unmasked,
     group_codes,
 )
-from paraconsist.measures.intervals import FEW_UNITS, Floats, Units, mean_of_sums
+from paraconsist.measures.intervals import FEW_UNITS, Units, mean_of_sums
 from paraconsist.measures.results import Estimates, Result, documented, interval_options
 
 _RANGES = {
@@ -161,7 +162,7 @@ def paraphrase_diversity(
     for name in _RANGES:
         estimates.put(name, (nan, nan), nan, 0, None)
         if name not in values:
-            estimates.warnings.append(f"{name} is undefined, so nan: {_NEEDS[name]}")
+            estimates.warn(f"{name} is undefined, so nan: {_NEEDS[name]}")
     estimates.add(list(values), bounds, units.n, between=None)
     if units.n < FEW_UNITS:
         estimates.warn_of_few(units.n)
@@ -196,8 +197,7 @@ def _similarity(function: str, n: int, new: Any, old: Any, similarities: Any) ->
         raise input_error(function, "original_embeddings", must, got=other.shape[1])
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     check_rows(function, "embeddings", "have lengths above 0 on both sides", lengths, lengths == 0)
-    cosines: Floats = np.clip((one * other).sum(axis=1) / lengths, -1.0, 1.0)
-    return cosines
+    return np.asarray(np.clip((one * other).sum(axis=1) / lengths, -1.0, 1.0))
 
 
 def _floats(values: Any, n: int, function: str, parameter: str, must: str, *, n_axes: int) -> Floats:

@@ -27,7 +27,9 @@ from scipy.special import gammaln, ndtr, stdtr
 
 from paraconsist.errors import input_error
 from paraconsist.measures.buckets import (
+    Floats,
     Integers,
+    Mask,
     as_column,
     as_mask,
     bucket_groups,
@@ -35,7 +37,7 @@ from paraconsist.measures.buckets import (
     partition,
     partition_integers,
 )
-from paraconsist.measures.intervals import NO_SPREAD, Floats, Units, distinct, group_units, intervals
+from paraconsist.measures.intervals import NO_SPREAD, Units, distinct, group_units, intervals
 from paraconsist.measures.results import IntervalSettings, Record, documented, interval_options
 from paraconsist.measures.standings import adjusted_p_values
 
@@ -164,7 +166,7 @@ def edit_effects(
 
 def _effect(
     kind: str,
-    flag: npt.NDArray[np.bool_],
+    flag: Mask,
     scores: Integers,
     n_models: int,
     buckets: Integers,
@@ -251,7 +253,7 @@ def _log_binomial(n: float, k: Any) -> Any:
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
-def _flags(parameter: str, values: Any, n: int) -> npt.NDArray[np.bool_]:
+def _flags(parameter: str, values: Any, n: int) -> Mask:
     column = as_column(values, function="edit_effects", parameter=parameter)
     check_length("edit_effects", parameter, column, n, "buckets")
     return as_mask("edit_effects", parameter, column)
@@ -363,7 +365,7 @@ class _Read(NamedTuple):
 
 def edit_kinds(
     originals: Texts, rewordings: Texts, buckets: Sequence[object], *, english: bool | None = None
-) -> dict[str, npt.NDArray[np.bool_]]:
+) -> dict[str, Mask]:
     """Say which kinds of edit part each rewording from its original.
 
     A rewording may be of several kinds, or of none. Words are runs of letters and digits (in scripts without blanks

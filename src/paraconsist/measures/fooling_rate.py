@@ -14,6 +14,7 @@ from paraconsist.measures.buckets import (
     CodedColumns,
     Column,
     Integers,
+    Mask,
     Partition,
     as_column,
     bucket_groups,
@@ -24,7 +25,7 @@ from paraconsist.measures.buckets import (
     partition,
 )
 from paraconsist.measures.chance import fooling_chance
-from paraconsist.measures.results import Estimates, Mask, Result, documented, share_options
+from paraconsist.measures.results import Estimates, Result, documented, share_options
 
 _NAMED = ("entailment", "contradiction")
 _NUMBERED = {0: 2, 2: 0}
@@ -165,7 +166,7 @@ def fooling_rate(
         by_label[str(items.labels[code])] = estimates.stratum(masks, rows, n_items=rows)
     empty = [label for label, values in by_label.items() if values["n_items"] == 0]
     if empty and counted.any():
-        estimates.warnings.append(f"undefined, so nan, for gold labels without an item: {', '.join(empty)}")
+        estimates.warn(f"undefined, so nan, for gold labels without an item: {', '.join(empty)}")
     return FoolingRateResult(
         **rates,
         n_items=int(np.count_nonzero(counted)),
@@ -185,12 +186,12 @@ def fooling_rate(
 def _warn(estimates: Estimates, items: _Items, right: Mask, counted: Mask, least: int) -> None:
     n_right, n_counted = int(np.count_nonzero(right)), int(np.count_nonzero(counted))
     if n_right > n_counted:
-        estimates.warnings.append(
+        estimates.warn(
             f"{n_right - n_counted} of {n_right} originals that are answered right have fewer "
             f"than {least} variants: left out"
         )
     if not n_counted:
-        estimates.warnings.append("no original is answered right and has enough variants")
+        estimates.warn("no original is answered right and has enough variants")
     if items.constant:
         estimates.warn_of_constant(items.constant[0])
     estimates.warnings.extend(items.warnings)

@@ -18,7 +18,10 @@ import numpy.typing as npt
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures.buckets import (
     MOST_DRAWN,
+    Floats,
     Integers,
+    Mask,
+    Whole,
     as_column,
     as_generator,
     check_length,
@@ -30,8 +33,6 @@ from paraconsist.measures.buckets import (
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.paired_tests import (
     DRAWS,
-    FloatArray,
-    IntArray,
     Ties,
     exact_p_value,
     group_differences,
@@ -199,11 +200,7 @@ def ie_test(
     >>> print(f"{result.statistic:.3f} {result.p_value:.4f} {result.reject}")
     1.786 0.0615 False
     """
-    labels = {
-        "predictions": predictions,
-        "transformed_predictions": transformed_predictions,
-        "references": references,
-    }
+    labels = {"predictions": predictions, "transformed_predictions": transformed_predictions, "references": references}
     columns = code_columns("ie_test", labels)
     options = checked_options("ie_test", method, ties, n_resamples, seed, alpha, correction, confidence_level)
     original, transformed, gold = columns.codes.values()
@@ -218,7 +215,7 @@ def ie_test(
         names = values.tolist()
     n_runs = 1 if names is None else len(names)
 
-    def per_run(rows: npt.NDArray[np.bool_]) -> IntArray:
+    def per_run(rows: Mask) -> Whole:
         return np.bincount(run[rows], minlength=n_runs).astype(np.int64)
 
     n = per_run(np.ones(len(gold), dtype=np.bool_))
@@ -246,10 +243,9 @@ def ie_test(
     return _assemble(*counts, per_run(before), evidence, options, names, collapsed.tolist())
 
 
-def _is_constant(codes: npt.NDArray[Any], starts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _is_constant(codes: npt.NDArray[Any], starts: npt.NDArray[Any]) -> Mask:
     """Whether each run's codes are all equal; the rows of a run lie together."""
-    equal: npt.NDArray[np.bool_] = np.minimum.reduceat(codes, starts) == np.maximum.reduceat(codes, starts)
-    return equal
+    return np.asarray(np.minimum.reduceat(codes, starts) == np.maximum.reduceat(codes, starts))
 
 
 def ie_test_from_counts(
@@ -308,10 +304,10 @@ def ie_test_from_counts(
 
 
 def _assemble(
-    n: IntArray,
-    n10: IntArray,
-    n01: IntArray,
-    n_correct: IntArray,
+    n: Whole,
+    n10: Whole,
+    n01: Whole,
+    n_correct: Whole,
     evidence: Evidence,
     options: Options,
     names: list[Any] | None,
@@ -459,16 +455,16 @@ def checked_options(
 class Evidence:
     """What a method says of M runs; arrays have shape (M,)."""
 
-    p_values: FloatArray
-    statistics: FloatArray
-    low: FloatArray  # The ends of the intervals of the accuracy lost.
-    high: FloatArray
+    p_values: Floats
+    statistics: Floats
+    low: Floats  # The ends of the intervals of the accuracy lost.
+    high: Floats
     is_still: Any  # where nothing changed, so that the statistic is undefined
     unit: str = "item"  # or "group": what is swapped
     n_draws: int = 0  # by how many draws a p was found that is exact elsewhere; 0 where none was
-    n_groups: IntArray | None = None  # of the groups, as the next two; None without
-    standard_errors: FloatArray | None = None
-    design_effects: FloatArray | None = None
+    n_groups: Whole | None = None  # of the groups, as the next two; None without
+    standard_errors: Floats | None = None
+    design_effects: Floats | None = None
 
     def uncertainty(self, name: str) -> dict[str, Any]:
         """Return what a `Result` says of the groups of the value of this name."""
@@ -481,9 +477,7 @@ class Evidence:
         }
 
 
-def by_items(
-    n: IntArray, n10: IntArray, n01: IntArray, options: Options, p_values: FloatArray | None = None
-) -> Evidence:
+def by_items(n: Whole, n10: Whole, n01: Whole, options: Options, p_values: Floats | None = None) -> Evidence:
     """Test every run by its counts, each of shape (M,); replays, which need rows, come with their `p_values`."""
     if p_values is not None:
         p = p_values
@@ -532,7 +526,7 @@ def by_groups(changes: Sequence[tuple[Integers, Integers]], options: Options) ->
     )
 
 
-def _grouped_p_value(differences: IntArray, options: Options) -> float:
+def _grouped_p_value(differences: Whole, options: Options) -> float:
     if options.method == "exact":
         return grouped_exact_p_value(differences, ties=options.ties or "mid", rng=options.generator)
     if options.method in ("mcnemar", "mcnemar_mid_p"):

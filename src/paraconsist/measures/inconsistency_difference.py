@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_whole
-from paraconsist.measures.buckets import MOST_DRAWN, Integers, as_mask, check_both, code_columns, partition
+from paraconsist.measures.buckets import MOST_DRAWN, Integers, Mask, as_mask, check_both, code_columns, partition
 from paraconsist.measures.difference_tests import (
     DifferenceTest,
     Joined,
@@ -31,7 +31,7 @@ from paraconsist.measures.intervals import (
     mean_of_sums,
     standard_errors,
 )
-from paraconsist.measures.results import Estimates, Mask, Result, documented, effect_of, interval_options
+from paraconsist.measures.results import Estimates, Result, documented, effect_of, interval_options
 
 _FUNCTION = "inconsistency_difference"
 
@@ -169,9 +169,7 @@ def inconsistency_difference(
     values, test = _compare(estimates, first[common], second[common], within, permutations, margin)
     lost: list[int] = [int(np.count_nonzero(mask & ~common)) for mask in counted]
     if common.any() and any(lost):
-        estimates.warnings.append(
-            f"{lost[0]} and {lost[1]} rows count for one model only and are left out of the comparison"
-        )
+        estimates.warn(f"{lost[0]} and {lost[1]} rows count for one model only and are left out of the comparison")
     return InconsistencyDifferenceResult(
         **values,
         own_value1=own[0],
@@ -204,7 +202,7 @@ def _compare(
     nan = float("nan")
     if n == 0:
         estimates.put("difference", (nan, nan), nan, 0, nan)
-        estimates.warnings.append("no row counts for both models: undefined, so nan: difference")
+        estimates.warn("no row counts for both models: undefined, so nan: difference")
         values = dict.fromkeys(("difference", "p_value", "value1", "value2", "p_value_error"), nan)
         return {**values, "n_only1": 0, "n_only2": 0}, "sign-flip-none"
     counts, point, level = (n, n10, n01), (n10 - n01) / n, estimates.options.confidence_level
@@ -235,7 +233,7 @@ def _compare(
     interval, more = [nan, nan], {}
     if not tests:
         reason = "every two rows share a member" if isinstance(groups, Dyads) else "one unit"
-        estimates.warnings.append(f"{reason}: no interval, and a p-value of 1")
+        estimates.warn(f"{reason}: no interval, and a p-value of 1")
     else:
         test = Joined(tests)
         low, high = test.interval(level)
@@ -243,7 +241,7 @@ def _compare(
         if margin is not None:
             more["margin_test"] = margin_test(test, point, margin, level, up_is_good=False)
         if n_units < FEW_UNITS:
-            estimates.warnings.append(f"only {n_units} units: the interval is rough")
+            estimates.warn(f"only {n_units} units: the interval is rough")
     estimates.put("difference", interval, error, n_units, effect)
     return {
         "difference": point,
@@ -266,8 +264,7 @@ def _units(first: Mask, second: Mask, groups: Integers) -> Units:
 
 
 def _difference(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    difference: npt.NDArray[Any] = (total[..., 1:2] - total[..., 2:3]) / total[..., :1]
-    return difference
+    return np.asarray((total[..., 1:2] - total[..., 2:3]) / total[..., :1])
 
 
 def _score_tests(

@@ -45,9 +45,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, expit, logit, ndtr, stdtrit
 
-from paraconsist.measures.buckets import Column, Integers, check_comparable, code_jointly, partition_integers
-
-Floats = npt.NDArray[np.float64]
+from paraconsist.measures.buckets import (
+    Column,
+    Floats,
+    Integers,
+    Mask,
+    Whole,
+    check_comparable,
+    code_jointly,
+    partition_integers,
+)
 
 Estimate = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 """Sums (..., m) to measures (..., q), by complex-differentiable arithmetic only (no abs, maximum or clip)."""
@@ -62,8 +69,7 @@ _MULTINOMIAL_COST = 6  # a multinomial cell costs about this many single draws
 
 def mean_of_sums(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return means from sums, the first of which is the number of rows: the commonest `Estimate`."""
-    means: npt.NDArray[Any] = total[..., 1:] / total[..., :1]
-    return means
+    return np.asarray(total[..., 1:] / total[..., :1])
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ class Units:
     """The distinct resampling units."""
 
     sums: Floats  # the m sums of each distinct unit, shape (p, m)
-    multiplicity: npt.NDArray[np.int64]  # how many units have these sums, shape (p,)
+    multiplicity: Whole  # how many units have these sums, shape (p,)
 
     @classmethod
     def of(cls, sums: Floats, multiplicity: npt.ArrayLike) -> Units:
@@ -90,8 +96,7 @@ class Units:
     @property
     def total(self) -> Floats:
         """The sums over all units, shape (m,)."""
-        total: Floats = self.multiplicity @ self.sums
-        return total
+        return np.asarray(self.multiplicity @ self.sums)
 
     @property
     def n(self) -> int:
@@ -208,7 +213,7 @@ def bootstrap(units: Units, estimate: Estimate, n_resamples: int, rng: np.random
     return np.concatenate(replicates)
 
 
-def _weights(multiplicity: npt.NDArray[np.int64], n: int, size: int, rng: np.random.Generator) -> Floats:
+def _weights(multiplicity: Whole, n: int, size: int, rng: np.random.Generator) -> Floats:
     """Return how often each distinct unit occurs in each of `size` resamples of n units, shape (size, p)."""
     p = len(multiplicity)
     if n >= _MULTINOMIAL_COST * p:
@@ -254,7 +259,7 @@ class Dyads:
     first: Integers
     second: Integers
 
-    def where(self, rows: npt.NDArray[np.bool_] | None) -> Dyads:
+    def where(self, rows: Mask | None) -> Dyads:
         """Return the members of some rows."""
         return self if rows is None else Dyads(self.first[rows], self.second[rows])
 
@@ -320,14 +325,14 @@ class Dyads:
             freedom = min(freedom, squares.sum() ** 2 / (squares @ squares))
         return float(np.sqrt(variance) / n), float(freedom)
 
-    def _connected(self, weights: npt.NDArray[np.float64]) -> float:
+    def _connected(self, weights: Floats) -> float:
         """Return the sum of the products of the weights of every two rows that share a member."""
         one, two = self._ends
         members = self._sums(weights)
         cells = np.bincount(self._cells, weights=np.where(one == two, 0.0, weights))
         return float(members @ members - cells @ cells)
 
-    def _sums(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _sums(self, weights: Floats) -> Floats:
         """Return the sum of weights over the rows of every member; a row with one member twice counts once."""
         one, two = self._ends
         twice = one != two
@@ -352,7 +357,7 @@ class Intervals:
     low: Floats
     high: Floats
     standard_error: Floats
-    at_boundary: npt.NDArray[np.bool_]  # where the sample has no spread and `boundary_interval` was used
+    at_boundary: Mask  # where the sample has no spread and `boundary_interval` was used
     method: str  # "logit_t", "bootstrap" or "closed_form"
 
 
@@ -508,7 +513,7 @@ def korn_graubard_interval(
 
 def stratified_interval(
     values: Floats,
-    strata: npt.NDArray[np.int64],
+    strata: Whole,
     weights: Floats,
     lowest: float = 0.0,
     design_effect: float = 1.0,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from paraconsist.errors import input_error
 from paraconsist.measures.buckets import (
     Column,
+    Floats,
     Integers,
     as_mask,
     bucket_groups,
@@ -22,7 +23,7 @@ from paraconsist.measures.buckets import (
     partition,
     partition_integers,
 )
-from paraconsist.measures.intervals import Estimate, Floats, Units, group_units
+from paraconsist.measures.intervals import Estimate, Units, group_units
 from paraconsist.measures.results import Estimates, Result, documented, interval_options
 
 _FUNCTION = "noise_floor"
@@ -181,9 +182,7 @@ def noise_floor(
         if of_paraphrases.any():
             pairs = pairs[0][of_paraphrases], pairs[1][of_paraphrases]
         else:
-            estimates.warnings.append(
-                f"no paraphrase has {name} repeats: the flips of the originals are used in their place"
-            )
+            estimates.warn(f"no paraphrase has {name} repeats: the flips of the originals are used in their place")
         n_pairs[name] = len(pairs[0])
         blocks += _pair_means(bucket, pairs, predicted, n) + _pair_means(bucket, pairs, right, n)[1:]
     grouping = bucket_groups(_FUNCTION, divided, columns.get("groups"))
@@ -198,11 +197,11 @@ def noise_floor(
         *(name for name in ("decoding", "numeric") if name in present),
     ]
     if not several:
-        estimates.warnings.append("no bucket has two paraphrases: their part of the variance is counted under problem")
+        estimates.warn("no bucket has two paraphrases: their part of the variance is counted under problem")
     for name in KINDS[1:]:
         if name not in present:
             coarser = parts[-1] if name == "numeric" else parts[-2]
-            estimates.warnings.append(f"no {name} repeats: their part of the variance is counted under {coarser}")
+            estimates.warn(f"no {name} repeats: their part of the variance is counted under {coarser}")
     names, estimate, ranges, are_means = _measures(present, parts)
     bounds = estimates.intervals(units, estimate, ranges, are_means, scales=_scales(names, ranges, units, estimate))
     estimates.add(names, bounds, units.n)
@@ -309,8 +308,7 @@ def _measures(
         split = [accuracy - square - deltas[0] / 2.0]
         split += [(a - b) / 2.0 for a, b in pairwise(deltas)] + [deltas[-1] / 2.0]
         values = [*flips, *right_flips.values(), between, between - _largest(finest), *split]
-        stacked: npt.NDArray[Any] = np.stack(np.broadcast_arrays(*values), axis=-1)
-        return stacked
+        return np.asarray(np.stack(np.broadcast_arrays(*values), axis=-1))
 
     # the finest part is half a flip rate, so that its interval is half of that one's
     ranges = [(0.0, 1.0)] * (2 * len(present) + 1) + [(-1.0, 1.0)] + [(-0.5, 0.5)] * (len(parts) - 1) + [(0.0, 0.5)]

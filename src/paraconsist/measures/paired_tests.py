@@ -1,8 +1,8 @@
 """Paired tests of two accuracies on the same items: the IE test's statistic, its null distribution, McNemar.
 
-Everything here needs three counts: ``n`` items, ``n10`` right before and wrong after the change, ``n01``
-wrong before and right after it. Below, K = n10 - n01 and D = n10 + n01. All functions take numbers or
-arrays of one shape (one entry a run) and return the same.
+The functions take three counts: ``n`` items, ``n10`` right before and wrong after the change, ``n01`` wrong before and
+right after it. Below, K = n10 - n01 and D = n10 + n01. Counts are numbers, or arrays of one shape (one entry per run),
+and so are the results.
 
 Source: Salvatore et al. 2023, "A resampling-based method to evaluate NLI models", equations 12 to 14.
 
@@ -27,15 +27,22 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures.buckets import MOST_DRAWN, Integers, as_generator, check_rows, check_unmasked, rectangular
+from paraconsist.measures.buckets import (
+    MOST_DRAWN,
+    Floats,
+    Integers,
+    Whole,
+    as_generator,
+    check_rows,
+    check_unmasked,
+    rectangular,
+)
 from paraconsist.measures.intervals import NO_SPREAD, Units, design_effects, mean_of_sums, standard_errors
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 Ties: TypeAlias = Literal["mid", "lower"]
 
 TRUNCATION_ERROR: Final = 2e-13
-"""Upper bound of what `exact_p_value` leaves out of its sum (absolute, for the two-sided p)."""
+"""Upper bound of what `exact_p_value` excludes from its sum (absolute, for the two-sided p)."""
 
 _LIMB_BITS: Final = 31
 _LIMIT: Final = 2**_LIMB_BITS
@@ -44,8 +51,8 @@ _SMALL: Final = 2**21  # products of three such numbers fit in 63 bits
 _FEW: Final = 256  # below this many terms every binomial tail is evaluated on its own
 
 
-def paired_counts(function: str, **counts: Any) -> tuple[IntArray, ...]:
-    """The counts as int64 arrays of one shape, checked one by one and against each other."""
+def paired_counts(function: str, **counts: Any) -> tuple[Whole, ...]:
+    """Return the counts as int64 arrays of one shape, checked one by one and against each other."""
     arrays = []
     for name, value in counts.items():
         check_unmasked(function, name, value)
@@ -68,7 +75,7 @@ def paired_counts(function: str, **counts: Any) -> tuple[IntArray, ...]:
     return tuple(shaped)
 
 
-def _each(function: Callable[..., float], *arrays: IntArray) -> Any:
+def _each(function: Callable[..., float], *arrays: Whole) -> Any:
     """Apply `function` to every entry of the arrays; equal counts are computed once."""
     values: dict[tuple[int, ...], float] = {}
     flat = list(zip(*(array.ravel().tolist() for array in arrays), strict=True))
@@ -78,36 +85,17 @@ def _each(function: Callable[..., float], *arrays: IntArray) -> Any:
     return shaped(np.array([values[counts] for counts in flat], dtype=np.float64), arrays[0].shape)
 
 
-def shaped(values: FloatArray, shape: tuple[int, ...]) -> Any:
+def shaped(values: Floats, shape: tuple[int, ...]) -> Any:
     return values.reshape(shape) if shape else float(values.ravel()[0])
 
 
 def paired_statistic(n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike) -> Any:
-    """The paired t statistic of the IE test (equations 12 and 13, population standard deviation).
+    """Return the paired t statistic of the IE test, t = K / sqrt(D - K^2 / n) (equations 12 and 13).
 
-    How many standard errors the accuracy falls when the test set is transformed: positive where the original
-    is answered better.
+    It is the number of standard errors (population standard deviation) by which the accuracy falls when the test set is
+    transformed: positive if the original is answered better, 0 for no difference, nan if D = 0 (no item changed), and
+    infinite if every item changed in the same direction. The authors' repository publishes this value:
 
-    .. math:: t = K / \\sqrt{D - K^2 / n}
-
-    Parameters
-    ----------
-    n, n10, n01 : int or array of int
-        Items; items right on the original only; items right on the transformed one only.
-
-    Returns
-    -------
-    float or array of float
-        In [-inf, inf]; 0 is no difference. nan where D = 0 (no item changed: undefined), infinite where
-        every item changed in the same direction.
-
-    References
-    ----------
-    Salvatore et al. 2023, equations 12 and 13. With n = 19,647, n10 = 1,232 and n01 = 616 their repository
-    publishes t = 14.4049284322.
-
-    Examples
-    --------
     >>> print(f"{paired_statistic(19_647, 1_232, 616):.10f}")
     14.4049284322
     """
@@ -122,11 +110,9 @@ def paired_statistic(n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike) -
 
 
 def mcnemar_statistic(n10: npt.ArrayLike, n01: npt.ArrayLike) -> Any:
-    """McNemar's statistic without continuity correction, K^2 / D; nan where D = 0.
+    """Return McNemar's statistic without continuity correction, K^2 / D; nan if D = 0.
 
-    Examples
-    --------
-    >>> print(f"{mcnemar_statistic(344, 383):.6f}")     # their bert_base run on SNLI, rho 1, batch 5
+    >>> print(f"{mcnemar_statistic(344, 383):.6f}")     # the authors' bert_base run on SNLI, rho 1, batch 5
     2.092160
     """
     right_before, right_after = paired_counts("mcnemar_statistic", n10=n10, n01=n01)
@@ -135,66 +121,46 @@ def mcnemar_statistic(n10: npt.ArrayLike, n01: npt.ArrayLike) -> Any:
         return shaped((right_before - right_after) ** 2 / d, d.shape)
 
 
-def compare_squares(a: IntArray, d: int, b: int, m: IntArray) -> IntArray:
-    """The sign of a^2 d - b^2 m without rounding or overflow, for whole numbers in [0, 2^31)."""
+def compare_squares(a: Whole, d: int, b: int, m: Whole) -> Whole:
+    """Return the sign of a^2 d - b^2 m without rounding or overflow, for whole numbers in [0, 2^31)."""
     if max(d, b, int(a.max()), int(m.max())) < _SMALL:
-        sign: IntArray = np.sign(a * a * d - m * (b * b))
-        return sign
+        return np.asarray(np.sign(a * a * d - m * (b * b)))
     high_1, low_1 = _product(a, d)
     high_2, low_2 = _product(b, m)
-    sign = np.sign(2 * np.sign(high_1 - high_2) + np.sign(low_1 - low_2))
-    return sign
+    return np.asarray(np.sign(2 * np.sign(high_1 - high_2) + np.sign(low_1 - low_2)))
 
 
-def _product(x: IntArray | int, y: IntArray | int) -> tuple[IntArray, IntArray]:
-    """x^2 y as high * 2^31 + low: x^2 < 2^62 is cut into two limbs before it is multiplied."""
+def _product(x: Whole | int, y: Whole | int) -> tuple[Whole, Whole]:
+    """Return x^2 y as high * 2^31 + low: x^2 < 2^62 is split into two limbs before it is multiplied."""
     square = np.multiply(x, x, dtype=np.int64)
     low = (square & _LIMB_MASK) * y
     high = (square >> _LIMB_BITS) * y + (low >> _LIMB_BITS)
     return high, low & _LIMB_MASK
 
 
-def compare_statistics(k_star: IntArray, d_star: IntArray, k: int, d: int) -> IntArray:
-    """The sign of t* - t, from t* <= t <=> K*|K*| D <= K|K| D*; where D* = 0, t* is 0."""
-    sign_star: IntArray = np.sign(k_star)
+def compare_statistics(k_star: Whole, d_star: Whole, k: int, d: int) -> Whole:
+    """Return the sign of t* - t, from t* <= t <=> K*|K*| D <= K|K| D*; t* is 0 if D* = 0."""
+    sign_star: Whole = np.sign(k_star)
     sign = int(np.sign(k))
     same = sign_star * compare_squares(np.abs(k_star), d, abs(k), d_star)
     return np.where(sign_star == sign, same, np.sign(sign_star - sign))
 
 
 def exact_p_value(n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, ties: Ties = "mid") -> Any:
-    """The two-sided p of the IE test, with no resampling error: equation 14 with infinitely many resamples.
+    """Return the two-sided p of the IE test without resampling error: equation 14 with infinitely many resamples.
 
-    How often would data whose two versions are equally easy show a t at least this far out. Resampling n
-    rows and swapping each pair with probability 1/2 makes D* ~ Bin(n, D/n) discordant items, of which N ~
-    Bin(D*, 1/2) are right on the original only, and K* = 2 N - D*. Hence
+    p is the probability that data whose two versions are equally easy have a t at least as extreme. Resampling n rows
+    and swapping each pair with probability 1/2 gives D* ~ Bin(n, D/n) discordant items, of which N ~ Bin(D*, 1/2) are
+    right on the original only, and K* = 2 N - D*. Hence
 
     .. math:: P(t^* \\le t) = \\sum_m \\mathrm{Bin}(m; n, D/n)\\, P(K^* |K^*| D \\le K |K| m \\mid D^* = m),
 
-    compared in integers, so that ties are ties; t* = 0 where m = 0. The sum runs over a window that leaves
-    out at most `TRUNCATION_ERROR` (2e-13) of the p-value, by Bernstein's inequality.
+    compared in integers, so that ties are exact; t* = 0 if m = 0. The sum runs over a window that excludes at most
+    `TRUNCATION_ERROR` (2e-13) of the p-value, by Bernstein's inequality. p is 1 if D = 0; counts are below 2^31.
 
-    Parameters
-    ----------
-    n, n10, n01 : int or array of int
-        Items; items right on the original only; items right on the transformed one only. Each below 2^31.
-    ties : {"mid", "lower"}
-        "mid" counts half of P(t* = t): the p is the same when the two versions are swapped. "lower" counts
-        all of it in the lower tail, as equation 14 does: *not* symmetric (n = 50: 3 and 0 give .0326, 0 and
-        3 .0904).
+    `ties` "mid" counts half of P(t* = t), so p stays the same if the two versions are swapped; "lower" counts all of it
+    in the lower tail, as equation 14 does, which is *not* symmetric.
 
-    Returns
-    -------
-    float or array of float
-        In [0, 1], small where the accuracies differ; 1 where D = 0. Uniform in the limit under the null
-        hypothesis.
-
-    References
-    ----------
-    Salvatore et al. 2023, equation 14.
-
-    Examples
-    --------
     >>> print(f"{exact_p_value(50, 3, 0):.4f} {exact_p_value(50, 0, 3):.4f}")
     0.0615 0.0615
     >>> print(f"{exact_p_value(50, 3, 0, ties='lower'):.4f} {exact_p_value(50, 0, 3, ties='lower'):.4f}")
@@ -213,7 +179,7 @@ def _exact_p(n: int, n10: int, n01: int, *, ties: Ties) -> float:
 
 
 def two_sided(k: int, beyond: float, equal: float, ties: Ties) -> float:
-    """The two-sided p of P(t* > t) and P(t* = t), which are those for K = |k|."""
+    """Return the two-sided p from P(t* > t) and P(t* = t), which are given for K = |k|."""
     if ties == "mid":
         tail = beyond + equal / 2
     else:
@@ -222,7 +188,7 @@ def two_sided(k: int, beyond: float, equal: float, ties: Ties) -> float:
 
 
 def _null_tail(n: int, d: int, k: int) -> tuple[float, float]:
-    """P(t* > t) and P(t* = t) under the null hypothesis, for K = k >= 0 and D = d > 0."""
+    """Return P(t* > t) and P(t* = t) under the null hypothesis, for K = k >= 0 and D = d > 0."""
     from scipy.stats import binom  # not at the top: takes longer to import than all measures together
 
     first, last = _window(n, d)
@@ -242,58 +208,39 @@ def _null_tail(n: int, d: int, k: int) -> tuple[float, float]:
 
 
 def _window(n: int, d: int) -> tuple[int, int]:
-    """Where Bin(n, d/n) has all but `TRUNCATION_ERROR` / 2 of its mass: Bernstein's inequality."""
+    """Return the range that holds all but `TRUNCATION_ERROR` / 2 of Bin(n, d/n), by Bernstein's inequality."""
     exponent = float(np.log(4 / TRUNCATION_ERROR))
     variance = d * (1 - d / n)
     reach = exponent / 3 + np.sqrt(exponent**2 / 9 + 2 * exponent * variance)
     return max(0, int(np.floor(d - reach))), min(n, int(np.ceil(d + reach)))
 
 
-def _fair_tail(m: IntArray, most: IntArray, *, slow: bool) -> FloatArray:
-    """P(N > most) for N ~ Bin(m, 1/2), for consecutive m.
+def _fair_tail(m: Whole, most: Whole, *, slow: bool) -> Floats:
+    """Return P(N > most) for N ~ Bin(m, 1/2), for consecutive m.
 
-    A tail is dear and a probability is cheap, so that long windows take one tail in the middle and walk
-    from there: P(N' > s) = P(N > s) + P(N = s) / 2 and P(N' > s + 1) = P(N > s) - P(N = s + 1) / 2, with
-    one more toss in N'. This needs `most` to grow by 0 or 1 a step, which it does where 4 m D >= K^2 (else
-    `slow`).
+    A tail costs more than a probability, so long windows compute one tail in the middle and walk from there:
+    P(N' > s) = P(N > s) + P(N = s) / 2 and P(N' > s + 1) = P(N > s) - P(N = s + 1) / 2, with one more toss in N'. This
+    requires `most` to grow by 0 or 1 per step, which it does if 4 m D >= K^2 (otherwise pass `slow`).
     """
     from scipy.stats import binom
 
     if slow or m.size <= _FEW:
-        tails: FloatArray = np.asarray(binom.sf(most, m, 0.5))
-        return tails
+        return np.asarray(binom.sf(most, m, 0.5))
     step = np.diff(most)
     change = np.where(step == 0, 0.5, -0.5) * binom.pmf(most[:-1] + step, m[:-1], 0.5)
     walk = np.concatenate([[0.0], np.cumsum(change)])
     middle = m.size // 2
     anchor = float(binom.sf(most[middle], m[middle], 0.5))
-    walked: FloatArray = np.maximum(anchor + (walk - walk[middle]), 0.0)
-    return walked
+    return np.asarray(np.maximum(anchor + (walk - walk[middle]), 0.0))
 
 
 def mcnemar_p_value(n10: npt.ArrayLike, n01: npt.ArrayLike, *, mid_p: bool = False) -> Any:
-    """McNemar's exact two-sided p: the binomial test of n10 out of D at 1/2 (the paper's alternative 1).
+    """Return McNemar's exact two-sided p: the binomial test of n10 out of D at 1/2 (the paper's alternative 1).
 
-    Given how many items changed from right to wrong or back, is the direction lopsided. Unlike the IE test
-    it takes D as it is.
+    p = min(1, 2 P(Bin(D, 1/2) <= min(n10, n01))), symmetric in n10 and n01, and 1 if D = 0. It tests whether the
+    direction of the changes is lopsided, given D; the IE test does not condition on D. `mid_p` counts half of
+    the probability of the observed counts: less conservative, but not guaranteed to keep the level.
 
-    .. math:: p = \\min(1, 2 P(\\mathrm{Bin}(D, 1/2) \\le \\min(n_{10}, n_{01})))
-
-    Parameters
-    ----------
-    n10, n01 : int or array of int
-        Items right on the original only; items right on the transformed one only.
-    mid_p : bool
-        Count half of the probability of the observed counts: less conservative, not guaranteed to keep the
-        level.
-
-    Returns
-    -------
-    float or array of float
-        In [0, 1]; 1 where D = 0. Symmetric in n10 and n01.
-
-    Examples
-    --------
     >>> mcnemar_p_value(3, 0), mcnemar_p_value(3, 0, mid_p=True)
     (0.25, 0.125)
     """
@@ -311,27 +258,11 @@ def mcnemar_p_value(n10: npt.ArrayLike, n01: npt.ArrayLike, *, mid_p: bool = Fal
 def paired_difference_interval(
     n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, confidence_level: float = 0.95
 ) -> tuple[Any, Any]:
-    """Tango's score interval for the accuracy lost by the change, K / n (before minus after).
+    """Return the ends of Tango's score interval for the accuracy lost by the change, K / n, as shares of items.
 
-    Keeps its level near 0 and where nothing changed, where the interval from t does not; it holds 0 exactly
-    where McNemar's K^2/D is within the normal quantile.
-
-    Parameters
-    ----------
-    n, n10, n01 : int or array of int
-        Items; items right on the original only; items right on the transformed one only.
-    confidence_level : float
-        In (0, 1).
-
-    Returns
-    -------
-    low, high : float or array of float
-        In [-1, 1], as shares of items.
-
-    References
-    ----------
-    Tango 1998, "Equivalence test and confidence interval for the difference in proportions for the
-    paired-sample design", Statistics in Medicine 17.
+    Unlike the t interval it keeps its level near 0 and if nothing changed; it contains 0 exactly if McNemar's K^2/D is
+    within the normal quantile. Tango 1998, "Equivalence test and confidence interval for the difference in proportions
+    for the paired-sample design", Statistics in Medicine 17.
     """
     name = "paired_difference_interval"
     level = check_fraction(name, "confidence_level", confidence_level)
@@ -341,12 +272,10 @@ def paired_difference_interval(
     return shaped(low, items.shape), shaped(high, items.shape)
 
 
-def score_statistic(
-    n: IntArray | FloatArray, n10: IntArray | FloatArray, n01: IntArray | FloatArray, delta: FloatArray
-) -> FloatArray:
-    """How many standard errors the difference `delta` lies above that of the counts, which may be fractions.
+def score_statistic(n: Whole | Floats, n10: Whole | Floats, n01: Whole | Floats, delta: Floats) -> Floats:
+    """Return by how many standard errors the difference `delta` exceeds that of the counts, which may be fractions.
 
-    The standard error is that of the hypothesis that `delta` is the true difference (Tango); 0 where neither differs.
+    The standard error is that under the hypothesis that `delta` is the true difference (Tango); 0 if neither differs.
     """
     k = n10 - n01
     # the likeliest share of n01 items given the difference delta: the root of 2n q^2 + b q + c
@@ -359,10 +288,8 @@ def score_statistic(
         return np.where(spread > 0.0, above / spread, np.where(above > 0.0, np.inf, 0.0))
 
 
-def score_bound(
-    n: IntArray | FloatArray, n10: IntArray | FloatArray, n01: IntArray | FloatArray, confidence_level: float
-) -> FloatArray:
-    """The largest difference that the score test does not reject, by bisection; effective counts may be fractions."""
+def score_bound(n: Whole | Floats, n10: Whole | Floats, n01: Whole | Floats, confidence_level: float) -> Floats:
+    """Return the largest difference that the score test accepts, by bisection; counts may be fractions."""
     z = float(ndtri(0.5 + confidence_level / 2))
     inside, outside = (n10 - n01).astype(np.float64) / n, np.ones(n.shape)
     for _ in range(60):
@@ -375,17 +302,16 @@ def score_bound(
 def resampled_p_value(
     n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, n_resamples: int = 1000, rng: int | np.random.Generator
 ) -> Any:
-    """The two-sided p of the IE test as the paper computes it: `n_resamples` draws, no plus-one.
+    """Return the two-sided p of the IE test as the paper computes it: `n_resamples` draws, no plus-one.
 
     .. math:: p = 2 \\min(\\#\\{t^* \\le t\\}, \\#\\{t^* > t\\}) / S
 
-    Ties count in the lower tail (equation 14). As S grows it tends to ``exact_p_value(..., ties="lower")``. The counts,
-    of one run or several, are items, items right on the original only, and on the transformed one only. `n_resamples`
-    is S, the paper's 1,000: p is a multiple of 2/S and can be 0; 1 where D = 0. `rng`, a Generator or its seed, is used
-    run after run, in the order given.
+    Ties count in the lower tail (equation 14); for large S (`n_resamples`, 1,000 in the paper) it converges to
+    ``exact_p_value(..., ties="lower")``. p is a multiple of 2/S and can be 0; it is 1 if D = 0. `rng`, a Generator or
+    its seed, is used run after run, in the given order.
     """
 
-    def two_tails(k_star: IntArray, d_star: IntArray, k: int, d: int) -> float:
+    def two_tails(k_star: Whole, d_star: Whole, k: int, d: int) -> float:
         lower = int(np.count_nonzero(compare_statistics(k_star, d_star, k, d) <= 0))
         return 2 * min(lower, len(k_star) - lower) / len(k_star)
 
@@ -395,13 +321,13 @@ def resampled_p_value(
 def mcnemar_resampled_p_value(
     n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, n_resamples: int = 1000, rng: int | np.random.Generator
 ) -> Any:
-    """McNemar's test by the paper's resampling (its alternative 1): the share with K*^2/D* > K^2/D.
+    """Return the p of McNemar's test by the paper's resampling (its alternative 1): the share with K*^2/D* > K^2/D.
 
-    The statistic has no sign, so that one tail is both; ties do not count, as in the authors' code.
-    Parameters and range as in `resampled_p_value`.
+    The statistic has no sign, so one tail covers both sides; ties do not count, as in the authors' code. The parameters
+    and the range are those of `resampled_p_value`.
     """
 
-    def one_tail(k_star: IntArray, d_star: IntArray, k: int, d: int) -> float:
+    def one_tail(k_star: Whole, d_star: Whole, k: int, d: int) -> float:
         return int(np.count_nonzero(compare_squares(np.abs(k_star), d, abs(k), d_star) > 0)) / len(k_star)
 
     return _resampled("mcnemar_resampled_p_value", n, n10, n01, n_resamples, rng, one_tail)
@@ -414,9 +340,9 @@ def _resampled(
     n01: npt.ArrayLike,
     n_resamples: int,
     rng: int | np.random.Generator,
-    p_value: Callable[[IntArray, IntArray, int, int], float],
+    p_value: Callable[[Whole, Whole, int, int], float],
 ) -> Any:
-    """Return `p_value` of K*, D*, K and D for every entry of the counts, drawing anew for equal counts."""
+    """Return `p_value` of K*, D*, K and D for every entry of the counts, with new draws for equal counts."""
     counts = paired_counts(function, n=n, n10=n10, n01=n01)
     total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
     generator = as_generator(function, "rng", rng)
@@ -436,13 +362,12 @@ def _resampled(
 def replayed_p_value(
     original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, *, seed: int, n_resamples: int = 1000
 ) -> float:
-    """The p that the authors' program gives: their random numbers, their swap of the first n // 2 drawn rows.
+    """Return the p of the authors' program: their random numbers, their swap of the first n // 2 drawn rows.
 
-    For checking published numbers only: the rows' order matters, and where D = 0 (t is 0/0) it gives 0, that is,
-    rejects. A resample with D* = 0 counts in neither tail, because its t is undefined there. The arrays, shape (n,),
-    say which items are right before and after the change, in the authors' order; `seed` is what their program seeded
-    numpy's `RandomState` with, `n_resamples` 1,000 in the published runs. Takes time proportional to ``n *
-    n_resamples``.
+    Only for checking published numbers: the order of the rows matters, and p is 0 (a rejection) if D = 0, where t is
+    0/0. A resample with D* = 0 counts in neither tail, because its t is undefined. The arrays, shape (n,), tell which
+    items are right before and after the change, in the authors' order; `seed` seeds numpy's `RandomState` as in their
+    program, and `n_resamples` is 1,000 in the published runs. The time is proportional to ``n * n_resamples``.
     """
     k, d, k_star, d_star = _replay("replayed_p_value", original_correct, transformed_correct, seed, n_resamples)
     if d == 0:
@@ -454,7 +379,7 @@ def replayed_p_value(
 def mcnemar_replayed_p_value(
     original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, *, seed: int, n_resamples: int = 1000
 ) -> float:
-    """As `replayed_p_value`, for the authors' resampled McNemar test (they use the same seed for both)."""
+    """Return the p of the authors' resampled McNemar test; see `replayed_p_value` (they use the same seed for both)."""
     name = "mcnemar_replayed_p_value"
     k, d, k_star, d_star = _replay(name, original_correct, transformed_correct, seed, n_resamples)
     if d == 0:
@@ -464,7 +389,7 @@ def mcnemar_replayed_p_value(
 
 def _replay(
     function: str, original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, seed: int, n_resamples: int
-) -> tuple[int, int, IntArray, IntArray]:
+) -> tuple[int, int, Whole, Whole]:
     total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
     if check_whole(function, "seed", seed, at_least=0, at_most=None) >= 2**32:
         raise input_error(function, "seed", "be below 2**32", got=seed)
@@ -495,45 +420,44 @@ def _zero_one(function: str, name: str, values: npt.ArrayLike) -> npt.NDArray[np
 
 
 MOST_CELLS: Final = 1 << 22
-"""Of the joint distribution of K* and Q* that `grouped_exact_p_value` computes; beyond, it draws."""
+"""Cells of the joint distribution of K* and Q* that `grouped_exact_p_value` computes at most; beyond, it draws."""
 
 DRAWS: Final = 500_000
 _CELLS_AT_ONCE: Final = 1 << 22
 
 
-def group_differences(change: Integers, groups: Integers) -> IntArray:
+def group_differences(change: Integers, groups: Integers) -> Whole:
     """Return k_g of every group, shape (G,); `change` is 1, 0 or -1 for each item, `groups` codes from 0."""
     return np.bincount(groups, weights=change).astype(np.int64)
 
 
-def grouped_statistic(differences: IntArray) -> float:
+def grouped_statistic(differences: Whole) -> float:
     """Return the paired t over groups: nan where all differences are 0, infinite where all are equal."""
     k, q, n = float(differences.sum()), float(differences @ differences), len(differences)
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.float64(k) / np.sqrt(np.float64(max(q - k * k / n, 0.0)))) if q else float("nan")
 
 
-def grouped_mcnemar_statistic(differences: IntArray) -> float:
+def grouped_mcnemar_statistic(differences: Whole) -> float:
     """Return K^2 / Q; nan where all differences are 0."""
     q = float(differences @ differences)
     return float(differences.sum()) ** 2 / q if q else float("nan")
 
 
-def is_exact(differences: IntArray) -> bool:
+def is_exact(differences: Whole) -> bool:
     """Return whether `grouped_exact_p_value` is exact: whether the distribution has at most `MOST_CELLS` cells."""
     return not differences.any() or int(np.prod(_shape(_reduced(differences))[0])) <= MOST_CELLS
 
 
-def grouped_exact_p_value(differences: IntArray, *, ties: Ties, rng: np.random.Generator) -> float:
-    """The two-sided p of the test over groups, in the limit of infinitely many resamples.
+def grouped_exact_p_value(differences: Whole, *, ties: Ties, rng: np.random.Generator) -> float:
+    """Return the two-sided p of the test over groups, in the limit of infinitely many resamples.
 
     K* and Q* are sums over G independent draws of a k_g (`differences`, shape (G,)) with a random sign, and of its
-    square. Their joint distribution is the G-th power of the characteristic function, turned back by a Fourier
-    transform over a window that leaves out at most `TRUNCATION_ERROR` (Bernstein's inequality); t* <= t is decided in
-    integers. Where the window has more than `MOST_CELLS` cells, the p is that of `DRAWS` draws with `rng`. `ties` as
-    for `paraconsist.measures.paired_tests.exact_p_value`.
+    square. Their joint distribution is the G-th power of the characteristic function, inverted by a Fourier transform
+    over a window that excludes at most `TRUNCATION_ERROR` (Bernstein's inequality); t* <= t is decided in integers. If
+    the window has more than `MOST_CELLS` cells, p is that of `DRAWS` draws with `rng`. `ties` as for `exact_p_value`.
 
-    Three of fifty items are lost. Each alone it is the test of items; in one group it says less:
+    Three of fifty items are lost. In three groups it is the test of items; in one group the evidence is weaker:
 
     >>> rng = np.random.default_rng(0)
     >>> for lost in ([1, 1, 1], [3]):
@@ -548,18 +472,18 @@ def grouped_exact_p_value(differences: IntArray, *, ties: Ties, rng: np.random.G
     return two_sided(k, beyond, equal, ties)
 
 
-def grouped_resampled_p_value(differences: IntArray, *, n_resamples: int, rng: np.random.Generator) -> float:
-    """The same with `n_resamples` draws, no plus-one, and ties in the lower tail, as equation 14 has it."""
+def grouped_resampled_p_value(differences: Whole, *, n_resamples: int, rng: np.random.Generator) -> float:
+    """Return the same p from `n_resamples` draws, no plus-one, with ties in the lower tail as in equation 14."""
     if not differences.any():
         return 1.0
     k, q = int(differences.sum()), int(differences @ differences)
     drawn = null_draws(differences, n_resamples, rng)
-    lower = sum(int(np.count_nonzero(compare_statistics(*one, k, q) <= 0)) for one in drawn)
+    lower = sum(int(np.count_nonzero(compare_statistics(*sums, k, q) <= 0)) for sums in drawn)
     return 2 * min(lower, n_resamples - lower) / n_resamples
 
 
-def grouped_mcnemar_resampled_p_value(differences: IntArray, *, n_resamples: int, rng: np.random.Generator) -> float:
-    """The share of draws with K*^2 / Q* > K^2 / Q."""
+def grouped_mcnemar_resampled_p_value(differences: Whole, *, n_resamples: int, rng: np.random.Generator) -> float:
+    """Return the share of draws with K*^2 / Q* > K^2 / Q."""
     if not differences.any():
         return 1.0
     k, q = abs(int(differences.sum())), int(differences @ differences)
@@ -567,11 +491,11 @@ def grouped_mcnemar_resampled_p_value(differences: IntArray, *, n_resamples: int
     return sum(int(np.count_nonzero(compare_squares(np.abs(a), q, k, b) > 0)) for a, b in drawn) / n_resamples
 
 
-def grouped_mcnemar_p_value(differences: IntArray, *, mid_p: bool) -> float:
-    """The exact p of the groups' differences as they are, each with a random sign: P(|K*| >= |K|).
+def grouped_mcnemar_p_value(differences: Whole, *, mid_p: bool) -> float:
+    """Return the exact p of the groups' differences, each with a random sign: P(|K*| >= |K|).
 
     For groups of one item it is the binomial test. The distribution of K* is the product of cos(a k_g) over groups,
-    turned back by a Fourier transform.
+    inverted by a Fourier transform.
     """
     from scipy.fft import irfft, next_fast_len
 
@@ -592,12 +516,12 @@ def grouped_mcnemar_p_value(differences: IntArray, *, mid_p: bool) -> float:
 
 
 def grouped_difference(
-    right_before: IntArray, right_after: IntArray, sizes: IntArray, confidence_level: float
+    right_before: Whole, right_after: Whole, sizes: Whole, confidence_level: float
 ) -> tuple[list[float], float, float]:
     """Return the interval of the accuracy lost, its standard error, and the design effect.
 
-    The interval is Tango's score interval at the effective sample size: items over the design effect, for few groups
-    less. nan for one group. Arrays have shape (G,): every group's n10, n01 and number of items.
+    The interval is Tango's score interval at the effective sample size: items over the design effect, fewer for few
+    groups; nan for one group. The arrays, shape (G,), are every group's n10, n01 and number of items.
     """
     n, n10, n01 = int(sizes.sum()), int(right_before.sum()), int(right_after.sum())
     groups = Units.of(np.stack([sizes, right_before - right_after], 1).astype(float), np.ones(len(sizes)))
@@ -619,13 +543,13 @@ def grouped_difference(
     return [min(low, point), max(high, point)], error, effect
 
 
-def _reduced(differences: IntArray) -> IntArray:
+def _reduced(differences: Whole) -> Whole:
     """Return the differences in units of their greatest common divisor, which changes no p."""
     return differences // max(int(np.gcd.reduce(differences)), 1)
 
 
-def _shape(steps: IntArray) -> tuple[tuple[int, int], int]:
-    """Return how many values of K* and of Q* hold all but `TRUNCATION_ERROR` of the mass, and the least of Q*."""
+def _shape(steps: Whole) -> tuple[tuple[int, int], int]:
+    """Return the numbers of values of K* and Q* that hold all but `TRUNCATION_ERROR` of the mass, and the least Q*."""
     n, largest, squares = len(steps), int(np.abs(steps).max()), steps.astype(np.float64) ** 2
     exponent = float(np.log(8 / TRUNCATION_ERROR))
 
@@ -640,12 +564,12 @@ def _shape(steps: IntArray) -> tuple[tuple[int, int], int]:
     return (2 * for_k + 1, most - least + 1), least
 
 
-def _grouped_null_tail(differences: IntArray, rng: np.random.Generator) -> tuple[float, float]:
-    """P(t* > t) and P(t* = t) under the null hypothesis, for |K|."""
+def _grouped_null_tail(differences: Whole, rng: np.random.Generator) -> tuple[float, float]:
+    """Return P(t* > t) and P(t* = t) under the null hypothesis, for |K|."""
     steps = _reduced(differences)
     k, q = abs(int(steps.sum())), int(steps @ steps)
     if not is_exact(differences):
-        sides = [compare_statistics(*one, k, q) for one in null_draws(steps, DRAWS, rng)]
+        sides = [compare_statistics(*sums, k, q) for sums in null_draws(steps, DRAWS, rng)]
         beyond, equal = (sum(int(np.count_nonzero(side == sign)) for side in sides) / DRAWS for sign in (1, 0))
         return beyond, equal
     values, counts = np.unique(np.abs(steps), return_counts=True)
@@ -654,7 +578,7 @@ def _grouped_null_tail(differences: IntArray, rng: np.random.Generator) -> tuple
 
 @lru_cache(maxsize=256)
 def _exact_tail(k: int, sizes: tuple[int, ...], times: tuple[int, ...]) -> tuple[float, float]:
-    """P(t* > t) and P(t* = t) for K = k, where so many groups have differences of these sizes."""
+    """Return P(t* > t) and P(t* = t) for K = k, with `times` groups of each of the `sizes` of differences."""
     from scipy.fft import irfft, next_fast_len
 
     values, counts = np.array(sizes), np.array(times)
@@ -675,8 +599,8 @@ def _exact_tail(k: int, sizes: tuple[int, ...], times: tuple[int, ...]) -> tuple
     return float(mass[side > 0].sum()), float(mass[side == 0].sum())
 
 
-def null_draws(differences: IntArray, total: int, rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield K* and Q* of `total` resamples, in parts: how often each size of difference is drawn, then signs."""
+def null_draws(differences: Whole, total: int, rng: np.random.Generator) -> Iterator[tuple[Whole, Whole]]:
+    """Yield K* and Q* of `total` resamples in parts: how often each size of difference is drawn, then signs."""
     values, counts = np.unique(np.abs(differences), return_counts=True)
     chunk = max(1, _CELLS_AT_ONCE // len(values))
     for start in range(0, total, chunk):

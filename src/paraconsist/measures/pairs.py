@@ -256,7 +256,7 @@ def _pair_measure(
         values["n_conditional"] = int(np.count_nonzero(population))
         parts["condition"] = f"original predicted {label!r}"
         if values["n_conditional"] == 0:
-            estimates.warnings.append(f"no original is predicted to be {label!r}")
+            estimates.warn(f"no original is predicted to be {label!r}")
     for name, side in (("accuracy", ""), ("perturbed_accuracy", "perturbed_")):
         if f"{side}references" in columns.codes:
             right = columns[f"{side}predictions"] == columns[f"{side}references"]
@@ -285,9 +285,7 @@ def _position_bias(estimates: Estimates, columns: CodedColumns, places: Sequence
     values["first_place_share"] = float("nan")
     listed = (first, second, *ties)
     if n_others := int((~np.isin(before, listed) | ~np.isin(after, listed)).sum()):
-        estimates.warnings.append(
-            f"{n_others} pairs have an answer that is none of `places`: no position bias is of these"
-        )
+        estimates.warn(f"{n_others} pairs have an answer that is none of `places`: no position bias is of these")
     if not named.any():
         estimates.undefined.append("first_place_share")
     else:

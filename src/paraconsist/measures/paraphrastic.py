@@ -12,8 +12,11 @@ import numpy.typing as npt
 from paraconsist.errors import check_choice, check_number, input_error
 from paraconsist.measures.buckets import (
     BucketCounts,
+    Floats,
     Integers,
     LabelPool,
+    Mask,
+    Whole,
     as_generator,
     as_probabilities,
     bucket_groups,
@@ -343,7 +346,7 @@ def _leave_out_variances(estimates: Estimates, bounds: Intervals, counts: Bucket
     bounds.low[unbiased] = bounds.high[unbiased] = np.nan
     few = f"only {differ} buckets have right and wrong answers (at least {_FEW_THAT_DIFFER} are needed)"
     reason = few if differ < _FEW_THAT_DIFFER else f"one {estimates.unit} outweighs the others"
-    estimates.warnings.append(f"no interval of PVAP and between-variance: {reason}")
+    estimates.warn(f"no interval of PVAP and between-variance: {reason}")
 
 
 def _add_minimum(estimates: Estimates, values: dict[str, Any]) -> None:
@@ -410,7 +413,7 @@ def _corrected(estimates: Estimates, checked: Checked, sampling: Sampling | None
     mass = values["covered_mass"]
     if mass < LEAST_MASS:
         rest = "" if renormalize else " and are too low by the rest"
-        estimates.warnings.append(
+        estimates.warn(
             f"deciles with buckets cover only {mass:.1%} of the test set: corrected values have no interval{rest}"
         )
     by = 1.0 if renormalize else mass
@@ -471,7 +474,7 @@ ROWS, PAIRS = 1, 6
 """The columns of `bucket_sums` that count rows, and buckets with two paraphrases."""
 
 
-def bucket_sums(counts: BucketCounts) -> npt.NDArray[np.float64]:
+def bucket_sums(counts: BucketCounts) -> Floats:
     """Return what each bucket adds to the sums that every measure is a function of, shape (n_buckets, 11).
 
     With k paraphrases of which c are right, theta = c/k, and s ordered pairs with the same label: 1, k, c, theta,
@@ -554,7 +557,7 @@ def variance_of_mean(units: Units) -> float:
     return float(error**2) * units.n / max(units.n - 1, 1)
 
 
-def point_measures(total: npt.NDArray[np.float64]) -> dict[str, float]:
+def point_measures(total: Floats) -> dict[str, float]:
     """Return the measures by name from the sums over all buckets; nan where undefined."""
     with np.errstate(divide="ignore", invalid="ignore"):
         values = measures_of_sums(total)
@@ -580,7 +583,7 @@ _ROLES = ("original", "paraphrase")
 class Originals:
     """The rows with role ``original``: whether each model was right, and their groups."""
 
-    correct: list[npt.NDArray[np.int64]]
+    correct: list[Whole]
     groups: Integers | None
 
 
@@ -606,8 +609,8 @@ class Checked:
 class Sampling:
     """Each bucket's decile, and the share of the test set in each decile."""
 
-    bucket_deciles: npt.NDArray[np.int64]
-    test_weights: npt.NDArray[np.float64]
+    bucket_deciles: Whole
+    test_weights: Floats
 
 
 def check_input(
@@ -671,7 +674,7 @@ def check_input(
     )
 
 
-def _is_original(function: str, roles: list[Any]) -> npt.NDArray[np.bool_]:
+def _is_original(function: str, roles: list[Any]) -> Mask:
     for role in dict.fromkeys(roles):
         if role not in _ROLES:
             remedy = "Rows in other roles belong to other measures: leave them out."
@@ -727,13 +730,13 @@ class Corrected(NamedTuple):
     covered_mass: float
 
 
-def deciles(confidences: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def deciles(confidences: npt.ArrayLike) -> Whole:
     """Return the confidence deciles 0..9: equal bins on [0, 1], the last one closed."""
     tenths = np.floor(10.0 * np.asarray(confidences, dtype=np.float64)).astype(np.int64)
     return np.minimum(tenths, N_DECILES - 1)
 
 
-def decile_weights(test_confidences: Any, *, function: str = "decile_weights") -> npt.NDArray[np.float64]:
+def decile_weights(test_confidences: Any, *, function: str = "decile_weights") -> Floats:
     """Return the share of the test set in each decile of confidence in the gold label, shape (10,).
 
     Raises
@@ -742,24 +745,21 @@ def decile_weights(test_confidences: Any, *, function: str = "decile_weights") -
         If a confidence is missing or outside [0, 1].
     """
     confidences = as_probabilities(test_confidences, function=function, parameter="test_confidences")
-    shares: npt.NDArray[np.float64] = np.bincount(deciles(confidences), minlength=N_DECILES) / len(confidences)
-    return shares
+    return np.asarray(np.bincount(deciles(confidences), minlength=N_DECILES) / len(confidences))
 
 
 @dataclass(frozen=True)
 class Stratified:
     """Values of n buckets, and the d deciles that hold both buckets and test rows."""
 
-    values: npt.NDArray[np.float64]  # one for each bucket of these deciles, shape (n,)
-    stratum: npt.NDArray[np.int64]  # the decile of each, from 0
-    weights: npt.NDArray[np.float64]  # the share of the test set in each of these deciles, over `mass`, shape (d,)
+    values: Floats  # one for each bucket of these deciles, shape (n,)
+    stratum: Whole  # the decile of each, from 0
+    weights: Floats  # the share of the test set in each of these deciles, over `mass`, shape (d,)
     mass: float  # the share of the test set in these deciles
-    used: npt.NDArray[np.bool_]  # which of all buckets these are
+    used: Mask  # which of all buckets these are
 
     @classmethod
-    def of(
-        cls, values: npt.NDArray[np.float64], decile: npt.NDArray[np.int64], test_weights: npt.NDArray[np.float64]
-    ) -> Stratified:
+    def of(cls, values: Floats, decile: Whole, test_weights: Floats) -> Stratified:
         """Return what is left of buckets; a value that is nan is not there."""
         used = np.isfinite(values) & (test_weights[decile] > 0.0)
         covered, stratum = np.unique(decile[used], return_inverse=True)
@@ -812,7 +812,7 @@ class Stratified:
         return clustered**0.5, clustered / independent
 
 
-def bucket_values(counts: BucketCounts) -> npt.NDArray[np.float64]:
+def bucket_values(counts: BucketCounts) -> Floats:
     """Return each bucket's theta, P_C and unbiased P_C (nan for one paraphrase), shape (3, n_buckets)."""
     k, c = counts.size.astype(np.float64), counts.correct.astype(np.float64)
     theta = c / k

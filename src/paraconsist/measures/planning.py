@@ -43,8 +43,8 @@ from scipy.special import chdtri, comb, fdtri, nctdtrit, stdtrit
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures.bucket_model import BucketModel, fit_bucket_model
-from paraconsist.measures.buckets import BucketCounts, Integers, partition
-from paraconsist.measures.intervals import NO_SPREAD, Floats, sums_by_group
+from paraconsist.measures.buckets import BucketCounts, Floats, Integers, partition
+from paraconsist.measures.intervals import NO_SPREAD, sums_by_group
 from paraconsist.measures.results import Record
 
 MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "inconsistency")
@@ -283,8 +283,7 @@ def _pilot(
 
 def _covariance(errors: Floats) -> Floats:
     """Return the covariance of estimates from what each independent unit adds to their errors."""
-    covariance: Floats = errors.T @ errors * len(errors) / max(len(errors) - 1, 1)
-    return covariance
+    return np.asarray(errors.T @ errors * len(errors) / max(len(errors) - 1, 1))
 
 
 def _kurtosis(values: Floats, weights: Floats) -> float:

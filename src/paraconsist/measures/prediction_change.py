@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.measures.buckets import as_column, check_length, code_columns, partition
+from paraconsist.measures.buckets import Mask, as_column, check_length, code_columns, partition
 from paraconsist.measures.chance import pair_chance
-from paraconsist.measures.results import Estimates, Mask, Result, documented, share_options
+from paraconsist.measures.results import Estimates, Result, documented, share_options
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,13 +15,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
 from paraconsist.errors import input_error
 from paraconsist.measures.buckets import (
     Column,
+    Floats,
     Integers,
+    Mask,
     Partition,
     as_column,
     as_probabilities,
@@ -32,7 +33,7 @@ from paraconsist.measures.buckets import (
     rectangular,
 )
 from paraconsist.measures.distribution_shift import as_probability_rows
-from paraconsist.measures.intervals import FEW_UNITS, NO_SPREAD, Dyads, Floats, Units, design_effects, mean_of_sums
+from paraconsist.measures.intervals import FEW_UNITS, NO_SPREAD, Dyads, Units, design_effects, mean_of_sums
 from paraconsist.measures.results import Estimates, Result, documented, effect_of, interval_options
 from paraconsist.measures.rules import Answers
 
@@ -151,9 +152,9 @@ def probability_coherence(
         estimates.warn_of_few(len(divided))
     means = _means(estimates, values, np.arange(len(divided)), grouped)
     if (n_other := int(np.isnan(values["frequentist"]).sum())) and "frequentist_rate" in means:
-        estimates.warnings.append(f"{n_other} buckets have a relation without a frequentist violation")
+        estimates.warn(f"{n_other} buckets have a relation without a frequentist violation")
     if len(p) > 1 and (p == p[0]).all():
-        estimates.warnings.append(f"every probability is {p[0].tolist()}: what does not change says nothing")
+        estimates.warn(f"every probability is {p[0].tolist()}: what does not change says nothing")
     parts = {}
     for name, several in members.items() if len(members) > 1 else ():
         part, at = Estimates(options, "bucket"), np.concatenate(several)
@@ -168,7 +169,7 @@ def probability_coherence(
     )
 
 
-def incoherent(answers: Answers) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+def incoherent(answers: Answers) -> tuple[Floats, Mask]:
     """A bettor with a log score is sure to gain .01 nats or more from the tuple that the row stands for."""
     assert answers.statements is not None
     p, roles, buckets, _, relations = answers.statements
@@ -288,7 +289,7 @@ def _add_crossed(
         ends = (max(least, column.mean() - half), min(most, column.mean() + half))
         if not error > NO_SPREAD:
             ends = (float("nan"), float("nan"))
-            estimates.warnings.append(f"no spread, or every two buckets share a member: no interval for {name}")
+            estimates.warn(f"no spread, or every two buckets share a member: no interval for {name}")
         naive = float(np.sqrt(column.var() / max(len(column) - 1, 1)))
         estimates.put(name, ends, error, dyads.n_members, effect_of(error, naive))
 
@@ -351,18 +352,15 @@ RELATIONS: Mapping[str, Relation] = {
     "Paraphrase": _of("P para_P", _same, para_P="P"),
     "Consequence": _of("P cons_P", lambda p, c: [(p - c, _v(p, c))], "not P or C", cons_P="C"),
     "And": _of(
-        "P Q P_and_Q",
-        lambda p, q, r: [(p + q - 1.0 - r, _v(p, q, r)), (r - np.minimum(p, q), _v(r, np.minimum(p, q)))],
+        "P Q P_and_Q", lambda p, q, r: [(p + q - 1.0 - r, _v(p, q, r)), (r - np.minimum(p, q), _v(r, np.minimum(p, q)))]
     ),
     "Or": _of(
-        "P Q P_or_Q",
-        lambda p, q, r: [(r - p - q, _v(p, q, r)), (np.maximum(p, q) - r, _v(r, np.maximum(p, q)))],
+        "P Q P_or_Q", lambda p, q, r: [(r - p - q, _v(p, q, r)), (np.maximum(p, q) - r, _v(r, np.maximum(p, q)))]
     ),
     "AndOr": _of("P Q P_or_Q P_and_Q", lambda p, q, o, a: [(abs(p + q - o - a), _v(p, q, o, a))]),
     "But": _of("P Q_and_not_P P_or_Q", lambda p, q, o: [(abs(o - p - q), _v(p, q, o))]),
     "Cond": _of(
-        "P Q_given_P P_and_Q",
-        lambda p, q, r: [(abs(p * q - r), p * q * (q * (1.0 - p) + p * (1.0 - q)) + _v(r))],
+        "P Q_given_P P_and_Q", lambda p, q, r: [(abs(p * q - r), p * q * (q * (1.0 - p) + p * (1.0 - q)) + _v(r))]
     ),
     "CondCond": _of("P Q_given_P R_given_P_and_Q P_and_Q_and_R", _cond_cond),
     "ExpectedEvidence": _of("P Q P_given_Q P_given_not_Q", _evidence),
@@ -451,7 +449,7 @@ def _parsed(function: str, text: str) -> ast.expr:
     return tree
 
 
-def _holds(tree: ast.expr, values: Mapping[str, npt.NDArray[np.bool_]]) -> npt.NDArray[np.bool_]:
+def _holds(tree: ast.expr, values: Mapping[str, Mask]) -> Mask:
     """Return where a formula is true."""
     if isinstance(tree, ast.Name):
         return values[tree.id]
@@ -459,8 +457,7 @@ def _holds(tree: ast.expr, values: Mapping[str, npt.NDArray[np.bool_]]) -> npt.N
         return ~_holds(tree.operand, values)
     assert isinstance(tree, ast.BoolOp)
     join: Any = np.logical_and if isinstance(tree.op, ast.And) else np.logical_or
-    holds: npt.NDArray[np.bool_] = join.reduce([_holds(part, values) for part in tree.values])
-    return holds
+    return np.asarray(join.reduce([_holds(part, values) for part in tree.values]))
 
 
 def frequentist(relation: Relation, probabilities: Floats) -> tuple[Floats, Floats] | None:
@@ -618,5 +615,4 @@ def _interior_point(happens: Floats, is_asked: Floats, same_role: Any, log_p: Fl
 def _length(values: Floats, move: Floats) -> Floats:
     """Return how far along a move values may go and stay above 0, shape (n, 1)."""
     steepest = np.max(-move / values, axis=1, keepdims=True)
-    length: Floats = np.minimum(1.0, _STAY / np.maximum(steepest, _STAY))
-    return length
+    return np.asarray(np.minimum(1.0, _STAY / np.maximum(steepest, _STAY)))

@@ -14,8 +14,10 @@ from paraconsist.errors import check_whole, input_error
 from paraconsist.measures.buckets import (
     BucketCounts,
     Column,
+    Floats,
     Integers,
     LabelPool,
+    Mask,
     as_generator,
     as_probabilities,
     bucket_groups,
@@ -25,7 +27,7 @@ from paraconsist.measures.buckets import (
     partition,
     partition_integers,
 )
-from paraconsist.measures.intervals import FEW_UNITS, Floats, Units, design_effects, distinct, group_units
+from paraconsist.measures.intervals import FEW_UNITS, Units, design_effects, distinct, group_units
 from paraconsist.measures.results import Estimates, Result, constant_message, documented, interval_options
 
 _ROLES = ("original", "paraphrase", "contrast")
@@ -241,14 +243,14 @@ def prompt_sensitivity(
         accuracies = dict(zip(map(str, named.ids_of(np.asarray(shared.ids))), each.tolist(), strict=True))
         if (least := int(shared.sizes.min())) < len(keep):
             which = f"a variant has {least} of {len(keep)} buckets"
-            estimates.warnings.append(f"{which}: the accuracies of variants differ by their problems too")
+            estimates.warn(f"{which}: the accuracies of variants differ by their problems too")
     values, method = sums.estimate(estimates, answers.pattern, grouping)
     values |= {"chance": answers.pool.same} | estimates.add_label_agreement(counts, answers.pool, grouping)
     if len(answers.labels_predicted) == 1 and counts.size.sum() > 1:
-        estimates.warnings.append(constant_message(columns.labels[answers.labels_predicted[0]]))
+        estimates.warn(constant_message(columns.labels[answers.labels_predicted[0]]))
     if few := [f"{n}: {count}" for n in drawn if (count := int((counts.size < n).sum()))]:
         what = f"buckets with fewer answers are left out of pass_hat_n and pass_at_n (n: buckets; {', '.join(few)})"
-        estimates.warnings.append(what)
+        estimates.warn(what)
     if (n_units := sums.n_units) < FEW_UNITS:
         estimates.warn_of_few(n_units)
     estimates.note_undefined(values)
@@ -304,7 +306,7 @@ def _kinds(function: str, roles: Column) -> npt.NDArray[np.str_]:
     return np.array(kinds)
 
 
-def _gold_of_wordings(buckets: Integers, gold: Integers, is_contrast: npt.NDArray[np.bool_]) -> Integers:
+def _gold_of_wordings(buckets: Integers, gold: Integers, is_contrast: Mask) -> Integers:
     """Return the gold label of each row, that of its bucket's wordings for a contrast, which may have another."""
     of_bucket = np.zeros(int(buckets.max()) + 1, dtype=gold.dtype)
     of_bucket[buckets[~is_contrast]] = gold[~is_contrast]
@@ -469,7 +471,7 @@ def add_contrasts(sums: Sums, answers: Answers, buckets: Integers, predictions: 
     sums.differ_by(has.astype(np.int64) + holds)
 
 
-def add_variants(sums: Sums, buckets: Integers, variants: Integers, right: npt.NDArray[np.bool_]) -> Floats:
+def add_variants(sums: Sums, buckets: Integers, variants: Integers, right: Mask) -> Floats:
     """Add what the accuracies of the variants are summed up by; return these, shape (n_variants,)."""
     n_variants, n_buckets = int(variants.max()) + 1, int(buckets.max()) + 1
     cells = buckets.astype(np.int64) * n_variants + variants

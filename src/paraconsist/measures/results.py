@@ -22,12 +22,11 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
 from paraconsist._version import __version__
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, Integers, LabelPool, as_generator, partition
+from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, Integers, LabelPool, Mask, as_generator, partition
 from paraconsist.measures.chance import ChanceLevel, agreement_chance, fleiss_kappa
 from paraconsist.measures.intervals import (
     FEW_UNITS,
@@ -311,8 +310,6 @@ def _encode(value: str) -> str:
     return value.replace("%", "%25").replace("|", "%7C").replace("\n", "%0A").replace("\r", "%0D")
 
 
-Mask = npt.NDArray[np.bool_]
-
 METHODS = ("auto", "bootstrap", "closed_form")
 """Of intervals of functions of sums over buckets or rows."""
 
@@ -426,12 +423,16 @@ class Estimates:
         if isinstance(groups, Dyads):
             self.dyads, self.unit = groups, "dyad"
             if groups.n_members < FEW_UNITS:
-                self.warnings.append(f"only {groups.n_members} members: the intervals are rough")
+                self.warn(f"only {groups.n_members} members: the intervals are rough")
         elif groups is not None:
             divided = partition(groups)
             self.codes, self.n_groups, self.unit = divided.codes, len(divided), "group"
             if self.n_groups < FEW_UNITS:
                 self.warn_of_few(self.n_groups)
+
+    def warn(self, message: str) -> None:
+        """Add a warning."""
+        self.warnings.append(message)
 
     def put(self, name: str, interval: Sequence[float], error: float, n_clusters: int, effect: float | None) -> None:
         """Keep what is known of one value."""
@@ -448,14 +449,14 @@ class Estimates:
 
     def warn_of_constant(self, label: Any, score: int = 0) -> None:
         """Warn that every prediction is `label`."""
-        self.warnings.append(f"every prediction is {label!r}: a constant answer scores {score} whatever the texts say")
+        self.warn(f"every prediction is {label!r}: a constant answer scores {score} whatever the texts say")
 
     def warn_of_few(self, n_units: int) -> None:
         """Warn that there are too few units for intervals that hold, or for good ones where a method was chosen."""
         chosen = self.options.method in ("bootstrap", "closed_form")
         few = f"one {self.unit}" if n_units == 1 else f"only {n_units} {self.unit}s"
         effect = "the intervals are rough" if chosen and n_units > 1 else f"no interval below {FEW_UNITS}"
-        self.warnings.append(f"{few}: {effect}")
+        self.warn(f"{few}: {effect}")
 
     def note_undefined(self, values: Mapping[str, Any]) -> None:
         """Remember which values are nan: they are named in the last warning."""
@@ -501,7 +502,7 @@ class Estimates:
 
     def _warn_of_bound(self, between: str, names: Sequence[str]) -> None:
         bound = "so the interval is a Clopper-Pearson type bound"
-        self.warnings.append(f"no spread between {between}, {bound}: {', '.join(names)}")
+        self.warn(f"no spread between {between}, {bound}: {', '.join(names)}")
 
     # ------------------------------------------------------------------------------------------ shares of rows
 
@@ -516,7 +517,7 @@ class Estimates:
         elif np.isnan(share.interval[0]) and (self.dyads is not None or self.n_groups >= FEW_UNITS):
             reason = "too few groups, or one that outweighs the others"
             reason = reason if self.dyads is None else "every two rows share a member"
-            self.warnings.append(f"{reason}: no interval for {name}")
+            self.warn(f"{reason}: no interval for {name}")
         return share.value
 
     def add_chance(self, level: ChanceLevel, population: Mask | None = None) -> dict[str, Any]:

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_fraction, input_error
-from paraconsist.measures.buckets import Integers, check_rows, check_unmasked, rectangular
-from paraconsist.measures.intervals import Floats, sums_by_group
+from paraconsist.measures.buckets import Floats, Integers, Mask, check_rows, check_unmasked, rectangular
+from paraconsist.measures.intervals import sums_by_group
 from paraconsist.measures.results import Record
 
 _CELLS_AT_ONCE = 1 << 22
@@ -79,7 +79,7 @@ class UnitValues:
 
     values: Floats  # shape (n, m)
     #: shape (n, m): which units count for a model, where two are compared on those that count for both
-    counted: npt.NDArray[np.bool_] | None = None
+    counted: Mask | None = None
     groups: Integers | None = None  # shape (n,): codes of what is flipped together
 
     def differences(self, one: Any, two: Any) -> Floats:
@@ -203,8 +203,8 @@ Correction: TypeAlias = Literal["bonferroni", "holm"]
 class MultipleTest:
     """Corrected p-values of a family of M tests; arrays have shape (M,)."""
 
-    adjusted: npt.NDArray[np.float64]  # corrected p-values, at most 1; a test is rejected where this is below `alpha`
-    rejected: npt.NDArray[np.bool_]  # which of the M hypotheses are rejected
+    adjusted: Floats  # corrected p-values, at most 1; a test is rejected where this is below `alpha`
+    rejected: Mask  # which of the M hypotheses are rejected
     reject: bool  # the decision for the family: at least one rejected. The same under both corrections
     p_value: float  # the family's: the smallest adjusted one, min(1, M min p)
     alpha: float
@@ -235,7 +235,7 @@ def correct_p_values(
     return MultipleTest(adjusted, rejected, bool(rejected.any()), float(adjusted.min()), level, correction)
 
 
-def adjusted_p_values(p: npt.NDArray[np.float64], correction: str) -> npt.NDArray[np.float64]:
+def adjusted_p_values(p: Floats, correction: str) -> Floats:
     """Return p-values corrected for there being several (Holm, Bonferroni, Benjamini and Hochberg), at most 1."""
     if correction == "bonferroni":
         return np.minimum(1.0, p * p.size)
@@ -280,7 +280,7 @@ def signal_to_noise(accuracies: npt.ArrayLike) -> float:
     return float(values.mean()) / spread
 
 
-def _numbers(function: str, name: str, values: Any) -> npt.NDArray[np.float64]:
+def _numbers(function: str, name: str, values: Any) -> Floats:
     check_unmasked(function, name, values)
     array = rectangular(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "fiu":
