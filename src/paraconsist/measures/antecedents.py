@@ -22,7 +22,7 @@ from paraconsist.measures.buckets import (
 )
 from paraconsist.measures.chance import rule_chance
 from paraconsist.measures.intervals import group_columns, grouping
-from paraconsist.measures.results import Estimates, Result, documented, share_options
+from paraconsist.measures.results import Estimates, Result, Stratum, documented, share_options
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +43,7 @@ class TransitiveInconsistencyResult(Result):
     inconsistency: float
     n_satisfied: int
     n_rows: int
-    by_rule: dict[str, dict[str, Any]]
+    by_rule: dict[str, Stratum]
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,7 +142,7 @@ def transitive_inconsistency(
         "antecedent_2_predictions": antecedent_2_predictions,
         "antecedent_2_references": antecedent_2_references,
     }
-    columns = code_columns(function, labels, **group_columns(groups))
+    columns = code_columns(function, labels, group_columns(groups))
     allowed = as_allowed_labels(references, function=function, parameter="references")
     check_length(function, "references", allowed, len(columns["predictions"]))
     checked = columns.columns
@@ -178,8 +178,7 @@ def transitive_inconsistency(
         n_satisfied=int(np.count_nonzero(satisfied)),
         n_rows=len(allowed),
         by_rule=by_rule,
-        **chance,
-        **estimates.fields(avg="row", population="antecedents right", unparsed="refused"),
+        **estimates.fields(chance, avg="row", population="antecedents right", unparsed="refused"),
     )
 
 
@@ -265,7 +264,7 @@ def additive_inconsistency(
         "part_1_predictions": part_1_predictions,
         "part_2_predictions": part_2_predictions,
     }
-    columns = code_columns(function, labels, **group_columns(groups))
+    columns = code_columns(function, labels, group_columns(groups))
     gold = columns["references"]
     satisfied = (columns["part_1_predictions"] == gold) & (columns["part_2_predictions"] == gold)
     estimates = Estimates(options, "row", grouping(function, columns.columns))
@@ -282,8 +281,7 @@ def additive_inconsistency(
         inconsistency=inconsistency,
         n_satisfied=int(np.count_nonzero(satisfied)),
         n_rows=len(gold),
-        **chance,
-        **estimates.fields(avg="row", population="parts right", unparsed="refused"),
+        **estimates.fields(chance, avg="row", population="parts right", unparsed="refused"),
     )
 
 

@@ -142,7 +142,7 @@ def check_unmasked(function: str, parameter: str, values: Any) -> None:
         raise _missing(function, parameter, "--", row)
 
 
-def check_both(function: str, values: Mapping[str, Any], remedy: str = "") -> bool:
+def check_both(function: str, values: Mapping[str, object], remedy: str = "") -> bool:
     """Return whether the parameters are given; raise if only some of them are."""
     missing = [name for name, value in values.items() if value is None]
     if missing and len(missing) < len(values):
@@ -240,7 +240,7 @@ class CodedColumns:
 
 
 def code_columns(
-    function: str, labels: Mapping[str, Any], others: Mapping[str, Any] | None = None, **optional: Any
+    function: str, labels: Mapping[str, object], others: Mapping[str, object] | None = None, **optional: Any
 ) -> CodedColumns:
     """Check columns (one length, one kind each and one for all labels, nothing missing) and code the labels.
 

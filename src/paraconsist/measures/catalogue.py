@@ -186,13 +186,9 @@ def _conclusions(function: Callable[..., Any], kind: str, **more: Any) -> Measur
 
 
 def _tau(function: Callable[..., Any], kind: str, quantities: Sequence[Quantity], **more: Any) -> MeasureSpec:
-    shared: dict[str, Any] = {
-        "direction": _DOWN,
-        "headline": "inconsistency",
-        "symbol": f"tau {kind[:3]}.",
-        "quantities": quantities,
-    }
-    return MeasureSpec(function, title=f"{kind.capitalize()} inconsistency", **shared, **more)
+    title, symbol, headline = f"{kind.capitalize()} inconsistency", f"tau {kind[:3]}.", "inconsistency"
+    names = title, more.pop("question"), _DOWN, headline, symbol, quantities
+    return MeasureSpec(function, *names, **more)
 
 
 _SPECS = (

@@ -14,6 +14,7 @@ from paraconsist.measures.difference_tests import (
     METHODS,
     Compared,
     DifferenceTest,
+    MarginTest,
     PairedDifferences,
     check_margin,
     margin_test,
@@ -79,7 +80,7 @@ class ConsistencyDifferenceResult(Result):
     differences: dict[str, float]
     p_values: dict[str, float]
     p_value_error: dict[str, float]
-    margin_test: dict[str, Any] | None = None
+    margin_test: MarginTest | None = None
     test: DifferenceTest | None = field(default=None, repr=False, compare=False)
 
 
@@ -174,7 +175,7 @@ def consistency_difference(
         parts.append(((_ORIGINALS,), originals))
 
     names = ("values1", "values2", "differences", "p_values", "p_value_error")
-    tables: dict[str, Any] = {name: {} for name in names}
+    tables: dict[str, dict[str, float]] = {name: {} for name in names}
     for measures, one in parts:
         columns = (one.first, one.second, one.first - one.second, one.p_value, one.p_value_error)
         for table, values in zip(tables.values(), columns, strict=True):
@@ -183,6 +184,7 @@ def consistency_difference(
     _warn(estimates, checked.counts, paired.n_units)
     estimates.note_undefined(tables["differences"])
     fields = estimates.fields(
+        tables,
         paired.interval.method,
         est=estimator,
         avg="bucket",
@@ -204,13 +206,12 @@ def consistency_difference(
         n_buckets=len(checked.counts[0]),
         n_examples=int(checked.counts[0].size.sum()),
         test=test,
-        **tables,
         **fields,
     )
 
 
 def unit_values(
-    predictions: Mapping[str, Any],
+    predictions: Mapping[str, object],
     references: Any,
     buckets: Any,
     *,

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -197,7 +197,18 @@ def check_margin(function: str, margin: float | None) -> float | None:
     return float(margin)
 
 
-def margin_test(test: DifferenceTest, point: float, margin: float, level: float, *, up_is_good: bool) -> dict[str, Any]:
+class MarginTest(TypedDict):
+    """What `margin_test` returns."""
+
+    margin: float
+    p_not_worse1: float
+    p_not_worse2: float
+    p_equivalent: float
+    interval: list[float]
+    verdict: str
+
+
+def margin_test(test: DifferenceTest, point: float, margin: float, level: float, *, up_is_good: bool) -> MarginTest:
     """Test whether one of two models is not worse than the other by more than a margin, and whether both are equal.
 
     `test` is of the first model's value minus the second's, which is `point`, in whose unit `margin` is, above 0;

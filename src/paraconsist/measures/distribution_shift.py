@@ -146,20 +146,18 @@ def distribution_shift(
         raise input_error(function, "original_probabilities", must, got=original[0].tolist(), row=0)
     codes = group_codes(function, groups, n, "probabilities")
     changed = variant.argmax(axis=1) != original.argmax(axis=1)
-    values = shifts(variant, original)
+    pair_shifts = shifts(variant, original)
     sides = {"changed": changed, "unchanged": ~changed}
     estimates = {side: Estimates(options, "pair" if codes is None else "group") for side in sides}
-    means = {side: _means(estimates[side], values, rows, codes, side, n_classes) for side, rows in sides.items()}
-    fields = {side: one.fields(avg="pair", logarithm="2") for side, one in estimates.items()}
-    uncertainty: dict[str, Any] = {
-        key: {name: {side: fields[side][key][name] for side in sides} for name in SHIFTS} for key in UNCERTAINTY
-    }
-    by_side: dict[str, Any] = {name: {side: float(means[side][i]) for side in sides} for i, name in enumerate(SHIFTS)}
+    means = {side: _means(estimates[side], pair_shifts, rows, codes, side, n_classes) for side, rows in sides.items()}
+    fields = {side: one.fields({}, avg="pair", logarithm="2") for side, one in estimates.items()}
+    values: dict[str, Any] = {name: {side: float(means[side][i]) for side in sides} for i, name in enumerate(SHIFTS)}
+    for key in UNCERTAINTY:
+        values[key] = {name: {side: fields[side][key][name] for side in sides} for name in SHIFTS}
     return DistributionShiftResult(
-        **by_side,
+        **values,
         n_changed=int(np.count_nonzero(changed)),
         n_unchanged=int(np.count_nonzero(~changed)),
-        **uncertainty,
         signature=fields["changed"]["signature"],
         warnings=(*fields["changed"]["warnings"], *fields["unchanged"]["warnings"]),
     )

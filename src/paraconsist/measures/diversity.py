@@ -16,6 +16,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from paraconsist.errors import extras, input_error
 from paraconsist.measures.buckets import (
@@ -135,7 +136,7 @@ def paraphrase_diversity(
     new = _texts(paraphrases, function, "paraphrases")
     n = len(new)
     old = _texts(originals, function, "originals", n)
-    measured: dict[str, Any] = {
+    measured: dict[str, npt.ArrayLike] = {
         "lexical_distance": [lexical_distance(p, o) for p, o in zip(new, old, strict=True)],
         "jaccard": [jaccard(p, o) for p, o in zip(new, old, strict=True)],
     }
@@ -167,10 +168,8 @@ def paraphrase_diversity(
     if units.n < FEW_UNITS:
         estimates.warn_of_few(units.n)
     origin = "given" if similarities is not None else "none" if similarity is None else "cosine"
-    means: dict[str, Any] = {name: float(values[name].mean()) if name in values else nan for name in _RANGES}
-    return ParaphraseDiversityResult(
-        **means, n_pairs=n, **estimates.fields(bounds.method, avg="pair", similarity=origin)
-    )
+    means = {name: float(values[name].mean()) if name in values else nan for name in _RANGES}
+    return ParaphraseDiversityResult(n_pairs=n, **estimates.fields(means, bounds.method, avg="pair", similarity=origin))
 
 
 def _texts(values: Any, function: str, parameter: str, n: int | None = None) -> list[str]:

@@ -78,7 +78,7 @@ class EditEffects:
 @documented("a bucket in two groups")
 def edit_effects(
     broken: Any,
-    kinds: Mapping[str, Any],
+    kinds: Mapping[str, object],
     buckets: Any,
     *,
     groups: Any = None,
@@ -191,9 +191,9 @@ def _effect(
     units = Units.of(sums, times)
     if clusters is not None:
         units = group_units(sums, code, partition_integers(clusters[chosen]).codes)
-    how: dict[str, Any] = {name: getattr(options, name) for name in ("method", "confidence_level", "n_resamples")}
     ranges, rng = [(0.0, 1.0), (0.0, 1.0), (-1.0, 1.0)], np.random.default_rng(options.entropy)
-    bounds = intervals(units, _rates, ranges, [within] * 3, rng=rng, **how)
+    settings = options.method, options.confidence_level, options.n_resamples, rng
+    bounds = intervals(units, _rates, ranges, [within] * 3, *settings)
     with_kind, without, difference = map(float, _rates(units.total))
     strata = np.stack([n1, size, total, squares])[:, chosen]
     p = _permutation_p_value(strata if within else strata.sum(axis=1, keepdims=True), int(a[chosen].sum()), n_models)

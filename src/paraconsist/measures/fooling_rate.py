@@ -25,7 +25,7 @@ from paraconsist.measures.buckets import (
     partition,
 )
 from paraconsist.measures.chance import fooling_chance
-from paraconsist.measures.results import Estimates, Result, documented, share_options
+from paraconsist.measures.results import Estimates, Result, Stratum, documented, share_options
 
 _NAMED = ("entailment", "contradiction")
 _NUMBERED = {0: 2, 2: 0}
@@ -53,7 +53,7 @@ class FoolingRateResult(Result):
     relaxed: float
     strict: float
     n_items: int
-    by_label: dict[str, dict[str, Any]]
+    by_label: dict[str, Stratum]
 
 
 @documented("originals that differ within a bucket or from `originals`, variants without their original")
@@ -155,7 +155,7 @@ def fooling_rate(
     estimates = Estimates(options, "item", items.groups)
     _warn(estimates, items, right, counted, least)
     masks = {"relaxed": items.changed, "strict": items.reversed}
-    rates: dict[str, Any] = {name: estimates.add_share(name, mask, counted) for name, mask in masks.items()}
+    rates = {name: estimates.add_share(name, mask, counted) for name, mask in masks.items()}
     used = counted[items.of_variant]
     place = np.cumsum(counted) - 1
     answers = place[items.of_variant[used]], items.answers[used]
@@ -168,10 +168,10 @@ def fooling_rate(
     if empty and counted.any():
         estimates.warn(f"undefined, so nan, for gold labels without an item: {', '.join(empty)}")
     return FoolingRateResult(
-        **rates,
         n_items=int(np.count_nonzero(counted)),
         by_label=by_label,
         **estimates.fields(
+            rates,
             avg="item",
             preset=preset,
             variants="all" if k is None else f"first {k}",

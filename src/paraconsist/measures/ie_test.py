@@ -344,7 +344,6 @@ def _assemble(
         snr=snr,
         collapsed_runs=constant if names is not None else None,
         n_collapsed=None if constant is None else len(constant),
-        confidence_interval={"accuracy_difference": [float(low.mean()), float(high.mean())]},
         **evidence.uncertainty("accuracy_difference"),
         signature=_signature(options, evidence),
         warnings=_warnings(evidence, snr, options, names, constant),
@@ -467,10 +466,12 @@ class Evidence:
     design_effects: Floats | None = None
 
     def uncertainty(self, name: str) -> dict[str, Any]:
-        """Return what a `Result` says of the groups of the value of this name."""
+        """Return the uncertainty of the value of this name, as the fields of a `Result`."""
+        interval = {"confidence_interval": {name: [float(self.low.mean()), float(self.high.mean())]}}
         if self.n_groups is None or self.standard_errors is None or self.design_effects is None:
-            return {}
+            return interval
         return {
+            **interval,
             "n_clusters": {name: int(self.n_groups.sum())},
             "standard_error": {name: float(self.standard_errors.mean())},
             "design_effect": {name: float(self.design_effects.mean())},

@@ -13,6 +13,7 @@ from paraconsist.measures.buckets import MOST_DRAWN, Integers, Mask, as_mask, ch
 from paraconsist.measures.difference_tests import (
     DifferenceTest,
     Joined,
+    MarginTest,
     NullTest,
     ScoreTest,
     check_margin,
@@ -82,7 +83,7 @@ class InconsistencyDifferenceResult(Result):
     n_only1: int
     n_only2: int
     p_value_error: float
-    margin_test: dict[str, Any] | None = None
+    margin_test: MarginTest | None = None
 
 
 @documented("values that are not true or false, one of `satisfied1` and `satisfied2` alone")
@@ -151,7 +152,7 @@ def inconsistency_difference(
     permutations = check_whole(_FUNCTION, "n_permutations", n_permutations, at_most=MOST_DRAWN)
     counts = {"satisfied1": satisfied1, "satisfied2": satisfied2}
     labels = {"violated1": violated1, "violated2": violated2, **(counts if check_both(_FUNCTION, counts) else {})}
-    columns = code_columns(_FUNCTION, labels, **group_columns(groups)).columns
+    columns = code_columns(_FUNCTION, labels, group_columns(groups)).columns
     masks = {name: as_mask(_FUNCTION, name, columns[name]) for name in labels}
     first, second = masks["violated1"], masks["violated2"]
     everything = np.ones(len(first), dtype=np.bool_)
@@ -171,7 +172,6 @@ def inconsistency_difference(
     if common.any() and any(lost):
         estimates.warn(f"{lost[0]} and {lost[1]} rows count for one model only and are left out of the comparison")
     return InconsistencyDifferenceResult(
-        **values,
         own_value1=own[0],
         own_value2=own[1],
         n_own1=int(counted[0].sum()),
@@ -179,6 +179,7 @@ def inconsistency_difference(
         n_common=int(common.sum()),
         n_rows=len(first),
         **estimates.fields(
+            values,
             avg="row",
             population="all" if satisfied1 is None else "both-models-antecedents-right",
             p=test,
@@ -196,7 +197,7 @@ def _compare(
     groups: Integers | Dyads | None,
     n_permutations: int,
     margin: float | None,
-) -> tuple[dict[str, Any], str]:
+) -> tuple[dict[str, object], str]:
     """Return everything about the difference over rows that count for both, and how it was tested."""
     n, n10, n01 = len(first), int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
     nan = float("nan")

@@ -237,9 +237,11 @@ def is_pair(groups: Any) -> bool:
     return all(isinstance(column, Iterable) and not isinstance(column, (str, bytes)) for column in groups)
 
 
-def group_columns(groups: Any) -> dict[str, Any]:
-    """Return the columns that `groups` are, by what errors call them."""
-    return dict(zip(_PAIR, groups, strict=True)) if is_pair(groups) else {"groups": groups}
+def group_columns(groups: Any) -> dict[str, object]:
+    """Return the columns of `groups`, if any, by their names in errors."""
+    if is_pair(groups):
+        return dict(zip(_PAIR, groups, strict=True))
+    return {} if groups is None else {"groups": groups}
 
 
 def grouping(function: str, columns: Mapping[str, Column]) -> Column | Dyads | None:
@@ -366,11 +368,11 @@ def intervals(
     estimate: Estimate,
     ranges: npt.ArrayLike,
     are_means: npt.ArrayLike,
-    *,
     method: str = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
     rng: np.random.Generator | None = None,
+    *,
     scales: npt.ArrayLike | None = None,
     reported: npt.ArrayLike | None = None,
     skewed: bool = False,

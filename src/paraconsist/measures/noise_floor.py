@@ -218,7 +218,7 @@ def noise_floor(
 
     variance = table("variance")
     total = sum(variance.values())
-    fields = estimates.fields(bounds.method, avg="bucket", kinds="+".join(present), unparsed="refused")
+    fields = estimates.fields({}, bounds.method, avg="bucket", kinds="+".join(present), unparsed="refused")
     return NoiseFloorResult(
         flip_rate=table("flip_rate"),
         correctness_flip_rate=table("correctness_flip_rate"),

@@ -238,7 +238,7 @@ def _pair_measure(
     columns_of = {
         name: values for name, values in zip(names, labels, strict=True) if values is not None or name in names[:2]
     }
-    columns = code_columns(options.function, columns_of, **group_columns(groups), unanswered=unanswered)
+    columns = code_columns(options.function, columns_of, group_columns(groups), unanswered=unanswered)
     original, perturbed = columns["predictions"], columns["perturbed_predictions"]
     silent = None if unanswered is None else as_mask(options.function, "unanswered", columns.columns["unanswered"])
     unparsed = {PARAPHRASE: np.zeros(len(original), dtype=np.bool_) if silent is None else silent}
@@ -246,7 +246,7 @@ def _pair_measure(
     pairs = Answers(answers, {}, unparsed, np.arange(len(original)), PARAPHRASE, never_agree=True)
     violated = rule(pairs)[0] > 0
     estimates = Estimates(options, "pair", grouping(options.function, columns.columns))
-    values: dict[str, Any] = {"inconsistency": estimates.add_share("inconsistency", violated)}
+    values = {"inconsistency": estimates.add_share("inconsistency", violated)}
     values |= estimates.add_chance(pair_chance(original, perturbed, must_differ=rule is unchanged, unanswered=silent))
     parts = {"condition": "none"}
     if condition is not None:
@@ -267,7 +267,7 @@ def _pair_measure(
     if constant:
         estimates.warn_of_constant(constant[0], int(rule is unchanged))
     return PairInconsistencyResult(
-        **values, n_pairs=len(original), **estimates.fields(avg="pair", **parts, unparsed="refused")
+        n_pairs=len(original), **estimates.fields(values, avg="pair", **parts, unparsed="refused")
     )
 
 

@@ -264,9 +264,9 @@ def paraphrastic_consistency(
     estimates.note_undefined(values)
     correction = f"{'renormalized' if renormalize else 'as published'}, test weights fixed"
     return ParaphrasticConsistencyResult(
-        **values,
         bias={name: values[name] - values[unbiased] for name, unbiased in UNBIASED.items()},
         **estimates.fields(
+            values,
             method,
             est=estimator,
             avg="bucket",
@@ -277,14 +277,14 @@ def paraphrastic_consistency(
     )
 
 
-def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, Any], str]:
+def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, float], str]:
     """Return the measures over buckets, and how their intervals were bounds."""
     (counts,) = checked.counts
     first, pattern, multiplicity = distinct(counts.size, counts.correct, counts.same_label)
     sums = bucket_sums(counts.take(first))
     buckets = Units.of(sums, multiplicity)
     units = buckets if checked.groups is None else group_units(sums, pattern, checked.groups)
-    values: dict[str, Any] = point_measures(multiplicity @ sums)
+    values = point_measures(multiplicity @ sums)
     are_means = [name not in NOT_MEANS for name in MEASURES]
     reported = list(_centres(values, units).values())
     scales = _scales(counts, values)
@@ -349,7 +349,7 @@ def _leave_out_variances(estimates: Estimates, bounds: Intervals, counts: Bucket
     estimates.warn(f"no interval of PVAP and between-variance: {reason}")
 
 
-def _add_minimum(estimates: Estimates, values: dict[str, Any]) -> None:
+def _add_minimum(estimates: Estimates, values: dict[str, float]) -> None:
     """Add the minimum P_C: a function of bucket accuracy, so its interval is the image of that one's."""
     base, name = "bucket_accuracy", "min_paraphrastic_consistency"
     values[name] = minimum_consistency(values[base])
@@ -387,7 +387,7 @@ def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int) -> No
         warn("no prediction differs within any bucket: was the model given the paraphrases or the originals?")
 
 
-def _on_originals(estimates: Estimates, originals: Originals | None) -> dict[str, Any]:
+def _on_originals(estimates: Estimates, originals: Originals | None) -> dict[str, float]:
     if originals is None:
         return {}
     name, (right,) = "original_accuracy", originals.correct
@@ -404,7 +404,9 @@ def _on_originals(estimates: Estimates, originals: Originals | None) -> dict[str
     return {name: float(right.mean())}
 
 
-def _corrected(estimates: Estimates, checked: Checked, sampling: Sampling | None, renormalize: bool) -> dict[str, Any]:
+def _corrected(
+    estimates: Estimates, checked: Checked, sampling: Sampling | None, renormalize: bool
+) -> dict[str, float]:
     if sampling is None:
         return {}
     (counts,), decile = checked.counts, sampling.bucket_deciles
@@ -429,7 +431,7 @@ def _corrected(estimates: Estimates, checked: Checked, sampling: Sampling | None
     return values
 
 
-def _on_test_set(estimates: Estimates, test_set: tuple[int, int] | None) -> dict[str, Any]:
+def _on_test_set(estimates: Estimates, test_set: tuple[int, int] | None) -> dict[str, float]:
     if test_set is None:
         return {}
     right, n = test_set
@@ -615,7 +617,7 @@ class Sampling:
 
 def check_input(
     function: str,
-    predictions: Mapping[str, Any],
+    predictions: Mapping[str, object],
     references: Any,
     buckets: Any,
     roles: Any,

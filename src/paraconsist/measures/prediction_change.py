@@ -10,7 +10,7 @@ import numpy as np
 
 from paraconsist.measures.buckets import Mask, as_column, check_length, code_columns, partition
 from paraconsist.measures.chance import pair_chance
-from paraconsist.measures.results import Estimates, Result, documented, share_options
+from paraconsist.measures.results import Estimates, Result, Stratum, documented, share_options
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +40,7 @@ class PredictionChangeResult(Result):
     n_pairs: int
     change_rate_given_correct: float
     change_rate_given_incorrect: float
-    by_stratum: dict[str, Any] | None = None
+    by_stratum: Mapping[str, Stratum | Mapping[str, Stratum]] | None = None
 
 
 @documented()
@@ -110,7 +110,7 @@ def prediction_change(
     }
 
     estimates = Estimates(options, "pair", columns.columns.get("groups"))
-    rates: dict[str, Any] = {
+    rates = {
         "change_rate": estimates.add_share("change_rate", changed),
         "change_rate_given_correct": estimates.add_share("change_rate_given_correct", changed, original_right),
         "change_rate_given_incorrect": estimates.add_share("change_rate_given_incorrect", changed, ~original_right),
@@ -119,19 +119,19 @@ def prediction_change(
     constant = columns.constant("predictions", "original_predictions")
     if constant:
         estimates.warn_of_constant(constant[0])
-    by_stratum: dict[str, Any] | None = None
+    by_stratum: Mapping[str, Stratum | Mapping[str, Stratum]] | None = None
     if isinstance(strata, Mapping):
         by_stratum = {
             str(name): _breakdown(estimates, values, f"strata[{name!r}]", masks) for name, values in strata.items()
         }
     elif strata is not None:
         by_stratum = _breakdown(estimates, strata, "strata", masks)
-    counts: dict[str, Any] = {name: int(np.count_nonzero(mask)) for name, mask in masks.items()}
-    fields = estimates.fields(avg="pair", unparsed="refused")
-    return PredictionChangeResult(**rates, **counts, by_stratum=by_stratum, **fields)
+    counts = {name: int(np.count_nonzero(mask)) for name, mask in masks.items()}
+    fields = estimates.fields({**rates, **counts}, avg="pair", unparsed="refused")
+    return PredictionChangeResult(by_stratum=by_stratum, **fields)
 
 
-def _breakdown(estimates: Estimates, strata: Any, parameter: str, masks: Mapping[str, Mask]) -> dict[str, Any]:
+def _breakdown(estimates: Estimates, strata: Any, parameter: str, masks: Mapping[str, Mask]) -> dict[str, Stratum]:
     """Return the change rate and the number of rows in every mask for each stratum."""
     function = estimates.options.function
     column = as_column(strata, function=function, parameter=parameter)

@@ -34,7 +34,7 @@ from paraconsist.measures.buckets import (
 )
 from paraconsist.measures.distribution_shift import as_probability_rows
 from paraconsist.measures.intervals import FEW_UNITS, NO_SPREAD, Dyads, Units, design_effects, mean_of_sums
-from paraconsist.measures.results import Estimates, Result, documented, effect_of, interval_options
+from paraconsist.measures.results import Estimates, Result, Stratum, documented, effect_of, interval_options
 from paraconsist.measures.rules import Answers
 
 LEAST = {"frequentist": 0.129, "arbitrage": 0.01}
@@ -68,7 +68,7 @@ class ProbabilityCoherenceResult(Result):
     n_examples: int
     frequentist_violation: float | None = None
     frequentist_rate: float | None = None
-    by_relation: dict[str, dict[str, Any]] | None = None
+    by_relation: dict[str, Stratum] | None = None
 
 
 @documented(
@@ -155,17 +155,16 @@ def probability_coherence(
         estimates.warn(f"{n_other} buckets have a relation without a frequentist violation")
     if len(p) > 1 and (p == p[0]).all():
         estimates.warn(f"every probability is {p[0].tolist()}: what does not change says nothing")
-    parts = {}
+    parts: dict[str, Stratum] = {}
     for name, several in members.items() if len(members) > 1 else ():
         part, at = Estimates(options, "bucket"), np.concatenate(several)
-        parts[name] = _means(part, values, at, grouped) | {"n_buckets": len(at)}
-        parts[name]["confidence_interval"] = part.confidence_interval
+        shares = _means(part, values, at, grouped)
+        parts[name] = {**shares, "n_buckets": len(at), "confidence_interval": part.confidence_interval}
     return ProbabilityCoherenceResult(
-        **means,
         n_buckets=len(divided),
         n_examples=len(p),
         by_relation=parts or None,
-        **estimates.fields(avg="bucket", unparsed="refused"),
+        **estimates.fields(means, avg="bucket", unparsed="refused"),
     )
 
 
@@ -256,9 +255,9 @@ def chains(divided: Partition, shared: Partition) -> Integers:
 
 def _means(
     estimates: Estimates, values: Mapping[str, Floats], buckets: Integers, grouped: Integers | Dyads | None
-) -> dict[str, Any]:
+) -> dict[str, float]:
     """Return the mean violation and the rate of some buckets by kind, and keep what is known of their uncertainty."""
-    means: dict[str, Any] = {}
+    means: dict[str, float] = {}
     for kind, all_values in values.items():
         at = buckets[~np.isnan(all_values[buckets])]
         if not len(at):

@@ -254,15 +254,15 @@ def prompt_sensitivity(
     if (n_units := sums.n_units) < FEW_UNITS:
         estimates.warn_of_few(n_units)
     estimates.note_undefined(values)
-    plain = {name: value for name, value in values.items() if "/" not in name}
-    for name, _, key in (name.partition("/") for name in values if "/" in name):
-        plain.setdefault(name, {})[key] = values[f"{name}/{key}"]
+    tables: dict[str, dict[str, float]] = {"pass_hat_n": {}, "pass_at_n": {}, "minimum_accuracy_curve": {}}
+    for name, table in tables.items():
+        keys = [key for key in values if key.startswith(f"{name}/")]
+        table.update((key.partition("/")[2], values.pop(key)) for key in keys)
     return PromptSensitivityResult(
-        **{"pass_hat_n": {}, "pass_at_n": {}} | plain,
         n_buckets=len(counts),
         n_examples=int(counts.size.sum()),
         variant_accuracies=accuracies,
-        **estimates.fields(method, avg="bucket", unparsed="refused"),
+        **estimates.fields({**values, **tables}, method, avg="bucket", unparsed="refused"),
     )
 
 
@@ -385,7 +385,7 @@ class Sums:
 
     def estimate(
         self, estimates: Estimates, pattern: tuple[Integers, ...], groups: Integers | None
-    ) -> tuple[dict[str, Any], str]:
+    ) -> tuple[dict[str, float], str]:
         """Return the values, and how their intervals, which `estimates` keeps, were made."""
         names = [*self._ratios, *self._more]
         first, code, multiplicity = distinct(*pattern, *self._extra)

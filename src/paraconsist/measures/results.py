@@ -18,7 +18,7 @@ from functools import cached_property
 from html import escape
 from inspect import cleandoc
 from textwrap import indent
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -51,6 +51,12 @@ from paraconsist.measures.intervals import (
 UNCERTAINTY = ("confidence_interval", "standard_error", "n_clusters", "design_effect")
 #: What stands after a result's own values.
 _LAST = ("chance", "chance_corrected", *UNCERTAINTY, "bias", "signature", "warnings")
+
+
+#: Values by name, or by name and side (`distribution_shift`): numbers, or the two ends of intervals.
+Table: TypeAlias = Mapping[str, Any]
+#: The shares and the numbers of rows of one stratum by name, and the intervals of the shares.
+Stratum: TypeAlias = Mapping[str, Any]
 
 
 class Record(Mapping[str, Any]):
@@ -109,10 +115,10 @@ class Result(Record):
         What to know before reading them.
     """
 
-    confidence_interval: dict[str, Any]
-    standard_error: dict[str, Any] = field(default_factory=dict)
+    confidence_interval: Table
+    standard_error: Table = field(default_factory=dict)
     n_clusters: Any = field(default_factory=dict)
-    design_effect: dict[str, Any] = field(default_factory=dict)
+    design_effect: Table = field(default_factory=dict)
     chance: float | None = None
     chance_corrected: float | None = None
     signature: str
@@ -458,30 +464,25 @@ class Estimates:
         effect = "the intervals are rough" if chosen and n_units > 1 else f"no interval below {FEW_UNITS}"
         self.warn(f"{few}: {effect}")
 
-    def note_undefined(self, values: Mapping[str, Any]) -> None:
+    def note_undefined(self, values: Mapping[str, object]) -> None:
         """Remember which values are nan: they are named in the last warning."""
         self.undefined += [name for name, value in values.items() if isinstance(value, float) and np.isnan(value)]
 
-    def fields(self, method: str | None = None, **parts: str | None) -> dict[str, Any]:
-        """Return what a `Result` has beside its own values; `parts` are the signature's beside the intervals'."""
+    def fields(self, values: Mapping[str, object], method: str | None = None, **parts: str | None) -> dict[str, Any]:
+        """Return the fields of a `Result`: its values, their uncertainty, the signature with `parts`, and warnings."""
         intervals = self.options.parts(method or self.options.method, self.unit)
         undefined = [f"undefined, so nan: {', '.join(self.undefined)}"] if self.undefined else []
         line = signature(self.options.function, **intervals | parts)
         tables = {name: getattr(self, name) for name in UNCERTAINTY}
-        return {**tables, "signature": line, "warnings": (*self.warnings, *undefined)}
+        return {**values, **tables, "signature": line, "warnings": (*self.warnings, *undefined)}
 
     # ------------------------------------------------------------------------------ functions of sums over units
 
-    def intervals(self, units: Units, estimate: Estimate, ranges: Any, are_means: Any, **more: Any) -> Intervals:
-        """Return the intervals of measures over units, made with these options."""
-        options = self.options
-        settings: dict[str, Any] = {
-            "method": options.method,
-            "confidence_level": options.confidence_level,
-            "n_resamples": options.n_resamples,
-            "rng": self.rng or np.random.default_rng(options.entropy),
-        }
-        return intervals(units, estimate, ranges, are_means, **settings | more)
+    def intervals(self, units: Units, estimate: Estimate, ranges: Any, are_means: Any, **others: Any) -> Intervals:
+        """Return the intervals of measures over units, computed with these options."""
+        options, rng = self.options, self.rng or np.random.default_rng(self.options.entropy)
+        settings = options.method, options.confidence_level, options.n_resamples, rng
+        return intervals(units, estimate, ranges, are_means, *settings, **others)
 
     def add(
         self,
@@ -520,7 +521,7 @@ class Estimates:
             self.warn(f"{reason}: no interval for {name}")
         return share.value
 
-    def add_chance(self, level: ChanceLevel, population: Mask | None = None) -> dict[str, Any]:
+    def add_chance(self, level: ChanceLevel, population: Mask | None = None) -> dict[str, float]:
         """Return the chance level of the rows in the population and the consistency above it; keep its uncertainty."""
         groups: Integers | Dyads | None = self.codes
         if self.dyads is not None:
@@ -555,7 +556,7 @@ class Estimates:
             self.put(kappa, (low, high), error, self.n_clusters[alpha], self.design_effect[alpha])
         return values
 
-    def stratum(self, hits: Mapping[str, Mask], population: Mask, **rows: Mask) -> dict[str, Any]:
+    def stratum(self, hits: Mapping[str, Mask], population: Mask, **rows: Mask) -> Stratum:
         """Return the shares of several kinds of hits in one stratum, the sizes of masks of rows, and the intervals."""
         shares = {name: self.share(mask, population) for name, mask in hits.items()}
         return {

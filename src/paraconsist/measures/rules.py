@@ -19,7 +19,7 @@ class Statements(NamedTuple):
     role: NDArray[Any]
     bucket: NDArray[np.intp]  # the tuple, 0..m-1 in the order of the counted rows
     group: NDArray[Any] | None  # what it shares with others
-    relations: Mapping[str, Any] | None = None
+    relations: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True)
