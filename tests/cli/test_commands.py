@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shlex
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,48 @@ def test_an_error_names_the_options_of_the_command():
     typed = application._as_typed(problem, "score", score)
     assert (typed.function, typed.parameter) == ("score", "path")  # an argument keeps its name
     assert typed.remedy == "See `--json` and `--json`."
+
+
+@pytest.mark.parametrize("name", application.COMMANDS)
+def test_help_begins_with_examples_that_parse(command, name):
+    called = application.app.get_command(None, name)
+    assert len(called.examples) == (1 if name == "lm-eval" else 2)
+    code, out, _ = command(name, "--help")
+    assert (code, out.splitlines()[2 : 2 + len(called.examples)]) == (0, [f"  {line}" for line in called.examples])
+    for line in called.examples:
+        program, word, *arguments = shlex.split(line)
+        assert (program, word) == ("paraconsist", name)
+        called.make_context(name, arguments)
+
+
+def test_rare_options_are_left_to_help_all(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    short, whole = (command("score", option)[1] for option in ("--help", "--help-all"))
+    assert len(short.splitlines()) <= 50
+    n = sum(parameter.rare for parameter in application.app.get_command(None, "score").params)
+    assert short.splitlines()[-1] == f"{n} more options: paraconsist score --help-all"
+    assert ("--epoch" in short, "--epoch" in whole, "more options" in whole) == (False, True, False)
+
+
+def test_a_list_in_a_config_where_one_value_is_needed(command, tmp_path):
+    """B30"""
+    config = tmp_path / "c.yaml"
+    config.write_text("output: [a.json, b.json]\n")
+    code, _, err = command("score", "rows.csv", "--config", config)
+    assert (code, err) == (
+        2,
+        "error: score: `--config` must have a single value for `--output`; got ['a.json', 'b.json'].\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("shell", "file"), [("bash", ".bashrc"), ("fish", ".config/fish/completions/paraconsist.fish")]
+)
+def test_completion_is_installed_once(command, monkeypatch, tmp_path, shell, file):
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for _ in range(2):
+        assert command("--install-completion")[0] == 0
+    assert (tmp_path / file).read_text().count("_PARACONSIST_COMPLETE") == 1
+    monkeypatch.setenv("SHELL", "")
+    assert command("--show-completion")[0] == 2

@@ -28,7 +28,11 @@ def artifacts(
     as_json: bool = AS_JSON,
     output: Path | None = OUTPUT,
 ) -> None:
-    """Split buckets by whether a partial-input model gets the original right, and score each part."""
+    """Split buckets by whether a partial-input model gets the original right, and score each part.
+
+    paraconsist artifacts --partial runs/partial --full runs/full
+    paraconsist artifacts --partial runs/partial --full runs/full --output table.json
+    """
     from paraconsist.scoring.options import ScoreOptions
     from paraconsist.scoring.sources import open_source
     from paraconsist.studies.artifacts import artifact_table

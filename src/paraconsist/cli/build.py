@@ -33,7 +33,11 @@ def build(
     config_name: list[str] | None = option(None, "Only this config; repeat for several. All by default."),
     cache_dir: Path | None = option(None, "A datasets cache other than the default one."),
 ) -> None:
-    """Download bucket sets (or take them from a mirror), verify and prepare them."""
+    """Download bucket sets (or take them from a mirror), verify and prepare them.
+
+    paraconsist build paranlu
+    paraconsist build paranlu --data-dir mirror --folder sets
+    """
     from paraconsist.data.building import config_named, prepare, write_folder
     from paraconsist.dataset_builders import builder_class
 
@@ -78,7 +82,11 @@ def list_(
     published: bool = option(False, "Instead: numbers and predictions of papers.", option="--published"),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Show measures, bucket sets, tasks and training presets."""
+    """Show measures, bucket sets, tasks and training presets.
+
+    paraconsist list
+    paraconsist list paranlu
+    """
     if published:
         tables = {"Published": _published(), "Published predictions": _published_predictions()}
     else:
@@ -205,7 +213,11 @@ def check(
     folder: Path = argument("A folder that run, train, build --folder or a study wrote, a model, or a bucket set."),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Check a folder: every file readable, there, and as it was written; exit 0 if so, 1 if not."""
+    """Check a folder: every file readable, there, and as it was written; exit 0 if so, 1 if not.
+
+    paraconsist check runs/a
+    paraconsist check models/a --json
+    """
     from paraconsist.running.checking import check_folder
 
     checked = check_folder(folder)
@@ -228,7 +240,10 @@ def lm_eval(
     *,
     what: str = argument("'path': the folder for lm_eval's --include_path."),
 ) -> None:
-    """Print the folder of the bucket sets' tasks for lm-evaluation-harness."""
+    """Print the folder of the bucket sets' tasks for lm-evaluation-harness.
+
+    paraconsist lm-eval path
+    """
     check_choice("lm-eval", "what", what, ["path"])
     if find_spec("lm_eval") is None:
         raise ModuleNotFoundError(name="lm_eval")

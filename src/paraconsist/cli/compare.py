@@ -23,6 +23,9 @@ def compare(
     """Compare models on the same buckets: paired differences with intervals and permutation p-values.
 
     The p-value and the interval come from one test: sign flips (--interval-method auto) or t (closed_form).
+
+    paraconsist compare runs/a runs/b
+    paraconsist compare small.csv large.csv --name small --name large --margin 0.02
     """
     from paraconsist.reporting.comparisons import comparison_tables
     from paraconsist.reporting.result import Comparison

@@ -40,6 +40,9 @@ def gate(
 
     Undefined values fail, and so does the consistency of a model that gives (nearly) always the same answer, whose
     labels never match the gold labels, or whose answers could not be read. Warnings go to standard error.
+
+    paraconsist gate 'pc.low >= 0.75' runs/a
+    paraconsist gate pc.not_worse runs/b --against runs/a --margin 0.02
     """
     from paraconsist.scoring.compare import compare_options
     from paraconsist.scoring.gate import (

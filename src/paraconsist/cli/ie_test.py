@@ -41,7 +41,11 @@ def ie_test(
     plots: bool = option(True, "Draw figures (needs matplotlib)."),
     as_json: bool = option(False, "Print the results in full precision.", option="--json"),
 ) -> None:
-    """Test whether a model is invariant under a change that keeps meaning: transform, train, test, decide."""
+    """Test whether a model is invariant under a change that keeps meaning: transform, train, test, decide.
+
+    paraconsist ie-test --model bow --train rows.csv --test test.csv --output ie
+    paraconsist ie-test --from ie --rhos 0,0.5,1
+    """
     quiet_libraries()
     decision = DecisionOptions(**deciding, seed=experiment["seed"])
     wanted = None if rhos is None else parse_rhos(rhos)

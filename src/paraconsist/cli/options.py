@@ -130,7 +130,7 @@ def as_command(name: str, function: Callable[..., None]) -> Command:
         _options.update(values)
         function(**{name: kind(**group.take(values)) for name, (group, kind) in groups.items()}, **values)
 
-    return Command(name, params=parameters, callback=run, help=function.__doc__)
+    return Command(name, params=parameters, callback=run, help=inspect.getdoc(function))
 
 
 def _parameter(name: str, hint: Any, default: Any, metadata: Mapping[str, Any]) -> click.Parameter:
@@ -149,10 +149,10 @@ def _parameter(name: str, hint: Any, default: Any, metadata: Mapping[str, Any]) 
         names = metadata.get("option", f"--{dashed}/--no-{dashed}" if item is bool else f"--{dashed}")
         names = [names] if isinstance(names, str) else [*names]
         names += ["-o"] if names == ["--output"] else []
-        attributes |= {"multiple": is_list, "is_flag": item is bool or None, "show_default": True}
-        attributes["metavar"] = metadata.get("metavar")
+        attributes |= {"multiple": is_list, "is_flag": item is bool or None, "show_default": default is not False}
+        attributes |= {"help": metadata.get("help"), "metavar": metadata.get("metavar")}
         made = click.Option([name, *names], **attributes)
-    made.help, made.panel, made.rare = metadata.get("help"), metadata.get("panel"), bool(metadata.get("rare"))
+    made.about, made.panel, made.rare = metadata.get("help"), metadata.get("panel"), bool(metadata.get("rare"))
     return cast(click.Parameter, made)
 
 
@@ -215,7 +215,7 @@ class Command(click.Command):
         parameter: Any
         for parameter in self.params:
             if isinstance(parameter, click.Argument):
-                panels["Arguments"].append((parameter.make_metavar(ctx), parameter.help or ""))
+                panels["Arguments"].append((parameter.make_metavar(ctx), parameter.about or ""))
             elif rare or not parameter.rare:
                 panels.setdefault(parameter.panel or "Options", []).append(parameter.get_help_record(ctx))
         return {panel: records for panel, records in panels.items() if records}

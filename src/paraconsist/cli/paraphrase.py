@@ -72,7 +72,11 @@ def paraphrase(
     as_json: bool = option(False, "Print what was done as JSON.", option="--json"),
     overwrite: bool = option(False, "Replace the output and the sheet."),
 ) -> None:
-    """Generate paraphrases, filter them, and write a bucket set with a sheet for human judgement."""
+    """Generate paraphrases, filter them, and write a bucket set with a sheet for human judgement.
+
+    paraconsist paraphrase rows.csv --output set.parquet
+    paraconsist paraphrase set.parquet --checked set.check.csv --output checked.parquet
+    """
     quiet_libraries()
     labels = read_label_map("paraphrase", label_map)
     judge: dict[str, Any] = {"column": column, "nli_model": nli_model, "label_map": labels}

@@ -45,7 +45,11 @@ def perturb(
     ),
     overwrite: bool = option(False, "Replace the output and the sheet."),
 ) -> None:
-    """Make a symmetric, transitive, additive or negational bucket set from labelled rows (BECEL, section 3.2)."""
+    """Make a symmetric, transitive, additive or negational bucket set from labelled rows (BECEL, section 3.2).
+
+    paraconsist perturb rows.csv --property symmetric --output set.parquet
+    paraconsist perturb set.parquet --checked set.check.csv --output checked.parquet
+    """
     from paraconsist.data.writing import check_new_files
     from paraconsist.transforms.labelled_sets import SET_ENDINGS, keep_checked, load_labelled, write_set
 

@@ -50,7 +50,11 @@ def plan(
     confidence_level: float = option(0.95, "Confidence level of the interval.", min=0, max=1),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Plan a study: how many buckets and paraphrases a precision needs, or a budget allows."""
+    """Plan a study: how many buckets and paraphrases a precision needs, or a budget allows.
+
+    paraconsist plan pilot.csv --half-width 0.02
+    paraconsist plan runs/a --against runs/b --difference 0.03
+    """
     from paraconsist.measures.planning import MEASURES, Costs, Target, spend
     from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.scoring.planning import pilot_of_rows, pilot_of_two, pilot_rows

@@ -65,6 +65,9 @@ def push(
 
     push metric NAME|--all --namespace ORG, push dataset NAME --repo ORG/NAME, push run FOLDER --repo ORG/NAME.
     Nothing that is already there is sent again. Log in before, with `hf auth login`.
+
+    paraconsist push metric ie_test --namespace ORG
+    paraconsist push run runs/a --repo ORG/a --dry-run
     """
     options: dict[str, Any] = {"namespace": namespace, "all_metrics": all_metrics, "package": package, "repo": repo}
     options |= {

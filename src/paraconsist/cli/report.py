@@ -46,6 +46,9 @@ def report(
     Run folders bring their results along; files are scored as `paraconsist score` does it. The page loads nothing from
     anywhere, so it can be mailed. With --site every model gets its own, and an index compares them; the folder can be
     served as it is, as by GitHub Pages. Pages hold the texts that they show: mind their licence before passing it on.
+
+    paraconsist report runs/a
+    paraconsist report runs/a runs/b --output page.html
     """
     from paraconsist.reporting.page.models import load_models
     from paraconsist.reporting.page.site import write_site
@@ -107,6 +110,9 @@ def leaderboard(
 
     Models of a set are compared on the buckets that all of them answered; who cannot be is shown and not ranked. The
     folder can be served as it is, as by GitHub Pages, and its pages load nothing from anywhere.
+
+    paraconsist leaderboard runs/a runs/b runs/c
+    paraconsist leaderboard runs/a runs/b --output site --space
     """
     from paraconsist.reporting.page.site import leaderboard as write
 
@@ -126,6 +132,9 @@ def space(
     """Open the page of a metric's Space locally: upload predictions, choose columns, see number, interval and plot.
 
     It serves this machine only until Ctrl-C, and nothing that is uploaded is stored.
+
+    paraconsist space ie_test
+    paraconsist space ie_test --port 7860 --browser
     """
     from paraconsist.reporting.space import launch
 

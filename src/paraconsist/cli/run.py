@@ -58,7 +58,11 @@ def run(
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
     scoring: Annotated[dict[str, Any], Fields(ScoreOptions, without=("measures", "unparsed"))],
 ) -> None:
-    """Run a model over bucket sets and print its consistency."""
+    """Run a model over bucket sets and print its consistency.
+
+    paraconsist run --model ORG/MODEL --dataset paranlu:delta_snli --output runs/a
+    paraconsist run --model NAME --endpoint http://localhost:8000/v1 --dataset sample --output runs/b
+    """
     options = RunOptions(**running, label_map=read_label_map("run", label_map), seed=scoring["seed"])
     asking = PromptOptions(**prompts, **ask, data_dir=sets.data_dir)
     if asking.chat and endpoint.get("api") == "completions":
@@ -90,7 +94,11 @@ def merge(
     overwrite: bool = option(False, "Delete an earlier run in the folder."),
     intervals: IntervalOptions,
 ) -> None:
-    """Put the parts of a run together and print its consistency."""
+    """Put the parts of a run together and print its consistency.
+
+    paraconsist merge runs/part-1 runs/part-2 --output runs/a
+    paraconsist merge runs/part-1 runs/part-2 --output runs/a --overwrite
+    """
     from paraconsist.running.parts import merge_parts
 
     merge_parts(parts, output, overwrite=overwrite)
@@ -118,7 +126,11 @@ def export_requests(
     ask: Annotated[dict[str, Any], Fields(AskOptions, without=("device_map",), unset=_ASK)],
     endpoint: Annotated[dict[str, Any], endpoint_fields(only=_ENGINE)],
 ) -> None:
-    """Write the requests of a run as batch files, for engines that answer them in bulk."""
+    """Write the requests of a run as batch files, for engines that answer them in bulk.
+
+    paraconsist export-requests --model NAME --dataset sample --output requests
+    paraconsist export-requests --model NAME --dataset sample --output requests --per-file 1000
+    """
     from paraconsist.running.requests import export_named
 
     options = {**running, "label_map": read_label_map("run", label_map), "seed": seed}
@@ -137,7 +149,11 @@ def import_answers(
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
     intervals: IntervalOptions,
 ) -> None:
-    """Read the answers to exported requests, and print the model's consistency once all are there."""
+    """Read the answers to exported requests, and print the model's consistency once all are there.
+
+    paraconsist import-answers answers.jsonl --output requests
+    paraconsist import-answers answers-1.jsonl answers-2.jsonl --output requests --figures
+    """
     from paraconsist.running.requests import import_named
 
     report, scoring = import_named(output, answers)

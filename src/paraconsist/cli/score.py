@@ -41,7 +41,11 @@ def score(
         None, "Also log every number to this experiment tracker, mlflow or trackio; repeat for both.", rare=True
     ),
 ) -> None:
-    """Score predictions from a file, a log or a run: accuracy, consistency, intervals, breakdowns."""
+    """Score predictions from a file, a log or a run: accuracy, consistency, intervals, breakdowns.
+
+    paraconsist score answers.csv --bucket question_id --prediction answer --label gold
+    paraconsist score runs/a --stratum kind --json
+    """
     from paraconsist.data.tables import read_table
     from paraconsist.reporting.result import Scores
     from paraconsist.reporting.table import show

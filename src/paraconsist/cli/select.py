@@ -36,7 +36,11 @@ def select(
         None, "The originals that the sheet was made for; by default originals.parquet in its folder."
     ),
 ) -> None:
-    """Filter rows adversarially, draw easy and difficult items, write a sheet for paraphrases; or read one back."""
+    """Filter rows adversarially, draw easy and difficult items, write a sheet for paraphrases; or read one back.
+
+    paraconsist select rows.csv --encoder ORG/ENCODER --output items
+    paraconsist select --written items/sheet.csv --output set.parquet
+    """
     if output is None:
         raise input_error("select", "output", "be given")
     if written is not None:

@@ -60,7 +60,11 @@ def sensitivity(
     as_json: bool = option(False, "Print the results as JSON.", option="--json"),
     overwrite: bool = option(False, "Delete an earlier run in the folder."),
 ) -> None:
-    """Measure semantic sensitivity: fooling rates of variants that the same model finds equivalent (A24)."""
+    """Measure semantic sensitivity: fooling rates of variants that the same model finds equivalent (A24).
+
+    paraconsist sensitivity rows.csv --model ORG/NLI --output runs/s
+    paraconsist sensitivity rows.csv --model ORG/NLI --output runs/s --preset code --limit 100
+    """
     quiet_libraries()
     from paraconsist.studies.sensitivity import generator_settings, run_sensitivity
     from paraconsist.transforms.labelled_sets import load_labelled

@@ -55,7 +55,11 @@ def sweep(
     train_dataset: str | None = option(None, "Training rows from a builder."),
     eval_file: Path | None = option(None, "Rows to measure accuracy on after each epoch."),
 ) -> None:
-    """Train, run and score every cell of a grid; write the table, the tests and the figures."""
+    """Train, run and score every cell of a grid; write the table, the tests and the figures.
+
+    paraconsist sweep --model bow --dataset sample:defeasible_nli --train-file rows.csv --output sweep
+    paraconsist sweep --model bow --dataset sample:defeasible_nli --train-file rows.csv --output sweep --shares 0.1,1
+    """
     quiet_libraries()
     from paraconsist.studies.sweep import sweep as run_sweep
 
@@ -114,7 +118,11 @@ def adversarial(
     option: list[str] | None = option(None, "NAME=VALUE, of the transformation; repeat."),
     dictionary: Path | None = option(None, "dictionary: the file of substitutions."),
 ) -> None:
-    """Train with and without variants of the training rows, run both, and compare them on the same rows."""
+    """Train with and without variants of the training rows, run both, and compare them on the same rows.
+
+    paraconsist adversarial --model bow --dataset sample --train-file a.csv --columns premise --output runs/a
+    paraconsist adversarial --model bow --dataset sample --train-file a.csv --columns premise --output runs/a --control
+    """
     quiet_libraries()
     from paraconsist.studies.adversarial import adversarial as run_study
 

@@ -27,7 +27,11 @@ def train(
     training: Annotated[dict[str, Any], Fields(TrainingOptions, without=_NO_OPTIONS, unset=_OF_PRESETS)],
     seeds: str | None = option(None, "Several, with commas: one training each, in OUTPUT/seed-0 and so on."),
 ) -> None:
-    """Train a classifier that `paraconsist run` can run."""
+    """Train a classifier that `paraconsist run` can run.
+
+    paraconsist train --model bow --dataset sample:defeasible_nli_train --output models/bow
+    paraconsist train --model ORG/ENCODER --train-file rows.csv --task nli --output models/a
+    """
     options = options_from_preset(training.pop("preset", None), model=model, **training)
     chosen = None if seeds is None else read_numbers("train", "seeds", seeds)
     quiet_libraries()
@@ -60,7 +64,11 @@ def _conclude(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def demo(output: Path = option(Path("runs/demo"), "Where the model and the run go.")) -> None:
-    """Train a small model on the shipped sample set, run it, and print its consistency."""
+    """Train a small model on the shipped sample set, run it, and print its consistency.
+
+    paraconsist demo
+    paraconsist demo --output runs/demo
+    """
     say_status("Loading torch and transformers ...")
     quiet_libraries()
     from paraconsist.cli.run import say_run, score_and_show

@@ -40,7 +40,11 @@ def transform(
     as_json: bool = option(False, "Print the report as JSON.", option="--json"),
     overwrite: bool = option(False, "Replace files that are there."),
 ) -> None:
-    """Change texts by synonyms, a dictionary, a suffix or your function; report it, and sample it for checking."""
+    """Change texts by synonyms, a dictionary, a suffix or your function; report it, and sample it for checking.
+
+    paraconsist transform rows.csv --output changed.csv --sheet sheet.csv
+    paraconsist transform --sheet-read sheet.csv
+    """
     from paraconsist.data.writing import check_new_files
     from paraconsist.transforms.dictionary import FittedDictionary, write_dictionary
     from paraconsist.transforms.interface import apply_to_columns, lengths_by_label
