@@ -182,7 +182,7 @@ def two_models_in_a_table(table: Any) -> None:
             "mlflow",
             lambda table: table["data"][2].pop(),
             {},
-            "must hold columns, each of another name, and rows as long",
+            "must hold columns with different names, and rows of that length",
         ),
         ("promptfoo", lambda found: None, {"label": None}, "`label` must name a column.*vars.answer"),
         (
@@ -256,7 +256,7 @@ def test_a_provider_that_failed_gave_no_answer(tmp_path):
         del first["response"]
 
     (rows,) = read_logs([edited("promptfoo", tmp_path, fail)], query_of("promptfoo")).values()
-    assert any("success says nothing of 1 of" in note for note in rows.metadata["notes"])
+    assert any("success has no value for 1 of" in note for note in rows.metadata["notes"])
 
 
 def test_answers_are_compared_where_the_user_names_them(command):

@@ -399,7 +399,7 @@ def test_rows_that_were_taken_out_are_noticed(tmp_path):
     file = next(folder.glob("samples_*"))
     write(file, [row for row in lines(file) if row["acc"] == 1.0 or row["doc_id"] % 2])
     (found,) = read_logs([file], BY_QUESTION).values()
-    assert "says acc 0.5556, its rows give" in found.metadata["notes"][0]
+    assert "reports acc 0.5556, its rows give" in found.metadata["notes"][0]
 
 
 def test_options_that_the_log_does_not_know(tmp_path):

@@ -1,7 +1,7 @@
 """deepeval: ``test_run_<time>.json`` of a results folder, or ``.deepeval/.latest_run_full.json`` (tried with 4.3.1).
 
-Test cases, each with what its metrics say of it, and how many passed each metric. The model is named where the run's
-``hyperparameters`` have one; nothing says which version wrote the file.
+The file holds test cases with the verdicts of their metrics, and how many passed each metric. The run's
+``hyperparameters`` may name the model; the version that wrote the file is not recorded.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     cases: Any = run.get("testCases")
     totals: Any = run.get("metricsScores")
     metrics = [walk(case, "metricsData") or [] for case in cases] if isinstance(cases, list) else []
-    is_run = all(isinstance(one, list) for one in (cases, totals, *metrics))
+    is_run = all(isinstance(value, list) for value in (cases, totals, *metrics))
     if not is_run or not cases or not all(isinstance(case, dict) for case in cases):
         raise bad_log("hold test cases of one question each", path, remedy="Conversations are not scored.")
     rows = [{key: value for key, value in case.items() if key not in ("metricsData", "trace")} for case in cases]
     scores = [{str(walk(metric, "name")): _verdict(metric) for metric in of_case} for of_case in metrics]
     means = {str(walk(total, "metric")): _pass_rate(total) for total in totals}
     ids = [str(case.get("name")) for case in cases]
-    if len(set(ids)) < len(ids):  # pytest's are called after their test
+    if len(set(ids)) < len(ids):  # pytest names its cases after their test
         ids = [str(case.get("input")) for case in cases]
     name, model = str(run.get("identifier") or path.stem), walk(run, "hyperparameters", "model")
-    about: dict[str, Any] = {"ids": ids, "named": _FIELDS, "roots": _ROOTS, "name": name, "model": model}
-    return judged_rows(path, query, texts, DEEPEVAL.name, rows, scores, means, **about)
+    log = path, query, texts, DEEPEVAL.name, rows, scores, means
+    return judged_rows(*log, ids=ids, named=_FIELDS, roots=_ROOTS, name=name, model=model)
 
 
 def _verdict(metric: Any) -> Any:
-    """Return whether a metric was passed; its score where it has no threshold, None where it failed."""
+    """Return whether a metric was passed; its score if it has no threshold, None if it failed."""
     score, passed = walk(metric, "score"), walk(metric, "success")
     return score if score is None or passed is None else passed
 

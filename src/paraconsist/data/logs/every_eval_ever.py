@@ -1,7 +1,7 @@
 """Every Eval Ever (evaleval/every_eval_ever): records of numbers (schema 0.2), and files of samples (schema 0.3).
 
 A record (`read_evaluations`) has numbers with their intervals and no answers. A file of samples, ``*_samples.jsonl``,
-has a line for each question and metric, with what the model wrote, what was read from it and whether it was right.
+has a line for each question and metric, with the model's output, the answer read from it and the verdict.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from paraconsist.data.logs.verdicts import check_one, judged_rows, read_whole_li
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
-from paraconsist.files import read_record
+from paraconsist.files import Json, read_record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,10 +32,10 @@ _DETAILS = {
 
 
 def read_evaluations(*paths: str | Path) -> pd.DataFrame:
-    """Return a line for each number of the records, whoever wrote them; what one does not say is null.
+    """Return a line for each number of the records, from any program; absent values are null.
 
     Its columns are model, set, measure (``metric_id``, else ``metric_name``), value, low, high (in the record's unit),
-    confidence_level, n_clusters and signature. InputError if a file is no such record.
+    confidence_level, n_clusters and signature. InputError if a file is not such a record.
     """
     import pandas as pd
 
@@ -43,12 +43,12 @@ def read_evaluations(*paths: str | Path) -> pd.DataFrame:
     for path in map(Path, paths):
         record = read_record("read_evaluations", "paths", path, remedy="Give a record's JSON file.")
         results, model = record.get("evaluation_results"), walk(record, "model_info", "id")
-        if not isinstance(results, list) or any(walk(one, "score_details", "score") is None for one in results):
+        if not isinstance(results, list) or any(walk(r, "score_details", "score") is None for r in results):
             raise input_error("read_evaluations", "paths", "be records of Every Eval Ever", got=str(path))
-        for one in results:
-            metric = walk(one, "metric_config", "metric_id") or walk(one, "metric_config", "metric_name")
-            known = {"model": model, "set": walk(one, "evaluation_name"), "measure": metric}
-            lines.append({**known, **{key: walk(one, "score_details", *steps) for key, steps in _DETAILS.items()}})
+        for result in results:
+            metric = walk(result, "metric_config", "metric_id") or walk(result, "metric_config", "metric_name")
+            known = {"model": model, "set": walk(result, "evaluation_name"), "measure": metric}
+            lines.append({**known, **{key: walk(result, "score_details", *steps) for key, steps in _DETAILS.items()}})
     return pd.DataFrame(lines, columns=["model", "set", "measure", *_DETAILS])
 
 
@@ -66,7 +66,7 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     each = "Give the file of each by itself."
     for what, key in (("schema", "schema_version"), ("model's answers", "model_id"), ("evaluation", "evaluation_name")):
         check_one(what, [line.get(key) for line in lines], each)
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Json] = {}
     scores: dict[str, dict[str, tuple[int, Any]]] = {}
     for number, line in enumerate(lines):
         sample, metric = str(line.get("sample_id")), str(line.get("evaluation_result_id") or "is_correct")
@@ -74,15 +74,17 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
         if scores.setdefault(sample, {}).setdefault(metric, (number, verdict))[0] != number:
             raise bad_log(f"have each sample once under {metric}", sample, row=number)
         rows.setdefault(sample, {**line, "answer": _answer(line), "reference": _reference(line)})
-    judged = [{metric: verdict for metric, (_, verdict) in one.items()} for one in scores.values()]
-    about: dict[str, Any] = {"ids": list(rows), "named": _FIELDS, "roots": ("metadata",)}
-    about |= {"name": str(lines[0]["evaluation_name"]), "model": lines[0].get("model_id")}
-    about |= {"version": lines[0].get("schema_version")}
-    return judged_rows(path, query, texts, SAMPLES.name, list(rows.values()), judged, {}, **about)
+    judged = [{metric: verdict for metric, (_, verdict) in of_sample.items()} for of_sample in scores.values()]
+    name, model, version = str(lines[0]["evaluation_name"]), lines[0].get("model_id"), lines[0].get("schema_version")
+    means: Json = {}
+    log = path, query, texts, SAMPLES.name, list(rows.values()), judged, means
+    return judged_rows(
+        *log, ids=list(rows), named=_FIELDS, roots=("metadata",), name=name, model=model, version=version
+    )
 
 
 def _answer(line: Any) -> str | None:
-    """Return what was read from the model's last output, else the output."""
+    """Return the answer read from the model's last output, else the output."""
     attributions, outputs = line.get("answer_attribution"), walk(line, "output", "raw")
     last = attributions[-1] if isinstance(attributions, list) and attributions else None
     answer = walk(last, "extracted_value") or (outputs[-1] if isinstance(outputs, list) and outputs else None)

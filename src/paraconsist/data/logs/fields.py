@@ -1,9 +1,9 @@
-r"""A tiny language for "the value of this field": a path, a pattern, a comparison or a template. Nothing is evaluated.
+r"""A tiny language for the values of fields: a path, a pattern, a comparison or a template, without any evaluation.
 
 ==============================  ==========================================================================
 ``doc.question_id``             a field, by its path; a number picks an item of a list (``target.0``)
-``doc.id ~ "^(\d+)-"``          what the pattern's one group matches in the field
-``doc.id ~ "-0$"``              no group: true where the pattern matches, else false
+``doc.id ~ "^(\d+)-"``          the match of the pattern's one group in the field
+``doc.id ~ "-0$"``              without a group: true if the pattern matches, else false
 ``doc.variant == "original"``   true or false; also ``!=``
 ``{doc.set}-{doc.number}``      text with fields in it
 ==============================  ==========================================================================
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paraconsist.errors import input_error
+from paraconsist.files import Json
 
 _WITH_TEXT = re.compile(r"""\s*(?P<path>[^\s~=!{}]+)\s*(?P<sign>~|==|!=)\s*(?P<quote>["'])(?P<text>.*)(?P=quote)\s*""")
 _IN_TEMPLATE = re.compile(r"\{([^{}]*)\}")
@@ -30,10 +31,10 @@ _MOST_NAMES = 40
 
 
 class Fields(Protocol):
-    """Rows whose fields can be asked for by path."""
+    """Rows whose fields can be read by path."""
 
     def column(self, path: str) -> pa.ChunkedArray | None:
-        """Return a field of every row, None where no row has it."""
+        """Return a field of every row; None if no row has it."""
 
     def names(self) -> list[str]:
         """Return the paths of all fields."""
@@ -41,12 +42,12 @@ class Fields(Protocol):
 
 @dataclass(frozen=True)
 class Table:
-    """An Arrow table; a column of structs has fields of its own."""
+    """An Arrow table, which may have columns of structs."""
 
     table: pa.Table
 
     def column(self, path: str) -> pa.ChunkedArray | None:
-        """Return a field of every row; a column that is called like the whole path goes first."""
+        """Return a field of every row; a column named like the whole path takes precedence."""
         if path in self.table.column_names:
             return self.table[path]
         name, *steps = path.split(".")
@@ -71,12 +72,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Records:
-    """Rows as mappings, whose fields need not be of one kind."""
+    """Rows as mappings, whose fields may be of several kinds."""
 
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Json]
 
     def column(self, path: str) -> pa.ChunkedArray | None:
-        """Return a field of every row, as text where its values are of several kinds."""
+        """Return a field of every row, as text if its values are of several kinds."""
         values = [walk(row, *path.split(".")) for row in self.rows]
         if all(value is None for value in values) and path not in self.names():
             return None
@@ -95,11 +96,11 @@ def is_expression(text: str) -> bool:
 
 
 def value_of(fields: Fields, text: str, *, parameter: str, roots: Sequence[str] = ()) -> pa.ChunkedArray:
-    """Return what `text`, a path or an expression (see the module), stands for in each row; null where one lacks it.
+    """Return the value of `text`, a path or an expression (see the module), for each row; null if a row lacks it.
 
     A path may also begin under one of `roots`: with ``doc``, ``question_id`` is also ``doc.question_id``. InputError,
-    for the caller's `parameter`, if no row has the field (the message names those there are), the pattern is none, or
-    it matches nothing in some row.
+    about the caller's `parameter`, if no row has the field (the message lists the fields), the pattern is invalid, or
+    it does not match in some row.
     """
     parts = _WITH_TEXT.fullmatch(text)
     if parts is not None:
@@ -153,7 +154,7 @@ def _matched(values: pa.ChunkedArray, pattern: str, text: str, parameter: str) -
     except (re.error, OverflowError, RecursionError) as problem:
         raise input_error("score", parameter, f"hold a regular expression ({problem})", got=text) from None
     if compiled.groups > 1:
-        remedy = "Write (?:...) for groups that are not wanted."
+        remedy = "Write (?:...) for other groups."
         raise input_error("score", parameter, "have at most one group", got=text, remedy=remedy)
     coded = values.combine_chunks().dictionary_encode()
     distinct = [compiled.search(value) for value in coded.dictionary.to_pylist()]
@@ -170,7 +171,7 @@ def _matched(values: pa.ChunkedArray, pattern: str, text: str, parameter: str) -
 
 
 def _item(chunk: pa.Array, index: int) -> pa.Array:
-    """Return the item at `index` of every list, null where a list is shorter."""
+    """Return the item at `index` of every list; null if a list is shorter."""
     lengths = np.asarray(pc.fill_null(pc.list_value_length(chunk), 0).to_numpy(zero_copy_only=False))
     starts = np.asarray(chunk.offsets.to_numpy(zero_copy_only=False))[:-1]
     return chunk.values.take(pa.array(starts + index, pa.int64(), mask=lengths <= index))
@@ -183,7 +184,7 @@ def _leaves(path: str, kind: pa.DataType) -> Iterable[str]:
 
 
 def walk(value: Any, *steps: str) -> Any:
-    """Return what mappings and lists within each other hold under these names; None where there is nothing."""
+    """Return the value at a path of keys in nested mappings and lists; None if there is none."""
     for place, step in enumerate(steps):
         if isinstance(value, Mapping):
             rest = ".".join(steps[place:])

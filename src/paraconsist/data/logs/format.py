@@ -1,4 +1,4 @@
-"""What a log format is: how it is recognised, how it is read, and what a user may ask of its fields."""
+"""Log formats: how they are recognised and read, and the columns that all of them share."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ from paraconsist.data.logs.fields import Fields, as_texts, value_of
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import Json
 
-#: The column of the gold label's probability, where a log's choices differ from row to row.
+#: The column of the gold label's probability, if a log's choices differ from row to row.
 GOLD_CONFIDENCE = "gold_confidence"
+Texts = Mapping[str, pa.ChunkedArray | Sequence[str | None]]  # columns of texts to show
 
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a file: its first bytes, and its first line where that is a JSON object."""
+    """The beginning of a file: its first bytes, and its first line if that is a JSON object."""
 
     start: bytes
-    first_row: Mapping[str, Any]
+    first_row: Json
 
 
 @dataclass(frozen=True)
 class LogFormat:
-    """One format."""
+    """A format of logs."""
 
-    name: str  # As it is called in messages and metadata
-    what: str  # What files of it are called, for messages
-    recognises: Callable[[Path, Head], bool]  # Path and `Head` -> whether the file is one
+    name: str  # in messages and metadata
+    what: str  # a description of its files, for messages
+    recognises: Callable[[Path, Head], bool]
     #: Path, options and the fields of texts to add (() for the texts that the model read, None for no texts) -> the
     #: predictions in the long format. The metadata hold ``set``, ``model``, ``source`` (format, tool, version, task,
-    #: file and what was chosen) and ``notes`` for the reader.
+    #: file and the chosen metric or filter) and ``notes`` for the reader.
     read: Callable[[Path, SourceOptions, Sequence[str] | None], Predictions]
-    pattern: str | None = None  # What its files are called in a folder
-    options: tuple[str, ...] = ()  # Which of metric, filter and epoch mean something for it
+    pattern: str | None = None  # of its files' names in a folder
+    options: tuple[str, ...] = ()  # those of metric, filter and epoch that apply to it
 
 
 def linked_columns(fields: Fields, query: SourceOptions, *, roots: Sequence[str]) -> dict[str, pa.ChunkedArray]:
     """Return the columns that link a log's rows: bucket, role, group, strata, under the long format's names.
 
-    A log without buckets (`query.bucket` is empty: a full test set) has none of them.
+    A full test set, which has no buckets (`query.bucket` is empty), has none of them.
     """
     if not query.bucket:
         return {}
@@ -69,48 +71,48 @@ def linked_columns(fields: Fields, query: SourceOptions, *, roots: Sequence[str]
 
 
 def shown_texts(
-    fields: Fields, texts: Sequence[str] | None, roots: Sequence[str], by_default: Callable[[], dict[str, Any]]
-) -> dict[str, Any]:
+    fields: Fields, texts: Sequence[str] | None, roots: Sequence[str], by_default: Callable[[], Texts]
+) -> Texts:
     """Return the fields of `texts` that the log has; those `by_default` if it is empty, none if it is None."""
     if not texts:
         return {} if texts is None else by_default()
     paths = {name: (name, *(f"{root}.{name}" for root in roots)) for name in texts}
     columns = {name: [fields.column(path) for path in of_name] for name, of_name in paths.items()}
-    present = {name: [one for one in of_name if one is not None] for name, of_name in columns.items()}
+    present = {name: [column for column in of_name if column is not None] for name, of_name in columns.items()}
     return {name: as_texts(of_name[0]) for name, of_name in present.items() if of_name}
 
 
 def log_predictions(
     ids: Sequence[str],
-    columns: Mapping[str, Any],
+    columns: Mapping[str, pa.ChunkedArray],
     label_names: list[str] | None,
     *,
     name: str,
     model: Any,
-    source: Mapping[str, Any],
+    source: Json,
     notes: list[str],
-    texts: Mapping[str, Any],
+    texts: Texts,
 ) -> Predictions:
-    """Return a log's rows under their ids, with the metadata that `LogFormat.read` promises."""
-    metadata = Metadata(set=name, model={"model": model}, source=dict(source), notes=notes, texts=list(texts))
+    """Return a log's rows under their ids, with the metadata of `LogFormat.read`."""
+    metadata = Metadata(set=name, model={"model": model}, source=source, notes=notes, texts=list(texts))
     if label_names is not None:
         metadata["label_names"] = label_names
     return Predictions(pa.table({"example_id": pa.array(ids), **columns, **texts}), metadata)
 
 
 def bad_log(must: str, got: Any, *, row: int | None = None, remedy: str = "") -> InputError:
-    """Return the error of a file that is not as it must be."""
+    """Return the error about a file that cannot be read as a log."""
     return input_error("score", "path", must, got=str(got) if isinstance(got, Path) else got, row=row, remedy=remedy)
 
 
 def unique_ids(ids: Sequence[Any], path: Path, what: str) -> list[str]:
     """Return row ids as text, or raise if one occurs twice."""
-    texts = [str(one) for one in ids]
+    texts = [*map(str, ids)]
     if len(set(texts)) < len(texts):
         first: dict[str, int] = {}
-        row, twice = next((i, one) for i, one in enumerate(texts) if first.setdefault(one, i) != i)
+        row, twice = next((row, text) for row, text in enumerate(texts) if first.setdefault(text, row) != row)
         remedy = (
-            f"It stands in {path.name} before: were two models' logs, or two runs, put into one file? "
+            f"{path.name} holds it before: were two models' logs, or two runs, put into one file? "
             "Score each one by itself, and compare them with `paraconsist compare`."
         )
         raise bad_log(f"have each {what} once", twice, row=row, remedy=remedy)

@@ -21,6 +21,7 @@ from paraconsist.data.logs.fields import Records, as_texts, walk
 from paraconsist.data.logs.format import (
     Head,
     LogFormat,
+    Texts,
     bad_log,
     linked_columns,
     log_predictions,
@@ -31,17 +32,18 @@ from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import Json
 
 _ZSTD = 93
 _ATTACHMENT = "attachment://"
 _VALUES = {"C": 1.0, "I": 0.0, "N": 0.0}
 _KEPT = ("id", "epoch", "input", "choices", "target", "metadata", "scores", "store")
-_LARGE = ("events", "messages", "events_data")  # what most of the memory would go to, and no query reads
+_LARGE = ("events", "messages", "events_data")  # large fields that no query reads
 _ROOTS = ("metadata",)
-#: Under which our own tasks (`paraconsist.plugins.inspect_ai`) say in a log's metadata which bucket set they asked.
+#: The key of a log's metadata under which `paraconsist.plugins.inspect_ai` records its bucket set.
 BUCKET_SET = "paraconsist"
 _LARGEST = 1 << 28  # bytes of one sample; a damaged archive may promise any number
-#: What a damaged archive raises, by what is damaged.
+#: The errors of damaged archives.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, pa.ArrowException, OSError, EOFError, ValueError, KeyError),
     *(RuntimeError, MemoryError),  # an encrypted or unknown kind of entry, values nested too deeply
@@ -49,7 +51,7 @@ _DAMAGE = (
 
 
 def recognises(path: Path, head: Head) -> bool:
-    """Say whether a file is an inspect log: its zip holds a header or the start of one, or its JSON is one."""
+    """Say whether a file is an inspect log: a zip with a header or the start of a journal, or JSON."""
     if head.start.startswith(b"PK") and zipfile.is_zipfile(path):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -63,8 +65,8 @@ def recognises(path: Path, head: Head) -> bool:
 def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one log.
 
-    InputError if the run did not succeed, samples were invalidated or are there twice, a field is missing, or no scorer
-    says right or wrong.
+    InputError if the run did not succeed, samples were invalidated or are repeated, a field is missing, or no scorer
+    has verdicts of right and wrong.
     """
     header, samples = _from_json(path) if path.suffix.lower() == ".json" else _from_zip(path)
     _check_finished(header, path)
@@ -72,9 +74,9 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
 
 
 def log_rows(
-    header: Any, samples: list[dict[str, Any]], path: Path, query: SourceOptions, texts: Sequence[str] | None = None
+    header: Any, samples: Sequence[Json], path: Path, query: SourceOptions, texts: Sequence[str] | None = None
 ) -> Predictions:
-    """Return the rows of a log that ended, from its header and its samples; InputError as `read`."""
+    """Return the rows of a finished log from its header and samples; InputError as for `read`."""
     samples = _of_epoch(samples, query.epoch, path)
     if not samples:
         raise bad_log("hold at least one sample", path)
@@ -83,7 +85,7 @@ def log_rows(
     failed = sum(not sample["scores"] for sample in samples)
     note = (
         f"{failed} of {len(samples)} samples of {path.name} have no score (they ended in an error or were cut off): "
-        "they count as unparsed here, and inspect's own accuracy leaves them out"
+        "they count as unparsed here, and inspect's own accuracy excludes them"
     )
     notes = [note] if failed else []
     own = _bucket_set(header, len({str(sample["id"]) for sample in samples}))
@@ -120,7 +122,7 @@ def log_rows(
 
 
 def _bucket_set(header: Any, n_samples: int) -> Metadata:
-    """Return what our own task's log says of its set, as a run's predictions file does; nothing for other logs."""
+    """Return the metadata of the set that a task of this package asked; empty for other logs."""
     stored = walk(header, "eval", "metadata", BUCKET_SET)
     if not isinstance(stored, Mapping) or not isinstance(stored.get("set"), str):
         return {}
@@ -132,8 +134,8 @@ def _bucket_set(header: Any, n_samples: int) -> Metadata:
     return metadata
 
 
-def _texts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what the samples ask, and the choices where there are any."""
+def _texts(rows: Sequence[Json]) -> Texts:
+    """Return the texts of the samples' input, and of their choices if there are any."""
     texts = {"input": [_message_texts(row.get("input")) for row in rows]}
     if any(isinstance(row.get("choices"), list) for row in rows):
         texts["choices"] = [" | ".join(map(str, row.get("choices") or [])) for row in rows]
@@ -141,24 +143,23 @@ def _texts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _message_texts(messages: Any) -> str:
-    """Return a text, or messages as text: their roles before them where they are several."""
+    """Return a text, or messages as text, after their roles if there are several."""
     if not isinstance(messages, list):
         return str(messages or "")
-    contents = [walk(one, "content") for one in messages]
+    contents = [walk(message, "content") for message in messages]
     parts = [c if isinstance(c, list) else [{"text": c}] for c in contents]
     texts = ["\n".join(str(walk(part, "text") or "") for part in of_message) for of_message in parts]
     if len(texts) == 1:
         return texts[0]
-    return "\n".join(f"{walk(one, 'role')}: {text}" for one, text in zip(messages, texts, strict=True))
+    return "\n".join(f"{walk(message, 'role')}: {text}" for message, text in zip(messages, texts, strict=True))
 
 
-def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _from_zip(path: Path) -> tuple[Any, list[Json]]:
     try:
         with zipfile.ZipFile(path) as archive, path.open("rb") as stream:
             entries = archive_entries(archive)
             if "header.json" not in entries:
-                why = "It has a start and no end: the run was killed, or is still going."
-                remedy = f"{why} `inspect log` can recover what it did."
+                remedy = "The run was killed, or is still going; `inspect log` can recover its samples."
                 raise bad_log("be the log of a run that ended", path, remedy=remedy)
             header = json.loads(_content(stream, archive, entries["header.json"]))
             named = [name for name in entries if name.startswith("samples/") and name.endswith(".json")]
@@ -170,25 +171,25 @@ def _from_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return header, samples
 
 
-def _sample(sample: Any, path: Path) -> dict[str, Any]:
-    """Return a sample without its events; its epoch is there, and its scores are mappings by scorer."""
+def _sample(sample: Any, path: Path) -> Json:
+    """Return a checked sample without its events, with its epoch and with a mapping of scores by scorer."""
     scores, epoch = walk(sample, "scores"), walk(sample, "epoch")
     epoch = 1 if epoch is None else epoch
     if walk(sample, "id") is None or not isinstance(epoch, int) or not isinstance(scores or {}, Mapping):
         remedy = "It may be damaged: copy it again."
         raise bad_log("have an id, scores and a whole epoch in every sample", path, remedy=remedy)
-    by_scorer = {name: one for name, one in (scores or {}).items() if isinstance(one, Mapping)}
-    kept = {key: value for key, value in sample.items() if key not in _LARGE}
-    return {**kept, "epoch": epoch, "scores": by_scorer}
+    by_scorer = {name: score for name, score in (scores or {}).items() if isinstance(score, Mapping)}
+    small = {key: value for key, value in sample.items() if key not in _LARGE}
+    return {**small, "epoch": epoch, "scores": by_scorer}
 
 
 def _not_whole(path: Path) -> InputError:
-    remedy = "It begins like a log of inspect_ai and is cut short or damaged: copy it again."
+    remedy = "It is a log of inspect_ai that is cut short or damaged: copy it again."
     return bad_log("be a readable, whole file", path, remedy=remedy)
 
 
 def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Return an entry's bytes; Python's zipfile reads zstd from 3.14 on only."""
+    """Return an entry's bytes; Python's zipfile cannot read zstd before 3.14."""
     if info.file_size > _LARGEST:
         raise zipfile.BadZipFile(info.filename)
     if info.compress_type != _ZSTD:
@@ -203,7 +204,7 @@ def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> by
     return content
 
 
-def _from_json(path: Path) -> tuple[Any, list[dict[str, Any]]]:
+def _from_json(path: Path) -> tuple[Any, list[Json]]:
     try:
         log = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError, MemoryError):
@@ -219,13 +220,13 @@ def _check_finished(header: Any, path: Path) -> None:
     if status != "success" or not walk(header, "results"):
         why = walk(header, "error", "message")
         got = status if status != "success" else "no results"
-        remedy = f"{path.name} did not end well{f' ({why})' if why else ''}: `inspect eval-retry` goes on with it."
+        remedy = f"{path.name} did not succeed{f' ({why})' if why else ''}: `inspect eval-retry` continues it."
         raise bad_log("be the log of a run that succeeded", got, remedy=remedy)
     if walk(header, "invalidated"):
         raise bad_log("hold valid samples", path.name, remedy="Some were marked as invalid: run them again.")
 
 
-def _of_epoch(samples: list[dict[str, Any]], wanted: int | None, path: Path) -> list[dict[str, Any]]:
+def _of_epoch(samples: Sequence[Json], wanted: int | None, path: Path) -> Sequence[Json]:
     if wanted is None:
         return samples
     epochs = sorted({sample["epoch"] for sample in samples})
@@ -235,7 +236,7 @@ def _of_epoch(samples: list[dict[str, Any]], wanted: int | None, path: Path) -> 
     return [sample for sample in samples if sample["epoch"] == wanted]
 
 
-def _scorer(header: Any, samples: Sequence[Mapping[str, Any]], wanted: str | None) -> str:
+def _scorer(header: Any, samples: Sequence[Json], wanted: str | None) -> str:
     names = list(dict.fromkeys(name for sample in samples for name in sample["scores"]))
     if wanted is not None:
         if wanted.partition(".")[0] not in names:
@@ -247,12 +248,10 @@ def _scorer(header: Any, samples: Sequence[Mapping[str, Any]], wanted: str | Non
     return str(headline) if headline in names else names[0]
 
 
-def _row(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a sample that can be asked for, with long texts put back in."""
-    kept = {name: sample[name] for name in _KEPT if sample.get(name) not in (None, {}, [])}
-    kept["completion"] = _completion(sample)
-    row: dict[str, Any] = _with_attachments(kept, sample.get("attachments"))
-    return row
+def _row(sample: Json) -> Any:
+    """Return the fields of a sample that queries may name, with attached long texts in their places."""
+    row = {name: sample[name] for name in _KEPT if sample.get(name) not in (None, {}, [])}
+    return _with_attachments({**row, "completion": _completion(sample)}, sample.get("attachments"))
 
 
 def _with_attachments(value: Any, attached: Any) -> Any:
@@ -265,18 +264,16 @@ def _with_attachments(value: Any, attached: Any) -> Any:
 
 def _reported(header: Any, scorer: str) -> float | None:
     scores = walk(header, "results", "scores")
-    of_scorer = [one for one in scores if walk(one, "name") == scorer] if isinstance(scores, list) else []
-    values = (walk(one, "metrics", "accuracy", "value") for one in of_scorer)
+    of_scorer = [score for score in scores if walk(score, "name") == scorer] if isinstance(scores, list) else []
+    values = (walk(score, "metrics", "accuracy", "value") for score in of_scorer)
     return next((float(value) for value in values if isinstance(value, (int, float))), None)
 
 
-def _answers(
-    samples: Sequence[Mapping[str, Any]], scorer: str, label_names: Sequence[str], *, compared: bool
-) -> LogAnswers:
+def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *, compared: bool) -> LogAnswers:
     name, _, part = scorer.partition(".")
     scores = [sample["scores"].get(name) for sample in samples]
     values = [None if score is None else _value(score.get("value"), part) for score in scores]
-    others = list(dict.fromkeys(one for sample in samples for one in sample["scores"]))
+    others = list(dict.fromkeys(scorer for sample in samples for scorer in sample["scores"]))
     right = None if compared else verdicts([0.0 if s is None else v for s, v in zip(scores, values)], scorer, others)  # noqa: B905
     texts = [None if score is None else score.get("answer") for score in scores]
     if all(text is None for text in texts):  # the scorer keeps no answers
@@ -288,11 +285,11 @@ def _answers(
     listed = [sample.get("target") for sample in samples]
     if label_names and (of_names := _named(listed, answers, label_names, right, samples)) is not None:
         return of_names
-    targets = [" | ".join(map(str, one)) if isinstance(one, list) else str(one) for one in listed]
+    targets = [" | ".join(map(str, target)) if isinstance(target, list) else str(target) for target in listed]
     letters, raw = _letters(samples, targets, answers), [_completion(sample) for sample in samples]
     if letters is None:
         return LogAnswers(targets, answers, right, raw=raw)
-    return LogAnswers(*letters, right, [[str(one) for one in sample["choices"]] for sample in samples], raw=raw)
+    return LogAnswers(*letters, right, [[*map(str, sample["choices"])] for sample in samples], raw=raw)
 
 
 def _named(
@@ -300,11 +297,12 @@ def _named(
     answers: Sequence[str | None],
     label_names: Sequence[str],
     right: NDArray[np.bool_] | None,
-    samples: Sequence[Mapping[str, Any]],
+    samples: Sequence[Json],
 ) -> LogAnswers | None:
-    """Return answers by number where every target and answer is among the set's labels, else None."""
+    """Return answers by number if every target and answer is among the set's labels, else None."""
     place = {name: i for i, name in enumerate(label_names)}
-    allowed = [[place.get(str(t), -1) for t in (one if isinstance(one, list) else [one])] for one in targets]
+    lists = [target if isinstance(target, list) else [target] for target in targets]
+    allowed = [[place.get(str(label), -1) for label in labels] for labels in lists]
     chosen = [-1 if answer is None else place.get(answer, -2) for answer in answers]
     if -2 in chosen or not all(rule and min(rule) >= 0 for rule in allowed):
         return None
@@ -319,14 +317,14 @@ def _value(value: Any, part: str) -> Any:
     return _VALUES.get(value, value) if isinstance(value, str) else value
 
 
-def _completion(sample: Mapping[str, Any]) -> str:
+def _completion(sample: Json) -> str:
     return str(walk(sample, "output", "completion") or "")
 
 
 def _letters(
-    samples: Sequence[Mapping[str, Any]], targets: Sequence[str], answers: Sequence[str | None]
+    samples: Sequence[Json], targets: Sequence[str], answers: Sequence[str | None]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-    """Return places among the choices where every target and answer is one letter of them, else None."""
+    """Return places among the choices if every target and answer is the letter of one, else None."""
     listed = [sample.get("choices") for sample in samples]
     sizes = [len(choices) if isinstance(choices, list) else 0 for choices in listed]
     letters = string.ascii_uppercase
@@ -347,7 +345,7 @@ def _letters(
 
 
 def _by_epoch(linked: dict[str, pa.ChunkedArray], epochs: Sequence[int]) -> dict[str, pa.ChunkedArray]:
-    """Make each epoch of a bucket a bucket of its own, and the bucket their group."""
+    """Make each epoch of a bucket a separate bucket, and the bucket their group."""
     buckets = as_texts(linked["bucket_id"]).to_pylist()
     ids = [None if bucket is None else f"{bucket} epoch {epoch}" for bucket, epoch in zip(buckets, epochs, strict=True)]
     return {**linked, "bucket_id": pa.chunked_array([ids]), "group_id": linked.get("group_id", linked["bucket_id"])}

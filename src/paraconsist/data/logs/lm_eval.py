@@ -1,7 +1,7 @@
 """lm-evaluation-harness: ``samples_<task>_<time>.jsonl``, written with ``--log_samples`` (tried with 0.4.13).
 
-Everything in them is text, one row a question and filter; the file of results beside it, of the same time, says
-which version and model wrote it. Multiple choice gives the log-likelihoods of the choices, as text.
+All values are text, with a row per question and filter. The results file of the same time names version and model.
+Multiple choice has the log-likelihoods of the choices, as text.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
 from paraconsist.data.logs.format import (
     Head,
     LogFormat,
+    Texts,
     bad_log,
     linked_columns,
     log_predictions,
@@ -51,8 +53,8 @@ def recognises(path: Path, head: Head) -> bool:
 def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one file of samples.
 
-    InputError if the file is cut short, a field is missing, several filters are in it and none was named, a question
-    occurs twice, or no metric says right or wrong.
+    InputError if the file is cut short, a field is missing, it has several filters and none was named, a question
+    is repeated, or no metric has verdicts of right and wrong.
     """
     parts = _NAME.fullmatch(path.stem)
     task = parts["task"] if parts else path.stem
@@ -62,7 +64,7 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     answers = _answers(fields, metric, right, _fallbacks(results, task))
     columns, label_names = answers.columns(fields, query, _ROOTS)
     own = walk(results, "configs", task, "metadata", "dataset") if task.startswith("paraconsist") else None
-    doc_ids = fields.column("doc_id" if own is None else "doc.example_id")  # our tasks say which set's rows they are
+    doc_ids = fields.column("doc_id" if own is None else "doc.example_id")  # the id in the bucket set of our own tasks
     if doc_ids is None or doc_ids.null_count:
         raise bad_log("have `doc_id` in every row", path, remedy="lm-eval writes it.")
     ids = unique_ids(doc_ids.to_pylist(), path, "doc_id")
@@ -70,7 +72,7 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     reported = walk(results, "results", task, f"{metric},{which}")
     if right is not None and isinstance(reported, (int, float)) and abs(reported - right.mean()) > 1e-6:
         notes.append(
-            f"the results file beside {path.name} says {metric} {reported:.4f}, its rows give {right.mean():.4f}: "
+            f"the results file of {path.name} reports {metric} {reported:.4f}, its rows give {right.mean():.4f}: "
             "were rows added or removed?"
         )
     source = {
@@ -90,14 +92,14 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     return log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown)
 
 
-def _texts(fields: Fields) -> dict[str, Any]:
-    """Return what the model read: the prompts and, of several, the choices; without prompts the documents' texts."""
+def _texts(fields: Fields) -> Texts:
+    """Return the model's prompts and, if there are several, the choices; without prompts the documents' texts."""
     prompts = [column.to_pylist() for column in _arguments(fields, 0)]
     if not prompts or not any(prompts[0]):
         named = {name: fields.column(name) for name in fields.names() if name.startswith("doc.")}
         return {n: column for n, column in named.items() if column is not None and pa.types.is_string(column.type)}
     continuations = [column.to_pylist() for column in _arguments(fields, 1)]
-    texts: dict[str, Any] = {"prompt": prompts[0]}
+    texts = {"prompt": prompts[0]}
     if len(continuations) > 1:
         rows = zip(zip(*prompts, strict=True), zip(*continuations, strict=True), strict=True)
         texts["choices"] = [" | ".join(_as_read(*row)) for row in rows]
@@ -105,24 +107,24 @@ def _texts(fields: Fields) -> dict[str, Any]:
 
 
 def _as_read(prompts: Sequence[str | None], continuations: Sequence[str | None]) -> list[str]:
-    """Return a row's choices, each with its prompt where they have several."""
+    """Return a row's choices, each with its prompt if prompts differ."""
     alike = {prompt for prompt in prompts if prompt} == {prompts[0]}
     pairs = zip(prompts, continuations, strict=True)
     return list(dict.fromkeys((text if alike else f"{prompt}{text}").strip() for prompt, text in pairs if text))
 
 
 def _results(path: Path, time: str | None) -> Any:
-    beside = path.with_name(f"results_{time}.json")
-    if time is None or not beside.is_file():
+    results = path.with_name(f"results_{time}.json")
+    if time is None or not results.is_file():
         return {}
     try:
-        return json.loads(beside.read_text(encoding="utf-8"))
+        return json.loads(results.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError):
-        raise bad_log("stand beside a whole results file", beside, remedy="Mend it, or move it away.") from None
+        raise bad_log("have a whole results file", results, remedy="Mend it, or move it away.") from None
 
 
 def _rows(path: Path) -> Fields:
-    """Read the rows in columns; one by one where their values are of several kinds (older versions)."""
+    """Read the rows in columns, or one by one if their values are of several kinds (older versions)."""
     answers = ("filtered_resps", "resps")
     with suppress(ValueError):
         table = read_json_lines(path)
@@ -161,11 +163,11 @@ def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fiel
     if isinstance(fields, Table):
         return Table(fields.table.filter(keep)), chosen
     assert isinstance(fields, Records)
-    return Records([row for row, kept in zip(fields.rows, keep.to_pylist(), strict=True) if kept]), chosen
+    return Records([*compress(fields.rows, keep.to_pylist())]), chosen
 
 
 def _verdicts(fields: Fields, query: SourceOptions, *, compared: bool) -> tuple[str | None, NDArray[np.bool_] | None]:
-    """Return the metric that says right or wrong, and what it says; neither where the user names what to compare."""
+    """Return the metric of right and wrong, and its verdicts unless the user named the fields to compare."""
     names = [name for name in _metrics(fields) if fields.column(name) is not None]
     metric = query.metric
     if metric is None:
@@ -179,10 +181,10 @@ def _verdicts(fields: Fields, query: SourceOptions, *, compared: bool) -> tuple[
 
 
 def _fallbacks(results: Any, task: str) -> set[str]:
-    """Return what the task's filters write where they find no answer."""
+    """Return the texts that the task's filters write for unparsed answers."""
     filters = walk(results, "configs", task, "filter_list")
-    steps = [walk(one, "filter") for one in filters] if isinstance(filters, list) else []
-    fallbacks = [walk(step, "fallback") for one in steps if isinstance(one, list) for step in one]
+    pipelines = [walk(entry, "filter") for entry in filters] if isinstance(filters, list) else []
+    fallbacks = [walk(step, "fallback") for steps in pipelines if isinstance(steps, list) for step in steps]
     return {_UNPARSED, *(fallback for fallback in fallbacks if isinstance(fallback, str))}
 
 
@@ -191,14 +193,14 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
     target = fields.column("target")
     if answers is None or target is None:
         raise bad_log("hold targets and answers", fields.names()[:10])
-    gold = [str(one) for one in target.to_pylist()]
+    gold = [*map(str, target.to_pylist())]
     by_choice = multiple_choice(fields, answers.combine_chunks(), gold, metric, right)
     if by_choice is not None:
         return by_choice
     texts = _singles(answers)
     if texts is None:
         texts = [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
-    read = {one for one in set(texts) if one is not None and one.strip() and one not in unparsed}
+    read = {text for text in set(texts) if text is not None and text.strip() and text not in unparsed}
     scored = right if right is not None else np.zeros(len(texts), dtype=bool)
     read_or_right = zip(texts, scored.tolist(), strict=True)
     parsed = [answer if is_right or answer in read else None for answer, is_right in read_or_right]
@@ -206,7 +208,7 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
 
 
 def _raw(fields: Fields) -> list[str | None] | None:
-    """Return what the model wrote, where each question was asked once."""
+    """Return the model's outputs, if each question was asked once."""
     column = fields.column("resps")
     if column is None:
         return None
@@ -222,7 +224,7 @@ def _raw(fields: Fields) -> list[str | None] | None:
 
 
 def _singles(column: pa.ChunkedArray) -> list[str | None] | None:
-    """Return the texts in lists (of lists) of one each, None for anything else."""
+    """Return the texts in nested lists of one item each; None for other values."""
     values = column.combine_chunks()
     while pa.types.is_list(values.type):
         if values.null_count or pc.min_max(pc.list_value_length(values)).as_py() != {"min": 1, "max": 1}:
@@ -237,8 +239,7 @@ def _only(answer: Any, row: int) -> str | None:
     inner: Any = answer
     while isinstance(inner, Sequence) and not isinstance(inner, str):
         if len(inner) != 1:
-            how = "Where a question is asked several times, a filter such as take_first or majority_vote chooses"
-            remedy = f"{how}: name one in `filter`."
+            remedy = "Name a filter that chooses one, such as take_first or majority_vote, in `filter`."
             raise input_error("score", "filter", "leave one answer to each question", got=inner, row=row, remedy=remedy)
         inner = inner[0]
     return None if inner is None else str(inner)
@@ -247,17 +248,17 @@ def _only(answer: Any, row: int) -> str | None:
 def multiple_choice(
     fields: Fields, answers: pa.Array, target: Sequence[str], metric: str | None, right: NDArray[np.bool_] | None
 ) -> LogAnswers | None:
-    """Return what the log says, or None where its answers are no log-likelihoods of choices.
+    """Return answers from the log-likelihoods of choices, or None if the log has none.
 
-    The answer is the choice that the metric looks at: the likeliest one, per character for ``acc_norm``, per
-    byte for ``acc_bytes``. Probabilities are the softmax of the same numbers.
+    The answer is the choice that the metric judges: the likeliest one, per character for ``acc_norm``, per byte for
+    ``acc_bytes``. Probabilities are the softmax of the same numbers.
     """
     scores = _log_likelihoods(answers)
     if scores is None:
         return None
     if scores.shape[1] == 1:  # one continuation: greedily generated or not
         if right is None:
-            raise input_error("score", "metric", "say which answers are right", got=None)
+            raise input_error("score", "metric", "name a metric of right and wrong", got=None)
         verdict_of = zip(target, right.tolist(), strict=True)
         texts = [gold if is_right else "(another answer)" for gold, is_right in verdict_of]
         return LogAnswers(list(target), texts, right)
@@ -274,7 +275,7 @@ def multiple_choice(
     chosen = np.argmax(ranked, axis=1)
     common = _common(choices)
     stripped: Any = [c.strip() for c in choices] if common else [[c.strip() for c in row] for row in choices]
-    if not common and all(len(set(row)) == 1 for row in stripped):  # they differ in their context: numbers for names
+    if not common and all(len(set(row)) == 1 for row in stripped):  # only their contexts differ: number them
         stripped = [str(number) for number in range(max(map(len, stripped)))]
     gold = _gold(target, stripped, chosen, right)
     with np.errstate(invalid="ignore"):
@@ -318,7 +319,7 @@ def _metrics(fields: Fields) -> list[str]:
 
 
 def _choices(fields: Fields, scores: Floats) -> Any:
-    """Return the texts of the choices: one list where all rows share it, else one for each row."""
+    """Return the texts of the choices: one list if all rows share it, else one for each row."""
     columns = _arguments(fields, 1)[: scores.shape[1]]
     if len(columns) < scores.shape[1]:
         return [str(number) for number in range(scores.shape[1])]
@@ -331,11 +332,11 @@ def _choices(fields: Fields, scores: Floats) -> Any:
 
 
 def _arguments(fields: Fields, part: int) -> list[pa.ChunkedArray]:
-    """Return a part of each request: its prompt (0), or its continuation (1) where it has one."""
+    """Return a part of each request: its prompt (0), or its continuation (1) if it has one."""
     columns: list[pa.ChunkedArray] = []
     while True:
         names = f"arguments.gen_args_{len(columns)}.arg_{part}", f"arguments.{len(columns)}.{part}"
-        column = next((one for one in map(fields.column, names) if one is not None), None)
+        column = next((field for field in map(fields.column, names) if field is not None), None)
         if column is None or pa.types.is_nested(column.type):
             return columns
         columns.append(as_texts(column))
@@ -358,23 +359,23 @@ def _lengths(choices: Any, scores: Floats, *, in_bytes: bool) -> Floats:
 
 
 def _gold(target: Sequence[str], choices: Any, chosen: Places, right: NDArray[np.bool_] | None) -> Places:
-    """Return the places of the gold choices: targets are numbers, texts or lists, and the log does not say which.
+    """Return the places of the gold choices; targets may be numbers, texts or lists.
 
-    The reading under which the verdicts come out is the right one.
+    The log does not record which, so the verdicts decide: they must agree with the reading.
     """
     rows = [choices] * len(target) if _common(choices) else choices
     readings = []
     with suppress(ValueError, OverflowError):
-        if all(one.isdecimal() for one in target):
-            readings.append(np.array([int(one) for one in target], dtype=np.intp))
+        if all(map(str.isdecimal, target)):
+            readings.append(np.array([*map(int, target)], dtype=np.intp))
     with suppress(ValueError):
-        readings.append(np.array([row.index(one.strip()) for row, one in zip(rows, target, strict=True)]))
+        readings.append(np.array([row.index(text.strip()) for row, text in zip(rows, target, strict=True)]))
     sizes = np.array([len(row) for row in rows])
     readings = [reading for reading in readings if (reading < sizes).all()]
     for reading in readings:
         if right is None or ((chosen == reading) == right).all():
             return reading
-    several = [_numbers(one, len(row)) for row, one in zip(rows, target, strict=True)]
+    several = [_numbers(text, len(row)) for row, text in zip(rows, target, strict=True)]
     if right is not None and all(several):
         fits = [chose in numbers for chose, numbers in zip(chosen.tolist(), several, strict=True)]
         if (np.array(fits) == right).all():
@@ -382,8 +383,7 @@ def _gold(target: Sequence[str], choices: Any, chosen: Places, right: NDArray[np
     row = 0 if not readings else int(np.argmin((chosen == readings[0]) == right))
     must = "be a choice's number or text that agrees with the log's verdicts"
     remedy = (
-        f"The choices are {', '.join(rows[row])}. Say in `metric` what decides, or in `label` which field holds the "
-        "gold answer."
+        f"The choices are {', '.join(rows[row])}. Name the deciding `metric`, or in `label` the gold answer's field."
     )
     raise input_error("score", "target", must, got=target[row], row=row, remedy=remedy)
 

@@ -1,7 +1,7 @@
 """MLflow: ``eval_results_table.json`` of `mlflow.models.evaluate` (tried with 3.17.2).
 
-Columns and rows, with a column ``<metric>/score`` for each metric that judges rows; where `save` wrote it,
-``metrics.json`` beside its folder has the metrics' means. Nothing says which version wrote it.
+The table has a column ``<metric>/score`` for each metric that judges rows; `save` also writes the metrics' means to
+``metrics.json`` next to its folder. The version that wrote the table is not recorded.
 """
 
 from __future__ import annotations
@@ -29,24 +29,23 @@ def recognises(path: Path, head: Head) -> bool:
 
 def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one table; InputError if it is cut short, no table, or of several models, and as `judged_rows`."""
-    table, beside = read_whole(path, "MLflow"), path.parent.parent / "metrics.json"
+    table, summary = read_whole(path, "MLflow"), path.parent.parent / "metrics.json"
     columns: Any = table.get("columns")
     data: Any = table.get("data")
     is_table = isinstance(columns, list) and isinstance(data, list) and len({*map(str, columns)}) == len(columns)
     if not is_table or not data or not all(isinstance(row, list) and len(row) == len(columns) for row in data):
-        raise bad_log("hold columns, each of another name, and rows as long", path)
+        raise bad_log("hold columns with different names, and rows of that length", path)
     rows = [dict(zip(map(str, columns), row, strict=True)) for row in data]
     models = [str(row["model"]) for row in rows if row.get("model")]
     check_one("model's answers", models, "Write a table for each, and compare them with `paraconsist compare`.")
     metrics = [name.removesuffix(_SCORE) for name in rows[0] if name.endswith(_SCORE)]
     scores = [{metric: row[f"{metric}{_SCORE}"] for metric in metrics} for row in rows]
-    reported = read_whole(beside, "MLflow") if path.parent.name == "artifacts" and beside.is_file() else {}
+    reported = read_whole(summary, "MLflow") if path.parent.name == "artifacts" and summary.is_file() else {}
     means = {metric: walk(reported, f"{metric}/mean") for metric in metrics}
     ids = [row.get("example_id", number) for number, row in enumerate(rows)]
     model = models[0] if models else None
-    return judged_rows(
-        path, query, texts, MLFLOW.name, rows, scores, means, ids=ids, named=_FIELDS, name=path.stem, model=model
-    )
+    log = path, query, texts, MLFLOW.name, rows, scores, means
+    return judged_rows(*log, ids=ids, named=_FIELDS, name=path.stem, model=model)
 
 
 MLFLOW = LogFormat("mlflow", f"{_TABLE} of MLflow", recognises, read, f"*{_TABLE}", ("metric",))

@@ -1,7 +1,7 @@
 """OpenAI evals: the record that ``oaieval --record_path FILE.jsonl`` writes (tried with 3.0.1).
 
-Events, of which a ``match`` says whether a sample's answer was right. A sample has a number and no metadata: an eval
-that calls ``record_match(..., question_id=...)`` records what links its rows.
+The events of type ``match`` hold the verdicts. A sample has a number and no metadata, unless the eval calls
+``record_match(..., question_id=...)`` to link its rows.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from paraconsist.data.logs.format import Head, LogFormat, bad_log
 from paraconsist.data.logs.verdicts import check_one, judged_rows, read_whole_lines
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
+from paraconsist.files import Json
 
 _FIELDS = ("sampled", "expected", "prompt")
 
@@ -34,7 +35,7 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     models: Any = walk(spec, "completion_fns")
     models = models if isinstance(models, list) else [models]
     check_one("model's answers", models, "Record each model by itself, and compare them.")
-    samples: dict[str, dict[str, Any]] = {}
+    samples: dict[str, Json] = {}
     for event in events:
         if event.get("type") == "sampling":
             sampled = event["data"].get("sampled")
@@ -43,14 +44,14 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     matches = [event for event in events if event.get("type") == "match"]
     if not matches:
         kinds = ", ".join(sorted({str(event.get("type")) for event in events}))
-        raise bad_log("hold `match` events, which say what is right", f"{path.name}, with {kinds or 'no events'}")
+        raise bad_log("hold `match` events with verdicts", f"{path.name}, with {kinds or 'no events'}")
     ids = [str(event.get("sample_id")) for event in matches]
-    rows = [{**samples.get(one, {}), **e["data"], "sample_id": one} for one, e in zip(ids, matches, strict=True)]
+    rows = [{**samples.get(id_, {}), **e["data"], "sample_id": id_} for id_, e in zip(ids, matches, strict=True)]
     scores = [{"match": row.get("correct")} for row in rows]
-    about: dict[str, Any] = {"ids": ids, "named": _FIELDS, "name": str(walk(spec, "eval_name"))}
-    about["model"] = models[0] if models else None
+    name, model = str(walk(spec, "eval_name")), models[0] if models else None
     means = {"match": walk(reports[-1], "accuracy")}
-    return judged_rows(path, query, texts, OPENAI_EVALS.name, rows, scores, means, **about)
+    log = path, query, texts, OPENAI_EVALS.name, rows, scores, means
+    return judged_rows(*log, ids=ids, named=_FIELDS, name=name, model=model)
 
 
 OPENAI_EVALS = LogFormat("openai_evals", "record of OpenAI evals", recognises, read, options=("metric",))

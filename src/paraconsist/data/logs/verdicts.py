@@ -1,13 +1,13 @@
-"""From a log's answers and verdicts to labels and predictions that agree with the verdicts.
+"""Conversion of a log's answers and verdicts to labels and predictions that agree with the verdicts.
 
-An answer is right where the tool counted it as right: paraconsist goes by the log's own verdicts.
+An answer is right if the tool counted it as right: the log's own verdicts decide.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,30 +24,30 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tables import json_rows
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import Json
 
 _LONGEST = 80
 
 
 @dataclass(frozen=True)
 class LogAnswers:
-    """What a log says of n answers."""
+    """The n answers of a log, with its verdicts."""
 
-    gold: Any  # The right answers, or their places in the row's choices
-    answers: Any  # The model's; None or -1 where none could be read
-    # shape (n,): The log's verdicts; without them answers are right that equal the gold answer.
-    right: NDArray[np.bool_] | None
-    choices: Any = None  # The choices' texts, one list for all rows or one for each
-    probabilities: NDArray[np.float64] | None = None  # shape (n, c): Of each choice; nan beyond a row's last
-    raw: Sequence[str | None] | None = None  # What the model wrote, before the answer was read from it
-    allowed: Sequence[Sequence[int]] | None = None  # The choices that a rule allows each row, by their places
+    gold: Any  # the right answers, or their places in the row's choices
+    answers: Any  # of the model; None or -1 if unparsed
+    right: NDArray[np.bool_] | None  # shape (n,): the log's verdicts; None compares answers with `gold`
+    choices: Any = None  # texts: one list for all rows, or one for each
+    probabilities: NDArray[np.float64] | None = None  # shape (n, c): of each choice; nan beyond a row's last
+    raw: Sequence[str | None] | None = None  # the output from which the answer was read
+    allowed: Sequence[Sequence[int]] | None = None  # the choices that a rule allows each row, by their places
 
     def columns(
         self, fields: Fields, query: SourceOptions, roots: Sequence[str]
-    ) -> tuple[dict[str, Any], list[str] | None]:
+    ) -> tuple[dict[str, pa.ChunkedArray], list[str] | None]:
         """Return the long format's labels, predictions and probabilities, and the labels' names.
 
-        What the user named takes the place of what the log says; a named prediction is compared with the gold
-        answer, since the log's verdict is on another.
+        Fields that the user named replace those of the format; a named prediction is compared with the gold answer,
+        since the log's verdict is about a different one.
         """
         label_names = None
         if self.choices is not None and query.named("label") is None and query.named("prediction") is None:
@@ -85,7 +85,7 @@ class LogAnswers:
 
 
 def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArray[np.bool_]:
-    """Return a metric's values as right and wrong; raise for others, of which consistency is not defined."""
+    """Return a metric's values as right and wrong; raise for values other than 0 and 1."""
     numbers = np.array([_number(value) for value in values])
     binary = (numbers == 0) | (numbers == 1)
     if not binary.all():
@@ -105,9 +105,9 @@ def judged_rows(
     query: SourceOptions,
     texts: Sequence[str] | None,
     tool: str,
-    rows: Sequence[Mapping[str, Any]],
-    scores: Sequence[Mapping[str, Any]],
-    means: Mapping[str, Any],
+    rows: Sequence[Json],
+    scores: Sequence[Json],
+    means: Json,
     *,
     ids: Sequence[Any],
     named: tuple[str, str, str],
@@ -116,34 +116,33 @@ def judged_rows(
     model: Any,
     version: Any = None,
 ) -> Predictions:
-    """Return rows with answers as predictions, right where the metric that was asked for says so.
+    """Return rows with answers as predictions, right by the verdicts of `query.metric`.
 
-    `scores` are what metrics say of each row (None: one failed), `means` their means as the tool says, `named` the
-    fields of answer, gold answer and question where the user names none. Without a metric answers are compared.
-    InputError if several metrics judged the rows and none was named, a field is missing, or a row is there twice.
+    `scores` are the metrics' values for each row (None if a metric failed), `means` their means reported by the tool,
+    `named` the default fields of answer, gold answer and question. Without a metric answers are compared. InputError if
+    several metrics judged the rows and none was named, a field is missing, or a row is repeated.
     """
-    fields, metrics = Records(rows), list(dict.fromkeys(metric for one in scores for metric in one))
+    fields, metrics = Records(rows), list(dict.fromkeys(metric for of_row in scores for metric in of_row))
     metric, notes, log = query.metric, list[str](), LogAnswers([], [], None)
     answer = query.named("prediction") or named[0]
     if metric is None and query.named("prediction") is None and metrics:
         metric = metrics[0] if len(metrics) == 1 else ""
     if metric is not None and metric not in metrics:
-        must, remedy = f"be one of the log's ({', '.join(metrics)})", "It says which answers are right."
+        must, remedy = f"be one of the log's ({', '.join(metrics)})", "It decides which answers are right."
         raise input_error("score", "metric", must, got=query.metric, remedy=remedy)
     if metric is not None:
         written = as_texts(value_of(fields, answer, parameter="prediction", roots=roots)).to_pylist()
-        values, reported = [one.get(metric) for one in scores], means.get(metric)
+        values, reported = [of_row.get(metric) for of_row in scores], means.get(metric)
         known = np.array([value is not None for value in values])
         right = verdicts([0.0 if value is None else value for value in values], metric, metrics)
-        log = LogAnswers(
-            [], [t if t and t.strip() and ok else None for t, ok in zip(written, known, strict=True)], right
-        )
+        parsed = [t if t and t.strip() and ok else None for t, ok in zip(written, known, strict=True)]
+        log = LogAnswers([], parsed, right)
         if not known.all():
-            failed = f"{metric} says nothing of {(~known).sum()} of {len(known)} rows of {path.name}"
-            notes.append(f"{failed}: they count as unparsed here, and {tool}'s own mean leaves them out")
+            failed = f"{metric} has no value for {(~known).sum()} of {len(known)} rows of {path.name}"
+            notes.append(f"{failed}: they count as unparsed here, and {tool}'s own mean excludes them")
         mean = right.sum() / max(known.sum(), 1)
         if isinstance(reported, (int, float)) and abs(reported - mean) > 1e-6:
-            difference = f"{tool} says {metric} {reported:.4f}, the rows of {path.name} give {mean:.4f}"
+            difference = f"{tool} reports {metric} {reported:.4f}, the rows of {path.name} give {mean:.4f}"
             notes.append(f"{difference}: were rows added or removed?")
     prediction = SourceOptions.prediction if metric is not None else answer
     compared = replace(query, label=query.named("label") or named[1], prediction=prediction)
@@ -152,12 +151,14 @@ def judged_rows(
     shown = logs.shown_texts(fields, texts, roots, lambda: {} if question is None else {named[2]: as_texts(question)})
     source = {"format": tool, "tool": tool, "version": version, "file": path.name, "metric": metric}
     source["reported"] = means.get(str(metric))
-    about: dict[str, Any] = {"name": name, "model": model, "source": source, "notes": notes, "texts": shown}
-    return logs.log_predictions(logs.unique_ids(ids, path, "question"), columns, label_names, **about)
+    ids = logs.unique_ids(ids, path, "question")
+    return logs.log_predictions(
+        ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown
+    )
 
 
-def read_whole(path: Path, tool: str) -> dict[str, Any]:
-    """Return the JSON object that a tool's file holds, or raise."""
+def read_whole(path: Path, tool: str) -> Json:
+    """Return the JSON object in a tool's file, or raise."""
     with suppress(ValueError, RecursionError):
         value = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(value, dict):
@@ -165,8 +166,8 @@ def read_whole(path: Path, tool: str) -> dict[str, Any]:
     raise _not_whole(path, tool)
 
 
-def read_whole_lines(path: Path, tool: str) -> list[dict[str, Any]]:
-    """Return the JSON objects that a tool's file holds, one a line, or raise."""
+def read_whole_lines(path: Path, tool: str) -> list[Json]:
+    """Return the JSON objects in the lines of a tool's file, or raise."""
     try:
         return list(json_rows(path))
     except ValueError as problem:
@@ -174,15 +175,15 @@ def read_whole_lines(path: Path, tool: str) -> list[dict[str, Any]]:
 
 
 def _not_whole(path: Path, tool: str, what: str = "") -> InputError:
-    remedy = f"{what}It is called or begins like {tool}'s and is empty, cut short or damaged: copy it again."
+    remedy = f"{what}Its name or beginning is that of {tool}, but it is empty, cut short or damaged: copy it again."
     return logs.bad_log("be a readable, whole file", path, remedy=remedy)
 
 
 def check_one(what: str, values: Iterable[Any], remedy: str) -> None:
     """Raise if rows of one file are of several models, runs or versions."""
-    found = list(dict.fromkeys(None if value is None else str(value) for value in values))
-    if len(found) > 1:
-        raise logs.bad_log(f"hold one {what}", found[:5], remedy=remedy)
+    distinct = list(dict.fromkeys(None if value is None else str(value) for value in values))
+    if len(distinct) > 1:
+        raise logs.bad_log(f"hold one {what}", distinct[:5], remedy=remedy)
 
 
 def _number(value: Any) -> float:
@@ -195,15 +196,15 @@ def _number(value: Any) -> float:
 def _text_columns(
     gold: Sequence[str], answers: Sequence[str | None], right: NDArray[np.bool_] | None
 ) -> dict[str, pa.Array]:
-    """Return labels and predictions as text: the gold answer where the log says right, else what was answered."""
-    short_gold = {one: _short(one) for one in set(gold)}
-    labels = [short_gold[one] for one in gold]
-    read = {one: _short(one) for one in set(answers) if one is not None}
+    """Return labels and predictions as text: the gold answer where the verdict is right, else the answer."""
+    short_gold = {text: _short(text) for text in set(gold)}
+    labels = [short_gold[text] for text in gold]
+    read = {text: _short(text) for text in set(answers) if text is not None}
     if right is None:
         predictions = [None if answer is None else read[answer] for answer in answers]
-    else:  # Yes is the label yes, if the log has such a label
+    else:  # "Yes" is the label "yes", if the log has such a label
         known = {label.strip().casefold(): label for label in short_gold.values()}
-        same = {one: known.get(short.strip().casefold(), short) for one, short in read.items()}
+        same = {text: known.get(short.strip().casefold(), short) for text, short in read.items()}
         predictions = []
         for label, answer, is_right in zip(labels, answers, right.tolist(), strict=True):
             if is_right or answer is None:
@@ -216,16 +217,16 @@ def _text_columns(
 def _chosen_columns(log: LogAnswers) -> tuple[dict[str, pa.Array], list[str] | None]:
     """Return labels and predictions of multiple-choice rows, and the labels' names where all rows share them.
 
-    Choices in another order are brought into the first row's; where rows offer different choices, labels are
-    the choices' texts. A row that the log says is right (one of several gold answers) gets the gold label.
+    Choices are sorted as in the first row; if rows offer different choices, the choices' texts are the labels. A row
+    whose verdict is right (it may match one of several gold answers) gets the gold label.
     """
     choices, gold, chosen, right, probabilities = log.choices, log.gold, log.answers, log.right, log.probabilities
     picked = chosen if right is None else np.where(right, gold, chosen)
     wrongly = None if right is None else ~right & (chosen == gold)
     if wrongly is not None and wrongly.any():
         row = int(np.argmax(wrongly))
-        must = "differ from the gold answer where the log says wrong"
-        remedy = "Say in `label`, `prediction` or `metric` what is compared with what."
+        must = "differ from the gold answer where the verdict is wrong"
+        remedy = "Name the fields to compare in `label` and `prediction`, or another `metric`."
         raise input_error("score", "prediction", must, got=int(chosen[row]), row=row, remedy=remedy)
     if len(choices) and isinstance(choices[0], str):
         return _numbered([str(c) for c in choices], gold, picked, probabilities)
@@ -259,7 +260,7 @@ def _numbered(
 
 
 def _field_texts(fields: Fields, text: str, parameter: str, roots: Sequence[str]) -> list[Any]:
-    """Return a named field as text; an empty answer is none, an empty label a mistake that is found later."""
+    """Return a named field as text; an empty answer counts as unparsed, an empty label is refused later."""
     values = as_texts(value_of(fields, text, parameter=parameter, roots=roots)).to_pylist()
     return [value or None for value in values] if parameter == "prediction" else [value or "" for value in values]
 
@@ -270,7 +271,7 @@ def _lists(matrix: NDArray[np.float64]) -> pa.Array:
 
 
 def _short(text: str) -> str:
-    """Return a text that stands for itself; long ones keep their beginning and a hash of the whole."""
+    """Return a text, or the beginning and a hash of a long one."""
     if len(text) <= _LONGEST:
         return text
     return f"{text[: _LONGEST - 12]}... {hashlib.sha256(text.encode()).hexdigest()[:8]}"
