@@ -345,8 +345,12 @@ def with_symbols(text: str) -> str:
 
 
 def to_html(table: Table, explain: Callable[[str, str], str] | None = None) -> str:
-    """Return a table as HTML; `explain` makes a button of a label and its meaning, without it they are tooltips."""
+    """Return a table as HTML, for the page with `explain`, which makes a button of a label and its meaning.
+
+    Elsewhere the meanings are tooltips, and links to places of the page are left out.
+    """
     wide = table.spread(minus) if table.wide else table
+    is_on_page = explain is not None
     kind = f" {table.kind}" if table.kind else ""
     lines = [
         f'<div class="scroll{kind}" tabindex="0" role="group" aria-label="{_safe(table.title)}">',
@@ -366,7 +370,8 @@ def to_html(table: Table, explain: Callable[[str, str], str] | None = None) -> s
             over = f'<th scope="colgroup" colspan="{len(wide.columns)}"><span>{with_symbols(row[0].text)}</span></th>'
             lines.append(f'<tr class="heading">{over}</tr>')
         elif row:
-            cells = "".join(_html_cell(*both) for both in zip(row, wide.columns, strict=True))
+            kept = [cell if is_on_page or not cell.link.startswith("#") else replace(cell, link="") for cell in row]
+            cells = "".join(_html_cell(*both) for both in zip(kept, wide.columns, strict=True))
             lines.append(f"<tr>{cells}</tr>")
     caption = f'\n<p class="note">{with_symbols(table.caption)}</p>' if table.caption else ""
     return "\n".join([*lines, f"</tbody>\n</table>\n</div>{caption}"])
@@ -452,7 +457,10 @@ def _latex(part: Part) -> str:
             lines.append(rf"\multicolumn{{{n}}}{{l}}{{\textit{{{_tex(row[0].text)}}}}} \\")
         elif row:
             cells = [(r"\quad " if cell.indent else "") + _tex(_plain(replace(cell, indent=False))) for cell in row]
-            lines.append(rf"{' & '.join(cells)} \\")
+            line = re.sub(
+                r"^\[", "{[}", " & ".join(cells)
+            )  # a bracket would be an argument of the line break before it
+            lines.append(rf"{line} \\")
         elif place + 1 < len(wide.rows):
             lines.append(r"\addlinespace")
     heads = " & ".join(_tex(column.short or column.label) for column in wide.columns)

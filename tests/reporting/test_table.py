@@ -1,0 +1,140 @@
+"""One table in every rendering: terminal, Markdown, HTML, notebook, LaTeX and data frame."""
+
+from __future__ import annotations
+
+import math
+from html.parser import HTMLParser
+
+import pytest
+
+import paraconsist as pc
+from paraconsist.reporting.table import (
+    POINTS,
+    SHARE,
+    Cell,
+    Column,
+    Line,
+    Table,
+    as_html,
+    as_latex,
+    as_markdown,
+    as_text,
+    table,
+    to_html,
+)
+
+HOSTILE = "<b>&'\"\\x{y}_$%#|~^`*[z](u)"
+TABLE = Table(
+    "P_C of <models>",
+    [
+        Column("model", words=True),
+        Column("P_C", "right alike", interval="interval"),
+        Column("A perturbed", "accuracy", short="pert."),
+        Column("change"),
+    ],
+    [
+        [Cell("a heading")],
+        [
+            Cell("one", head=True, indent=True, link="#?model=one"),
+            Cell(0.5, (0.25, 0.75)),
+            Cell(1200),
+            Cell(-0.1, unit=POINTS),
+        ],
+        [],
+        [Cell(HOSTILE, head=True), Cell(math.nan), Cell(None), Cell(0.1, (-0.1, 0.3), POINTS, below="a note")],
+    ],
+    "A caption.",
+)
+
+
+class _Cells(HTMLParser):
+    """The texts of the rows' cells, and all tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data.strip("\n")
+
+
+def parsed(html: str) -> _Cells:
+    cells = _Cells()
+    cells.feed(html)
+    return cells
+
+
+def test_text_has_intervals_in_a_column_and_short_labels_below():
+    lines = [line.split() for line in as_text([TABLE]).splitlines()]
+    assert ["model", "P_C", "interval", "pert.", "change"] in lines
+    assert ["one", "50.0", "[25.0,", "75.0]", "1,200", "-10.0"] in lines
+    assert [HOSTILE, "-", "-", "+10.0", "(a", "note)"] in lines
+    assert "A caption. pert.: accuracy." in " ".join(as_text([TABLE]).split())
+
+
+def test_markdown_escapes_and_keeps_as_many_cells_in_each_line():
+    lines = [line for line in as_markdown([TABLE]).splitlines() if line.startswith("|")]
+    assert len(lines) == 5  # head, rule, heading, two rows
+    assert {line.replace("\\|", "").count("|") for line in lines} == {6}
+    assert "&lt;b&gt;&amp;" in lines[-1]
+
+
+def test_html_of_the_page_escapes_links_and_explains():
+    html = to_html(TABLE, lambda label, meaning: f"<i>{label}: {meaning}</i>")
+    cells = parsed(html)
+    assert cells.rows[0] == ["model", "PC P_C: right alike", "A perturbed A perturbed: accuracy", "change"]
+    assert cells.rows[1:] == [
+        ["a heading"],
+        ["one", "50.0[25.0, 75.0]", "1,200", "−10.0"],
+        [HOSTILE, "–", "–", "+10.0a noteA caption."],
+    ]
+    assert [attributes["href"] for tag, attributes in cells.tags if tag == "a"] == ["#?model=one"]
+    assert "b" not in {tag for tag, _ in cells.tags}
+
+
+def test_a_notebook_has_captions_tooltips_and_no_links_into_the_page():
+    html = as_html([TABLE, Line(HOSTILE, "warning"), Line("pc|v:0", "signature")])
+    cells = parsed(html)
+    tags = [tag for tag, _ in cells.tags]
+    assert tags.count("table") == tags.count("caption") == 1
+    assert not {"a", "pre", "script"} & set(tags)
+    assert [attributes.get("title") for tag, attributes in cells.tags if tag == "th"][1] == "right alike"
+    assert "#" not in html.partition("</style>")[0].partition("<style>")[2]  # no colour of one theme only
+
+
+def test_latex_is_booktabs_without_an_active_sign():
+    made = as_latex([TABLE, Line("a % note", "warning")])
+    assert [made.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
+    assert r"\caption{$P_C$ of $<$models$>$}" in made
+    assert r"\quad one & 50.0 & [25.0, 75.0] & 1,200 & $-$10.0 \\" in made
+    assert r"\$\%\#" in made
+    assert made.endswith("% a % note")
+    assert r"{[}b] & 1 \\" in as_latex([table("", ["a", "n"], [["[b]", "1"]])])
+
+
+def test_a_frame_has_numbers():
+    frame = TABLE.to_frame()
+    ends = [f"{label}, {end}" for label in ("P_C", "change") for end in ("low", "high")]
+    assert list(frame) == ["model", "P_C", *ends[:2], "A perturbed", "change", *ends[2:]]
+    assert frame.loc[0, "P_C":"A perturbed"].tolist() == [0.5, 0.25, 0.75, 1200]
+    assert frame["model"].tolist() == ["one", HOSTILE]
+
+
+@pytest.mark.parametrize("result", ["score", "compare"])
+def test_scores_and_comparisons_render_themselves(result):
+    rows = {"bucket_id": [f"b{i // 4}" for i in range(80)], "label": [1] * 80}
+    tables = [{**rows, "prediction": [int(i % n > 0) for i in range(80)]} for n in (3, 5)]
+    shown = pc.score(tables[0], n_resamples=50) if result == "score" else pc.compare(*tables, n_permutations=50)
+    number = "66.2 %"  # accuracy of the first
+    for text in (repr(shown), shown.to_markdown(), shown.to_latex().replace("\\", ""), shown._repr_html_()):
+        assert number in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert SHARE.show(53 / 80) == number
