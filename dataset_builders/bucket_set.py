@@ -1,4 +1,4 @@
-"""What all builders share: the bucket-set schema, its checks, and preparing a set whole or not at all."""
+"""The base class of builders: the bucket-set schema, its checks, and the atomic preparation of a set."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import datasets
 from filelock import FileLock
 
 from paraconsist.data import tasks
-from paraconsist.data.tasks import get_task, input_id
+from paraconsist.data.tasks import Row, get_task, input_id
 from paraconsist.dataset_builders import upstream
 from paraconsist.dataset_builders.checks import SplitChecker
 from paraconsist.dataset_builders.normalisation import normalize_surface
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import changed, digests, make_youngest, staged, write_json
 
-#: What the files of a prepared set must be, beside them.
+#: The file with the checksums of a prepared set.
 CHECKSUMS = "paraconsist.json"
 
 
@@ -34,20 +34,20 @@ class BucketSetConfig(datasets.BuilderConfig):  # type: ignore[misc]
     Parameters
     ----------
     name, version, description
-        As in `datasets.BuilderConfig`. Each config carries its own version (a builder's would be ignored).
+        As in `datasets.BuilderConfig`. Each config has a version (a builder's would be ignored).
     task
         The name of the task, which fixes the input columns.
     measures
-        The measures that apply; empty where the rows are no bucket set (test and training rows).
+        The measures that apply; empty if the rows are not a bucket set (test and training rows).
     strata
-        The columns that results may be broken down by.
+        The columns by which results may be broken down.
     counts
-        For each split, how many rows there are of each role. Building fails if they differ.
+        The number of rows of each role in each split. Building fails if they differ.
     label_names
         The labels in class order; the task's own by default.
     normalize_surface
-        Put every input column into one surface form (`normalisation.normalize_surface`), so that originals and
-        perturbed texts do not differ by tokenisation and casing.
+        Convert every input column with `normalisation.normalize_surface`, so that originals and perturbed texts do not
+        differ by tokenisation and casing.
     """
 
     task: str = ""
@@ -63,7 +63,7 @@ class BucketSetConfig(datasets.BuilderConfig):  # type: ignore[misc]
             self.label_names = get_task(self.task).label_names
 
     def normalized(self) -> BucketSetConfig:
-        """The same rows, ids included, in one surface form, under this name with ``_normalized`` after it."""
+        """Return the config ``<name>_normalized`` of the same rows and ids in one surface form."""
         twin = replace(self, normalize_surface=True)
         twin.name = f"{self.name}_normalized"
         twin.description = f"{self.description} In one surface form: lower case, detokenised."
@@ -79,12 +79,12 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     Parameters
     ----------
     cache_dir
-        The datasets cache; by default the one `load_dataset` looks in.
+        The datasets cache; by default that of `load_dataset`.
     data_dir
-        A mirror of the upstream files that replaces the network. It does not enter the identity of the
-        prepared set, because every file has to pass the same sha256 check.
+        A mirror of the upstream files that replaces the network. The identity of the prepared set does not depend on
+        it, because every file must pass the same sha256 check.
     **kwargs
-        `config_name` and whatever else `datasets.DatasetBuilder` takes.
+        `config_name` and other arguments of `datasets.DatasetBuilder`.
     """
 
     BUILDER_CONFIG_CLASS = BucketSetConfig
@@ -115,38 +115,38 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         )
 
     def _build_cache_dir(self) -> str:
-        """Name the set's folder in the cache, rid of a damaged description: datasets would raise for it for ever."""
+        """Name the set's folder in the cache, and remove a damaged description, which would make datasets fail."""
         folder = str(super()._build_cache_dir())
         try:
             datasets.DatasetInfo.from_directory(folder)
         except OSError:
             pass
-        except Exception:  # whatever a damaged one leads to
+        except Exception:  # of any kind, from a damaged file
             (Path(folder) / datasets.config.DATASET_INFO_FILENAME).unlink(missing_ok=True)
         return folder
 
-    # What a subclass gives
+    # Methods of a subclass
 
     def upstream_files(self) -> Mapping[str, upstream.UpstreamFile]:
-        """The published files this config is made from, by a short key of the builder's own."""
+        """Return the published files of this config by short keys."""
         return {}
 
-    def rows(self, split: str, files: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
+    def rows(self, split: str, files: Mapping[str, bytes]) -> Iterator[Row]:
         """Yield the rows of `split` from the verified contents of `upstream_files`.
 
-        A row has `example_id`, `bucket_id`, `role`, the task's columns, `label` (int) and the config's
-        strata; `group_id` is `bucket_id` and `allowed_labels` is `[label]` unless given.
+        A row has `example_id`, `bucket_id`, `role`, the task's columns, `label` (int) and the config's strata;
+        `group_id` defaults to `bucket_id` and `allowed_labels` to `[label]`.
         """
         raise NotImplementedError
 
-    # What a subclass gives if its files are not pinned by one hash each
+    # Methods of a subclass whose files are not pinned by one hash each
 
     def find_mirror(self, data_dir: str | Path) -> Path:
-        """Return where in `data_dir` the files are."""
+        """Return the folder of the files in `data_dir`."""
         return upstream.mirror_root(data_dir)
 
     def locate(self, dl_manager: Any) -> dict[str, str]:
-        """Return where each file is to be read from, by its key: a path, or a URL when the set is streamed."""
+        """Return the path of each file by its key, or its URL if the set is streamed."""
         files = self.upstream_files()
         return upstream.locate(files, dl_manager, self.mirror, self.NAME) if files else {}
 
@@ -155,7 +155,7 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         files = self.upstream_files()
         return {key: upstream.read_verified(place, files[key], self.NAME) for key, place in places.items()}
 
-    # What it all becomes
+    # Preparation
 
     @classmethod
     def source_folder(cls) -> Path:
@@ -164,10 +164,7 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def content_hash(cls) -> str:
-        """64 hex digits over all code and shipped data that the rows depend on.
-
-        datasets serves what it finds under this hash, so an edit of any of them makes a new set.
-        """
+        """Return a hash of all code and shipped data on which the rows depend: any edit makes a new set."""
         here = Path(__file__).resolve().parent
         shared = [here / name for name in ("bucket_set.py", "checks.py", "normalisation.py", "upstream.py")]
         shared.append(Path(tasks.__file__).resolve())
@@ -194,7 +191,7 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         places = self.locate(dl_manager)
-        if not dl_manager.is_streaming:  # before anything is written; a stream checks when it reads
+        if not dl_manager.is_streaming:  # check before anything is written; a stream checks when it reads
             self.read(places)
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"split": split, "places": places})
@@ -224,16 +221,16 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         checker.finish()
 
     def download_and_prepare(self, output_dir: str | None = None, *args: Any, **kwargs: Any) -> None:
-        """Prepare the set in the datasets cache (or in `output_dir`), whole or not at all.
+        """Prepare the set in the datasets cache (or in `output_dir`) atomically.
 
-        datasets itself writes into a sibling of the final folder. Killed half-way, that sibling makes every
-        later ``load_dataset`` of this name fail; so here the set is written elsewhere and then renamed.
+        datasets itself writes into a sibling of the final folder, which after a kill makes every later
+        ``load_dataset`` of this name fail; so the set is written elsewhere and then renamed.
 
         Raises
         ------
         InputError
-            If the cache cannot be written, a file cannot be had or is not the pinned one, or the rows break
-            the schema or the declared counts.
+            If the cache cannot be written, a file cannot be fetched or is not the pinned one, or the rows violate the
+            schema or the declared counts.
         """
         if output_dir is not None:
             super().download_and_prepare(output_dir, *args, **kwargs)
@@ -258,7 +255,7 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                     finally:
                         shutil.rmtree(staging, ignore_errors=True)
                 make_youngest(final, final.parent.iterdir())
-                super().download_and_prepare()  # finds the set and takes up its info
+                super().download_and_prepare()  # finds the set and loads its info
         except OSError as error:
             raise input_error(
                 f"build {self.NAME}",
@@ -272,17 +269,17 @@ class BucketSetBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         try:
             super().download_and_prepare(output_dir, *args, **kwargs)
         except datasets.exceptions.DatasetGenerationError as error:
-            if isinstance(error.__cause__, InputError):  # say what is wrong, not that something is
+            if isinstance(error.__cause__, InputError):  # which names the cause
                 raise error.__cause__ from None
             raise
 
     def is_prepared(self) -> bool:
-        """Whether the cache holds this config, as this code builds it, with all its files."""
+        """Say whether the cache holds this config, as this code builds it, with all its files."""
         return is_whole(Path(self.cache_dir), self.dataset_name, self.config.counts)
 
 
 def is_whole(folder: Path, dataset_name: str, splits: Collection[str]) -> bool:
-    """Whether `folder`, of the datasets cache, holds a whole prepared set with exactly these splits, undamaged."""
+    """Say whether `folder`, of the datasets cache, holds an undamaged prepared set with exactly these splits."""
     if not (folder / datasets.config.DATASET_INFO_FILENAME).is_file():
         return False
     try:

@@ -1,4 +1,4 @@
-"""The checks that every row of a bucket set passes while it is built."""
+"""The checks of every row of a bucket set during its build."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from collections.abc import Mapping
 from typing import Any
 
 from paraconsist.data.rows import ROLES
-from paraconsist.data.tasks import Task
+from paraconsist.data.tasks import Row, Task
 from paraconsist.errors import InputError, input_error
 
 _ONCE = set(ROLES) - {"paraphrase", "swap", "negation"}  # at most one such row in a bucket
-_ONE_LABEL = frozenset({"original", "paraphrase", "swap", "part_1", "part_2", "merged"})  # what a bucket's gold is
+_ONE_LABEL = frozenset({"original", "paraphrase", "swap", "part_1", "part_2", "merged"})  # with the bucket's label
 _IDS = ("example_id", "input_id", "bucket_id", "group_id", "role")
 _PYTHON_TYPES: Mapping[str, type] = {"string": str, "bool": bool, "int32": int, "float64": float}
 
 
 class SplitChecker:
-    """Checks rows one by one (`add`) and the split as a whole (`finish`).
+    """Checks of single rows (`add`) and of a whole split (`finish`).
 
-    datasets lets duplicate ids pass, fills missing columns with None and drops extra ones; here each is an
-    error.
+    datasets accepts duplicate ids, fills missing columns with None and drops extra ones; here each is an error.
 
     Parameters
     ----------
     where
-        What opens the error sentence.
+        The beginning of error messages.
     task
-        Whose input columns the rows have.
+        The task whose input columns the rows have.
     n_labels
-        How many classes there are.
+        The number of classes.
     strata
         Column -> Arrow type.
     counts
-        Role -> how many rows.
+        Role -> number of rows.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class SplitChecker:
         self._once: dict[str, Counter[str]] = {role: Counter() for role in sorted(_ONCE & counts.keys())}
         self._bucket_labels: dict[str, int] = {}
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Row) -> None:
         """Check one row.
 
         Raises
@@ -83,7 +82,7 @@ class SplitChecker:
         for role, seen in self._once.items():
             seen[row["bucket_id"]] += row["role"] == role
 
-    def _check_labels(self, row: Mapping[str, Any]) -> None:
+    def _check_labels(self, row: Row) -> None:
         label, allowed = row["label"], row["allowed_labels"]
         classes = range(self._n_labels)
         if type(label) is not int or (label not in classes and label != -1):
@@ -98,7 +97,7 @@ class SplitChecker:
             if bucket_label != label:
                 raise self._error(row, "label", f"be {bucket_label} throughout bucket {bucket}", label)
         elif row["role"] == "negation" and self._bucket_labels.get(bucket) == label:
-            raise self._error(row, "label", f"be another than that of the original of bucket {bucket}", label)
+            raise self._error(row, "label", f"differ from that of the original of bucket {bucket}", label)
 
     def finish(self) -> None:
         """Check the split as a whole.
@@ -106,8 +105,8 @@ class SplitChecker:
         Raises
         ------
         InputError
-            If the counts per role are not the declared ones, or a bucket has not exactly one row of a role
-            that the split has and that stands once in a bucket (`original`, the antecedents, the parts ...).
+            If the counts per role differ from the declared ones, or a bucket lacks or repeats a role of the split that
+            occurs once in a bucket (`original`, the antecedents, the parts ...).
         """
         if dict(self._seen_counts) != self._counts:
             raise input_error(self._where, "counts", f"be {self._counts} rows per role", got=dict(self._seen_counts))
@@ -118,7 +117,7 @@ class SplitChecker:
                         self._where, "role", f"be `{role}` exactly once in bucket {bucket}", got=f"{n} times"
                     )
 
-    def _error(self, row: Mapping[str, Any], parameter: str, must: str, got: Any = None) -> InputError:
+    def _error(self, row: Row, parameter: str, must: str, got: Any = None) -> InputError:
         example_id = row.get("example_id")
         if parameter == "row":
             return input_error(self._where, parameter, must, row=example_id)

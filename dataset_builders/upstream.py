@@ -1,4 +1,4 @@
-"""Files as their authors published them: pinned, checked by sha256, from the network or a mirror."""
+"""Published files, pinned and checked by sha256, from the network or a mirror."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class UpstreamFile:
 
     @property
     def relative_path(self) -> str:
-        """``owner/name/commit/path``: what follows the host, in the URL and in a mirror alike."""
+        """The path after the host, ``owner/name/commit/path``, in the URL and in a mirror."""
         return f"{self.repository}/{self.commit}/{self.path}"
 
     @property
@@ -74,12 +74,12 @@ def mirror_root(data_dir: str | Path) -> Path:
 
 
 def locate(files: Mapping[str, UpstreamFile], dl_manager: Any, mirror: Path | None, builder: str) -> dict[str, str]:
-    """Return where each file is to be read from: a path, or a URL when the set is streamed.
+    """Return the path of each file, or its URL if the set is streamed.
 
     Raises
     ------
     InputError
-        If a mirror lacks a file, or the network gives none.
+        If a mirror lacks a file, or it cannot be downloaded.
     """
     if mirror is None:
         return download({key: file.url for key, file in files.items()}, dl_manager, builder)
@@ -91,12 +91,12 @@ def locate(files: Mapping[str, UpstreamFile], dl_manager: Any, mirror: Path | No
 
 
 def download(urls: Mapping[str, str], dl_manager: Any, builder: str, by_hand: str = _BY_HAND) -> dict[str, str]:
-    """Download files, or find the downloads in the cache of `dl_manager`; streamed sets give the URLs back.
+    """Download files into the cache of `dl_manager` and return their paths; streamed sets return the URLs.
 
     Raises
     ------
     InputError
-        If the network gives none; `by_hand` says what to do then.
+        If a download fails; `by_hand` is the remedy.
     """
     try:
         places: dict[str, str] = dl_manager.download(dict(urls))
@@ -106,7 +106,7 @@ def download(urls: Mapping[str, str], dl_manager: Any, builder: str, by_hand: st
 
 
 def read_bytes(place: str, builder: str, url: str, by_hand: str = _BY_HAND) -> bytes:
-    """Return what is at a path or a URL.
+    """Return the bytes at a path or a URL.
 
     Raises
     ------
@@ -128,14 +128,14 @@ def read_bytes(place: str, builder: str, url: str, by_hand: str = _BY_HAND) -> b
 
 
 def forget_download(place: str) -> None:
-    """Remove a download from the cache, so that the next attempt fetches it anew."""
+    """Remove a download from the cache, so that the next attempt fetches it again."""
     if "://" not in place:
         for leftover in (Path(place), Path(f"{place}.json")):
             leftover.unlink(missing_ok=True)
 
 
 def read_verified(place: str, file: UpstreamFile, builder: str) -> bytes:
-    """Return the file's bytes from a path or URL, after checking that they are the pinned ones.
+    """Return the file's bytes from a path or URL, after checking their sha256.
 
     A download that fails the check is removed from the cache.
 
@@ -153,8 +153,8 @@ def read_verified(place: str, file: UpstreamFile, builder: str) -> bytes:
     else:
         forget_download(place)
         remedy = (
-            f"Run the command again to fetch {file.url} anew; if it fails again, something between here and "
-            "there changes the file: download it elsewhere and give its folder as data_dir."
+            f"Run the command again to fetch {file.url}; if it fails again, a proxy may change the file: download it "
+            "elsewhere and give its folder as data_dir."
         )
     got = f"{sha256} ({len(data)} bytes, read from {place})"
     raise InputError(

@@ -293,7 +293,7 @@ def refused(paths: Path | list[Path], sentence: str, query: SourceOptions = BY_Q
     [
         ("log.txt", b"hello", "must be a log or a table of a known format.*begins b'hello'"),
         ("log.eval", b"PK\x03\x04 and no more", "a zip archive without an inspect_ai log"),
-        ("log.eval", b"{}", "no zip archive.*may be cut short"),
+        ("log.eval", b"{}", "not a zip archive.*may be cut short"),
         ("log.log", b'{"question": 1, "answer": 2}', "JSON with the keys question, answer"),
         ("log", b"", "It is empty"),
         ("cut.jsonl", b'{"doc_id": 0, "doc": {}, "target": "1", "filtered_resps": []}\n{"doc_id', "whole file.*row 2"),
@@ -390,7 +390,7 @@ def test_folders_of_several_runs(tmp_path):
     copied(tmp_path / "models" / "a"), copied(tmp_path / "models" / "b", model_name="other")
     refused(tmp_path / "models", r"one model's answers; got \['tiny-random-llama', 'other'\].*paraconsist compare")
     copied(tmp_path / "runs" / "a"), copied(tmp_path / "runs" / "b")
-    refused(tmp_path / "runs", "hold one run of yes_no; .*give the file that you mean")
+    refused(tmp_path / "runs", "hold one run of yes_no; .*pass one of them only")
     refused([samples("yes_no"), inspect_log("yes-no")], r"of one format; got \['lm_eval', 'inspect_ai'\]")
 
 
@@ -426,7 +426,7 @@ def test_options_that_the_log_does_not_know(tmp_path):
         (["--export", "excel", "--output-dir", "x"], "`--export` must be lm-eval; got 'excel'"),
         (["--export", "lm-eval"], "`--output-dir` must be given too"),
         (["--json", "--markdown"], "`--markdown` must not be given with `--json`"),
-        (["--epoch", "1"], "`--epoch` must be given for logs of inspect_ai only; got 1"),
+        (["--epoch", "1"], "`--epoch` must be used for logs of inspect_ai only; got 1"),
         (["--label-names", "no,yes"], "`--label-names` must be given for tables only"),
         (["--unparsed", "ignore"], "`--unparsed` must be one of wrong, own_class, drop_bucket"),
     ],

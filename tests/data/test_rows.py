@@ -179,7 +179,7 @@ def test_buckets_of_every_kind(roles, labels):
 @pytest.mark.parametrize(
     ("roles", "labels", "message"),
     [
-        (["original", "negation"], [0, 0], "`label` must be another than that of the original of bucket b0; got 0"),
+        (["original", "negation"], [0, 0], "`label` must differ from that of the original of bucket b0; got 0"),
         (["original", "swap"], [2, 1], "`label` must be 2 throughout bucket b0; got 1"),
         (["part_1", "part_2", "merged"], [1, 1, 0], "`label` must be 1 throughout bucket b0; got 0"),
     ],

@@ -1,4 +1,4 @@
-"""Say what files are and read them: a plain table, a log, several files of one run, or a folder of logs."""
+"""Detection and reading of files: a plain table, a log, several files of one run, or a folder of logs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _is_table(path: Path, head: Head) -> bool:
 
 
 def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
-    """Read one table; its columns keep their names, and what an expression stands for becomes a column."""
+    """Read one table; its columns keep their names, and expressions of the query become columns."""
     predictions = read_predictions(path, query.encoding)
     table = predictions.table
     for name in _MODEL_COLUMNS:
@@ -56,9 +56,9 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
 
 
 def _named_fields(query: SourceOptions) -> list[tuple[str, str]]:
-    """Return the fields that the user named, with their parameters; those called by default may be absent.
+    """Return the fields that the user named, with their parameters; fields with default names may be absent.
 
-    Names without a point are columns, and are looked for where they are read.
+    Names without a point are columns, which are checked where they are read.
     """
     single = ("bucket", "role", "group", "original", "label", "prediction", "variant", "confidence")
     named = [(query.named(name), name) for name in single if query.named(name) is not None]
@@ -68,13 +68,13 @@ def _named_fields(query: SourceOptions) -> list[tuple[str, str]]:
 
 PLAIN = LogFormat(
     name="table",
-    what=f"a table with a row a prediction, whose name must end in one of {', '.join(ENDINGS)}",
+    what=f"a table with a row per prediction, whose name must end in one of {', '.join(ENDINGS)}",
     recognises=_is_table,
     read=_read_table,
 )
 
 
-#: In the order in which they are asked whether a file is theirs.
+#: The formats in the order of detection.
 FORMATS: tuple[LogFormat, ...] = (INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PROMPTFOO, OPENAI_EVALS, SAMPLES, PLAIN)
 
 #: Endings of files that are tables, so that the formats of other distributions need not be looked up.
@@ -102,10 +102,7 @@ def _recognises(log_format: LogFormat, path: Path, head: Head) -> bool:
 
 
 def detect(path: Path) -> LogFormat:
-    """Say which format a file is of, by what is in it.
-
-    InputError if it is absent or of no known format; the message says what it looks like.
-    """
+    """Return the format of a file by its content; InputError if it is absent or of no known format."""
     if not path.is_file():
         raise bad_log("name a file that exists", path)
     head = _head(path)
@@ -113,24 +110,24 @@ def detect(path: Path) -> LogFormat:
         for log_format in FORMATS if path.suffix.lower() in _TABLES else formats():
             if _recognises(log_format, path, head):
                 return log_format
-    remedy = f"It is {_description(path, head)}. Known are: {'; '.join(log_format.what for log_format in formats())}."
+    remedy = f"It is {_description(path, head)}. Known formats: {'; '.join(known.what for known in formats())}."
     raise bad_log("be a log or a table of a known format", path, remedy=remedy)
 
 
 def read_logs(
     paths: Sequence[Path], query: SourceOptions | None = None, texts: Sequence[str] | None = None
 ) -> dict[str, Predictions]:
-    """Read the files of one run of one model, and those at any depth of folders: set name -> predictions.
+    """Return the predictions in the files, and at any depth of the folders, of one run of one model by set name.
 
-    A set's name is the task's, or the file's. InputError if a file cannot be read (see each format), or the files are
-    of several formats, tool versions, models, or runs of one set.
+    The name of a set is that of the task, or of the file. InputError if a file cannot be read (see each format), or the
+    files are of several formats, tool versions, models, or runs of one set.
     """
     query = query or SourceOptions()
     files = [file for path in paths for file in (_logs_in(path) if path.is_dir() else [path])]
     formats = {file: detect(file) for file in files}
-    names = {file: one.name for file, one in formats.items()}
+    names = {file: log_format.name for file, log_format in formats.items()}
     _check_same("be of one format", names, "Score files of each format by themselves.")
-    predictions = {file: _read(file, one, query, texts, alone=len(files) == 1) for file, one in formats.items()}
+    predictions = {file: _read(file, formats[file], query, texts, alone=len(files) == 1) for file in files}
     versions = {file: walk(p.metadata, "source", "version") for file, p in predictions.items()}
     remedy = "Versions may ask and judge differently: score each version's files by themselves."
     _check_same("be written by one version of the tool", versions, remedy)
@@ -138,41 +135,41 @@ def read_logs(
     remedy = "Score each model's files by themselves, and compare them with `paraconsist compare`."
     _check_same("hold one model's answers", models, remedy)
     by_set: dict[str, Path] = {}
-    for file, one in predictions.items():
-        name = str(one.metadata.get("set", file.stem))
+    for file, of_file in predictions.items():
+        name = str(of_file.metadata.get("set", file.stem))
         if by_set.setdefault(name, file) != file:
-            remedy = "They are two runs, or two models' files: give the file that you mean."
+            remedy = "They are of two runs, or two models: pass one of them only."
             raise bad_log(f"hold one run of {name}", [by_set[name].name, file.name], remedy=remedy)
     return {name: predictions[file] for name, file in by_set.items()}
 
 
 @dataclass(frozen=True)
 class LogTexts:
-    """The texts of logs, read from them when they are to be shown."""
+    """The texts of logs, read when they are shown."""
 
     paths: tuple[Path, ...]
     query: SourceOptions
-    tables: dict[tuple[str, ...], dict[str, pa.Table]] = field(default_factory=dict, compare=False)  # what was read
+    tables: dict[tuple[str, ...], dict[str, pa.Table]] = field(default_factory=dict, compare=False)  # a cache
 
     def table(self, name: str, columns: Sequence[str] = ()) -> pa.Table:
-        """Return the texts of a set with its `example_id`: these fields of the log, or what the model read."""
+        """Return the texts of a set with its `example_id`: these fields of the log, or the model's input."""
         wanted = tuple(columns)
         if wanted not in self.tables:
             read = read_logs(self.paths, self.query, wanted)
-            texts = {name: ("example_id", *one.metadata.get("texts", ())) for name, one in read.items()}
-            self.tables[wanted] = {name: read[name].table.select(of_set) for name, of_set in texts.items()}
+            texts = {name: ("example_id", *of_set.metadata.get("texts", ())) for name, of_set in read.items()}
+            self.tables[wanted] = {name: read[name].table.select(columns) for name, columns in texts.items()}
         return self.tables[wanted][name]
 
 
 def _read(
     file: Path, log_format: LogFormat, query: SourceOptions, texts: Sequence[str] | None, *, alone: bool
 ) -> Predictions:
-    """Read a file; among several, errors say which it is."""
+    """Read a file; errors name it if it is one of several."""
     for name in ("metric", "filter", "epoch"):
         value = getattr(query, name)
         if value is not None and name not in log_format.options:
             others = " or ".join(other.name for other in formats() if name in other.options)
-            must, remedy = f"be given for logs of {others} only", f"{file} is none."
+            must, remedy = f"be used for logs of {others} only", f"{file} is of {log_format.name}."
             raise input_error("score", name, must, got=value, remedy=remedy)
     try:
         return log_format.read(file, query, texts)
@@ -205,19 +202,19 @@ def _head(path: Path) -> Head:
 
 
 def _is_summary(path: Path, head: Head) -> bool:
-    """Say whether a file is lm-eval's results, which have no rows."""
+    """Say whether a file holds lm-eval's results, which have no rows."""
     return path.suffix == ".json" and path.name.startswith("results_") and b'"results"' in head.start
 
 
 def _description(path: Path, head: Head) -> str:
     if _is_summary(path, head):
-        return "lm-evaluation-harness's summary; its rows are in samples_*.jsonl beside it, written with --log_samples"
+        return "lm-evaluation-harness's summary; its rows are in samples_*.jsonl, written with --log_samples"
     if not head.start:
         return "empty"
     if head.start.startswith(b"PK"):
         return "a zip archive without an inspect_ai log in it"
     if path.suffix.lower() == ".eval":
-        return "no zip archive, as an inspect_ai log is: it may be cut short"
+        return "not a zip archive, unlike logs of inspect_ai: it may be cut short"
     if head.first_row:
         return f"JSON with the keys {', '.join(list(head.first_row)[:10])}, under a name that ends in {path.suffix!r}"
     return f"a file that ends in {path.suffix!r} and begins {head.start[:40]!r}"
@@ -227,15 +224,15 @@ def _logs_in(folder: Path) -> list[Path]:
     patterns = [log_format.pattern for log_format in formats() if log_format.pattern is not None]
     files = sorted(file for pattern in patterns for file in folder.rglob(pattern) if file.is_file())
     if not files:
-        there = sorted(file.name for file in folder.iterdir())
+        present = sorted(file.name for file in folder.iterdir())
         must = f"be a predictions file or a run folder with predictions, or hold logs ({', '.join(patterns)})"
-        remedy = f"It holds {', '.join(there[:10]) or 'nothing'}. A table is given by its file's name."
+        remedy = f"It holds {', '.join(present[:10]) or 'nothing'}. Name the file of a table itself."
         raise bad_log(must, folder, remedy=remedy)
     return files
 
 
 def _check_same(must: str, values: Mapping[Path, Any], remedy: str) -> None:
-    """Raise if the files have several values; those that have none fit any."""
+    """Raise if the files have several values; None fits any."""
     by_value: dict[str, Path] = {}
     for file, value in values.items():
         if value is not None:
