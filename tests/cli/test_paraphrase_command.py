@@ -77,7 +77,7 @@ def test_the_command_with_a_judge(tmp_path, places, command):
     never = saved_with_one_answer(places, tmp_path / "never", 2)
     code, said, err = command(*given, "--nli-model", never, "--overwrite")
     assert code == 2
-    assert "must have paraphrases enough" in err
+    assert "must have enough paraphrases" in err
     assert "(0.0 %), for 4 distinct originals" in err
     code, _, err = command(*given, "--nli-model", never, "--overwrite", "--label-map", "neutral=entailment")
     assert code == 2
@@ -100,7 +100,7 @@ def blank(texts):
         (["--output", "OUT", "--no-entailment", "--generator", "NLI"], "`--generator` must be rules, module:function"),
         (["--output", "OUT", "--no-entailment", "--generator", "NOWHERE"], "`--generator` must"),
         (["--output", "OUT", "--no-entailment", "--column", "update"], "`--column` must be one of premise, hypothesis"),
-        (["--output", "OUT", "--no-entailment", "--least", "50"], "`originals` must have paraphrases enough"),
+        (["--output", "OUT", "--no-entailment", "--least", "50"], "`originals` must have enough paraphrases"),
         (["--output", "out.csv", "--no-entailment"], "`--output` must end in .parquet, or be a folder's name"),
         (["--output", "OUT", "--no-entailment", "--examples", "NOWHERE"], "`--examples` must name a CSV"),
         (["--measure"], "`bucket_id` must be a column"),

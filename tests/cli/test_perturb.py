@@ -138,9 +138,9 @@ def test_only_what_is_marked_valid_is_kept(nli_file, tmp_path, delimiter, ending
 @pytest.mark.parametrize(
     ("marks", "change", "match"),
     [
-        (["yes", "maybe"], None, "`valid` must say yes, no or nothing; got 'maybe' at row 2"),
-        (["yes", "yes"], {"perturbed": "premise: other"}, "Edited texts are not taken over"),
-        (["yes", "yes"], {"bucket_id": "x"}, "`bucket_id` must be there once; got 'x' at row 2"),
+        (["yes", "maybe"], None, "`valid` must be yes, no or empty; got 'maybe' at row 2"),
+        (["yes", "yes"], {"perturbed": "premise: other"}, "Edited texts are not read"),
+        (["yes", "yes"], {"bucket_id": "x"}, "`bucket_id` must be filled in, each value once; got 'x' at row 2"),
     ],
 )
 def test_a_sheet_that_does_not_fit(nli_file, tmp_path, marks, change, match):
@@ -156,7 +156,7 @@ def test_a_sheet_of_another_set(nli_file, tmp_path):
     perturb(str(nli_file), tmp_path / "a.jsonl", "transitive")
     perturb(str(nli_file), tmp_path / "b.jsonl", "symmetric")
     mark(tmp_path / "b.check.csv", ["yes"])
-    with pytest.raises(InputError, match=r"be the sheet of this set; it has no such row; got 'symmetric\.2'"):
+    with pytest.raises(InputError, match=r"be the sheet of this set, which has no such row; got 'symmetric\.2'"):
         perturb(str(tmp_path / "a.jsonl"), tmp_path / "kept.jsonl", checked=tmp_path / "b.check.csv")
 
 

@@ -57,7 +57,7 @@ def test_bad_sheets(tmp_path):
     write_soundness_sheet(sheet, ITEMS, CHANGED, columns=("p", "h"), name="x")
     assert read_soundness(sheet).share != read_soundness(sheet).share  # nan: nothing marked
     mark(sheet, ["perhaps", "", "", "", ""])
-    with pytest.raises(InputError, match="transform: `valid` must say yes, no or nothing; got 'perhaps' at row 1"):
+    with pytest.raises(InputError, match="transform: `valid` must be yes, no or empty; got 'perhaps' at row 1"):
         read_soundness(sheet)
 
 
@@ -114,7 +114,10 @@ def test_the_command_fits_to_a_corpus_and_saves_what_it_found(tmp_path, rows, co
     [
         ([], "`file` must be given with `--output`"),
         (["ROWS", "--output", "out.txt"], "`--output` must end in one of .csv, .tsv, .jsonl, .parquet"),
-        (["ROWS", "--output", "OUT", "--columns", "premise,text"], "be columns of rows.csv; got 'text'. There are"),
+        (
+            ["ROWS", "--output", "OUT", "--columns", "premise,text"],
+            "be columns of rows.csv; got 'text'. The columns",
+        ),
         (["ROWS", "--output", "OUT", "--columns", ","], "name columns, each once"),
         (["ROWS", "--output", "OUT", "--option", "surface"], "`--option` must be items of the form NAME=VALUE"),
         (["ROWS", "--output", "OUT", "--transformation", "builtins:str"], "change at least one text"),

@@ -333,7 +333,7 @@ def test_rows_of_the_bucket_set(generated):
     assert len({row["group_id"] for row in rows}) == 1  # one premise
     assert [row["role"] for row in rows][:2] == ["original", "paraphrase"]
     assert not GeneratedSet(generated.data, "hypothesis", generated.accepted, "x", least=3).rows()
-    with pytest.raises(InputError, match="`originals` must have paraphrases enough"):
+    with pytest.raises(InputError, match="`originals` must have enough paraphrases"):
         write_generated([], generated.data, None, {})
 
 
@@ -405,8 +405,8 @@ def test_bad_sheets(tmp_path, generated):
     place, sheet = tmp_path / "set.parquet", tmp_path / "s.csv"
     write_generated(generated.rows(), generated.data, place, FACTS)
     for columns, message in [
-        ({"valid": ["perhaps", "", ""]}, "`valid` must say yes, no or nothing; got 'perhaps' at row 1 of s.csv"),
-        ({"example_id": ["e0.paraphrase_1"] * 3}, "`example_id` must be there once; got 'e0.paraphrase_1' at row 2"),
+        ({"valid": ["perhaps", "", ""]}, "`valid` must be yes, no or empty; got 'perhaps' at row 1 of s.csv"),
+        ({"example_id": ["e0.paraphrase_1"] * 3}, "`example_id` must be filled in, each value once; got 'e0.par"),
     ]:
         write_judgement_sheet(sheet, generated.sheet_rows())
         fill(sheet, **columns)
@@ -415,7 +415,7 @@ def test_bad_sheets(tmp_path, generated):
     for columns, message in [
         ({"valid": ["", "", ""]}, "`checked` must find at least one paraphrase valid"),
         ({"valid": ["yes"] * 3, "paraphrase": ["edited"] * 3}, "`checked` must show the texts of the set unchanged"),
-        ({"valid": ["yes"] * 3, "example_id": ["x", "y", "z"]}, "it has no such row; got 'x'"),
+        ({"valid": ["yes"] * 3, "example_id": ["x", "y", "z"]}, "which has no such row; got 'x'"),
     ]:
         write_judgement_sheet(sheet, generated.sheet_rows())
         fill(sheet, **columns)

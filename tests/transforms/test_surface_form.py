@@ -180,7 +180,7 @@ def test_outside_scorers_say_how_to_get_them(monkeypatch):
         load_parser("stanza")
     with pytest.raises(InputError, match=r"`similarity` must be installed: bleurt. .*`embedding_model`"):
         load_bleurt("somewhere")
-    with pytest.raises(InputError, match="`parser` must be stanza, or module:function of your own; got 'corenlp'"):
+    with pytest.raises(InputError, match="`parser` must be stanza, or your own module:function; got 'corenlp'"):
         load_parser("corenlp")
 
 

@@ -129,12 +129,12 @@ def test_tautology_suffixes():
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ([("a", "b"), ("A ", "c")], "`key` must be there once .before: a -> b.; got 'a -> c' at row 1"),
-        ([("a", "b"), ("a", "b")], "`key` must be there once"),
+        ([("a", "b"), ("A ", "c")], "`key` must be unique .before: a -> b.; got 'a -> c' at row 1"),
+        ([("a", "b"), ("a", "b")], "`key` must be unique"),
         ([("a", "b"), ("c", " ")], "`value` must be words, not empty; got ' ' at row 1"),
         ([("", "b")], "`key` must be words, not empty"),
         ([("a", None)], "`value` must be words, not empty; got None"),
-        ([("a", "A")], "`value` must be another word than its key"),
+        ([("a", "A")], "`value` must differ from its key"),
         ([("ice cream", "gelato")], "`key` must be one word"),
         ([], "must have at least one entry"),
     ],
@@ -179,7 +179,7 @@ def test_dictionary_files(tmp_path):
         ("d.csv", "key,value\na\n", "`value` must be words, not empty; got '' at row 1 of d.csv"),
         ("d.json", "[1]", "be one JSON object"),
         ("d.json", '{"a": 1}', "`value` must be words, not empty; got 1"),
-        ("d.json", '{"a": "b", "a": "c"}', "`key` must be there once"),
+        ("d.json", '{"a": "b", "a": "c"}', "`key` must be unique"),
         ("d.json", "{", "name a file that can be read"),
     ],
 )
@@ -195,7 +195,7 @@ def test_block_lists(tmp_path):
     made = transformation("dictionary", dictionary={"boat": "ship", "dog": "hound"}, block_list=tmp_path / "b.txt")
     assert made.fit([]).apply(["A boat, a dog"]) == ["A boat, a hound"]
     assert made.parameters["block_list"] == ["boat"]
-    with pytest.raises(InputError, match="`block_list` must name a text file with a word a line"):
+    with pytest.raises(InputError, match="`block_list` must name a text file with one word on each line"):
         read_words(tmp_path / "absent.txt")
     with pytest.raises(InputError, match="`nouns` must hold words; got 3"):
         read_words([3], parameter="nouns")
@@ -321,7 +321,7 @@ def test_change_statistics_by_hand():
     assert lengths_by_label(texts, changed, ["yes", "no"])["yes"] == {
         "n_items": 1, "mean_words": 7.0, "mean_words_changed": 9.0
     }  # fmt: skip
-    with pytest.raises(InputError, match="have 2 entries, as texts has; got 1"):
+    with pytest.raises(InputError, match="have 2 entries, as `texts`; got 1"):
         change_statistics(texts, changed[:1])
 
 

@@ -17,13 +17,13 @@ from paraconsist.errors import check_choice, input_error
 from paraconsist.transforms.interface import Items, Substitution, change_statistics, each_text, plain_text
 from paraconsist.transforms.sheets import read_sheet, write_sheet
 
-#: What becomes of case and punctuation.
+#: Case and punctuation are kept, or removed.
 SURFACES = ("kept", "plain")
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’][sS]\Z")
 _ARTICLE = re.compile(r"\b(an?)(\s+)\Z", re.IGNORECASE)
-#: How words begin that sound otherwise than they are spelt: with a vowel ("unimportant"), with a consonant ("utility").
+#: Beginnings of words that do not sound as they are spelt: with a vowel ("unimportant"), with a consonant ("utility").
 _VOWEL_SOUND = re.compile(r"hour|hon(?:est|ou?r)|heir|herb(?!ert)|uni(?:n|m(?!od)|d(?!i[mr]))")
 _CONSONANT_SOUND = re.compile(r"eu|ewe|one(?![gir])|once|uni|us[aeiu]|ut[eio]|ur[aei]|ubi|ufo")
 
@@ -51,19 +51,19 @@ def article_for(word: str) -> str:
 
 
 def cased(new: str, word: str) -> str:
-    """Give a replacement the case of the word it stands for; a single capital says nothing of the others."""
+    """Return a replacement in the case of the original word; a single capital letter is not taken as upper case."""
     if word.isupper() and len(word) > 1:
         return new.upper()
     return new[:1].upper() + new[1:] if word[:1].isupper() else new
 
 
 def article_before(text: str, end: int) -> re.Match[str] | None:
-    """Return the match of a or an (group 1) that stands right before a place of a text."""
+    """Return the match of a or an (group 1) right before a position in a text."""
     return _ARTICLE.search(text[:end])
 
 
 def replace_span(text: str, start: int, end: int, new: str) -> str:
-    """Return `text` with ``text[start:end]`` replaced, in its case, and with the article before it set right.
+    """Return `text` with ``text[start:end]`` replaced, in its case, and the article before it corrected.
 
     >>> replace_span("An old man sleeps.", 3, 6, "young")
     'A young man sleeps.'
@@ -91,7 +91,7 @@ class FittedDictionary:
         repair_articles: bool = False,
         chosen: Callable[[str], Sequence[bool]] | None = None,
         nouns: Callable[[str], Sequence[bool]] | None = None,
-        details: Mapping[str, Any] | None = None,
+        details: Mapping[str, object] | None = None,
     ) -> None:
         check_choice("transformation", "surface", surface, SURFACES)
         self.dictionary = dict(dictionary)
@@ -119,32 +119,32 @@ class FittedDictionary:
     def _replace(self, text: str) -> tuple[str, list[Substitution]]:
         if self._plain:
             text = plain_text(text)
-        may = None if self._chosen is None else self._chosen(text)
-        out: list[str] = []
-        made: list[Substitution] = []
-        end, article = 0, -1  # where the last word ended, and which piece of `out` is a/an if it was one
+        may_be_replaced = None if self._chosen is None else self._chosen(text)
+        pieces: list[str] = []
+        substitutions: list[Substitution] = []
+        end, article = 0, -1  # the end of the last word, and the index of its piece if it is a/an
         for index, match in enumerate(_WORD.finditer(text)):
             word = match.group()
             between = text[end : match.start()]
             end = match.end()
-            out.append(between)
+            pieces.append(between)
             lower = word.lower()
             ending = ""
             value = self.dictionary.get(lower)
             if value is None and (possessive := _POSSESSIVE.search(word)):
                 lower, ending = lower[: possessive.start()], possessive.group()
                 value = self.dictionary.get(lower)
-            if value is None or (may is not None and not may[index]):
-                article = len(out) if lower in ("a", "an") else -1
-                out.append(word)
+            if value is None or (may_be_replaced is not None and not may_be_replaced[index]):
+                article = len(pieces) if lower in ("a", "an") else -1
+                pieces.append(word)
                 continue
             if self._repair and article >= 0 and not between.strip() and between:
-                out[article] = cased(article_for(value), out[article])
-            out.append(cased(value, word[: len(word) - len(ending)]) + ending)
-            made.append(Substitution(lower, value, index))
+                pieces[article] = cased(article_for(value), pieces[article])
+            pieces.append(cased(value, word[: len(word) - len(ending)]) + ending)
+            substitutions.append(Substitution(lower, value, index))
             article = -1
-        out.append(text[end:])
-        return "".join(out), made
+        pieces.append(text[end:])
+        return "".join(pieces), substitutions
 
 
 class DictionaryTransformation:
@@ -184,10 +184,7 @@ class DictionaryTransformation:
 
 
 def read_dictionary(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Read a dictionary: CSV or TSV with the columns `key` and `value`, or a JSON object.
-
-    InputError if it cannot be read, or `check_dictionary` refuses it.
-    """
+    """Read a dictionary: CSV or TSV with the columns `key` and `value`, or a JSON object."""
     file = Path(path)
     if file.suffix not in (".csv", ".tsv", ".json"):
         raise input_error("dictionary", "dictionary", "be a .csv, .tsv or .json file", got=str(file))
@@ -205,11 +202,10 @@ def read_dictionary(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def check_dictionary(entries: Iterable[tuple[Any, Any]], *, source: str = "") -> dict[str, str]:
-    """Return entries as a dictionary in lower case, white space evened out.
+    """Return entries as a dictionary in lower case, with single spaces.
 
-    Words that become one another (a -> b, b -> a, or in longer rounds) are kept and warned of: S23's own dictionary has
-    them, but a text that holds them all only trades them. InputError if there is no entry, an entry is empty, no text
-    or its own key, a key is more than one word, or there twice.
+    Words that become one another (a -> b, b -> a, or in longer rounds) are kept with a warning: S23's dictionary has
+    them, but a text with all of them only exchanges them.
     """
     dictionary: dict[str, str] = {}
     for number, (key, value) in enumerate(entries):
@@ -221,10 +217,10 @@ def check_dictionary(entries: Iterable[tuple[Any, Any]], *, source: str = "") ->
         if " " in key:
             raise input_error("dictionary", "key", "be one word", got=key, row=row)
         if key in dictionary:
-            must = f"be there once (before: {key} -> {dictionary[key]})"
+            must = f"be unique (before: {key} -> {dictionary[key]})"
             raise input_error("dictionary", "key", must, got=f"{key} -> {value}", row=row)
         if key == value.lower():
-            raise input_error("dictionary", "value", "be another word than its key", got=value, row=row)
+            raise input_error("dictionary", "value", "differ from its key", got=value, row=row)
         dictionary[key] = value
     if not dictionary:
         raise input_error("dictionary", "dictionary", "have at least one entry", got=source or {})
@@ -255,15 +251,12 @@ def _in_rounds(dictionary: Mapping[str, str]) -> list[str]:
 
 
 def read_words(source: str | os.PathLike[str] | Iterable[str], *, parameter: str = "block_list") -> frozenset[str]:
-    """Return words in lower case: from a text file with one a line (``#`` begins a comment), or as given.
-
-    InputError if the file cannot be read, or a word is no text.
-    """
+    """Return words in lower case, from a text file with a word a line (``#`` begins a comment) or a list."""
     if isinstance(source, str | os.PathLike):
         try:
             lines = Path(source).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as problem:
-            must = "name a text file with a word a line"
+            must = "name a text file with one word on each line"
             raise input_error("transformation", parameter, must, got=str(source), remedy=f"{problem}.") from None
         words = [line.partition("#")[0].strip() for line in lines]
     else:

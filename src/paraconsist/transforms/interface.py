@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from paraconsist.errors import input_error
 
-#: A text an item, or the texts of each item (premise and hypothesis).
+#: One text for each item, or several (premise and hypothesis).
 Items: TypeAlias = Sequence[str] | Sequence[Sequence[str]]
 
 
@@ -28,22 +28,21 @@ class Fitted(Protocol):
         """Return each text's transformed form, in order; never an empty text where there was one."""
 
     def report(self, texts: Items, changed: Items) -> dict[str, Any]:
-        """Return what was done, item by item (a text, or an item's texts): shares and counts."""
+        """Return shares and counts of the changes; `texts` and `changed` are as for `change_statistics`."""
 
 
 @runtime_checkable
 class HasSurface(Protocol):
-    """A fitted transformation that also changes case and punctuation, which is no change of words."""
+    """A fitted transformation that changes case and punctuation, too, which is not a change of words."""
 
     def unchanged(self, text: str) -> str:
-        """Return a text as `apply` would return it if it replaced no word."""
+        """Return the text as `apply` returns it when no word is replaced."""
 
 
 class Transformation(Protocol):
     """A change of text that should keep its meaning.
 
-    `name` is as in the registry; `parameters` are every option with its value, ready for JSON: with the name and the
-    corpus they say what was done.
+    `name` is that of the registry; `parameters` are all options with their values, ready for JSON.
     """
 
     @property
@@ -53,22 +52,21 @@ class Transformation(Protocol):
     def parameters(self) -> Mapping[str, object]: ...
 
     def fit(self, texts: Sequence[str]) -> Fitted:
-        """Learn from a corpus what is needed (word frequencies, say); a fixed transformation learns nothing."""
+        """Learn from a corpus, such as word frequencies; a fixed transformation learns nothing."""
 
 
 @dataclass(frozen=True)
 class Substitution:
-    """One word of a text that was replaced."""
+    """One replaced word of a text, in lower case, before and after."""
 
-    # The word as it stood, in lower case, and what stands there now.
     before: str
     after: str
-    # Which word of the text it is (`replacing.bare_words`), where that is known.
+    #: Its index among the text's words (`bare_words`), where known.
     word: int | None = field(default=None, compare=False)
 
 
 def checked_texts(texts: Sequence[str], function: str) -> Sequence[str]:
-    """Return `texts`; raise, naming the row, if they are no sequence of texts."""
+    """Return `texts`, or raise an `InputError` with the row if they are not a sequence of texts."""
     if isinstance(texts, str):
         raise input_error(function, "texts", "be a sequence of texts, not one text", got=texts)
     for row, text in enumerate(texts):
@@ -78,10 +76,7 @@ def checked_texts(texts: Sequence[str], function: str) -> Sequence[str]:
 
 
 def each_text(apply: Callable[[str], object], texts: Sequence[str], function: str) -> list[str]:
-    """Apply a function to each text, each distinct text once.
-
-    InputError if it returns something else than a text, or an empty one for one that is not; the message names the row.
-    """
+    """Apply a function to each distinct text; InputError if it returns no text, or an empty one for one that is not."""
     done: dict[str, str] = {}
     for row, text in enumerate(checked_texts(texts, function)):
         if text in done:
@@ -98,9 +93,9 @@ def each_text(apply: Callable[[str], object], texts: Sequence[str], function: st
 def apply_to_columns(
     fitted: Fitted, columns: Mapping[str, Sequence[str]], name: str, *, function: str = "transform"
 ) -> dict[str, list[str]]:
-    """Transform columns of texts (column -> its texts); `name`, the transformation's, and `function` are for messages.
+    """Transform columns of texts (column -> its texts); InputError if no text changes.
 
-    InputError if a column holds something else than texts, or nothing at all changes.
+    `name`, the transformation's, and `function` are for messages.
     """
     changed = {column: fitted.apply(checked_texts(texts, function)) for column, texts in columns.items()}
     for column, texts in columns.items():
@@ -112,7 +107,7 @@ def apply_to_columns(
         before = {column: [fitted.unchanged(text) for text in texts] for column, texts in columns.items()}
     if any(texts for texts in columns.values()) and all(list(before[c]) == changed[c] for c in columns):
         must = f"change at least one text of {', '.join(columns)}"
-        remedy = "Look at its dictionary, block list and columns: with nothing changed there is nothing to test."
+        remedy = "Look at its dictionary, block list and columns: without a change there is nothing to test."
         raise input_error(function, "transformation", must, got=name, remedy=remedy)
     return changed
 
@@ -135,20 +130,18 @@ def change_statistics(
     substitutions: Callable[[str], Sequence[Substitution]] | None = None,
     nouns: Callable[[str], Sequence[bool]] | None = None,
 ) -> dict[str, Any]:
-    """Return what was changed, item by item; case and punctuation do not count.
+    """Return how often and how texts were changed; case and punctuation do not count.
 
     `texts` and `changed` hold for each item a text, or its texts (premise and hypothesis), before and after.
-    `substitutions` gives the words replaced in a text, where the transformation knows; by default the two texts are
-    compared. `nouns` gives for each of a text's words (`bare_words`), in order, whether it is a noun there.
+    `substitutions` returns the replaced words of a text, if the transformation knows; by default the two texts are
+    compared. `nouns` returns for each of a text's words (`bare_words`), in order, whether it is a noun there.
 
-    The result has `n_items`, `n_changed`, `share_changed`, `words_changed_per_item` (over all items), `mean_words`,
-    `mean_words_changed` (mean lengths before and after), `n_substitutions`, `most_frequent` (20 of before, after, n),
-    `non_noun_share` (of the substitutions; None where it is not known). Shares and means of nothing are nan. InputError
-    if the lengths differ.
+    Words per item are over all items; `most_frequent` has 20 substitutions; `non_noun_share` is of the substitutions
+    (None if unknown). Shares and means of nothing are nan.
     """
     n = len(texts)
     if n != len(changed):
-        raise input_error("change_statistics", "changed", f"have {n} entries, as texts has", got=len(changed))
+        raise input_error("change_statistics", "changed", f"have {n} entries, as `texts`", got=len(changed))
     counts: Counter[Substitution] = Counter()
     n_changed = n_non_noun = 0
     before: list[int] = []
@@ -159,7 +152,7 @@ def change_statistics(
         words, new_words = plain_text(text).split(), plain_text(new).split()
         made = list(substitutions(text)) if substitutions is not None else differences(words, new_words)
         flags = nouns(text) if nouns is not None else []
-        non_nouns = sum(one.word is not None and not flags[one.word] for one in made) if nouns is not None else 0
+        non_nouns = sum(s.word is not None and not flags[s.word] for s in made) if nouns is not None else 0
         return made, len(words), len(new_words), non_nouns
 
     for item, new_item in zip(texts, changed, strict=True):
@@ -201,7 +194,7 @@ def lengths_by_label(texts: Items, changed: Items, labels: Sequence[str]) -> dic
 
 
 def differences(words: Sequence[str], new_words: Sequence[str]) -> list[Substitution]:
-    """Return where two lists of words differ, word for word where as many stand on both sides.
+    """Return the differences of two lists of words, word by word where both sides have equally many.
 
     Words that were only added, or only removed, are one difference with the other side empty.
     """

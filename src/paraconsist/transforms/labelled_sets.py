@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,7 +23,7 @@ from paraconsist.errors import input_error
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
 from paraconsist.transforms.sheets import ITEM_COLUMNS, check_same_texts, open_sheet, read_marks, render
 
-#: What a set can be written as.
+#: The formats of a written set.
 SET_ENDINGS = (".parquet", ".jsonl")
 _NO_LABEL = ("-", "")
 
@@ -43,11 +42,10 @@ def load_labelled(
 ) -> LabelledSet:
     """Read rows with gold labels; of bucket sets only the originals.
 
-    `spec` is a file, or what `paraconsist run --dataset` takes. Rows without a gold label (``-``, empty, -1) and rows
-    that are no originals are counted into `skipped`. `columns` are ``TASK_COLUMN=FILE_COLUMN``, `label_names` stand in
-    class order with commas between, `limit` rows are drawn at random; the rest as for
-    `paraconsist.data.bucket_sets.load_bucket_set`. InputError if the rows cannot be had, lack a column, or hold labels
-    that do not fit.
+    `spec` is a file, or a set as `paraconsist run --dataset` takes it. Rows without a gold label (``-``, empty, -1) and
+    rows that are not originals are counted into `skipped`. `columns` are ``TASK_COLUMN=FILE_COLUMN``, `label_names` are
+    in class order with commas between, `limit` rows are drawn at random; the rest as for
+    `paraconsist.data.bucket_sets.load_bucket_set`.
     """
     names = None if label_names is None else tuple(name.strip() for name in label_names.split(","))
     if spec.endswith(ENDINGS):
@@ -70,7 +68,7 @@ def _from_file(
     for item in columns:
         task_column, equals, file_column = item.partition("=")
         if not equals or file_column not in table.column_names:
-            must, remedy = "be TASK_COLUMN=FILE_COLUMN", f"There are {table.column_names}."
+            must, remedy = "be TASK_COLUMN=FILE_COLUMN", f"The columns are {table.column_names}."
             raise input_error("perturb", "columns", must, got=item, remedy=remedy)
         new_names[file_column] = task_column
     kept = [c for c in table.column_names if c in new_names or c not in new_names.values()]
@@ -111,10 +109,10 @@ def _labelled(rows: BucketSet, skipped: Counter[str]) -> LabelledSet:
 
 
 def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sheet: Path) -> int:
-    """Write items as a bucket set and as a sheet, item by item, and return how many there were.
+    """Write items as a bucket set and as a sheet, item by item, and return their number.
 
     Parquet carries the label names (as the `datasets` library writes them), JSON Lines cannot: there the set's labels
-    must be the task's own. InputError if there is no item, or JSON Lines cannot say what the labels are called.
+    must be the task's.
     """
     if output.suffix == ".jsonl" and data.label_names != data.task.label_names:
         own, names = ", ".join(data.task.label_names), ", ".join(data.label_names)
@@ -139,12 +137,12 @@ def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sh
 
 
 def _shown(columns: Sequence[str], texts: Sequence[Sequence[str]]) -> tuple[str, str]:
-    """Return the rows of a bucket as the sheet shows them: the originals, and the perturbed one, which is the last."""
+    """Return the rows of a bucket as the sheet shows them: the originals, and the perturbed one (the last)."""
     return render(columns, texts[:-1]), render(columns, texts[-1:])
 
 
-def rows_of(item: Perturbation, data: LabelledSet) -> Iterator[dict[str, Any]]:
-    """Yield an item's rows in the long format of the bucket set."""
+def rows_of(item: Perturbation, data: LabelledSet) -> Iterator[dict[str, object]]:
+    """Yield an item's rows in the long format."""
     for place in item.places:
         texts = dict(zip(data.task.columns, place.texts, strict=True))
         yield {
@@ -161,10 +159,9 @@ def rows_of(item: Perturbation, data: LabelledSet) -> Iterator[dict[str, Any]]:
 
 
 def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
-    """Write the buckets of a set that its sheet marks valid, and yield lines that say how many.
+    """Write the buckets of a set that its sheet marks valid, and yield lines with their number.
 
-    InputError if the sheet is not that set's: a bucket is unknown, or its texts differ. Also if none is valid, or the
-    output is of another format than the set.
+    InputError if the sheet is not that set's, if none is valid, or if the output has a different format from the set.
     """
     if written.suffix != output.suffix:
         raise input_error("perturb", "output", f"end in {written.suffix}, as the set does", got=str(output))
@@ -189,17 +186,14 @@ def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
 
 
 def read_texts(path: Path, columns: Sequence[str]) -> tuple[pa.Table, dict[str, list[str]]]:
-    """Return a file's rows, and those of its columns that hold texts.
-
-    InputError if no column is named, one is not there, or holds something else than texts; rows count from 0.
-    """
+    """Return a file's rows, and the texts of some of its columns."""
     rows = read_table(path, function="transform", parameter="file")
     if not columns or len(set(columns)) < len(columns):
         raise input_error("transform", "columns", "name columns, each once", got=list(columns))
     texts = {}
     for column in columns:
         if column not in rows.column_names:
-            remedy = f"There are {', '.join(rows.column_names)}."
+            remedy = f"The columns are {', '.join(rows.column_names)}."
             raise input_error("transform", "columns", f"be columns of {path.name}", got=column, remedy=remedy)
         texts[column] = rows[column].to_pylist()
         for row, value in enumerate(texts[column]):
@@ -209,14 +203,14 @@ def read_texts(path: Path, columns: Sequence[str]) -> tuple[pa.Table, dict[str, 
 
 
 def labels_of(rows: pa.Table, column: str) -> list[str] | None:
-    """Return a column as texts, None if it is not there."""
+    """Return a column as texts; None if it is missing."""
     if column not in rows.column_names:
         return None
     return ["" if value is None else str(value) for value in rows[column].to_pylist()]
 
 
 def write_texts(rows: pa.Table, changed: Mapping[str, Sequence[str]], path: Path) -> None:
-    """Write the rows with their changed texts; the file is there whole or not at all."""
+    """Write the rows with their changed texts, atomically."""
     for column, texts in changed.items():
         rows = rows.set_column(rows.column_names.index(column), column, pa.array(texts, pa.string()))
     write_table(rows, path)

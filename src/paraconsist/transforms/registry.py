@@ -1,4 +1,4 @@
-"""Transformations by name, and the two that learn nothing from a corpus: a function of the user's, and a suffix."""
+"""Transformations by name, and the two that learn nothing from a corpus: the user's function, and a suffix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paraconsist.transforms.wordnet_nouns import WordNetNouns
 
 #: Short names of suffixes -> words and how often they are repeated: word overlap, negation and length mismatch of the
 #: stress tests of Naik et al. (2018, "Stress Test Evaluation for Natural Language Inference", COLING), which Salvatore
-#: et al. (2023) cite. Each goes on with something that adds nothing.
+#: et al. (2023) cite. Each suffix adds no information.
 SUFFIXES: Mapping[str, tuple[str, int]] = {
     "tautology": ("and true is true", 1),
     "negation": ("and false is not true", 1),
@@ -28,10 +28,9 @@ _END = re.compile(r"[\s.!?…]*\Z")
 
 
 def load_function(path: str, *, parameter: str = "function", signature: str = "text to text") -> Any:
-    """Return what ``module:function`` names, the working folder among the places to look.
+    """Return the function of ``module:function``; modules of the working folder are found, too.
 
-    `parameter` is the caller's name for it and `signature` what the function must do, for messages. InputError if it
-    cannot be imported, or is nothing that can be called.
+    `parameter` is the caller's name for it, `signature` the function's task; both are for messages.
     """
     module_name, colon, name = path.partition(":")
     if not colon or not module_name or not name:
@@ -69,10 +68,7 @@ class FixedTransformation:
         return self
 
     def apply(self, texts: Sequence[str]) -> list[str]:
-        """Return each text transformed.
-
-        InputError if the function fails, or returns an empty text or none; the message names the row.
-        """
+        """Return each text transformed."""
         return each_text(self.function, texts, self.source)
 
     def report(self, texts: Items, changed: Items) -> dict[str, Any]:
@@ -80,19 +76,16 @@ class FixedTransformation:
 
 
 def function_transformation(function: str | Callable[[str], object]) -> FixedTransformation:
-    """Return a function of the user's, ``module:function`` or the function itself, as a transformation.
-
-    InputError if it cannot be imported or called.
-    """
-    own = load_function(function) if isinstance(function, str) else function
-    if not callable(own):
+    """Return the user's function (``module:function`` or the function itself) as a transformation."""
+    call_user = load_function(function) if isinstance(function, str) else function
+    if not callable(call_user):
         raise input_error("transformation", "function", "be module:function, or callable", got=function)
     named = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
     source = function if isinstance(function, str) else named
 
     def call(text: str) -> object:
         try:
-            return own(text)
+            return call_user(text)
         except Exception as problem:
             remedy, must = f"{source} raised {type(problem).__name__}: {problem}.", "return a text for every text"
             raise input_error("transformation", "function", must, got=text, remedy=remedy) from problem
@@ -101,10 +94,10 @@ def function_transformation(function: str | Callable[[str], object]) -> FixedTra
 
 
 def suffix_transformation(suffix: str = "tautology", times: int | None = None) -> FixedTransformation:
-    """Return what adds a suffix to every text, before its final punctuation; an empty text stays empty.
+    """Return the transformation that adds a suffix to every text, before its final punctuation; empty texts stay.
 
-    The suffix is ``tautology``, ``negation``, ``length`` (see `SUFFIXES`), or the words themselves, repeated so many
-    `times`; by default once, five times for ``length``.
+    The suffix is ``tautology``, ``negation``, ``length`` (see `SUFFIXES`), or your own words, repeated `times` times;
+    by default once, five times for ``length``.
     """
     if not isinstance(suffix, str) or not suffix.strip():
         raise input_error("suffix", "suffix", f"be one of {', '.join(SUFFIXES)}, or words", got=suffix)
@@ -119,7 +112,7 @@ def suffix_transformation(suffix: str = "tautology", times: int | None = None) -
     return FixedTransformation("suffix", {"suffix": words.strip(), "times": times}, add, "suffix")
 
 
-#: Name -> what makes it from its options.
+#: Name -> its class or function, which takes its options.
 TRANSFORMATIONS: dict[str, Callable[..., Transformation]] = {
     "wordnet_nouns": WordNetNouns,
     "dictionary": DictionaryTransformation,
@@ -129,11 +122,7 @@ TRANSFORMATIONS: dict[str, Callable[..., Transformation]] = {
 
 
 def transformation(name: str, **options: Any) -> Transformation:
-    """Return a transformation by name: one of `TRANSFORMATIONS`, or ``module:function``, a function of yours on texts.
-
-    The options are those of the transformation, see what `TRANSFORMATIONS` names. InputError if there is no such
-    transformation, or an option is unknown or wrong.
-    """
+    """Return a transformation by name, with its options: one of `TRANSFORMATIONS`, or your own ``module:function``."""
     if ":" in name and name not in TRANSFORMATIONS:
         name, options = "function", {"function": name, **options}
     make = TRANSFORMATIONS.get(name)

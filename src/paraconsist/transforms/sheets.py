@@ -1,7 +1,7 @@
-"""Sheets for people: CSV files that spreadsheets open, with empty columns to fill in, and what comes back, checked.
+"""Sheets for people: CSV files with empty columns to fill in, written for spreadsheets and read back with checks.
 
-The sheet of perturbed items has one row an item and the column ``valid``. Salvatore et al. (2023, Tables 1 and 16) had
-400 transformed pairs marked in the same way: a random sample, read back as the share that is sound.
+The sheet of perturbed items has one row for each item and the column ``valid``. Salvatore et al. (2023, Tables 1 and
+16) had 400 transformed pairs marked in the same way: a random sample, read back as the share that is sound.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO = frozenset({"no", "n", "false", "f", "0", "0.0", "invalid"})
 
 
 class Sheet:
-    """A sheet that was read: its columns, its rows (a missing cell is an empty one) and the file's name."""
+    """A sheet that was read: its columns, its rows (a missing cell is empty) and the file's name."""
 
     def __init__(self, columns: list[str], rows: list[dict[str, str]], name: str, function: str) -> None:
         self.columns, self.rows, self.name, self._function = columns, rows, name, function
@@ -41,24 +41,24 @@ class Sheet:
         return ((f"{number} of {self.name}", row) for number, row in enumerate(self.rows, 1))
 
     def check_unique(self, column: str) -> None:
-        """Refuse a cell of a column that is empty or there twice."""
+        """Refuse empty and repeated cells of a column."""
         seen: set[str] = set()
         for place, row in self:
             if not row[column] or row[column] in seen:
-                raise input_error(self._function, column, "be there once", got=row[column], row=place)
+                raise input_error(self._function, column, "be filled in, each value once", got=row[column], row=place)
             seen.add(row[column])
 
     def yes_or_no(self, place: str, row: Mapping[str, str], column: str) -> bool | None:
-        """Return what a cell says: yes, y, true, 1, x, valid, ok; no, n, false, 0, invalid; or nothing (None)."""
+        """Read a cell: yes, y, true, 1, x, valid, ok; no, n, false, 0, invalid; or empty (None)."""
         answer = row[column].strip().lower()
         if answer and answer not in _YES | _NO:
-            raise input_error(self._function, column, "say yes, no or nothing", got=row[column], row=place)
+            raise input_error(self._function, column, "be yes, no or empty", got=row[column], row=place)
         return answer in _YES if answer else None
 
 
 @contextmanager
 def open_sheet(path: str | os.PathLike[str], columns: Sequence[str]) -> Iterator[Callable[[Iterable[str]], Any]]:
-    """Give a function that writes a row: CSV in UTF-8 with a byte-order mark, which spreadsheets recognise."""
+    """Yield a function that writes a row: CSV in UTF-8 with a byte-order mark, which spreadsheets recognise."""
     with replacing(Path(path)) as partial, partial.open("w", encoding="utf-8-sig", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(columns)
@@ -74,10 +74,7 @@ def write_sheet(path: str | os.PathLike[str], columns: Sequence[str], rows: Iter
 def read_sheet(
     path: str | os.PathLike[str], columns: Sequence[str], *, function: str, parameter: str = "checked"
 ) -> Sheet:
-    """Read a sheet: comma, semicolon or tab, whichever the spreadsheet program wrote.
-
-    InputError if the file cannot be read, or lacks one of `columns`.
-    """
+    """Read a sheet with `columns`, separated by comma, semicolon or tab as the spreadsheet program wrote it."""
     file = Path(path)
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
@@ -97,43 +94,39 @@ def read_sheet(
 
 
 def render(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as a sheet shows them: ``column: text`` a line, an empty line between rows."""
+    """Return rows as a sheet shows them: lines of ``column: text``, an empty line between rows."""
     parts = ["\n".join(f"{column}: {text}" for column, text in zip(columns, row, strict=True)) for row in rows]
     return "\n\n".join(parts)
 
 
 def even_space(text: str) -> str:
-    """Return a text with each run of white space as one space: spreadsheets change line ends."""
+    """Return a text with single spaces: spreadsheets change line ends."""
     return " ".join(text.split())
 
 
 def check_same_texts(
     function: str, sheet_texts: Mapping[str, tuple[str, str]], set_texts: Mapping[str, tuple[str, str]]
 ) -> None:
-    """Refuse a sheet whose rows (row -> two texts) are not its set's, or show other texts, white space apart."""
+    """Refuse a sheet with other rows (row -> two texts) or other texts than its set, white space apart."""
     for name, texts in sheet_texts.items():
         if name not in set_texts:
-            raise input_error(function, "checked", "be the sheet of this set; it has no such row", got=name)
-        if any(even_space(one) != even_space(other) for one, other in zip(texts, set_texts[name], strict=True)):
+            raise input_error(function, "checked", "be the sheet of this set, which has no such row", got=name)
+        if list(map(even_space, texts)) != list(map(even_space, set_texts[name])):
             must = f"show the texts of the set unchanged (row {name})"
-            remedy = "Edited texts are not taken over: mark the row as not valid, or mend the set itself."
+            remedy = "Edited texts are not read: mark the row as not valid, or correct the set itself."
             raise input_error(function, "checked", must, got=texts[1], remedy=remedy)
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What people marked in a sheet of perturbed items."""
+    """The marks in a sheet of perturbed items."""
 
     valid: Mapping[str, bool | None]  # Bucket -> their mark; None where the cell is empty
     texts: Mapping[str, tuple[str, str]]  # Bucket -> original and perturbed text as the sheet has them
 
 
 def read_marks(path: str | os.PathLike[str], *, function: str = "read_marks", parameter: str = "checked") -> Marks:
-    """Read a marked sheet of perturbed items.
-
-    InputError as for `read_sheet`; also if a bucket is there twice, or `valid` says something else than yes, no or
-    nothing.
-    """
+    """Read a marked sheet of perturbed items."""
     columns = ("bucket_id", "original", "perturbed", "valid")
     sheet = read_sheet(path, columns, function=function, parameter=parameter)
     sheet.check_unique("bucket_id")
@@ -145,19 +138,17 @@ def read_marks(path: str | os.PathLike[str], *, function: str = "read_marks", pa
 
 @dataclass(frozen=True)
 class Soundness:
-    """How many marked items are sound."""
+    """The share of sound items."""
 
-    share: float  # Sound items among those marked, 0 to 1, more is better; nan where none is marked
-    # Clopper-Pearson interval of the share in all changed items (the sample is random).
-    low: float
+    share: float  # sound items among those marked, 0 to 1, more is better; nan where none is marked
+    low: float  # the Clopper-Pearson interval of the share in all changed items (the sample is random)
     high: float
-    # Items marked sound; marked; not marked yet.
     n_sound: int
     n_marked: int
-    n_open: int
+    n_open: int  # not marked yet
     confidence_level: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, float]:
         return asdict(self)
 
 
@@ -174,10 +165,9 @@ def write_soundness_sheet(
 ) -> int:
     """Write a random sample of the changed items with an empty column `valid`; return its size.
 
-    Items that were not changed are sound by themselves and are not sampled. `texts` and `changed` are the texts of each
-    item before and after, `columns` what these are called, `name` is the transformation's. `labels` are shown, since a
-    change may be sound for one label only. The sample has `size` items, or all that changed. InputError if no item was
-    changed, or the size is below 1.
+    Unchanged items are sound and are not sampled. `texts` and `changed` are the texts of each item before and after,
+    `columns` their names, `name` is the transformation's. `labels` are shown, since a change may be sound for one label
+    only. The sample has `size` items, or all that changed.
     """
     check_whole("transform", "sheet_size", size)
     rows = [row for row, (old, new) in enumerate(zip(texts, changed, strict=True)) if tuple(old) != tuple(new)]
@@ -193,7 +183,7 @@ def write_soundness_sheet(
 
 
 def read_soundness(path: str | os.PathLike[str], *, confidence_level: float = 0.95) -> Soundness:
-    """Read a marked sheet back as the share of sound items. InputError as for `read_marks`."""
+    """Read a marked sheet as the share of sound items."""
     from paraconsist.measures.intervals import proportion_interval
 
     marks = list(read_marks(path, function="transform", parameter="sheet_read").valid.values())

@@ -1,8 +1,7 @@
-"""Generators: from texts to lists of candidates, by rules, a language model, an endpoint, or a function of the user's;
-and how the papers generate: presets of prompts, decoding and filters.
+"""Generators of candidates: rules, a language model, an endpoint, or the user's function; and the papers' presets.
 
-A generator is any callable ``texts -> a list of candidates for each``. Called again for the same text it may give
-others (the refining loop does so); it need not.
+A generator is any callable ``texts -> a list of candidates for each``. Called again for the same text it may return
+others: the refining loop does so.
 """
 
 from __future__ import annotations
@@ -28,30 +27,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeneratorSettings:
-    """How candidates are generated, and which are kept.
+    """Options of the generation of candidates, and of the filters that keep them."""
 
-    What a field means stands with it, and in its ``metadata["help"]``.
-    """
-
-    prompt: str = option("{sentence}", "What the generator reads, with {sentence}, and {examples} before it.")
+    prompt: str = option("{sentence}", "The generator's prompt, with {sentence}, and {examples} before it.")
     n: int = option(10, "Candidates for each original in each try.", option=("--candidates", "-n"))
     keep: int = option(10, "Paraphrases wanted for each original, k: the first that pass.")
     tries: int = option(1, "How often to ask again for originals with fewer than k.")
     max_new_tokens: int = option(40, "Longest candidate.")
-    num_beams: int = option(1, "Plain beam search with so many beams.", option="--beams")
+    num_beams: int = option(1, "Number of beams of plain beam search.", option="--beams")
     #: With a number: that many groups of beams as candidates, each one beam, where a token costs this much for every
     #: earlier group that chose it at the same place (Vijayakumar et al. 2018).
     diversity: float | None = option(None, "Diverse beam search: penalty for tokens of other groups.")
     temperature: float | None = option(1.0, "Temperature of sampling (and of the scores, with `diversity`).")
-    top_k: int | None = option(None, "Sample among so many tokens.")
-    top_p: float | None = option(None, "Sample among so much probability.")
-    most_jaccard: float | None = option(None, "Drop candidates that share this much or more words.")
+    top_k: int | None = option(None, "Sample among this many of the likeliest tokens.")
+    top_p: float | None = option(None, "Sample among the likeliest tokens with this much probability.")
+    most_jaccard: float | None = option(None, "Drop candidates that share at least this much of their words.")
     mutual_entailment: bool = option(
         False,
         "Keep candidates that entail the original and follow from it, under an NLI model; the preset says.",
         option="--entailment/--no-entailment",
     )
-    #: Least and most words, as multiples of the original's (two words more or less are always allowed).
+    #: Least and most words, as multiples of the original's (two words more or fewer are always allowed).
     shortest: float = 0.4
     longest: float = 2.5
     #: Solved examples before the sentence.
@@ -83,7 +79,7 @@ class GeneratorSettings:
 _A24_PROMPT = "Rephrase the following sentence while preserving its original meaning: {sentence}"
 _S24_PROMPT = "Paraphrase each sentence in other words.\n\n{examples}Sentence: {sentence}\nParaphrase:"
 
-#: The settings as the papers print them; what they leave open is noted beside it.
+#: The settings that the papers print; comments note what they leave open.
 PRESETS: Mapping[str, GeneratorSettings] = {
     # Arakelyan et al. 2024, section 3.1: group beam search with a diversity term, k = 10, at most 40 tokens. They
     # give temperatures from 0.3 to 0.6, neither groups nor weight: as many groups as candidates, and weight 1.
@@ -134,7 +130,7 @@ def prompt_of(settings: GeneratorSettings, examples: Sequence[tuple[str, str]], 
 
 
 def tidy(written: str) -> str:
-    """Take the first line that says something, out of its quotation marks."""
+    """Return the first line that is not empty, without its quotation marks."""
     line = next((line.strip() for line in written.splitlines() if line.strip()), "")
     for mark in ('""', "''", "“”"):
         if len(line) > 1 and line[0] == mark[0] and line[-1] == mark[1] and not set(mark) & set(line[1:-1]):
@@ -143,7 +139,7 @@ def tidy(written: str) -> str:
 
 
 def read_examples(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Read solved examples from a CSV with the columns original and paraphrase, all of them filled in."""
+    """Read solved examples from a CSV with the columns original and paraphrase, all filled in."""
     sheet = read_sheet(path, ("original", "paraphrase"), function="paraphrase", parameter="examples")
     for place, row in sheet:
         if not row["original"].strip() or not row["paraphrase"].strip():
@@ -163,12 +159,11 @@ def load_generator(
     endpoint: EndpointSettings | None = None,
     answers: Path | None = None,
 ) -> Generator:
-    """Return the generator that `name` stands for: ``rules``, the user's ``module:function``, or a language model.
+    """Return a generator by name: ``rules``, the user's ``module:function``, or a language model.
 
-    A language model is a folder or Hub id, of the `kind` ``causal`` or ``seq2seq`` (by default what its configuration
-    says), or it is behind the `endpoint`, and what it writes is kept in the folder `answers`. Of the settings rules
-    take `n` only. `examples`, for prompts that have some, are (original, paraphrase), or a CSV of them; by default our
-    own. InputError if there is no such model or function, or the model writes no text.
+    A language model is a folder or Hub id, of the `kind` ``causal`` or ``seq2seq`` (by default by its configuration),
+    or it is behind the `endpoint`, whose answers are kept in the folder `answers`. Rules use only the setting `n`.
+    `examples`, for prompts that have some, are (original, paraphrase), or a CSV of them; by default our own.
     """
     solved = EXAMPLES if examples is None else read_examples(examples) if isinstance(examples, Path) else examples
     if endpoint is not None:
@@ -184,8 +179,8 @@ def load_generator(
     if ":" in name and not Path(name).exists():
         from paraconsist.transforms.registry import load_function
 
-        own: Generator = load_function(name, parameter="generator", signature="texts to lists of candidates")
-        return own
+        user_generator: Generator = load_function(name, parameter="generator", signature="texts to lists of candidates")
+        return user_generator
     from paraconsist.models.loading import kind_of
     from paraconsist.models.pretrained import load_language_model, open_configuration
 
@@ -198,7 +193,7 @@ def load_generator(
 
 
 def call(generator: Generator, texts: Sequence[str]) -> list[list[str]]:
-    """Call a generator; raise if it does not return a list of texts for each text."""
+    """Call a generator, which must return a list of texts for each text."""
     lists = generator(list(texts))
     if isinstance(lists, (str, bytes)) or not isinstance(lists, Sequence) or len(lists) != len(texts):
         got = f"{len(lists)} items" if isinstance(lists, Sequence) else lists
@@ -222,7 +217,7 @@ def _sampling(settings: GeneratorSettings, seed: int, **more: Any) -> Generation
 
 @dataclass
 class LanguageGenerator:
-    """A language model as a generator; every call draws with a seed of its own, or goes on to further groups."""
+    """A language model as a generator; every call draws with a new seed, or continues with further groups."""
 
     language: LanguageModel
     settings: GeneratorSettings
@@ -243,7 +238,7 @@ class LanguageGenerator:
         calls, self._calls = self._calls, self._calls + 1
         prompts = [prompt_of(s, self.examples, text) for text in texts]
         if s.diversity is not None and s.num_beams == 1:
-            groups = s.n * (calls + 1)  # asked again, it goes on to further groups
+            groups = s.n * (calls + 1)  # a further call continues with further groups
             stop = tuple(stop_tokens(self.language.module, self.language.tokenizer))
             choose = DiverseGroups(groups, s.diversity, s.temperature or 1.0, stop)
             choice = {"logits_processor": LogitsProcessorList([choose])}
@@ -258,38 +253,38 @@ class LanguageGenerator:
 
 
 class DiverseGroups:
-    """Makes greedy search choose, in each row of a group of `n_groups` rows, what diverse beam search would.
+    """A logits processor with which greedy search over `n_groups` rows becomes diverse beam search.
 
-    Vijayakumar et al. (2018), with one beam a group; a logits processor, since transformers 5 has no group beam search
-    of its own. With one beam a group it is greedy search in groups side by side: the rows, one after another, continue
-    the same prompt, and `penalty` is taken off a token's log-probability for each earlier row that chose it at this
-    step. `temperature` divides the scores before. Rows that are over, by one of the `stop` tokens, choose nothing.
+    Vijayakumar et al. (2018), with one beam a group; transformers 5 has no group beam search. The rows, one after
+    another, continue the same prompt, and `penalty` is subtracted from a token's log-probability for each earlier row
+    that chose it at this step. `temperature` divides the scores before. Rows that have ended, by one of the `stop`
+    tokens, choose nothing.
     """
 
     def __init__(self, n_groups: int, penalty: float, temperature: float, stop: tuple[int, ...]) -> None:
         self.n_groups, self.penalty, self.temperature, self.stop = n_groups, penalty, temperature, stop
-        self._over: Any = None
+        self._ended: Any = None
         self._seen: Any = None
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return the log-probabilities less what earlier groups' choices cost."""
+        """Return the log-probabilities less the penalties of earlier groups' choices."""
         import torch
 
         n_rows = scores.shape[0]
         before = input_ids[:, :-1]
         if self._seen is None or before.shape != self._seen.shape or not torch.equal(before, self._seen):
-            self._over = torch.zeros(n_rows, dtype=torch.bool, device=scores.device)  # a new batch
+            self._ended = torch.zeros(n_rows, dtype=torch.bool, device=scores.device)  # a new batch
         else:
             for token in self.stop:
-                self._over |= input_ids[:, -1] == token
+                self._ended |= input_ids[:, -1] == token
         self._seen = input_ids.clone()
         chosen = torch.log_softmax(scores.float() / self.temperature, dim=-1)
-        groups = self.n_groups if n_rows % self.n_groups == 0 else n_rows  # halved where memory did not suffice
+        groups = self.n_groups if n_rows % self.n_groups == 0 else n_rows  # halved when memory did not suffice
         for first in range(0, n_rows, groups):
             spent = torch.zeros_like(chosen[0])
             for row in range(first, first + groups):
                 chosen[row] -= self.penalty * spent
-                if not bool(self._over[row]):
+                if not bool(self._ended[row]):
                     spent[int(chosen[row].argmax())] += 1.0
         return chosen.to(scores.dtype)
 
@@ -306,7 +301,7 @@ def settings_of(
     endpoint: EndpointSettings | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> GeneratorSettings:
-    """Return a preset's settings with other values where `options` have them; behind an endpoint, without its beams."""
+    """Return a preset's settings, overridden by `options`; behind an endpoint without beams."""
     chosen = preset(name)
     if endpoint is not None and (chosen.diversity is not None or chosen.num_beams > 1):
         chosen = without_beams(chosen)
@@ -315,8 +310,8 @@ def settings_of(
     return chosen.changed(**options)
 
 
-def endpoint_facts(generator: Generator) -> dict[str, Any]:
-    """Return what a set's metadata say of a generator behind an endpoint; nothing of others."""
+def endpoint_facts(generator: Generator) -> dict[str, object]:
+    """Return the metadata of a generator behind an endpoint; nothing for other generators."""
     if not isinstance(generator, EndpointGenerator):
         return {}
     endpoint = generator.endpoint
@@ -325,10 +320,9 @@ def endpoint_facts(generator: Generator) -> dict[str, Any]:
 
 @dataclass
 class EndpointGenerator:
-    """A model behind an OpenAI-compatible endpoint; every candidate is a request with a seed of its own.
+    """A model behind an OpenAI-compatible endpoint; every candidate is a request with its own seed, from `seed` on.
 
-    The first has `seed`. `answers` is a folder for what was written: a killed command goes on from it. InputError for
-    settings with beams, and too few examples; when called, for what the endpoint refuses.
+    `answers` is a folder for the answers, from which a killed command resumes.
     """
 
     endpoint: EndpointSettings
@@ -348,7 +342,7 @@ class EndpointGenerator:
         check_examples(self.settings, self.examples)
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return `settings.n` candidates for each text; asked again, others."""
+        """Return `settings.n` candidates for each text, different ones in each call."""
         from paraconsist.models.endpoint.queue import Journal, write_texts
 
         sampling = _sampling(self.settings, self.seed + self._calls * self.settings.n)
@@ -360,7 +354,7 @@ class EndpointGenerator:
         return [[tidy(text) for text in candidates] for candidates in lists]
 
     def usage(self) -> Usage:
-        """Return what the answers came to, over all the commands that put them there."""
+        """Return the usage of all answers in the folder."""
         from paraconsist.models.endpoint.queue import Journal, add_up
 
         self.answers.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Sheets for paraphrases: to judge generated ones (valid or not, or scores), or to write them by hand.
 
-The sheet to judge has empty columns beside each paraphrase; the sheet to write has empty places beside each original,
-and is read back as a bucket set. How well annotators agree: Cohen's kappa of two, Fleiss' kappa of several.
+The sheet to judge has empty columns for each paraphrase; the sheet to write has empty places for each original, and is
+read back as a bucket set. Agreement of annotators is Cohen's kappa of two, Fleiss' kappa of several.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def write_judgement_sheet(
 
 @dataclass(frozen=True)
 class Judgements:
-    """What people judged."""
+    """The judgements of all annotators."""
 
-    # Row's id -> the judgement of most of them (a tie is no); None where nobody judged it.
+    #: Row's id -> the majority's judgement (a tie is no); None where nobody judged it.
     valid: Mapping[str, bool | None]
-    similarity: Mapping[str, float]  # Row's id -> mean similarity, where there are scores
-    texts: Mapping[str, tuple[str, str]]  # Original and paraphrase as the sheet has them, white space evened out
+    similarity: Mapping[str, float]  # row's id -> mean similarity, where there are scores
+    texts: Mapping[str, tuple[str, str]]  # original and paraphrase in the sheet, with single spaces
     annotators: tuple[str, ...]
-    # ``fleiss_kappa`` over the rows that all judged, ``cohen_kappa`` of every pair (``"1, 2"``), and ``n_common``.
+    #: ``fleiss_kappa`` over the `n_common` rows that all judged, and ``cohen_kappa`` of every pair (``"1, 2"``).
     agreement: Mapping[str, Any]
 
 
@@ -62,8 +62,7 @@ def read_judgements(
 ) -> Judgements:
     """Read one sheet, or the copies that several annotators filled in.
 
-    With scores a row is valid if it is more similar than `least_similarity`, and grammatical. InputError if a file
-    cannot be read, lacks a column, repeats a row, or holds anything else than yes, no, a score of 0 to 100, or nothing.
+    With scores a row is valid if it is more similar than `least_similarity`, and grammatical.
     """
     answers: dict[str, dict[str, bool]] = {}
     scores: dict[str, list[float]] = {}
@@ -106,7 +105,7 @@ def _columns_of_annotators(sheet: Sheet) -> dict[str, dict[str, str]]:
 def _answer(
     sheet: Sheet, place: str, row: Mapping[str, str], kinds: Mapping[str, str], least: float, scores: list[float]
 ) -> bool | None:
-    """Return whether one annotator finds a row valid; None where they left it open. A score is added to `scores`."""
+    """Return whether one annotator finds a row valid; None for empty cells. A score is added to `scores`."""
     if "valid" in kinds:
         return sheet.yes_or_no(place, row, kinds["valid"])
     grammatical = sheet.yes_or_no(place, row, kinds["grammatical"])
@@ -135,10 +134,7 @@ def _agreement(answers: Mapping[str, Mapping[str, bool]], annotators: Sequence[s
 
 
 def rewritten_columns(task: Task, columns: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the columns that people paraphrase: `columns`, by default those that are not the context.
-
-    InputError for columns that the task does not have.
-    """
+    """Return the columns that people paraphrase: `columns`, by default those outside the context."""
     if columns is None:
         context = CONTEXT_COLUMNS.get(task.name, ())
         return tuple(column for column in task.columns if column not in context)
@@ -149,12 +145,12 @@ def rewritten_columns(task: Task, columns: Sequence[str] | None = None) -> tuple
 
 
 def write_writing_sheet(
-    path: Path, originals: Sequence[Mapping[str, Any]], *, task: Task, rewrite: Sequence[str], n: int
+    path: Path, originals: Sequence[Mapping[str, str]], *, task: Task, rewrite: Sequence[str], n: int
 ) -> int:
-    """Write `n` empty places for each original, and return how many places there are.
+    """Write `n` empty places for each original, and return the number of places.
 
-    The columns are ``bucket_id``, ``writer`` (to be filled in where several people write), ``context``, ``label``, and
-    for each column to rewrite the original text and ``new_<column>``.
+    The columns are ``bucket_id``, ``writer`` (filled in where several people write), ``context``, ``label``, and for
+    each column to rewrite the original text and ``new_<column>``.
     """
     context = [column for column in task.columns if column not in rewrite]
     new = [f"{_NEW}{column}" for column in rewrite]
@@ -168,20 +164,19 @@ def write_writing_sheet(
 
 @dataclass(frozen=True)
 class Written:
-    """What people wrote."""
+    """A filled-in sheet of paraphrases."""
 
-    rows: list[dict[str, Any]]  # Originals, and after each its paraphrases, in the long format
+    rows: list[dict[str, Any]]  # originals, and after each its paraphrases, in the long format
     n_paraphrases: int
-    n_empty: int  # Places that nobody filled in
-    unwritten: list[str]  # Buckets without a paraphrase; their originals are left out
+    n_empty: int  # places that nobody filled in
+    unwritten: list[str]  # buckets without a paraphrase; their originals are left out
 
 
 def read_written(sheet: Path, originals: Path) -> Written:
-    """Read a filled-in sheet together with the originals it was made for.
+    """Read a filled-in sheet together with the originals that it was made for.
 
-    InputError if the sheet cannot be read or lacks a column, names an unknown bucket, has another original text, only
-    some of the new texts of a place, or a paraphrase that is the original or stands in its bucket already (case and
-    white space apart); the message names the row, from 0.
+    InputError if it does not belong to the originals, fills in a place in part, or has a paraphrase that equals the
+    original or another paraphrase of its bucket (case and white space apart).
     """
     table = read_table(originals, function="select", parameter="originals")
     known = {row["bucket_id"]: row for row in table.to_pylist()}
@@ -191,7 +186,7 @@ def read_written(sheet: Path, originals: Path) -> Written:
     lines = read_sheet(sheet, ("bucket_id",), function="select", parameter="written")
     rewrite = [name.removeprefix(_NEW) for name in lines.columns if name.startswith(_NEW)]
     if not rewrite or not set(rewrite) <= {*task.columns} & {*lines.columns}:
-        must = f"have a column of {', '.join(task.columns)} and {_NEW}<column> beside it"
+        must = f"have a column of {', '.join(task.columns)} and {_NEW}<column>"
         raise input_error("select", "written", must, got=lines.columns)
     paraphrases: dict[str, list[dict[str, Any]]] = {bucket: [] for bucket in known}
     seen = {bucket: {_plain([row[column] for column in rewrite])} for bucket, row in known.items()}
@@ -214,7 +209,7 @@ def read_written(sheet: Path, originals: Path) -> Written:
                 raise input_error("select", f"{_NEW}{column}", "be filled in too", got="", row=place)
         if _plain(list(new.values())) in seen[bucket]:
             column, text = next(iter(new.items()))
-            remedy = "It is the original, or stands there twice; case and white space are no paraphrase."
+            remedy = "It equals the original or another paraphrase; case and white space do not count."
             must = "be a new text of its bucket"
             raise input_error("select", f"{_NEW}{column}", must, got=text, row=place, remedy=remedy)
         seen[bucket].add(_plain(list(new.values())))
@@ -226,7 +221,7 @@ def read_written(sheet: Path, originals: Path) -> Written:
     if len(unwritten) == len(known):
         remedy = f"Fill in {_NEW}{rewrite[0]}."
         raise input_error("select", "written", "hold at least one paraphrase", got=str(sheet), remedy=remedy)
-    rows = [row for bucket, own in paraphrases.items() if own for row in (_long(known[bucket]), *own)]
+    rows = [row for bucket, new in paraphrases.items() if new for row in (_long(known[bucket]), *new)]
     return Written(rows, sum(map(len, paraphrases.values())), n_empty, unwritten)
 
 
@@ -241,11 +236,11 @@ def _long(original: Mapping[str, Any]) -> dict[str, Any]:
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     r"""Return Cohen's kappa of two annotators' answers to every item, :math:`(p_o - p_e) / (1 - p_e)`, by scikit-learn.
 
-    At most 1; 0 for agreement by chance; nan where both gave one and the same answer throughout, or none. InputError if
-    the lengths differ, or scikit-learn is not installed. (Cohen 1960, "A coefficient of agreement for nominal scales".)
+    At most 1; 0 for agreement by chance; nan where both always gave the same single answer, or none. (Cohen 1960, "A
+    coefficient of agreement for nominal scales".)
     """
     if len(first) != len(second):
-        raise input_error("cohen_kappa", "second", f"have {len(first)} answers, as the first has", got=len(second))
+        raise input_error("cohen_kappa", "second", f"have {len(first)} answers, as `first`", got=len(second))
     if len({*first, *second}) < 2:
         return float("nan")
     with extras("cohen_kappa"):
@@ -262,8 +257,7 @@ def fleiss_kappa(items: Sequence[Sequence[Hashable]]) -> float:
 
     with n_ij how many of the m annotators of item i (at least 2, in any order) answered j, and p_j the share of all
     answers that are j. At most 1; 0 for agreement by chance; nan where all answers are the same, or there is no item.
-    InputError if items have different numbers of answers, or one only. (Fleiss 1971, "Measuring nominal scale agreement
-    among many raters".)
+    (Fleiss 1971, "Measuring nominal scale agreement among many raters".)
     """
     if not items:
         return float("nan")

@@ -1,4 +1,4 @@
-"""Which candidates are kept: filters on the texts, mutual entailment, and the loop that asks again for what lacks."""
+"""The candidates that are kept: filters on the texts, mutual entailment, and the loop that asks for missing ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +27,13 @@ _NOT_ENTAILED = "not entailed both ways"
 
 @dataclass
 class Refined:
-    """What came of it."""
+    """Accepted candidates, and the reasons against the others."""
 
-    accepted: dict[str, list[str]]  # Original -> its paraphrases, in the order in which they came
-    reasons: Counter[str] = field(default_factory=Counter)  # Reason -> candidates left out for it
-    n_candidates: int = 0  # That the generator gave
-    n_calls: int = 0  # How often it was called
-    n_unused: int = 0  # Candidates that nobody looked at, because there were enough
+    accepted: dict[str, list[str]]  # original -> its paraphrases, in the order of generation
+    reasons: Counter[str] = field(default_factory=Counter)  # reason -> candidates left out for it
+    n_candidates: int = 0  # that the generator returned
+    n_calls: int = 0  # of the generator
+    n_unused: int = 0  # candidates that were not examined, because there were enough
 
     @property
     def n_accepted(self) -> int:
@@ -46,10 +46,10 @@ class Refined:
 
     @property
     def acceptance_rate(self) -> float:
-        """Kept candidates over those looked at, in [0, 1]; nan where there was none."""
+        """Kept candidates over those examined, in [0, 1]; nan without any."""
         return self.n_accepted / self.n_judged if self.n_judged else float("nan")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return {
             "n_originals": len(self.accepted),
             "n_accepted": self.n_accepted,
@@ -67,8 +67,7 @@ def refine(
 ) -> Refined:
     """Generate paraphrases until every original has `settings.keep`, or the tries are spent; equal originals are one.
 
-    The judge is asked last, for as many candidates of an original as are still wanted at a time. InputError if an
-    original is empty, or the generator returns no lists of texts, or nothing but empty texts.
+    The judge comes last, and judges only as many candidates of an original at a time as are still missing.
     """
     for row, text in enumerate(originals):
         if not text.strip():
@@ -86,7 +85,7 @@ def refine(
         queues = {text: list(candidates) for text, candidates in zip(lacking, lists, strict=True)}
         _judge_in_waves(refined, queues, seen, settings, judge)
         if not any(lists):
-            break  # it has nothing more to say
+            break  # the generator has no further candidates
     if refined.n_candidates and refined.reasons["empty"] == refined.n_candidates:
         got = f"{refined.n_candidates:,} empty texts in {refined.n_calls} calls"
         remedy = "Look at its prompt, and at what it writes for one sentence."
@@ -101,7 +100,7 @@ def _judge_in_waves(
     settings: GeneratorSettings,
     judge: Judge | None,
 ) -> None:
-    """Take as many candidates of each original as it lacks, judge them, and go on until all are enough or through."""
+    """Judge as many candidates of each original as it lacks, until all have enough or no candidate is left."""
     while True:
         pairs: list[tuple[str, str]] = []
         for original, queue in queues.items():
@@ -126,10 +125,10 @@ def _judge_in_waves(
     refined.n_unused += sum(map(len, queues.values()))
 
 
-#: What a candidate can be left out for, in the order in which it is looked at.
+#: Reasons to leave a candidate out, in the order of the checks.
 REASONS = ("empty", "copy of the original", "duplicate", "too short", "too long", "another language", "words overlap")
 
-#: English words that hardly any sentence does without.
+#: English words of which most sentences have one.
 _FUNCTION_WORDS = frozenset(
     bare_words(
         "a an the is are was were be been am has have had do does did will would can could may might must should of in "
@@ -137,31 +136,36 @@ _FUNCTION_WORDS = frozenset(
         "there who which as into over under near about up down out off than then so if when while because someone"
     )
 )
-_FEW_WORDS = 2  # more or less than the original are always allowed
+_FEW_WORDS = 2  # differences in length up to this are always allowed
 
 
 def reason_against(candidate: str, original: str, accepted: Collection[str], settings: GeneratorSettings) -> str | None:
-    """Return why a candidate is left out, one of `REASONS`; None if nothing in its text is against it.
+    """Return the reason to leave a candidate out, one of `REASONS`; None if its text passes.
 
-    `accepted` is what was kept or is waiting to be judged for this original. Copies and duplicates are those with the
-    same words in the same order, whatever case and punctuation. The language check is a simple one of our own: letters
-    of the original's scripts only, and, where the original has an English function word, one of those or one of the
+    `accepted` are the candidates that were kept or wait to be judged for this original. Copies and duplicates have the
+    same words in the same order; case and punctuation do not count. The check of the language is a simple one: only
+    letters of the original's scripts, and, where the original has an English function word, one of those or one of the
     original's words in a candidate of four words or more.
     """
-    words, own = bare_words(candidate), bare_words(original)
+    words, original_words = bare_words(candidate), bare_words(original)
+    n_original = len(original_words)
     if not words:
         return "empty"
-    if words == own:
+    if words == original_words:
         return "copy of the original"
     if any(words == bare_words(other) for other in accepted):
         return "duplicate"
-    if len(words) < min(settings.shortest * len(own), len(own) - _FEW_WORDS):
+    if len(words) < min(settings.shortest * n_original, n_original - _FEW_WORDS):
         return "too short"
-    if len(words) > max(settings.longest * len(own), len(own) + _FEW_WORDS):
+    if len(words) > max(settings.longest * n_original, n_original + _FEW_WORDS):
         return "too long"
     if not scripts(candidate) <= scripts(original):
         return "another language"
-    if len(words) > 3 and _FUNCTION_WORDS & set(own) and not (_FUNCTION_WORDS | set(own)) & set(words):
+    if (
+        len(words) > 3
+        and _FUNCTION_WORDS & set(original_words)
+        and not (_FUNCTION_WORDS | set(original_words)) & set(words)
+    ):
         return "another language"
     if settings.most_jaccard is not None and jaccard(candidate, original) >= settings.most_jaccard:
         return "words overlap"
@@ -179,21 +183,21 @@ def scripts(text: str) -> frozenset[str]:
 
 
 def entailment_label(label_names: Sequence[str], label_map: dict[str, str] | None = None) -> int:
-    """Return which of a model's labels is entailment; InputError if none or several are called so.
+    """Return the index of a model's label "entailment"; InputError if there is none, or several.
 
-    `label_map` gives the real names (model label -> name) of models with names that say nothing.
+    `label_map` gives the real names (model label -> name) of models whose names have no meaning.
     """
     real_names = {normalise_label(key): value for key, value in (label_map or {}).items()}
     names = [normalise_label(real_names.get(normalise_label(name), name)) for name in label_names]
     if names.count("entailment") != 1:
         must = "have one label called entailment"
-        remedy = "Say which it is: `label_map` MODEL_LABEL=entailment; or take a model trained on inference."
+        remedy = "Name it with `label_map` MODEL_LABEL=entailment, or take a model trained on inference."
         raise input_error("paraphrase", "nli_model", must, got=list(label_names), remedy=remedy)
     return names.index("entailment")
 
 
 class MutualEntailment:
-    """Judges pairs by an NLI model: is entailment the likeliest label in both directions (Arakelyan et al. 2024)?"""
+    """A judge of pairs by an NLI model: entailment is likeliest in both directions (Arakelyan et al. 2024)."""
 
     def __init__(self, predictor: Predictor, label_map: dict[str, str] | None = None) -> None:
         if predictor.task != get_task("nli"):
@@ -203,10 +207,9 @@ class MutualEntailment:
         self.label = entailment_label(predictor.label_names, label_map)
 
     def __call__(self, originals: Sequence[str], candidates: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return for each pair whether it holds, shape (n,); the way back is asked only where the way there holds."""
-        there = self._entails(originals, candidates)
-        both = there.copy()
-        rows = np.flatnonzero(there).tolist()
+        """Return for each pair whether it holds, shape (n,); the second direction is asked only if the first holds."""
+        both = self._entails(originals, candidates).copy()
+        rows = np.flatnonzero(both).tolist()
         if rows:
             both[rows] = self._entails([candidates[i] for i in rows], [originals[i] for i in rows])
         return both

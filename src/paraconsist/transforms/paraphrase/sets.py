@@ -45,29 +45,29 @@ _METADATA = b"paraconsist_paraphrase"
 class GeneratedSet:
     """Originals with their accepted paraphrases."""
 
-    data: LabelledSet  # The originals, task and label names
-    column: str  # Which text is paraphrased
-    accepted: Mapping[str, Sequence[str]]  # Original text -> paraphrases
-    generator: str  # For the stratum of that name
-    least: int = 1  # Originals with fewer paraphrases are left out
-    # (original, paraphrase) -> what made it, where the generator says so.
+    data: LabelledSet  # the originals, task and label names
+    column: str  # the paraphrased text
+    accepted: Mapping[str, Sequence[str]]  # original text -> paraphrases
+    generator: str  # for the stratum of that name
+    least: int = 1  # originals with fewer paraphrases are left out
+    #: (original, paraphrase) -> the rules that made it, if the generator names them.
     rules: Mapping[tuple[str, str], str] | None = None
 
     def kept(self) -> list[tuple[LabelledRow, Sequence[str]]]:
-        """Return originals that have paraphrases enough, in order."""
+        """Return the originals with enough paraphrases, in order."""
         place = self.data.column(self.column)
         pairs = ((row, self.accepted.get(row.texts[place], ())) for row in self.data.rows)
         return [(row, texts) for row, texts in pairs if len(texts) >= max(self.least, 1)]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the long format; where the data have no groups, equal contexts make one."""
+        """Return the rows of the long format; in data without groups, equal contexts are a group."""
         task, place = self.data.task, self.data.column(self.column)
-        own_groups = any(row.group_id != row.example_id for row in self.data.rows)
+        has_groups = any(row.group_id != row.example_id for row in self.data.rows)
         rows = []
         for row, paraphrases in self.kept():
             context = (*row.texts[:place], *row.texts[place + 1 :])
             key = repr((task.name, context)).encode("utf-8", "surrogatepass")
-            by_context = not own_groups and any(context)
+            by_context = not has_groups and any(context)
             group = hashlib.blake2b(key, digest_size=8).hexdigest() if by_context else row.group_id
             for number, text in enumerate((row.texts[place], *paraphrases)):
                 texts = dict(zip(task.columns, row.texts, strict=True)) | {self.column: text}
@@ -88,7 +88,7 @@ class GeneratedSet:
         return rows
 
     def sheet_rows(self) -> list[dict[str, str]]:
-        """Return what people see: each paraphrase beside its original and its context."""
+        """Return the rows of the sheet to judge: each paraphrase with its original and context."""
         place, columns = self.data.column(self.column), self.data.task.columns
         context = (*columns[:place], *columns[place + 1 :])
         return [
@@ -109,9 +109,9 @@ class Paraphrased:
     """Labelled rows with paraphrases, not written yet."""
 
     generated: GeneratedSet
-    refined: Refined  # Candidates and what became of them
+    refined: Refined
     generator: Generator
-    facts: dict[str, Any]  # How the set was made: for its metadata
+    facts: dict[str, Any]  # how the set was made, for its metadata
 
     def write(
         self, output: Path, sheet: Path, *, annotators: int = 1, scores: bool = False
@@ -141,9 +141,9 @@ def paraphrase_rows(
     """Generate paraphrases of labelled rows, and keep those that pass.
 
     `generator`, `examples` (a CSV) and `loading` as for `paraconsist.transforms.paraphrase.generators.load_generator`;
-    `preset` says where the settings come from, for the set's metadata. `column` is by default what the task's papers
-    paraphrase; `nli_model` and `label_map` are the judge of mutual entailment, where the settings ask for it; originals
-    with fewer than `least` paraphrases are left out. InputError if there is no such column, generator or judge.
+    `preset` is the settings' name, for the set's metadata. `column` is by default the one that the task's papers
+    paraphrase; `nli_model` and `label_map` are the judge of mutual entailment, if the settings want it; originals with
+    fewer than `least` paraphrases are left out.
     """
     usual = COLUMNS.get(data.task.name, ())
     chosen = column or (usual[0] if len(usual) == 1 else "")
@@ -174,7 +174,7 @@ def paraphrase_rows(
 
 
 def check_place(output: Path, *, overwrite: bool) -> None:
-    """Raise if an output is neither a Parquet file nor a folder, has no parent, or is there already."""
+    """Refuse an output that is neither a Parquet file nor a folder, has no parent, or exists already."""
     must, remedy = "", ""
     taken = output.exists() and (output.is_file() or any(output.iterdir()))
     if output.suffix not in (".parquet", ""):
@@ -192,14 +192,14 @@ def check_place(output: Path, *, overwrite: bool) -> None:
 def write_generated(
     rows: Sequence[Mapping[str, Any]], data: LabelledSet, output: Path, facts: Mapping[str, Any]
 ) -> None:
-    """Write a Parquet file, or a folder with Parquet and card that ``load_dataset`` reads, whole or not at all.
+    """Write a Parquet file, or a folder with Parquet and card that ``load_dataset`` reads, atomically.
 
-    The rows are those of `GeneratedSet.rows`; `output` is ``NAME.parquet`` or a folder; `facts` say how the set was
-    made, kept in the file's metadata and told in the card. InputError if there is no row.
+    The rows are those of `GeneratedSet.rows`; `output` is ``NAME.parquet`` or a folder; `facts` on how the set was made
+    go into the file's metadata and the card.
     """
     if not rows:
-        must = "have paraphrases enough, one of them at least"
-        remedy = "Look at the counts above: ask for more candidates or tries, or loosen the filter that took most."
+        must = "have enough paraphrases, at least one of them"
+        remedy = "Look at the counts above: ask for more candidates or tries, or loosen the filter that removed most."
         raise input_error("paraphrase", "originals", must, got="no original has", remedy=remedy)
     schema = bucket_set_schema(rows[0], data.label_names)
     _write(pa.Table.from_pylist(list(rows), schema=schema), output, facts)
@@ -216,7 +216,7 @@ def _write(table: pa.Table, output: Path, facts: Mapping[str, Any]) -> None:
 
 
 def read_generated(place: Path) -> tuple[pa.Table, dict[str, Any]]:
-    """Read a set that `write_generated` wrote, and how it was made. InputError if it is no such set."""
+    """Read a set that `write_generated` wrote, and how it was made."""
     file = (file_in_folder(place) or place / "data") if place.is_dir() else place
     table = read_table(file, function="paraphrase", parameter="data")
     facts = (table.schema.metadata or {}).get(_METADATA)
@@ -229,10 +229,10 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
     """Write the paraphrases of a set that people found valid, with their originals; the most similar first.
 
     Originals without a valid paraphrase are left out. Returns ``n_valid``, ``n_invalid``, ``n_open`` paraphrases,
-    ``n_buckets``, ``n_rows``. InputError if the sheet is not that set's, or nothing is valid.
+    ``n_buckets``, ``n_rows``.
     """
     if output.suffix != place.suffix:
-        raise input_error("paraphrase", "output", "be of the set's own kind, file or folder", got=str(output))
+        raise input_error("paraphrase", "output", "be of the set's kind, file or folder", got=str(output))
     table, facts = read_generated(place)
     rows = table.to_pylist()
     column = facts["column"]
@@ -286,10 +286,7 @@ Pair = tuple[str, str, str]
 
 
 def pairs_of(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[Pair]:
-    """Return (paraphrase, original, bucket) of every paraphrase, once for each column that is paraphrased.
-
-    InputError if a bucket has paraphrases and no original, or the set has no paraphrases.
-    """
+    """Return (paraphrase, original, bucket) of every paraphrase, once for each paraphrased column."""
     originals = {row["bucket_id"]: row for row in rows if row["role"] == "original"}
     pairs: list[Pair] = []
     for number, row in enumerate(rows):
@@ -314,10 +311,10 @@ def measure_pairs(
     judge: Judge | None = None,
     **options: Any,
 ) -> ParaphraseDiversityResult:
-    """Measure the pairs of `pairs_of` with whatever there is of encoder, BLEURT, parser and NLI model.
+    """Measure the pairs of `pairs_of`; intervals resample the buckets.
 
-    Encoder or BLEURT give similarity, the parser syntactic distance, the judge mutual entailment; intervals resample
-    the buckets. `options` as for `paraconsist.measures.diversity.paraphrase_diversity`.
+    Encoder or BLEURT give similarity, the parser syntactic distance, the judge mutual entailment. `options` as for
+    `paraconsist.measures.diversity.paraphrase_diversity`.
     """
     new, old = [p for p, _, _ in pairs], [o for _, o, _ in pairs]
     if encoder is not None:
@@ -343,11 +340,10 @@ def measure_set(
     bleurt: str | None = None,
     parser: str | None = None,
 ) -> ParaphraseDiversityResult:
-    """Measure a bucket set with the models that are named, as `measure_pairs`.
+    """Measure a bucket set as `measure_pairs` does, with the named models.
 
-    `column` is the text that was paraphrased, by default what the task's papers paraphrase; `label_map` as for
-    `paraconsist.transforms.paraphrase.refining.entailment_label`. InputError if there is no such column or model, or
-    the set has no paraphrases.
+    `column` is the paraphrased text, by default that of the task's papers; `label_map` as for
+    `paraconsist.transforms.paraphrase.refining.entailment_label`.
     """
     from paraconsist.models.encoders import load_encoder
 
@@ -372,17 +368,14 @@ Parser: TypeAlias = Callable[[Sequence[str]], list[str]]
 
 
 def load_parser(name: str) -> Parser:
-    """Return a constituency parser: ``stanza``, or ``module:function`` of the user's own (texts -> bracketed trees).
-
-    InputError if it is not installed; the message says how to get it.
-    """
+    """Return a constituency parser: ``stanza``, or the user's ``module:function`` (texts -> bracketed trees)."""
     if ":" in name:
         from paraconsist.transforms.registry import load_function
 
-        own: Parser = load_function(name, parameter="parser", signature="texts to bracketed trees")
-        return own
+        user_parser: Parser = load_function(name, parameter="parser", signature="texts to bracketed trees")
+        return user_parser
     if name != "stanza":
-        raise input_error("paraphrase", "parser", "be stanza, or module:function of your own", got=name)
+        raise input_error("paraphrase", "parser", "be stanza, or your own module:function", got=name)
     try:
         stanza: Any = importlib.import_module("stanza")
     except ImportError:
@@ -396,10 +389,7 @@ def load_parser(name: str) -> Parser:
 
 
 def load_bleurt(checkpoint: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
-    """Return BLEURT: (paraphrases, originals) -> scores, with Google's package ``bleurt`` and one of its checkpoints.
-
-    InputError if package or checkpoint are not there; the message says how to get them.
-    """
+    """Return BLEURT, (paraphrases, originals) -> scores, from a checkpoint of Google's package ``bleurt``."""
     try:
         score: Any = importlib.import_module("bleurt.score")
     except ImportError:
