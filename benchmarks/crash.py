@@ -194,7 +194,6 @@ COMMANDS = {
     "--output out",
     "import-answers": "import-answers {answers} --output out {few}",
     "score --output": "score {run}/predictions/toy.parquet --output results.json {few}",
-    "score --export": "score {run} --export lm-eval --output-dir exported {few}",
     "train": "train --model bow --train-file {rows} --eval-file {train} --epochs 2 --best-model "
     "--batch-size 16 --limit 80 --resume --output out --device cpu",
     "build": "build sample --folder folder --cache-dir cache",

@@ -79,7 +79,6 @@ score own/*.parquet --figures
 score own/lost/*.* --markdown
 score own/run-a --output OUT/results.json --json
 score own/run-a --unparsed drop_bucket --figures
-score own/buckets.jsonl --export lm-eval --output-dir OUT --n-resamples 100
 score own/bad/{mixed|role|two|sum|cut}.parquet
 compare own/buckets.parquet own/b/buckets.parquet own/c/buckets.parquet --json
 compare own/buckets.csv own/*/buckets.parquet MEASURES --against-first --correction bonferroni --estimator plugin

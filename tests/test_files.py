@@ -224,7 +224,6 @@ def test_a_second_run_into_a_folder_is_refused_and_may_not_delete_it_either(tmp_
     "line",
     [
         "score {table} --output {out}/results.json",
-        "score {table} --export lm-eval --output-dir {out}",
         "compare {table} {other} --output {out}/comparison.json",
         "report {table} --output {out}/page.html",
         "report {table} --output {table}.html --plots {out}",

@@ -423,8 +423,6 @@ def test_options_that_the_log_does_not_know(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--export", "excel", "--output-dir", "x"], "`--export` must be lm-eval; got 'excel'"),
-        (["--export", "lm-eval"], "`--output-dir` must be given too"),
         (["--json", "--markdown"], "`--markdown` must not be given with `--json`"),
         (["--epoch", "1"], "`--epoch` must be used for logs of inspect_ai only; got 1"),
         (["--label-names", "no,yes"], "`--label-names` must be given for tables only"),

@@ -33,10 +33,6 @@ def score(
     as_json: bool = AS_JSON,
     markdown: bool = option(False, "Print the tables as Markdown."),
     output: Path | None = OUTPUT,
-    export: str | None = option(
-        None, "Also write results and rows in the format of lm-eval. Needs --output-dir.", rare=True
-    ),
-    output_dir: Path | None = option(None, "Folder for --export.", rare=True),
     log_to: list[str] | None = option(
         None, "Also log every number to this experiment tracker, mlflow or trackio; repeat for both.", rare=True
     ),
@@ -51,11 +47,11 @@ def score(
     from paraconsist.reporting.table import show
     from paraconsist.reporting.tables import score_tables
     from paraconsist.reporting.trackers import check_tracker, log_results
-    from paraconsist.scoring.export import export_lm_eval
     from paraconsist.scoring.score import score_sources
     from paraconsist.scoring.sources import open_source
 
-    _check_export(export, output_dir, n_formats=as_json + markdown)
+    if as_json and markdown:
+        raise input_error("score", "markdown", "not be given with `json`", got=True, remedy="Choose one of them.")
     for tracker in log_to or ():
         check_tracker(tracker)
     opened = open_source([path, *(more or ())], read, test=test_predictions)
@@ -63,22 +59,9 @@ def score(
     scores = Scores(opened, score_sources(opened, options, training=training))
     results = scores.to_dict()
     write_results("score", output, {name: {**one, "command": typed()["command"]} for name, one in results.items()})
-    for name, source in opened.sets.items() if export is not None else ():
-        for file in export_lm_eval(output_dir or Path(), name, results[name], source.predictions, source.columns):
-            say_status(f"wrote {file}")
     if as_json:
         print_json(results)
     else:
         show(score_tables(scores.sets, figures=figures, published=published), markdown=markdown)
     for tracker in log_to or ():
         say_status(log_results(results, tracker))
-
-
-def _check_export(export: str | None, output_dir: Path | None, *, n_formats: int) -> None:
-    if export not in (None, "lm-eval"):
-        raise input_error("score", "export", "be lm-eval", got=export)
-    if (export is None) != (output_dir is None):
-        missing = "export" if export is None else "output_dir"
-        raise input_error("score", missing, "be given too", got=None, remedy="`export` lm-eval, `output_dir` FOLDER.")
-    if n_formats > 1:
-        raise input_error("score", "markdown", "not be given with `json`", got=True, remedy="Choose one of them.")
