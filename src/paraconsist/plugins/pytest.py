@@ -6,6 +6,7 @@ Nothing but pytest is imported before a test asks for a set or the fixture.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ _MARK = (
     f"{_NAME}(sets, limit=None): what the fixture `{_NAME}` runs; an argument `bucket` is each bucket's rows in turn"
 )
 _N_BUCKETS = 3  # that a failure names
+_OF_BOTH = ("seed", "stratum")  # options of a run that scoring has too
 
 
 class Consistency:
@@ -28,16 +30,21 @@ class Consistency:
         self._folder, self._record, self._of_mark = folder, record, of_mark
 
     def score(self, model: Any, **options: Any) -> Scores:
-        """Score a function or model, run as by `paraconsist.run`, or the file or run folder of its answers."""
+        """Score a function or model, run as by `paraconsist.run`, or the file or run folder of its answers.
+
+        Options of `paraconsist.score` apply to both; others are those of the run.
+        """
         import paraconsist as pc
 
         if not callable(model) and (path := Path(model)).exists() and not (path / "config.json").exists():
-            return pc.score(path)
+            return pc.score(path, **options)
         usual: dict[str, Any] = (
             {"output": self._folder / f"run-{len([*self._folder.iterdir()])}"} if "output" not in options else {}
         )
         usual |= {"version": "of this test"} if callable(model) and usual else {}
-        return pc.run(model, **{**self._of_mark, **usual, **options}).score()
+        scoring = _of_scoring(options)
+        running = {name: value for name, value in options.items() if name not in scoring or name in _OF_BOTH}
+        return pc.run(model, **{**self._of_mark, **usual, **running}).score(**scoring)
 
     def assert_consistent(
         self,
@@ -51,14 +58,15 @@ class Consistency:
         **options: Any,
     ) -> Scores:
         """Fail unless P_C's interval lies above `pc_low`, P_C is shown to be less than `margin` below the baseline's,
-        and a `condition` of ``paraconsist gate`` holds. Model and baseline are as for `score`, `options` the model's.
+        and a `condition` of ``paraconsist gate`` holds. Model and baseline are as for `score`; `options` are the
+        model's, and those of scoring also the baseline's.
         """
         __tracebackhide__ = True
         from paraconsist.cli.gate import verdict
 
         of_sets = {"sets": sets} if sets else {}
         scores = self.score(model, **of_sets, **options)
-        against = None if baseline is None else self.score(baseline, **of_sets)
+        against = None if baseline is None else self.score(baseline, **of_sets, **_of_scoring(options))
         conditions = [f"pc.low >= {pc_low}"] * (pc_low is not None) + ["pc.not_worse"] * (against is not None)
         conditions += [condition] * bool(condition)
         reasons = []
@@ -72,6 +80,15 @@ class Consistency:
         if reasons:
             pytest.fail("\n".join(reasons))
         return scores
+
+
+def _of_scoring(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those of the options that say how answers are read and scored."""
+    from paraconsist.data.options import SourceOptions
+    from paraconsist.scoring.options import ScoreOptions
+
+    known = {each.name for kind in (SourceOptions, ScoreOptions) for each in fields(kind)}
+    return {name: value for name, value in options.items() if name in known}
 
 
 def _number(scores: Scores, name: str) -> list[str]:
