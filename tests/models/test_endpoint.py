@@ -230,7 +230,7 @@ def test_what_cannot_be_waited_out_is_one_line_without_the_key(fault, message):
 def test_a_rate_that_never_allows_anything_ends():
     with (
         FaultyServer(script=lambda number, tag: "429:0") as server,
-        pytest.raises(InputError, match=r"refused input 0 for the rate of requests.*lower `concurrency`"),
+        pytest.raises(InputError, match=r"refused input 0 because of the rate limit.*lower `concurrency`"),
     ):
         post(settings_of(server, patience=0.3))
 
@@ -314,7 +314,7 @@ def test_which_proxy(monkeypatch, environment, expected):
 
 def test_a_proxy_that_is_none_of_http(monkeypatch):
     monkeypatch.setenv("all_proxy", "socks5://ada:word@p:1")
-    with pytest.raises(InputError, match="proxy is none of HTTP") as raised:
+    with pytest.raises(InputError, match="proxy is not an HTTP proxy") as raised:
         post(EndpointSettings("https://endpoint.example/v1"))
     assert "word" not in str(raised.value)
 

@@ -246,7 +246,7 @@ def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
             cut(folder / "checkpoints" / "checkpoint-14" / broken)
         said: list[str] = []
         train(replace(options, output=folder, resume=True), say=said.append)
-        assert f"Going on from checkpoint-{14 if broken is None else 7}." in said
+        assert f"Resuming from checkpoint-{14 if broken is None else 7}." in said
         found = load_file(folder / "model.safetensors")
         for key, tensor in expected.items():
             torch.testing.assert_close(found[key], tensor, rtol=0, atol=1e-6)

@@ -92,7 +92,7 @@ def test_an_interrupted_training_stops_where_the_whole_one_does(files, tmp_path,
     assert _record(killed)["status"] == "running"
     said: list[str] = []
     train(_options(files, killed, patience=2, best_by="loss", resume=True), say=said.append)
-    assert any(line.startswith("Going on from checkpoint-") for line in said)
+    assert any(line.startswith("Resuming from checkpoint-") for line in said)
     assert "Stopped early: no better loss in 2 epochs." in said
     resumed = _record(killed)["metrics"]
     assert [e["loss"] for e in resumed["epochs"]] == pytest.approx([e["loss"] for e in whole["epochs"]], abs=1e-6)
@@ -112,7 +112,7 @@ def test_several_seeds_are_several_trainings(files, tmp_path, capsys):
     assert records[0]["data"] == records[1]["data"]
     said: list[str] = []
     train_seeds(replace(options, resume=True), [0, 3, 4], say=said.append)
-    assert sum("holds this training already" in line for line in said) == 2
+    assert sum("already holds this training" in line for line in said) == 2
     assert (tmp_path / "seeds" / "seed-4" / "training.json").is_file()
     for seeds in ([], [1, 1], [-1]):
         with pytest.raises(InputError, match="`seeds` must be numbers from 0 on, each once"):

@@ -239,7 +239,7 @@ def test_folders_that_cannot_be_run(tmp_path):
     with pytest.raises(InputError, match="has 3 places, its weights 12"):
         load_model(tmp_path, task=DEFEASIBLE)
     (tmp_path / VOCABULARY_FILE).write_text('["a", "a"]')
-    with pytest.raises(InputError, match="not a list of different words"):
+    with pytest.raises(InputError, match="not a list of distinct words"):
         load_model(tmp_path, task=DEFEASIBLE)
     VOCABULARY.save(tmp_path)
     with pytest.raises(InputError, match="cuts nothing"):
@@ -346,7 +346,7 @@ def test_single_texts_and_going_on_from_a_folder(tmp_path):
     losses = [_record(folder)["metrics"]["train_loss"] for folder in (first, second)]
     assert losses[1] < losses[0]
     assert (second / VOCABULARY_FILE).read_bytes() == (first / VOCABULARY_FILE).read_bytes()
-    with pytest.raises(InputError, match=r"have the labels.*Start anew with `model` bilstm"):
+    with pytest.raises(InputError, match=r"have the labels.*Start a new one with `model` bilstm"):
         train(replace(options, model=str(first), output=tmp_path / "c", label_names=("no", "yes")))
     with pytest.raises(InputError, match="not be given for bilstm, which cuts nothing"):
         train(replace(options, output=tmp_path / "d", max_length=9))

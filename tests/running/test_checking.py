@@ -130,7 +130,7 @@ def test_a_bucket_set_is_held_to_its_card(tmp_path: Path) -> None:
     flip(table, 0.2)
     assert list(problems(folder)) == [table.relative_to(folder).as_posix()]
     table.unlink()
-    assert "which is not there" in problems(folder)["README.md"]
+    assert "which does not exist" in problems(folder)["README.md"]
 
 
 def test_a_record_made_elsewhere_leads_to_no_other_file(tmp_path: Path) -> None:

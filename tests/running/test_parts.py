@@ -141,7 +141,7 @@ def test_parts_that_do_not_fit_together(place, tmp_path):
     for given, message in (
         ([*parts[:2], str(changed)], "must be of one run: set_fingerprint of set is '"),
         (parts[:2], "must be all 3. Absent: 3/3."),
-        ([*parts, parts[0]], "part 1/3 is there twice"),
+        ([*parts, parts[0]], "part 1/3 is repeated"),
         ([*parts[:2], str(other)], "must be of one run: models of part 3/3 are not those of part 1/3"),
         ([*parts[:2], str(set_of_two)], "must be of one run: sets of part 3/3 are not those of part 1/3"),
         ([*parts, str(fourth)], "must be of one division, not of 3 and 4 parts"),

@@ -67,7 +67,7 @@ def test_every_piece_is_done_once_and_told_of(tmp_path, jobs):
 
 @pytest.mark.parametrize(
     ("last", "message"),
-    [("kill", "notes: a process was ended by the system.*fewer `jobs`"), ("refuse", "cannot be done")],
+    [("kill", "notes: the system ended a process.*fewer `jobs`"), ("refuse", "cannot be done")],
 )
 def test_what_is_finished_is_kept_when_a_process_ends(tmp_path, last, message):
     work = Notes(tmp_path)

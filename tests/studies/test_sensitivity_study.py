@@ -144,7 +144,7 @@ def test_bad_input():
     with pytest.raises(InputError, match="`generator` must write texts"):
         measure_sensitivity(table, rows, lambda texts: [[""] for _ in texts], SETTINGS)
     table.label_names = ("LABEL_0", "LABEL_1", "LABEL_2")
-    with pytest.raises(InputError, match="`label_map` must have label names that say what they mean"):
+    with pytest.raises(InputError, match="`label_map` must have meaningful label names"):
         measure_sensitivity(table, rows, generator, SETTINGS)
     named = dict(zip(table.label_names, LABELS, strict=True))
     assert measure_sensitivity(table, rows, generator, SETTINGS, label_map=named).fooling.relaxed == 0.75

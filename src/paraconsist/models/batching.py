@@ -1,9 +1,9 @@
 """Batches of almost equal length under a budget of tokens.
 
-Padding is the cost of a batch that holds a long and a short input; a batch of its own costs what reading the weights
-and calling the kernels takes, which a batch pays once and which is as much as computing some more tokens. Inputs are
-sorted by length over the whole set, longest first (so that a batch that does not fit in memory shows at once), and
-cut where both costs together are least, and where the token budget is reached.
+A batch of long and short inputs costs padding; a further batch costs reading the weights and calling the kernels once
+more, as much as computing some tokens. Inputs are sorted by length over the whole set, longest first (so that a batch
+that does not fit in memory fails at once), and cut where the sum of both costs is smallest, and where the token budget
+is reached.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
 
-_PART = 16  # batches that a part is of at most
+_PART = 16  # batches in a part at most
 
 
 def check_device(function: str, device: str | None) -> None:
-    """Raise unless `device` is None, ``"cpu"``, or the kind of accelerator that this machine has (cuda, mps ...)."""
+    """Raise InputError unless `device` is None, ``"cpu"``, or this machine's kind of accelerator (cuda, mps ...)."""
     if device in (None, "cpu"):
         return
     import torch
@@ -33,13 +33,15 @@ def check_device(function: str, device: str | None) -> None:
     best = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     if best is None or device != best.type:
         must = "be cpu: this machine has no accelerator" if best is None else f"be cpu or {best.type}, which is here"
-        remedy = "By default the best there is is taken; CUDA_VISIBLE_DEVICES or accelerate's launcher says which."
+        remedy = (
+            "The best available device is used by default; CUDA_VISIBLE_DEVICES or accelerate's launcher selects it."
+        )
         raise input_error(function, "device", must, got=device, remedy=remedy)
 
 
 @dataclass(slots=True)  # frozen ones take several times as long to make
 class Shape:
-    """How large a prepared input is."""
+    """Size of a prepared input."""
 
     n_tokens: int  # real tokens, over all of its sequences
     width: int  # tokens of its longest sequence
@@ -48,28 +50,28 @@ class Shape:
 
 @dataclass(frozen=True)
 class BatchPolicy:
-    """When a batch is cut."""
+    """Limits and costs by which inputs are cut into batches."""
 
-    max_tokens: int = 4096  # computed tokens (padding included) at most; a single longer input is a batch of its own
-    batch_cost: float = 16.0  # of a batch apart from its tokens, in tokens; inf: padding never ends a batch
+    max_tokens: int = 4096  # computed tokens (padding included) at most; a longer input is a batch alone
+    batch_cost: float = 16.0  # fixed cost of a batch, in tokens; inf: padding never ends a batch
     max_rows: int = 1024  # rows in a batch at most
     max_packed: int = 512  # tokens of prompts packed into one row at most: its cost grows with the square of its length
-    order_seed: int | None = None  # take inputs in this seed's random order in place of their length's
+    order_seed: int | None = None  # take inputs in this seed's random order, not sorted by length
 
     @classmethod
     def for_device(cls, device: str, max_tokens: int | None = None) -> BatchPolicy:
         """Return the policy for a kind of device.
 
-        On the CPU that was tried a batch costs nearly as much as 16 tokens, whatever the size of the encoder
-        (`benchmarks/batch_cost.py`). An accelerator, which computes tokens faster than it reads weights, wants large
-        batches, and takes some padding for them; it has not yet been tried.
+        On the CPU that was measured a batch costs nearly as much as 16 tokens, for any size of the encoder
+        (`benchmarks/batch_cost.py`). An accelerator, which computes tokens faster than it reads weights, is given
+        larger batches with some padding; it has not been measured.
         """
         if device == "cpu":
             return cls(max_tokens=max_tokens or 4096, max_packed=max_tokens or 512)
         return cls(max_tokens=max_tokens or 32768, batch_cost=256.0, max_packed=max_tokens or 4096)
 
     def shuffled(self, seed: int) -> BatchPolicy:
-        """Return a policy whose batches mix lengths, in an order and of a size (32, 16 or 8) that `seed` decides."""
+        """Return a policy whose batches mix lengths; `seed` decides their order and size (32, 16 or 8)."""
         return replace(self, batch_cost=math.inf, max_rows=min(self.max_rows, 32 >> (seed - 1) % 3), order_seed=seed)
 
     def describe(self) -> str:
@@ -80,8 +82,8 @@ class BatchPolicy:
 def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
     """Cut inputs into batches of near-equal length: positions in `shapes`, each exactly once.
 
-    The longest batch comes first, unless the policy shuffles. The plan depends on nothing but the shapes and the
-    policy, so that every process makes the same one.
+    The longest batch comes first, unless the policy shuffles. The plan depends only on the shapes and the policy, so
+    that every process computes the same one.
     """
     n_tokens, widths, sequences = (
         np.fromiter(map(attrgetter(name), shapes), np.int64, len(shapes))
@@ -106,15 +108,15 @@ def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]
 
 
 def _cuts(widths: NDArray[np.int64], sequences: NDArray[np.int64], batch_cost: float) -> list[int]:
-    """Where batches of inputs, the widest first, begin so that padding and the cost of batches are least together."""
+    """Return the beginnings of batches of inputs, the widest first, that minimise padding plus the cost of batches."""
     firsts = np.flatnonzero(np.diff(widths, prepend=0))
     counts: list[int] = np.add.reduceat(sequences, firsts).tolist() if len(firsts) else []
     each: list[int] = widths[firsts].tolist()
-    least, begins = [0.0], [0]  # of the first 0, 1, ... widths: what they cost, and with which the last batch begins
+    least, begins = [0.0], [0]  # for the first 0, 1, ... widths: the least cost, and where the last batch begins
     for end in range(1, len(each) + 1):
         best, begin, padding, n, widest = math.inf, end, 0, 0, math.inf
         for first in range(end - 1, -1, -1):
-            if each[first] > widest:  # a cut behind it would save more than a batch costs
+            if each[first] > widest:  # a cut after it would save more than a batch costs
                 break
             padding += n and (each[first] - each[first + 1]) * n
             n += counts[first]
@@ -131,11 +133,11 @@ def _cuts(widths: NDArray[np.int64], sequences: NDArray[np.int64], batch_cost: f
 
 
 def deal(sizes: NDArray[np.integer[Any]], max_tokens: int, rank: int, n_ranks: int) -> list[tuple[int, int]]:
-    """Cut inputs, in the order in which they stand, into parts; return start and end of those of one process.
+    """Cut inputs, in their order, into parts; return start and end of those of one process.
 
-    `sizes` are the inputs' tokens, estimated. A part is of sixteen full batches at most, smaller towards the end; it
-    goes to the process that has least, so that all end together. Where no part is a whole share, the cuts are
-    the same for one process as for two and three.
+    `sizes` are the inputs' tokens, estimated. A part has at most sixteen full batches, fewer towards the end; it goes
+    to the process with the least work, so that all end together. If no part is a whole share, the cuts are the same for
+    one process as for two and three.
     """
     ends = np.cumsum(sizes)
     most, share = -(-len(sizes) // n_ranks), max(4, 4 * n_ranks // 3)

@@ -1,8 +1,8 @@
-"""Label log-probabilities of a causal model: packed behind a cached prefix where that is exact, else plainly.
+"""Label log-probabilities of a causal model: packed after a cached prefix where that is exact, else plainly.
 
-Which attention mask a packed row needs differs between architectures, and some cannot take one at all. The
-engine tries the ways from the quickest to the plain one and checks each on the first rows against the plain
-forward pass: a way that fails, or disagrees, is not used.
+Architectures differ in the attention mask that a packed row needs, and some accept none. The engine tries the ways
+from the quickest to the plain one and compares each on the first rows with the plain forward pass: a way that fails, or
+disagrees, is not used.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ from accelerate.utils.memory import should_reduce_batch_size
 from numpy.typing import NDArray
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicCache
 
+from paraconsist.files import Json
+
 Integers = NDArray[np.int64]
 
-#: Tokens of a prefix that are computed at a time.
+#: Number of tokens of a prefix that are computed at a time.
 _CHUNK = 1024
 
 
 @dataclass(frozen=True)
 class Pack:
-    """A tree of token sequences, flattened; arrays of shape (q,), and of shape (r,) for what is read.
+    """A tree of token sequences, flattened; arrays of shape (q,), and of shape (r,) for the terms to read.
 
     The log-probability of `read_tokens[i]` right after place `read_places[i]` is a term of label `read_labels[i]`,
-    which counts labels row by row.
+    where labels are numbered row by row.
     """
 
     tokens: Integers
     depths: Integers  # tokens before it on its branch
-    parents: Integers  # place of the token before it, -1 at the root; parents stand before their children
+    parents: Integers  # place of the token before it, -1 at the root; parents come before their children
     read_places: Integers
     read_tokens: Integers
     read_labels: Integers
@@ -75,9 +77,9 @@ class Pack:
         return cls(flat[0], flat[1], flat[2], read[:, 0], read[:, 1], read[:, 2])
 
     def visible(self, n_prefix: int, window: int | None = None) -> NDArray[np.bool_]:
-        """Which keys each token sees, of `n_prefix` cached ones and then of the pack; shape (q, n_prefix + q).
+        """Return which keys each token sees, of `n_prefix` cached ones and the pack; shape (q, n_prefix + q).
 
-        `window` is how far back a token sees, itself included, where attention slides.
+        With sliding attention a token sees the last `window` keys, including itself.
         """
         n = len(self.tokens)
         seen = np.zeros((n, n_prefix + n), dtype=bool)
@@ -96,12 +98,12 @@ class Pack:
 def plan_packs(
     texts: Sequence[str], n_tokens: Sequence[int], *, max_tokens: int, max_rows: int = 1 << 30
 ) -> list[list[int]]:
-    """Cut prompts into packs of about `max_tokens` tokens, those with a common beginning together.
+    """Cut prompts into packs of about `max_tokens` tokens, those that begin alike together.
 
-    Tokens are estimated from characters; `max_rows` is most prompts in a pack. Prompts are taken in the order of their
-    texts; one that begins like its neighbour counts for the rest only, and a single longer one is a pack. `n_tokens`
-    are those of each prompt without what all have in common. Returns positions in `texts`, each exactly once, the pack
-    with the longest prompt first; the plan depends on nothing but the arguments.
+    A pack has at most `max_rows` prompts. Tokens are estimated from characters. Prompts are taken in the order of their
+    texts; of one that begins like its neighbour only the rest counts, and a single longer one is a pack. `n_tokens` are
+    those of each prompt without the beginning that all have in common. Returns positions in `texts`, each exactly once,
+    the pack with the longest prompt first; the plan depends only on the arguments.
     """
     order = sorted(range(len(texts)), key=lambda i: (texts[i], i))
     if not order:
@@ -122,7 +124,7 @@ def plan_packs(
 
 
 def n_common(first: str, second: str) -> int:
-    """Characters that two texts begin with alike, by bisection: 50 times as quick as ``os.path.commonprefix``."""
+    """Return the length of two texts' common beginning, by bisection: 50 times faster than ``os.path.commonprefix``."""
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
@@ -134,9 +136,10 @@ def n_common(first: str, second: str) -> int:
 
 
 class FrozenLayer(CacheLayerMixin):  # type: ignore[misc]
-    """One layer of a prefix: new keys are set behind it for one forward pass, and none are kept.
+    """One layer of a prefix: new keys follow it for one forward pass, and none are kept.
 
-    `room` are tensors that begin with the keys and the values: for one row the new ones are written there, uncopied.
+    `room` are tensors that begin with the keys and the values: for a single row the new ones are written into them,
+    which avoids a copy.
     """
 
     is_sliding = False
@@ -148,7 +151,7 @@ class FrozenLayer(CacheLayerMixin):  # type: ignore[misc]
         self.is_initialized = True
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        """Nothing to do: the prefix is there."""
+        """Do nothing: the prefix is initialized."""
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
@@ -180,13 +183,13 @@ class Prefix:
 
     @property
     def n_bytes(self) -> int:
-        """Memory that keys and values take."""
+        """The memory of keys and values."""
         return sum(t.element_size() * t.nelement() for layer in self.layers for t in layer)
 
     def first(self, n: int, n_more: int = 0) -> Cache:
-        """A cache that stands for the first `n` tokens; it shares memory with the prefix and never changes it.
+        """Return a cache of the first `n` tokens, which shares memory with the prefix and never changes it.
 
-        There is room for `n_more` tokens behind the whole prefix, which is made once and used by each forward pass.
+        It has room for `n_more` tokens after the whole prefix, which is allocated once and reused by each forward pass.
         """
         if n < self.layers[0][0].shape[-2] or not n_more:
             return Cache(layers=[FrozenLayer(keys[:, :, :n], values[:, :, :n]) for keys, values in self.layers])
@@ -201,11 +204,11 @@ class Prefix:
 
 
 def compute_prefix(module: Any, tokens: Sequence[int]) -> Prefix:
-    """Run the model over a prefix and keep what its attention computed.
+    """Run the model over a prefix and return the keys and values of its attention.
 
-    Raises TypeError if it keeps anything but keys and values of every token (recurrent states, for one).
+    Raises TypeError if it caches anything else, such as recurrent states.
     """
-    cache = DynamicCache()  # without a configuration sliding layers keep all of their keys, too
+    cache = DynamicCache()  # without a configuration sliding layers also keep all of their keys
     for start in range(0, len(tokens), _CHUNK):
         ids = torch.tensor([tokens[start : start + _CHUNK]], device=module.device)
         places = torch.arange(start, start + ids.shape[1], device=module.device)[None]
@@ -229,7 +232,7 @@ Way = Callable[[Sequence["PromptTokens"]], torch.Tensor]
 
 @dataclass(frozen=True)
 class PromptTokens:
-    """One prompt in tokens: how many of the shared prefix it begins with, what follows, and the label words."""
+    """One prompt in tokens: the number shared with the prefix, the rest, and the label words."""
 
     n_shared: int
     rest: Sequence[int]
@@ -243,8 +246,7 @@ class PromptTokens:
 class CausalEngine:
     """Computes label log-probabilities with a causal language model in evaluation mode.
 
-    `way` is how, known after the first rows: ``packed``, ``expanded`` or ``plain`` (at once where nothing is to be
-    shared).
+    `way` is known after the first rows: ``packed``, ``expanded`` or ``plain``; at once if nothing is shared.
     """
 
     def __init__(self, module: Any, *, share: bool = True) -> None:
@@ -261,7 +263,7 @@ class CausalEngine:
         self.stretched_from = stretched_from(module.config)
 
     def log_probabilities(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
-        """Log-probability of every label word after every prompt, summed over the word's tokens.
+        """Return log-probabilities of all label words after all prompts, summed over a word's tokens.
 
         Float32, shape (n, n_labels), on the model's device.
         """
@@ -275,9 +277,9 @@ class CausalEngine:
         return (self._compute or self._plain)(rows)
 
     def is_stretched(self, n_tokens: int) -> bool:
-        """Whether positions depend on a sequence's length, which then shares nothing with others and is computed alone.
+        """Say if positions depend on a sequence's length: it then shares nothing with others and is computed alone.
 
-        If so, the model has read a short text: until it does, transformers keeps the positions of a longer sequence.
+        If so, the model first reads a short text: until then transformers keeps the positions of a longer sequence.
         """
         stretched = self.stretched_from is not None and n_tokens >= self.stretched_from
         if stretched:
@@ -285,12 +287,12 @@ class CausalEngine:
         return stretched
 
     def _choose(self, rows: Sequence[PromptTokens]) -> None:
-        """Take the first way that agrees with the plain one on rows with finite numbers; none where there are none."""
+        """Choose the first way that agrees with the plain one on rows with finite numbers; none without such rows."""
         if not self._share:
             self.way, self._compute = "plain", self._plain
             return
         some = sorted(rows, key=lambda row: row.n_tokens)[-_N_CHECKED:]
-        expected = self._plain(some[-1:])  # the last and longest: it would see the others if a mask were wrong
+        expected = self._plain(some[-1:])  # the last and longest, which would see the others if a mask were wrong
         tolerance = tolerance_of(self.module)
         failed: list[str] = []
         for name, way in self._ways():
@@ -307,8 +309,8 @@ class CausalEngine:
                 self.way, self._compute = name.partition(" ")[0], way
                 return
             odd = [] if math.isfinite(difference) else [row for row in some if not self._plain([row]).isfinite().all()]
-            if odd:  # one of them spoils the others of a pack
-                if rest := [row for row in rows if not any(row is one for one in odd)]:
+            if odd:  # one such row spoils the others of a pack
+                if rest := [row for row in rows if not any(row is odd_row for odd_row in odd)]:
                     self._choose(rest)
                 return
             failed.append(f"{name}: differs by {difference:.2g}")
@@ -323,11 +325,11 @@ class CausalEngine:
         kinds = set(getattr(config, "layer_types", None) or ())
         ways: list[tuple[str, Way]] = []
         if kinds <= {"full_attention", "sliding_attention"} and self._takes_positions:
-            one: int | None = None if kinds == {"full_attention"} else window
+            single: int | None = None if kinds == {"full_attention"} else window
             by_kind = {"full_attention": None, "sliding_attention": window}
             if kinds:
                 ways.append(("packed by kind", lambda rows: self._packed(rows, by_kind)))
-            ways.append(("packed", lambda rows: self._packed(rows, one)))
+            ways.append(("packed", lambda rows: self._packed(rows, single)))
         ways.append(("expanded", self._expanded))
         return ways
 
@@ -337,8 +339,8 @@ class CausalEngine:
         pack = Pack.of(prompts, [row.labels for row in rows])
         mask: Any
         if isinstance(windows, Mapping):
-            made = {window: self._mask(pack.visible(n_prefix, window)) for window in set(windows.values())}
-            mask = {kind: made[window] for kind, window in windows.items()}
+            masks = {window: self._mask(pack.visible(n_prefix, window)) for window in set(windows.values())}
+            mask = {kind: masks[window] for kind, window in windows.items()}
         else:
             mask = self._mask(pack.visible(n_prefix, windows))
         places, which = np.unique(pack.read_places, return_inverse=True)
@@ -359,7 +361,7 @@ class CausalEngine:
         return torch.cat([self._in_rows(rows[i : i + size], n_prefix) for i in range(0, len(rows), size)])
 
     def _in_rows(self, rows: Sequence[PromptTokens], n_prefix: int) -> torch.Tensor:
-        """One row for each distinct prompt with all but the last token of a label word, padded on the right."""
+        """Compute one row for each distinct prompt with all but the last token of a label word, padded on the right."""
         sequences: dict[tuple[int, tuple[int, ...]], int] = {}
         lines: list[list[int]] = []
         reads: list[tuple[int, int, int, int]] = []
@@ -375,7 +377,7 @@ class CausalEngine:
         width = max(map(len, lines))
         device = self.module.device
         ids = torch.tensor([[*line, *[0] * (width - len(line))] for line in lines], device=device)
-        inputs: dict[str, Any] = {"input_ids": ids, "use_cache": n_prefix > 0}
+        inputs: dict[str, object] = {"input_ids": ids, "use_cache": n_prefix > 0}
         if self._takes_positions:
             positions = torch.arange(n_prefix, n_prefix + width, device=device)
             inputs["position_ids"] = positions[None].expand(len(lines), -1)
@@ -389,14 +391,14 @@ class CausalEngine:
         return _totals(terms, label_of, rows)
 
     def _logits(self, places: torch.Tensor, **inputs: Any) -> torch.Tensor:
-        """Logits at some places of every row, shape (rows, places, vocabulary)."""
+        """Return logits at some places of every row, shape (rows, places, vocabulary)."""
         if self._keeps_some:
             inputs["logits_to_keep"] = places
         logits: torch.Tensor = self.module(**inputs).logits
         return logits if self._keeps_some else logits[:, places]
 
     def _mask(self, visible: np.ndarray[Any, Any]) -> torch.Tensor:
-        """Zero where a token sees a key, the least number where it does not; shape (1, 1, q, k)."""
+        """Return 0 where a token sees a key, else the least number; shape (1, 1, q, k)."""
         hidden = torch.from_numpy(~visible).to(self.module.device)
         mask = torch.zeros(hidden.shape, dtype=self.module.dtype, device=hidden.device)
         return mask.masked_fill_(hidden, torch.finfo(mask.dtype).min)[None, None]
@@ -405,20 +407,20 @@ class CausalEngine:
         return self.prefix.first(n_prefix, n_more) if self.prefix is not None and n_prefix else None
 
 
-def _ropes(config: Any) -> dict[str, Mapping[str, Any]]:
-    """Parameters of a model's rotary positions by their type; layers may differ."""
+def _ropes(config: Any) -> dict[str, Json]:
+    """Return the parameters of a model's rotary positions by type; layers may differ."""
     by_kind = getattr(config.get_text_config(), "rope_parameters", None) or {}
     ropes = [rope for rope in (by_kind, *by_kind.values()) if isinstance(rope, dict)]
     return {rope["rope_type"]: rope for rope in ropes if "rope_type" in rope}
 
 
 def has_dynamic_rope(config: Any) -> bool:
-    """Whether a model stretches its positions over any length."""
+    """Say if a model stretches its positions over any length."""
     return "dynamic" in _ropes(config)
 
 
 def stretched_from(config: Any) -> int | None:
-    """The length from which on positions depend on it (dynamic and long rope); None if they never do."""
+    """Return the length from which on positions depend on it (dynamic and long rope); None if they never do."""
     if has_dynamic_rope(config):
         return int(config.get_text_config().max_position_embeddings)
     limit = _ropes(config).get("longrope", {}).get("original_max_position_embeddings")
@@ -426,24 +428,24 @@ def stretched_from(config: Any) -> int | None:
 
 
 def tolerance_of(module: Any) -> float:
-    """Largest difference between two ways to compute the same that passes as rounding, in the module's numbers."""
+    """Return the largest difference between two computations that passes as rounding in the module's dtype."""
     return _TOLERANCE.get(module.dtype, _HALF_TOLERANCE)
 
 
 def warn_of_no_sharing(module: Any, why: str) -> None:
-    """Warn that a model's prompts do not share what they begin with, and why."""
-    name, cost = type(module).__name__, "every prompt is computed whole, which is right but slow"
+    """Warn that a model's prompts do not share their common beginning, and why."""
+    name, cost = type(module).__name__, "every prompt is computed whole, which is correct but slow"
     warnings.warn(f"{name} cannot share prefixes exactly ({why}): {cost}.", UserWarning, stacklevel=3)
 
 
 def _totals(terms: torch.Tensor, labels: torch.Tensor, rows: Sequence[PromptTokens]) -> torch.Tensor:
-    """Add up the terms of each label, which are counted row by row; shape (rows, labels)."""
+    """Add up the terms of each label, numbered row by row; shape (rows, labels)."""
     totals = torch.zeros(len(rows) * len(rows[0].labels), dtype=torch.float32, device=terms.device)
     return totals.index_add_(0, labels, terms).view(len(rows), -1)
 
 
 def _terms(logits: torch.Tensor, places: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """Log-probability of each token at its place, float32; `logits` has shape (places, vocabulary)."""
+    """Return the log-probability of each token at its place, float32; `logits` has shape (places, vocabulary)."""
     logits = logits.float()
     normaliser = logits.logsumexp(dim=-1)
     return logits[places, tokens] - normaliser[places]

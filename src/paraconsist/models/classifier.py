@@ -79,7 +79,7 @@ class Classifier:
     plans = False  # whether `plan` forms its batches; `plan_batches` does so for the others
     by_text = False  # whether inputs that begin alike belong near one another, in place of those of one length
 
-    def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
+    def encode(self, task: Task, row: Mapping[str, str]) -> tuple[ModelInput, ...]:
         """Return the row's texts: one input, or one per choice."""
         raise NotImplementedError
 
@@ -145,7 +145,7 @@ class ModuleClassifier(Classifier):
         self.multiple_choice = multiple_choice
         self.identity = identity
 
-    def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
+    def encode(self, task: Task, row: Mapping[str, str]) -> tuple[ModelInput, ...]:
         return task.encode_choices(row) if self.multiple_choice else (task.encode(row),)
 
     def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
@@ -192,9 +192,9 @@ def by_row(
     n_texts: int = 1,
     n_cut: Sequence[int] = (),
 ) -> list[Prepared]:
-    """Put together what belongs to a row: `n_texts` sequences for each of its inputs, which stand end to end."""
+    """Group sequences by row: `n_texts` for each of its inputs, end to end."""
     if len(sequences) == len(inputs) and n_texts == 1:
-        lengths, types = map(len, sequences), repeat(None) if type_ids is None else ((one,) for one in type_ids)
+        lengths, types = map(len, sequences), repeat(None) if type_ids is None else ((numbers,) for numbers in type_ids)
         return [
             Prepared(n, n, 1, (sequence,), kind, n_cut=cut)
             for n, sequence, kind, cut in zip(lengths, sequences, types, n_cut or repeat(0), strict=False)
@@ -215,7 +215,7 @@ def _arrays(rows: Sequence[Sequence[int]]) -> list[TokenArray]:
 
 
 def warn_of_cut(prepared: Sequence[Prepared], max_length: int | None = None) -> None:
-    """Warn of rows that were cut to the model's window, or to `max_length`."""
+    """Warn about rows that were cut to the model's window, or to `max_length`."""
     cut = [row.n_cut for row in prepared if row.n_cut]
     counts: InputCounts = {"n_inputs": len(prepared), "n_cut": len(cut), "most_tokens_cut": max(cut, default=0)}
     for note in input_notes({"inputs": counts, "model": {"max_length": max_length}}):
@@ -225,7 +225,7 @@ def warn_of_cut(prepared: Sequence[Prepared], max_length: int | None = None) -> 
 def pad_sequences(
     sequences: Sequence[TokenArray], fill: int, *, left: bool = False, width: int = 1
 ) -> tuple[TokenArray, NDArray[np.bool_]]:
-    """Pad to the longest sequence, at least to `width`; return rows and where they are real, both (n, width)."""
+    """Pad to the longest sequence, at least to `width`; return rows and a mask of real tokens, both (n, width)."""
     lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
     width = max(int(lengths.max(initial=0)), width, 1)
     if len(sequences) and lengths.min() == width:
@@ -249,16 +249,16 @@ def require_rows(function: str, batch: Sequence[Prepared]) -> int:
 
 #: Tokenizers call "no limit" a number above this.
 _NO_LIMIT = 1_000_000
-#: Inputs by which it is seen whether a tokenizer adds something to what the library behind it does.
+#: Number of inputs on which a tokenizer is compared with the library behind it.
 _N_COMPARED = 8
-#: Models whose classification head reads the last place of the row; all others are padded on the right.
+#: Models whose classification head reads the last place of the row; others are padded on the right.
 _LEFT_PADDED = frozenset({"xlnet"})
 
 
 class HeadClassifier(ModuleClassifier):
-    """A sequence-classification or multiple-choice model behind the `Classifier` protocol.
+    """A sequence-classification or multiple-choice model of transformers.
 
-    Label names stand in logit order. Inputs longer than `max_length` tokens lose tokens from the end of the longer text
+    Label names are in logit order. Inputs longer than `max_length` tokens lose tokens from the end of the longer text
     of the pair first (`longest_first`).
     """
 
@@ -275,7 +275,7 @@ class HeadClassifier(ModuleClassifier):
         super().__init__(module, label_names, multiple_choice=multiple_choice, identity=identity)
         self.tokenizer = tokenizer
         self.max_length = max_length
-        #: tokenizer and whether it was asked for single texts -> whether the library behind it gives the same numbers
+        #: tokenizer and whether its inputs are single texts -> whether the library behind it returns the same numbers
         self._same: dict[tuple[Any, bool], bool] = {}
         self._uses_types = "token_type_ids" in tokenizer.model_input_names
         self._left = module.config.model_type in _LEFT_PADDED
@@ -307,14 +307,14 @@ class HeadClassifier(ModuleClassifier):
         return by_row(inputs, arrays["input_ids"], arrays.get("token_type_ids"), n_cut=n_cut)
 
     def _tokenise(self, flat: Sequence[ModelInput], *, truncate: bool) -> dict[str, list[list[int]]]:
-        """Token and, where used, segment numbers; inputs with a second text and without it in a call each."""
-        options: dict[str, Any] = {"return_token_type_ids": self._uses_types, "return_attention_mask": False}
+        """Return token and, if used, segment numbers; single texts and pairs are tokenised by separate calls."""
+        options: dict[str, object] = {"return_token_type_ids": self._uses_types, "return_attention_mask": False}
         options |= {"padding": False, "verbose": False, "truncation": "longest_first" if truncate else False}
         options |= {"max_length": self.max_length} if truncate else {}
         names = ["input_ids", "token_type_ids"] if self._uses_types else ["input_ids"]
         columns: dict[str, list[list[int]]] = {name: [[] for _ in flat] for name in names}
         for paired in (False, True):
-            places = [i for i, one in enumerate(flat) if (one.text_pair is not None) is paired]
+            places = [i for i, row in enumerate(flat) if (row.text_pair is not None) is paired]
             if not places:
                 continue
             texts: list[Any] = [flat[i].text for i in places]
@@ -326,9 +326,9 @@ class HeadClassifier(ModuleClassifier):
         return columns
 
     def _by_backend(
-        self, texts: list[str], second: list[str] | None, options: Mapping[str, Any]
+        self, texts: list[str], second: list[str] | None, options: Mapping[str, object]
     ) -> dict[str, list[list[int]]] | None:
-        """Numbers by the library behind the tokenizer, in half the time; None where it cannot be, or they differ."""
+        """Return numbers from the library behind the tokenizer, in half the time; None if unavailable or different."""
         backend: Any = getattr(self.tokenizer, "backend_tokenizer", None)
         compared = self.tokenizer, second is None
         if options["truncation"] or not hasattr(backend, "encode_batch_fast") or self._same.get(compared) is False:
@@ -346,7 +346,7 @@ class HeadClassifier(ModuleClassifier):
         return encoded if self._same[compared] else None
 
     def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
-        """``input_ids``, ``attention_mask`` and, where used, ``token_type_ids``, padded to the longest or to `width`.
+        """Return ``input_ids``, ``attention_mask`` and, if used, ``token_type_ids``, padded to the longest or `width`.
 
         Int64, on the CPU, of shape (n, width), or (n, choices, width) for multiple choice.
         """
@@ -377,7 +377,7 @@ class HeadClassifier(ModuleClassifier):
         self.fixed = replace(self.fixed_batches(device), step=_COMPILED_STEP, exact=False)
 
     def _absent_id(self, sequences: Sequence[NDArray[np.int64]]) -> int:
-        """A token id that no sequence has: such models find the end of a row by looking for the pad id."""
+        """Return a token id that no sequence has: such models find the end of a row by the pad id."""
         present = np.unique(np.concatenate(sequences))
         gaps = np.flatnonzero(present != np.arange(len(present)))
         absent = int(gaps[0]) if len(gaps) else len(present)
@@ -389,16 +389,16 @@ class HeadClassifier(ModuleClassifier):
 
 
 def window_of(module: Any) -> int | None:
-    """Positions that a model has; None where any length goes (relative positions, as T5's)."""
+    """Return the number of a model's positions; None if any length is possible (relative positions, as T5's)."""
     positions = getattr(module.config.get_text_config(), "max_position_embeddings", None)
     return positions if isinstance(positions, int) and positions > 0 else None
 
 
 def longest_input(module: Any, tokenizer: Any) -> int | None:
-    """The longest input in tokens that both model and tokenizer allow; None where neither names a limit.
+    """Return the longest input in tokens that both model and tokenizer allow; None if neither names a limit.
 
-    Models that number positions from behind the pad token (RoBERTa and its kin) lose those places:
-    514 positions, 512 tokens.
+    Models that number positions from after the pad token (RoBERTa and its relatives) lose those places: 514 positions,
+    512 tokens.
     """
     limits = []
     positions = window_of(module)
@@ -417,21 +417,21 @@ FixedShape = tuple[int, int, int]
 
 _CPU_TOKENS, _GPU_TOKENS = 512, 4096
 _STEP, _COMPILED_STEP = 4, 32  # widths are multiples of it
-_WIDE = 32  # outputs a layer has that is no head
+_WIDE = 32  # least outputs of a layer that is not a head
 
 
 @dataclass(frozen=True)
 class FixedBatches:
-    """How the rows of one model are put into batches; with 0 tokens each row is a batch, as wide as it is."""
+    """How the rows of one model form batches; with 0 tokens each row is a batch of its own width."""
 
     n_tokens: int  # of a batch, at most, unless one row has more
-    longest: int | None = None  # no width passes it
+    longest: int | None = None  # the largest width
     step: int = _STEP  # widths are multiples of it
-    exact: bool = True  # whether a row's bits are to be the same in all places, which is checked, by one thread
+    exact: bool = True  # whether a row must have the same bits in all places, which one thread computes and checks
     _alone: dict[FixedShape, bool] = field(default_factory=dict)  # shape -> whether its rows are computed one at a time
 
     def shape(self, row: Prepared) -> FixedShape:
-        """The shape of the batch that a row is computed in."""
+        """Return the shape of the batch in which a row is computed."""
         if not self.n_tokens:
             return 1, row.n_sequences, row.width
         width = -(-row.width // self.step) * self.step
@@ -442,7 +442,7 @@ class FixedBatches:
     def scores(
         self, compute: Callable[[Sequence[Prepared], int], torch.Tensor], batch: Sequence[Prepared]
     ) -> torch.Tensor:
-        """Scores of rows in any number and order, by `compute`, which takes rows and a width."""
+        """Return the scores of any rows in any order, by `compute`, which takes rows and a width."""
         by_shape: defaultdict[FixedShape, list[int]] = defaultdict(list)
         for place, row in enumerate(batch):
             by_shape[self.shape(row)].append(place)
@@ -471,7 +471,7 @@ class FixedBatches:
 
 
 def _linear(part: torch.nn.Linear, values: torch.Tensor) -> torch.Tensor:
-    """Apply a linear layer: at once to whole sequences, row by row to vectors and where few numbers come out."""
+    """Apply a linear layer at once to whole sequences, and row by row to vectors or if it has few outputs."""
     if values.ndim > 2 and part.out_features >= _WIDE:
         return torch.nn.functional.linear(values, part.weight, part.bias)
     return torch.stack([torch.nn.functional.linear(row.clone(), part.weight, part.bias) for row in values.unbind()])
@@ -479,16 +479,16 @@ def _linear(part: torch.nn.Linear, values: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def deterministic_kernels() -> Iterator[None]:
-    """Let torch use inside only kernels that give the same bits each time; an operation without one raises.
+    """Restrict torch to kernels that return the same bits each time; an operation without one raises.
 
-    MKL reads its setting before it first computes: call this before the process does.
+    MKL reads its setting before its first computation: enter this before the process computes.
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")  # else sums depend on threads and on where a matrix lies
+    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")  # else sums depend on threads and on a matrix's address
     memory: Any = torch.utils.deterministic
     before, filling = torch.are_deterministic_algorithms_enabled(), memory.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True)
-    memory.fill_uninitialized_memory = False  # it costs time and changes nothing that is read
+    memory.fill_uninitialized_memory = False  # it costs time and changes no result
     try:
         yield
     finally:
@@ -498,9 +498,9 @@ def deterministic_kernels() -> Iterator[None]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Compute by the calling thread alone: sums that several threads share are cut where their number says.
+    """Compute in the calling thread alone: the number of threads decides where their sums are divided.
 
-    The loop's threads stay at one: a number that one of them put back would hold for a library that another is in.
+    The loop's threads stay at one: resetting the number in one would change it for a library in use by another.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -1,9 +1,9 @@
-"""Vectors of texts: one a row, from a bare encoder, a fine-tuned classifier, or a word-level model."""
+"""Vectors of texts, one a row, from a bare encoder, a fine-tuned classifier, or a word-level model."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,26 +21,26 @@ Floats = NDArray[np.float64]
 
 POOLINGS = ("auto", "first", "mean", "head")
 _FUNCTION = "load_encoder"
-#: Weights of a bare encoder that are no part of its token vectors: files may lack them.
+#: Weights of a bare encoder that its token vectors do not use: files may lack them.
 _NOT_NEEDED = ("pooler",)
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """A model whose vectors are taken.
+    """A model with the pooling of its vectors.
 
-    By `pooling` a vector is the first token's last hidden state (``[CLS]``), the mean of the tokens' ("mean"), or what
-    the last linear layer of a classification head reads ("head").
+    A vector is the first token's last hidden state (``[CLS]``, "first"), the mean of the tokens' ("mean"), or the input
+    of the last linear layer of a classification head ("head").
     """
 
     classifier: Classifier  # tokenises; its module is run
     pooling: str
-    #: weights hash and pooling: two encoders with the same give the same vectors
-    identity: dict[str, Any] = field(default_factory=dict)
+    #: weights hash and pooling: two encoders with the same identity return the same vectors
+    identity: Mapping[str, object] = field(default_factory=dict)
     _known: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __call__(self, texts: Sequence[str]) -> Floats:
-        """Return a vector for each text, shape (n, d), on the device where the model is; each text is computed once."""
+        """Return a vector for each text, shape (n, d), from the model's device; each text is computed once."""
         absent = [text for text in dict.fromkeys(texts) if text not in self._known]
         if absent:
             inputs = [(ModelInput(text, None),) for text in absent]
@@ -51,10 +51,10 @@ class Encoder:
     def vectors(
         self, inputs: Inputs, *, device: str | None = None, progress: Callable[[int], None] | None = None
     ) -> NDArray[np.float32]:
-        """Return one vector for each row, shape (n, d); those of several choices one after the other.
+        """Return one vector for each row, shape (n, d); a row of several choices has their vectors end to end.
 
-        On the accelerator there is unless `device` is ``"cpu"``; `progress` takes how many more rows are done. A vector
-        that is not finite is an `InputError`: the weights are damaged.
+        They are computed on the accelerator, if any, unless `device` is ``"cpu"``; `progress` takes how many more rows
+        are done. InputError for a vector that is not finite: the weights are damaged.
         """
         import torch
 
@@ -82,7 +82,7 @@ class Encoder:
         return vectors
 
     def content_key(self, inputs: Sequence[Any]) -> str:
-        """16 hex digits of the encoder and of all texts in order: stored vectors are used again only for the same."""
+        """Return 16 hex digits of the encoder and of all texts in order, the key of stored vectors."""
         digest = hashlib.blake2b(repr(sorted(self.identity.items())).encode(), digest_size=8)
         for row in inputs:
             digest.update(repr(row).encode("utf-8", "surrogatepass"))
@@ -106,17 +106,17 @@ def load_encoder(
     pooling: str = "auto",
     max_length: int | None = None,
 ) -> Encoder:
-    """Load a model whose vectors are taken: a bare encoder, a fine-tuned classifier, or a word-level model.
+    """Load an encoder: a bare one, a fine-tuned classifier, or a word-level model.
 
-    What is no encoder, or lacks weights that its configuration calls for, is an `InputError`.
+    InputError for other models, and for files without weights that the configuration calls for.
 
     Parameters
     ----------
     task : Task, optional
-        Of the rows. Without it the vectors are of single texts, and a head that the model has is left out.
+        Of the rows. Without it the vectors are of single texts, and the model's head, if any, is dropped.
     pooling : {"auto", "first", "mean", "head"}
         ``auto``: first token of a fine-tuned classifier (as in Srikanth et al. 2024), mean of a bare encoder, head of a
-        word-level model. One that does not fit the model is an `InputError`.
+        word-level model. InputError if it does not fit the model.
     max_length : int, optional
         Cut inputs after this many tokens.
     """
@@ -139,9 +139,9 @@ def load_encoder(
     else:
         classifier = _load_bare(name, config, max_length)
     folder = Path(name).expanduser()
-    identity: dict[str, Any] = {"weights": f"{name}@{getattr(config, '_commit_hash', None)}"}
+    identity: dict[str, object] = {"weights": f"{name}@{getattr(config, '_commit_hash', None)}"}
     if folder.is_dir():
-        identity = {**folder_identity(folder)}
+        identity = dict(folder_identity(folder))
     return Encoder(classifier, pooling, {**identity, "pooling": pooling, "max_length": max_length})
 
 
@@ -163,7 +163,7 @@ def _load_bare(name: str, config: Any, max_length: int | None) -> Classifier:
 
 
 def encoder_of(classifier: Any) -> Encoder | None:
-    """Return the encoder inside a classifier of transformers; None for others, such as a bag of words."""
+    """Return the encoder inside a transformers classifier; None for other models, such as a bag of words."""
     module, tokenizer = getattr(classifier, "module", None), getattr(classifier, "tokenizer", None)
     if tokenizer is None or getattr(module, "base_model", module) is module:
         return None
@@ -186,14 +186,14 @@ def cosines(one: Floats, other: Floats) -> Floats:
 
 
 def _head_input(classifier: Any, batch: Sequence[Any]) -> Any:
-    """Run the classifier and keep what its last linear layer reads."""
+    """Run the classifier and return the input of its last linear layer."""
     from torch import nn
 
     last = [part for part in classifier.module.modules() if isinstance(part, nn.Linear)][-1]
-    kept: list[Any] = []
-    handle = last.register_forward_pre_hook(lambda _, arguments: kept.append(arguments[0]))
+    inputs: list[Any] = []
+    handle = last.register_forward_pre_hook(lambda _, arguments: inputs.append(arguments[0]))
     try:
         classifier.logits(batch)
     finally:
         handle.remove()
-    return kept[0]
+    return inputs[0]

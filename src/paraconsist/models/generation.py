@@ -1,9 +1,9 @@
-"""What language models write: texts of any kind by `generate`, and answers to a task that are read as labels."""
+"""Texts that language models write: of any kind by `generate`, and answers to a task, which are read as labels."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from transformers.cache_utils import Cache
 from paraconsist.data.failures import NOT_FINITE_REMEDY
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import input_error
+from paraconsist.files import Json
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.causal_engine import FrozenLayer, Prefix, compute_prefix, tolerance_of, warn_of_no_sharing
 from paraconsist.models.classifier import Inputs, Prepared, TokenArray, pad_sequences
@@ -29,23 +30,23 @@ from paraconsist.models.prompted import CausalScorer, PreparedPrompt, Seq2SeqMod
 class GenerationSettings:
     """How texts are written: greedily, by beams, or sampled at a `temperature`.
 
-    Batches are sampled in order, so that the result depends on `batch_rows`, too.
+    Batches are sampled in order, so that the result also depends on `batch_rows`.
     """
 
     n: int = 1  # texts for each prompt
     max_new_tokens: int = 40  # of one text
     num_beams: int = 1  # 1 for greedy search or sampling
     temperature: float | None = None  # None for greedy or beam search
-    top_k: int | None = None  # sample among so many tokens
-    top_p: float | None = None  # sample among the tokens that hold so much probability
+    top_k: int | None = None  # sample among this many most probable tokens
+    top_p: float | None = None  # sample among the most probable tokens with this total probability
     seed: int = 0  # of the sampling
-    batch_rows: int = 16  # prompts a batch; halved where memory does not suffice
-    more: Mapping[str, Any] | None = None  # further arguments of transformers' ``generate``
+    batch_rows: int = 16  # prompts a batch; halved if memory does not suffice
+    more: Json | None = None  # further arguments of transformers' ``generate``
 
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of transformers' ``generate``."""
+    def arguments(self) -> Json:
+        """Return the arguments of transformers' ``generate``."""
         sampled = self.temperature is not None
-        arguments: dict[str, Any] = {"max_new_tokens": self.max_new_tokens, "num_return_sequences": self.n}
+        arguments: dict[str, object] = {"max_new_tokens": self.max_new_tokens, "num_return_sequences": self.n}
         arguments |= {"num_beams": self.num_beams, "do_sample": sampled}
         if sampled:
             arguments |= {"temperature": self.temperature, "top_k": self.top_k or 0, "top_p": self.top_p or 1.0}
@@ -55,9 +56,9 @@ class GenerationSettings:
 def generate(language: LanguageModel, texts: Sequence[str], settings: GenerationSettings) -> list[list[str]]:
     """Let a language model continue texts (causal) or answer them (sequence-to-sequence); `texts` are whole prompts.
 
-    Returns for each, in order, `settings.n` texts without special tokens; a causal model's do not repeat the prompt. A
-    prompt that does not fit in memory alone, numbers that are not finite, and greedy search for several texts, are an
-    `InputError`.
+    Returns for each, in order, `settings.n` texts without special tokens; a causal model's do not repeat the prompt.
+    InputError for a prompt that alone exceeds the memory, numbers that are not finite, and greedy search for several
+    texts.
     """
     if settings.n > 1 and settings.temperature is None and settings.num_beams < settings.n:
         must = f"be {settings.n} or more, or a `temperature` be given"
@@ -79,8 +80,8 @@ def generate(language: LanguageModel, texts: Sequence[str], settings: Generation
     return [written[i] for i in range(len(texts))]
 
 
-def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], arguments: Mapping[str, Any]) -> list[Any]:
-    """New tokens for each row, `num_return_sequences` one after another; in halves where memory does not suffice."""
+def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], arguments: Json) -> list[Any]:
+    """Return new tokens for each row, `num_return_sequences` in turn; in halves if memory does not suffice."""
     module, tokenizer, causal = language.module, language.tokenizer, language.kind == "causal"
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else stop_tokens(module, tokenizer)[0]
     watch = _Watch(module, tokenizer)
@@ -91,7 +92,7 @@ def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], argumen
         ids, mask = (torch.from_numpy(a).to(module.device) for a in (padded, real.astype(np.int64)))
         out = module.generate(input_ids=ids, attention_mask=mask, **options)
     except (RuntimeError, MemoryError) as problem:
-        _refuse_spoilt(watch)  # nothing can be drawn by them
+        _refuse_spoilt(watch)  # drawing by numbers that are not finite fails
         if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
             raise
         if len(rows) == 1:
@@ -110,16 +111,16 @@ def _refuse_spoilt(watch: _Watch) -> None:
 
 
 def stop_tokens(module: Any, tokenizer: Any) -> list[int]:
-    """The tokens that end a text, of a model's generation settings or else its tokenizer."""
+    """Return the tokens that end a text, from a model's generation settings or else its tokenizer."""
     stop = getattr(module.generation_config, "eos_token_id", None)
     stop = tokenizer.eos_token_id if stop is None else stop
     return [] if stop is None else [int(t) for t in stop] if isinstance(stop, list) else [int(stop)]
 
 
 class CausalWriter(CausalScorer):
-    """A causal language model that writes its answer behind the shared prefix; the answer is then read.
+    """A causal language model that writes its answer after the shared prefix.
 
-    At every place it takes the most probable token, or draws one where there is a temperature (see `Draws`).
+    At every place it takes the most probable token, or draws one if there is a temperature (see `Draws`).
     """
 
     pads = True
@@ -133,13 +134,13 @@ class CausalWriter(CausalScorer):
         self._checked = not self.settings.share
 
     def _label_tokens(self, texts: Sequence[str], prompts: list[TokenArray]) -> list[tuple[TokenArray, ...]]:
-        """As many places as an answer may take; only the window is interested in them."""
+        """Return as many places as an answer may take: they count for the window only."""
         return [(np.zeros(self.settings.max_new_tokens, dtype=np.int64),)] * len(texts)
 
     def plan(self, inputs: Inputs, shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
-        """Batches of one length: padding between a prompt and its answer would be seen by sliding windows.
+        """Form batches of one length: sliding windows would see padding between a prompt and its answer.
 
-        Where the policy shuffles, lengths are mixed; `write` takes a batch apart by length.
+        If the policy shuffles, lengths are mixed, and `write` splits a batch by length.
         """
         if policy.order_seed is not None:
             return plan_batches(shapes, policy)
@@ -147,7 +148,6 @@ class CausalWriter(CausalScorer):
 
     @torch.inference_mode()
     def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:
-        """What the model wrote after each prompt, and the label that was read from it."""
         rows = [row for row in batch if isinstance(row, PreparedPrompt)]
         by_length: dict[tuple[int, int], list[int]] = {}
         for place, row in enumerate(rows):
@@ -164,13 +164,14 @@ class CausalWriter(CausalScorer):
     def _decode(
         self, n_shared: int, rests: Sequence[Sequence[int]], whole: Sequence[Sequence[int]]
     ) -> list[list[int] | None]:
-        options: dict[str, Any] = {"max_new_tokens": self.settings.max_new_tokens, "stop": self._stop}
         stretched = self.engine.is_stretched(len(whole[0]))
         if not self._checked and not stretched:
             self._checked = self._check_sharing(n_shared, rests[0])
         draws = Draws.of(self.settings, whole)
         if self._prefix is not None and n_shared and not stretched:
-            return decode(self.module, self._prefix, n_shared, rests, draws=draws, ended=self._ended, **options)[0]
+            n_new, stop = self.settings.max_new_tokens, self._stop
+            how = draws, self._ended
+            return decode(self.module, self._prefix, n_shared, rests, n_new, stop, *how)[0]
         ids = torch.tensor(whole, device=self.module.device)
         pad = self._stop[0] if self._stop else 0
         out, spoilt = _write(self, draws, input_ids=ids, attention_mask=torch.ones_like(ids), pad_token_id=pad)
@@ -182,7 +183,7 @@ class CausalWriter(CausalScorer):
         return bool(stop) and stop in self.tokenizer.decode(ids, skip_special_tokens=True)
 
     def _check_sharing(self, n_shared: int, rest: Sequence[int]) -> bool:
-        """Keep the prefix if the model, behind it, says what it says of the whole prompt; return if that is known."""
+        """Keep the prefix if logits behind it are those of the whole prompt; return if that could be checked."""
         if not self.engine.prefix_tokens:
             return True
         whole = torch.tensor([[*self.engine.prefix_tokens[:n_shared], *rest]], device=self.module.device)
@@ -191,7 +192,7 @@ class CausalWriter(CausalScorer):
             return False
         try:
             prefix = compute_prefix(self.module, self.engine.prefix_tokens)
-            _, first = decode(self.module, prefix, n_shared, [rest], max_new_tokens=1, stop=())
+            _, first = decode(self.module, prefix, n_shared, [rest], 1, ())
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as problem:
             warn_of_no_sharing(self.module, type(problem).__name__)
             return True
@@ -204,22 +205,22 @@ class CausalWriter(CausalScorer):
 
 
 def _not_finite(logits: torch.Tensor) -> torch.Tensor:
-    """Which rows of logits have a number that no token's share can be computed from; tokens may be impossible."""
+    """Return which rows of logits are nan or infinite; impossible tokens (minus infinity) are allowed."""
     return ~(logits < torch.inf).all(dim=-1)
 
 
 def _write(model: CausalScorer | Seq2SeqModel, draws: Draws | None, **inputs: Any) -> tuple[Any, list[bool]]:
-    """Let transformers write, by draws or with the most probable tokens; say which rows are not of finite numbers."""
-    options: dict[str, Any] = {"max_new_tokens": model.settings.max_new_tokens, "do_sample": False, "num_beams": 1}
+    """Let transformers write, by draws or the most probable tokens; return also which rows had numbers not finite."""
+    options: Json = {"max_new_tokens": model.settings.max_new_tokens, "do_sample": False, "num_beams": 1}
     if stop := model.settings.prompt.template.stop:
-        options |= {"stop_strings": [stop], "tokenizer": model.tokenizer}
+        options = {**options, "stop_strings": [stop], "tokenizer": model.tokenizer}
     watch = _Watch(model.module, model.tokenizer)
     steps = LogitsProcessorList([watch] if draws is None else [watch, draws])
     return model.module.generate(**inputs, **options, logits_processor=steps), watch.spoilt.tolist()
 
 
 class _Watch(LogitsProcessor):  # type: ignore[misc]
-    """Note which rows of a batch met numbers that are not finite (`spoilt`) before a token that ends an answer."""
+    """Records which rows of a batch had numbers not finite (`spoilt`) before a token that ends an answer."""
 
     def __init__(self, module: Any, tokenizer: Any) -> None:
         pad = [] if tokenizer.pad_token_id is None else [tokenizer.pad_token_id]
@@ -235,13 +236,12 @@ class _Watch(LogitsProcessor):  # type: ignore[misc]
 
 
 class Seq2SeqWriter(Seq2SeqModel):
-    """A sequence-to-sequence model that writes its answer, as `CausalWriter` does, which is then read."""
+    """A sequence-to-sequence model that writes its answer, as `CausalWriter` does."""
 
     writes = True
 
     @torch.inference_mode()
     def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:
-        """What the model wrote for each prompt, and the label that was read from it."""
         prompts = {name: tensor.to(self.module.device) for name, tensor in self.collate(batch).items()}
         draws = Draws.of(self.settings, [row.sequences[0].tolist() for row in batch])
         out, spoilt = _write(self, draws, **prompts)
@@ -250,11 +250,11 @@ class Seq2SeqWriter(Seq2SeqModel):
 
 
 class Draws(LogitsProcessor):  # type: ignore[misc]
-    """Draw the next tokens of a batch: each row by numbers of its own, which its prompt and the seed decide.
+    """Draws the next tokens of a batch, each row by its own random numbers, which its prompt and the seed decide.
 
-    An answer does not depend on what else is in the batch, nor on the process that writes it; in another batch it is
-    another one by rounding alone. The token is the one in whose share of the distribution function the row's number of
-    that place falls: `numbers` are in [0, 1), of shape (n_rows, n_places). Used once a batch: the places are counted.
+    An answer does not depend on the rest of its batch, nor on the process that writes it; in another batch it differs
+    by rounding alone. A token is drawn if the row's number of that place falls into its share of the distribution
+    function: `numbers` are in [0, 1), of shape (n_rows, n_places). Used once a batch, because places are counted.
     """
 
     def __init__(self, temperature: float, numbers: NDArray[np.float64]) -> None:
@@ -262,7 +262,7 @@ class Draws(LogitsProcessor):  # type: ignore[misc]
 
     @classmethod
     def of(cls, settings: PromptSettings, prompts: Sequence[Sequence[int]]) -> Draws | None:
-        """Return the draws of prompts in tokens; None where the most probable tokens are wanted."""
+        """Return the draws of prompts in tokens; None if the most probable tokens are taken."""
         if not settings.temperature > 0:
             return None
         digests = [hashlib.sha256(np.array(ids, dtype="<i8").tobytes()).digest() for ids in prompts]
@@ -271,7 +271,7 @@ class Draws(LogitsProcessor):  # type: ignore[misc]
         return cls(settings.temperature, np.array(numbers))
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return scores of which the drawn token's is the only finite one."""
+        """Return scores that are finite for the drawn token only."""
         shares = torch.softmax(scores.double() / self._temperature, dim=-1).cumsum(dim=-1)
         wanted = self._numbers[:, self._place].to(scores.device)[:, None] * shares[:, -1:]
         self._place += 1
@@ -280,12 +280,12 @@ class Draws(LogitsProcessor):  # type: ignore[misc]
 
 
 def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:
-    """The tokens before the first that ends an answer."""
+    """Return the tokens before the first that ends an answer."""
     return list(ids[: next((i for i, token in enumerate(ids) if token in stop), len(ids))])
 
 
 class _GrowingLayer(FrozenLayer):
-    """One layer of a prefix, shared by all rows, and behind it the keys that each row has added."""
+    """One layer of a prefix, shared by all rows, followed by the keys that each row has added."""
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         super().__init__(keys, values)
@@ -309,7 +309,6 @@ def decode(
     prefix: Prefix | None,
     n_prefix: int,
     rows: Sequence[Sequence[int]],
-    *,
     max_new_tokens: int,
     stop: Collection[int],
     draws: Draws | None = None,
@@ -317,10 +316,10 @@ def decode(
 ) -> tuple[list[list[int] | None], torch.Tensor]:
     """Continue rows of one length, none of them padded, with the most probable token each time, or a drawn one.
 
-    `prefix` is what the first `n_prefix` tokens of every prompt left (None where they stand in `rows`), and `rows` are
-    the tokens behind it, at least one a row; tokens of `stop` end an answer and are left out, and an answer of which
-    `ended` says so is whole. Returns the answers (None where numbers were not finite) and, for checks, the logits of
-    the first new token, float32, shape (n, vocabulary).
+    `prefix` is the cache of the first `n_prefix` tokens of every prompt (None if `rows` contain them), and `rows` are
+    the tokens after it, at least one a row. An answer ends before a token of `stop`, or when `ended` returns True of
+    it. Returns the answers (None if numbers were not finite) and, for checks, the logits of the first new token,
+    float32, shape (n, vocabulary).
     """
     layers = [] if prefix is None else [_GrowingLayer(k[:, :, :n_prefix], v[:, :, :n_prefix]) for k, v in prefix.layers]
     cache = Cache(layers=layers) if layers else None

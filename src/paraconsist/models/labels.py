@@ -1,7 +1,7 @@
 """A model's labels meet a task's labels by name (numpy only).
 
-The field's commonest silent error is a classifier whose label numbers are permuted. Labels are therefore
-matched by name, never by position, and names that say nothing (``LABEL_0``) are refused until mapped.
+The field's commonest silent error is a classifier whose label numbers are permuted. Labels are therefore matched by
+name, never by position, and meaningless names (``LABEL_0``) are refused until mapped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from paraconsist.errors import InputError, check_choice, input_error
 
 Rule = Literal["argmax", "sum"]
 
-#: Names that mean the same; every group's first name stands for the others. Compared after `normalise_label`.
+#: Synonyms; the first name of a group replaces the others. Compared after `normalise_label`.
 ALIASES: tuple[tuple[str, ...], ...] = (
     ("entailment", "entailed", "entail", "entails"),
     ("not entailment", "not entailed", "non entailment", "nonentailment", "no entailment"),
@@ -36,7 +36,7 @@ ALIASES: tuple[tuple[str, ...], ...] = (
     ("hypothesis 2", "hypothesis2", "hyp2", "hyp 2"),
 )
 _CANONICAL = {name: group[0] for group in ALIASES for name in group}
-_SAYS_NOTHING = re.compile(r"(?:label|class)? ?\d+")
+_MEANINGLESS = re.compile(r"(?:label|class)? ?\d+")
 
 
 def normalise_label(name: str) -> str:
@@ -59,7 +59,7 @@ class LabelMap:
 
     model_labels: tuple[str, ...]  # in the order of the model's logits
     task_labels: tuple[str, ...]  # in the order of the task's classes
-    targets: tuple[int, ...]  # for each model label the task label it counts as; -1 where none (a partial map)
+    targets: tuple[int, ...]  # the task label of each model label; -1 for none (a partial map)
     rule: Rule = "argmax"
 
     @property
@@ -98,7 +98,7 @@ class LabelMap:
         return predictions.astype(np.int64), mapped
 
     def describe(self) -> str:
-        """One line for signatures and metadata: ``identity``, or every pair and the rule.
+        """Return one line for signatures and metadata: ``identity``, or every pair and the rule.
 
         >>> resolve_label_map(("yes", "no"), ("no", "yes"), None).describe()
         'yes=yes,no=no'
@@ -118,18 +118,18 @@ def resolve_label_map(
 ) -> LabelMap:
     """Match a model's labels to a task's labels by name, or by an explicit map.
 
-    Names are compared without regard to case, hyphens and underscores, and with the few aliases of `ALIASES`. Names
-    that do not match without a map, and a map that names labels that do not exist or leaves a task label unreached, are
-    an `InputError`, which shows both lists and the option to type.
+    Names are compared without regard to case, hyphens and underscores, and with the few aliases of `ALIASES`.
+    InputError, with both lists and the option to type, for names that do not match without a map, and for a map that
+    names labels that do not exist or leaves a task label unreached.
 
     Parameters
     ----------
     model_labels, task_labels : sequence of str
         In the order of the model's logits (``config.id2label``), and of the task's classes.
     label_map : mapping of model label -> task label, optional
-        May be many-to-one, may be partial: model labels that it leaves out are matched by name, and where
-        they have no namesake they count as no task label (prediction -1, unparsed). Model labels may also be
-        given by number (``"0"``) or as ``LABEL_0``.
+        May be many-to-one, and partial: model labels that it leaves out are matched by name, and without a namesake
+        they count as no task label (prediction -1, unparsed). Model labels may also be given by number (``"0"``) or as
+        ``LABEL_0``.
     rule : {"argmax", "sum"}
         See `LabelMap`.
 
@@ -159,8 +159,8 @@ def resolve_label_map(
         if targets[i] is None:
             targets[i] = task_index.get(normalise_label(name))
     lost = [name for name, target in zip(models, targets, strict=True) if target is None]
-    if label_map is None and any(_SAYS_NOTHING.fullmatch(normalise_label(name)) for name in lost):
-        must = "have label names that say what they mean: the model's configuration names none"
+    if label_map is None and any(_MEANINGLESS.fullmatch(normalise_label(name)) for name in lost):
+        must = "have meaningful label names: the model's configuration has none"
         raise _ask_for_map(must, models, tasks)
     if label_map is None and lost:
         raise _ask_for_map(f"be the task's labels by name: no task label is called {', '.join(lost)}", models, tasks)
@@ -195,5 +195,5 @@ def _ask_for_map(must: str, models: tuple[str, ...], tasks: tuple[str, ...]) -> 
     known = {normalise_label(task): task for task in tasks}
     items = " ".join(f"`label_map` {name}={known.get(normalise_label(name), 'TASK_LABEL')}" for name in models)
     remedy = f"The model's labels, in order: {', '.join(models)}. The task's labels: {', '.join(tasks)}. "
-    remedy += f"Look up what the model's labels mean and say it: {items}."
+    remedy += f"Look up what the model's labels mean and name it: {items}."
     return input_error("resolve_label_map", "label_map", must, remedy=remedy)

@@ -11,6 +11,7 @@ import transformers
 
 from paraconsist.data.tasks import Task
 from paraconsist.errors import check_choice, first_line, input_error
+from paraconsist.files import Json
 from paraconsist.models.causal_engine import has_dynamic_rope
 from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input, window_of
 from paraconsist.models.endpoint.settings import PromptSettings
@@ -61,21 +62,21 @@ def load_model(
     model : str or Path
         A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id.
     task : Task
-        What it will be asked; multiple-choice models take their label names from it.
+        The task of the model's inputs; multiple-choice models take their label names from it.
     revision : str, optional
-        Branch, tag or commit of a Hub model. The commit found is recorded in the identity.
+        Branch, tag or commit of a Hub model. The identity records the commit.
     dtype : {"float32", "auto", "tf32", "bfloat16", "float16"}
-        Of the weights in memory; see `dtype_taken`. The identity records what was taken.
+        Of the weights in memory; see `dtype_taken`. The identity records the result.
     max_length : int, optional
-        Longest input in tokens; by default what model and tokenizer allow.
+        Longest input in tokens; by default the longest that model and tokenizer allow.
     trust_remote_code : bool
         Run code that comes with a Hub model.
     kind : {"classifier", "causal", "seq2seq"}, optional
-        By default what the model's architecture says.
+        By default by the model's architecture.
     ask : callable, optional
-        Returns how a language model is asked; called for language models only, and required for them.
+        Returns the settings of a language model; called for language models only, and required for them.
     device : str, optional
-        Where it will run, by default on the best there is; only `dtype` depends on it.
+        The device it will run on, by default the best available one; only `dtype` depends on it.
 
     Returns
     -------
@@ -94,11 +95,11 @@ def load_model(
         raise input_error("load_model", "model", "be a trained model", got=name, remedy=_how_to_train(name, task))
     config = open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
     own = find_baseline(config.model_type)
-    dtype = "float32" if own is not None and dtype == "auto" else taken  # there is nothing to gain
+    dtype = "float32" if own is not None and dtype == "auto" else taken  # bfloat16 gains nothing here
     identity = _identity(name, config, dtype, trust_remote_code=trust_remote_code)
     if own is not None:
         return _load_own(own, name, config, task, dtype, max_length, identity)
-    options: dict[str, Any] = {"revision": revision, "dtype": DTYPES[dtype], "trust_remote_code": trust_remote_code}
+    options: Json = {"revision": revision, "dtype": DTYPES[dtype], "trust_remote_code": trust_remote_code}
     if ask is not None and (language := kind_of(config, kind)) != "classifier":
         settings = ask()
         opened = load_language_model(name, language, device_map=settings.device_map, **options)
@@ -112,15 +113,17 @@ def load_model(
     labels = _label_names(name, config, task, multiple_choice=multiple_choice)
     limit = checked_max_length("load_model", max_length, longest_input(loaded.module, loaded.tokenizer))
     identity["max_length"] = str(limit) if limit is not None else "unlimited"
-    which: dict[str, Any] = {"multiple_choice": multiple_choice, "max_length": limit, "identity": identity}
-    return HeadClassifier(loaded.module.eval(), loaded.tokenizer, labels, **which)
+    module, tokenizer = loaded.module.eval(), loaded.tokenizer
+    return HeadClassifier(
+        module, tokenizer, labels, multiple_choice=multiple_choice, max_length=limit, identity=identity
+    )
 
 
 def dtype_taken(dtype: str, device: str | None = None) -> str:
-    """Return the dtype in which a model is computed on a device, by default the best there is.
+    """Return the dtype in which a model is computed on a device, by default the best available one.
 
     ``auto`` is bfloat16 where that is fast (CUDA from compute capability 8, processors with AVX512-BF16 or AMX), else
-    float32. ``tf32`` (float32 weights, products in TF32) is an `InputError` without such a GPU.
+    float32. InputError for ``tf32`` (float32 weights, products in TF32) without such a GPU.
     """
     check_choice("load_model", "dtype", dtype, ("auto", *DTYPES))
     has_gpu = device in (None, "cuda") and torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
@@ -136,7 +139,7 @@ def dtype_taken(dtype: str, device: str | None = None) -> str:
 
 
 def _processor_has(instructions: str) -> bool:
-    """Whether torch finds some instructions in this processor; False where this torch does not look for them."""
+    """Say if torch finds some instructions in this processor; False if this torch cannot detect them."""
     look = getattr(torch.cpu, f"_is_{instructions}_supported", None)
     return look is not None and bool(look())
 
@@ -148,7 +151,7 @@ def prompted(
     max_length: int | None = None,
     identity: Mapping[str, str] | None = None,
 ) -> PromptedModel:
-    """Put a language model behind the `Classifier` protocol: scoring label words, or writing answers.
+    """Return a language model as a classifier that scores label words or writes answers.
 
     `max_length` is the longest prompt with answer in tokens, by default and at most the model's window; `identity` is
     what the predictions file records of the model.
@@ -160,10 +163,12 @@ def prompted(
         used = ["*.jinja", "additional_chat_templates/*.jinja"] if settings.chat else []
         used += ["generation_config.json"] if settings.scoring == "generate" or language.kind == "seq2seq" else []
         identity |= named_hashes(Path(identity["model"]), "prompt_files", used)
-    makers = {"causal": (CausalScorer, CausalWriter), "seq2seq": (Seq2SeqScorer, Seq2SeqWriter)}
-    maker: Any = makers[language.kind][settings.scoring == "generate"]
-    made: PromptedModel = maker(language.module, language.tokenizer, settings, window=window, identity=identity)
-    return made
+    makers: dict[str, tuple[type[PromptedModel], type[PromptedModel]]] = {
+        "causal": (CausalScorer, CausalWriter),
+        "seq2seq": (Seq2SeqScorer, Seq2SeqWriter),
+    }
+    maker = makers[language.kind][settings.scoring == "generate"]
+    return maker(language.module, language.tokenizer, settings, window=window, identity=identity)
 
 
 def kind_of(config: Any, kind: str | None = None) -> Kind:
@@ -202,12 +207,12 @@ def _head(name: str, config: Any, task: Task) -> tuple[Any, bool]:
         for ending, (auto, multiple_choice) in _HEADS.items():
             if architecture.endswith(ending):
                 if multiple_choice and not task.choices:
-                    must = "be one that can be put as multiple choice, because the model is"
+                    must = "be one with choices, because the model is multiple choice"
                     remedy = "Use a sequence classifier for it."
                     raise input_error("load_model", "task", must, got=task.name, remedy=remedy)
                 return auto, multiple_choice
     must = "be a sequence-classification or multiple-choice model"
-    remedy = f"It has no trained head that answers. {_how_to_train(name, task)}"
+    remedy = f"It has no trained head. {_how_to_train(name, task)}"
     got = f"{name} ({', '.join(architectures) or 'no architecture named'})"
     raise input_error("load_model", "model", must, got=got, remedy=remedy)
 

@@ -16,7 +16,7 @@ import transformers
 from transformers.utils import logging as transformers_logging
 
 from paraconsist.errors import InputError, first_line, input_error
-from paraconsist.files import remembered_sha256
+from paraconsist.files import Json, remembered_sha256
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier
@@ -76,7 +76,7 @@ TOKENIZER_FILES = (
     *("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
     VOCABULARY_FILE,
 )
-#: What else decides a model's answers, if it is there: files of rarer tokenizers, of adapters and of shards.
+#: Other files that decide a model's answers: of rarer tokenizers, of adapters and of shards.
 FURTHER_FILES = (
     *("*.spm", "*.model", "*.codes", "*.bpe", "*.tiktoken", "vocab*", "*vocab.json", "merges*", "dict*.txt"),
     *("word_*.json", "emoji.json", "normalizer.json", "byte_maps.json", "adapter_config.json", "*.index.json"),
@@ -84,7 +84,7 @@ FURTHER_FILES = (
 
 
 class LoadedModule(NamedTuple):
-    """A module with its tokenizer, and which of its weights the files did not hold."""
+    """A module with its tokenizer, and the names of weights that its files lack."""
 
     module: Any
     tokenizer: Any
@@ -92,7 +92,7 @@ class LoadedModule(NamedTuple):
 
 
 def open_configuration(model: str, *, revision: str | None = None, trust_remote_code: bool = False) -> Any:
-    """Read a model's configuration; the first, cheap check that there is a model at all."""
+    """Read a model's configuration, a cheap check that there is a model."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         _check_folder(folder)
@@ -127,7 +127,7 @@ def load_head(
     """Load weights (safetensors only) and tokenizer of a Hugging Face model under one of the Auto classes."""
     folder = Path(model).expanduser()
     source = str(folder) if folder.is_dir() else model
-    which: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
+    which: Json = {"revision": revision, "trust_remote_code": trust_remote_code}
     try:
         with quiet():
             options |= {"dtype": dtype, "use_safetensors": True, "output_loading_info": True}
@@ -163,7 +163,7 @@ def load_language_model(
 ) -> LanguageModel:
     """Load a language model, in evaluation mode; on the CPU, or spread over devices by `device_map`.
 
-    Weights that are missing or no safetensors are an `InputError`.
+    InputError for weights that are missing or not safetensors.
     """
     auto = transformers.AutoModelForCausalLM if kind == "causal" else transformers.AutoModelForSeq2SeqLM
     spread = {} if device_map is None else {"device_map": device_map}
@@ -176,26 +176,26 @@ def load_language_model(
 
 
 def checked_max_length(function: str, max_length: int | None, limit: int | None) -> int | None:
-    """The length to cut at: `max_length` if the model can take it; by default the model's own limit."""
+    """Return the length to cut at: `max_length` if the model accepts it; by default the model's limit."""
     if max_length is None:
         return limit
     if max_length < 4 or (limit is not None and max_length > limit):
-        allowed = "4 or more" if limit is None else f"between 4 and {limit}, what the model can take"
+        allowed = "4 or more" if limit is None else f"between 4 and {limit}, the model's limit"
         raise input_error(function, "max_length", f"be {allowed}", got=max_length)
     return max_length
 
 
 def weights_hash(folder: Path) -> str:
-    """Sha256 (hex) of a folder's weights: of the safetensors file, or of the shards' hashes in name order."""
+    """Return the sha256 (hex) of a folder's safetensors file, or of the shards' hashes in name order."""
     digests = [remembered_sha256(file) for file in sorted(folder.glob("*.safetensors"))]
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def folder_identity(folder: Path, *, trust_remote_code: bool = False) -> dict[str, str]:
-    """Return what of a model's folder decides its answers, however it is asked.
+    """Return the hashes of what decides a model's answers in its folder, for any prompt.
 
-    ``weights_hash``; ``settings_hash``, of configuration and tokenizer; ``files``, where others of `FURTHER_FILES` are
-    there, or code that is to be run (see `named_hashes`).
+    ``weights_hash``; ``settings_hash``, of configuration and tokenizer; ``files``, if there are any of `FURTHER_FILES`,
+    or code that is to be run (see `named_hashes`).
     """
     settings = hashlib.sha256()
     for name in sorted(("config.json", *TOKENIZER_FILES)):
@@ -206,7 +206,7 @@ def folder_identity(folder: Path, *, trust_remote_code: bool = False) -> dict[st
 
 
 def named_hashes(folder: Path, key: str, patterns: Iterable[str]) -> dict[str, str]:
-    """Return ``{key: "chat_template.jinja 0123456789abcdef, ..."}`` of a folder's files; empty where none matches."""
+    """Return ``{key: "chat_template.jinja 0123456789abcdef, ..."}`` for a folder's files; empty if none matches."""
     names = {path.relative_to(folder).as_posix() for pattern in patterns for path in folder.glob(pattern)}
     files = (folder / name for name in sorted(names - {*TOKENIZER_FILES}))
     hashes = [
@@ -219,7 +219,7 @@ def named_hashes(folder: Path, key: str, patterns: Iterable[str]) -> dict[str, s
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence transformers' own load reports and bars: what they say is checked and said here."""
+    """Silence transformers' load reports and bars, whose content this package checks and reports itself."""
     verbosity, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
@@ -245,6 +245,6 @@ def _check_folder(folder: Path) -> None:
 
 
 def not_a_model(model: str, why: str) -> InputError:
-    """The error for what is no model, or one that is not read, and why."""
+    """Return the error for a source that is not a model or cannot be read, and why."""
     must = "be a Hub id, or a folder with config.json, safetensors and a tokenizer"
     return input_error("load_model", "model", must, got=model, remedy=f"{why[:1].upper()}{why[1:].rstrip('.')}.")

@@ -1,4 +1,4 @@
-"""Language models that are asked a prompt for each row, and score the label words behind it."""
+"""Language models that get a prompt for each row, and score the label words after it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from paraconsist.models.endpoint.settings import PromptSettings
 
 @dataclass(slots=True)
 class PreparedPrompt(Prepared):
-    """A prompt in tokens, without the first `n_shared`, and the label words that may follow it."""
+    """A prompt in tokens, without its first `n_shared`, and the label words that may follow it."""
 
     n_shared: int = 0
     labels: tuple[TokenArray, ...] = ()
 
 
 class PromptedModel(Classifier):
-    """A language model that is asked a prompt for each row; the base of the scoring and writing models.
+    """A language model that gets a prompt for each row; the base of the scoring and writing models.
 
-    `window` is the longest prompt with answer in tokens, `identity` what the predictions file records of the model.
+    `window` is the longest prompt with answer in tokens, `identity` the identity of the model's files.
     """
 
     takes_prompt = True
@@ -65,13 +65,13 @@ class PromptedModel(Classifier):
     def with_settings(self, settings: PromptSettings) -> PromptedModel:
         return type(self)(self.module, self.tokenizer, settings, window=self.window, identity=self._files)
 
-    def encode(self, task: Task, row: Mapping[str, Any]) -> tuple[ModelInput, ...]:
+    def encode(self, task: Task, row: Mapping[str, str]) -> tuple[ModelInput, ...]:
         if not self.settings.chat:
             return (ModelInput(self.settings.prompt.text(task, row), None),)
         messages = self.settings.prompt.messages(task, row)
         try:
             text = self._render_chat(messages)
-        except Exception as problem:  # templates raise what they like where they know no system's turn
+        except Exception as problem:  # templates without a system turn raise errors of any kind
             if messages[0]["role"] != "system":
                 must = f"the model's chat template refused the prompt: {first_line(problem)}"
                 raise InputError(must, function="run") from None
@@ -87,12 +87,12 @@ class PromptedModel(Classifier):
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The label words as they follow the prompt."""
+        """The label words in the form that follows the prompt."""
         template = self.settings.prompt.template
         return template.words if self.settings.chat else template.answers
 
     def n_over(self, length: int) -> int:
-        """How many tokens a prompt with its answer has too many for the window."""
+        """Return by how many tokens a prompt with its answer exceeds the window."""
         return 0 if self.window is None else max(0, length - self.window)
 
     def window_error(self, rows: Sequence[Prepared]) -> InputError:
@@ -102,18 +102,17 @@ class PromptedModel(Classifier):
         return input_error("run", "shots", must, got=got, remedy=remedy)
 
     def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
-        """``input_ids`` and ``attention_mask``, padded on the right; int64 tensors of shape (n, width)."""
         padded, real = pad_sequences([row.sequences[0] for row in batch], self.tokenizer.pad_token_id or 0)
         return {"input_ids": torch.from_numpy(padded), "attention_mask": torch.from_numpy(real.astype(np.int64))}
 
     def read(self, text: str) -> WrittenAnswer:
-        """What it wrote, and the label read from it."""
+        """Return a written text as an answer, with the label read from it."""
         template = self.settings.prompt.template
         text = template.ended(str(text))
         return WrittenAnswer(parse_answer(text, template.words, template.label_names), text)
 
     def normalised(self, totals: torch.Tensor, batch: Sequence[Prepared]) -> torch.Tensor:
-        """Divide summed log-probabilities, shape (n, n_labels), as the settings say."""
+        """Normalise summed log-probabilities, shape (n, n_labels), as in the settings."""
         if self.settings.normalize == "none":
             return totals
         if self.settings.normalize == "characters":
@@ -124,10 +123,10 @@ class PromptedModel(Classifier):
 
 
 def check_labels(words: Sequence[str], tokens: Sequence[Sequence[int]], unknown: int | None, normalize: str) -> None:
-    """Refuse label words that cannot be told apart in tokens.
+    """Refuse label words that cannot be distinguished by their tokens.
 
-    Two words must not have the same tokens, none or unknown ones, nor, without normalisation, one word's tokens begin
-    another's (the shorter one would win always). Words that merely begin alike are no problem: all tokens are scored.
+    Two words must not have the same tokens, none or unknown ones, nor, without normalisation, may one word's tokens
+    begin another's (the shorter one would always win). A common beginning is harmless: all tokens are scored.
     """
     seen: dict[tuple[int, ...], str] = {}
     for word, ids in zip(words, tokens, strict=True):
@@ -150,14 +149,14 @@ _CHUNK = 256
 _N_BOUNDARIES = 8
 _SHORT = 200  # characters that prompts have in common, below which they are tokenised whole
 _WITHOUT_SPECIAL: Any = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
-#: Steps of tokenizers that cut a text into words from left to right: a word does not hang on what is before it.
+#: Steps of tokenizers that cut a text into words from left to right: a word does not depend on the text before it.
 _LEFT_TO_RIGHT = frozenset(
     ("ByteLevel", "Split", "Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "BertPreTokenizer", "Sequence")
 )
 
 
 def _takes_words(tokenizer: Any) -> bool:
-    """Whether a tokenizer cuts a text into words, none of which hangs on those before it, and merges within them."""
+    """Say if a tokenizer cuts a text into words, each independent of those before it, and merges within them."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or type(backend.model).__name__ not in ("BPE", "WordPiece", "WordLevel"):
         return False
@@ -170,11 +169,11 @@ def _takes_words(tokenizer: Any) -> bool:
 
 
 class CausalScorer(PromptedModel):
-    """A causal language model behind the `Classifier` protocol.
+    """A causal language model that scores label words.
 
-    `logits` are the log-probabilities of the label words after the prompt, all of their tokens counted; a softmax
-    over them is the confidence that S24 uses. What all prompts begin with is computed once and kept; what some
-    have in common is computed once in their batch (see `Pack`).
+    `logits` are the log-probabilities of the label words after the prompt, over all of their tokens; a softmax of them
+    is the confidence that S24 uses. The common beginning of all prompts is computed once and kept; a beginning that
+    some have in common is computed once in their batch (see `Pack`).
     """
 
     pads = False
@@ -189,9 +188,9 @@ class CausalScorer(PromptedModel):
         self._labels: tuple[TokenArray, ...] | None = None
 
     def prepare(self, inputs: Inputs) -> list[Prepared]:
-        """Tokenise all prompts. The first call decides which tokens are kept as the shared prefix.
+        """Tokenise all prompts. The first call decides which tokens are the shared prefix.
 
-        Label words that cannot be told apart are an `InputError`.
+        InputError for label words that cannot be distinguished.
         """
         texts = [choices[0].text for choices in inputs]
         if not all(text.startswith(self._beginning[0] or texts[0]) for text in texts):
@@ -215,23 +214,23 @@ class CausalScorer(PromptedModel):
 
     def _tokens(self, texts: Sequence[str]) -> list[TokenArray]:
         text, tokens = self._beginning
-        if not all(one.startswith(text) for one in texts):
+        if not all(prompt.startswith(text) for prompt in texts):
             text, tokens = "", tokens[: len(self._opening)]
-        rests = [one[len(text) :] for one in texts]
+        rests = [prompt[len(text) :] for prompt in texts]
         encoded = self._by_backend(rests) if text else self.tokenizer(rests, **_WITHOUT_SPECIAL)["input_ids"]
         return [np.concatenate([tokens, np.array(ids, dtype=np.int64)]) for ids in encoded]
 
     def _by_backend(self, texts: list[str]) -> list[list[int]]:
-        """Token numbers by the library behind the tokenizer, which looks for no offsets."""
+        """Return token numbers from the library behind the tokenizer, without computing offsets."""
         backend = self.tokenizer.backend_tokenizer
         encode = getattr(backend, "encode_batch_fast", backend.encode_batch)
         return [row.ids for row in encode(texts, add_special_tokens=False)]
 
     def _cut(self, texts: Sequence[str]) -> tuple[str, TokenArray]:
-        """The beginning of all texts, with its tokens, behind which the rest has the tokens that it has in the whole.
+        """Return a common beginning of all texts, and its tokens, after which a text's tokens are unchanged.
 
-        It ends between two words of a tokenizer that takes words from left to right and merges within them; that the
-        tokens are the whole's is looked up on some texts. It is empty where a tokenizer may merge over any place.
+        It ends between two words of a tokenizer that takes words from left to right and merges within them; this is
+        checked on some texts. It is empty if a tokenizer may merge across any place.
         """
         opening = np.array(self._opening, dtype=np.int64)
         common = texts[0][: n_common(min(texts), max(texts))]
@@ -249,11 +248,11 @@ class CausalScorer(PromptedModel):
         return "", opening
 
     def _label_tokens(self, texts: Sequence[str], prompts: list[TokenArray]) -> list[tuple[TokenArray, ...]]:
-        """Label words in tokens, for each prompt.
+        """Return the label words in tokens, for each prompt.
 
-        Nearly always a token ends where the prompt does, and the words' tokens are the same after each: that is
-        looked up on some prompts. Where it is not so, prompt and answer are tokenised as one for every row, and
-        what the answers have in common with the prompt stays the prompt's (which is cut here, in place).
+        Nearly always a token ends where the prompt does, and the words' tokens are the same after each prompt, which is
+        checked on some. Otherwise prompt and answer are tokenised together for every row, and the tokens that all
+        answers have in common with the prompt remain the prompt's (which is cut here, in place).
         """
         if self._labels is None:
             some = sorted({round(i * (len(texts) - 1) / (_N_BOUNDARIES - 1)) for i in range(_N_BOUNDARIES)})
@@ -282,7 +281,7 @@ class CausalScorer(PromptedModel):
         check_labels(self.answers, words, self.tokenizer.unk_token_id, self.settings.normalize)
 
     def plan(self, inputs: Inputs, shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
-        """Batches of prompts that begin alike, the one with the longest prompt first, unless the policy shuffles."""
+        """Form batches of prompts with a common beginning, the longest prompt first, unless the policy shuffles."""
         if policy.order_seed is not None:
             return plan_batches(shapes, replace(policy, max_tokens=policy.max_packed))
         texts, n_tokens = [choices[0].text for choices in inputs], [shape.n_tokens for shape in shapes]
@@ -290,14 +289,13 @@ class CausalScorer(PromptedModel):
 
     @torch.inference_mode()
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
-        """Label log-probabilities, normalised as the settings say; shape (n, n_labels), float32."""
         mine = [row for row in batch if isinstance(row, PreparedPrompt)]
         rows = [PromptTokens(r.n_shared, r.sequences[0].tolist(), tuple(w.tolist() for w in r.labels)) for r in mine]
         return self.normalised(self.engine.log_probabilities(rows), batch)
 
 
 def opening_tokens(tokenizer: Any) -> list[int]:
-    """The special tokens that a tokenizer puts before a text (a beginning-of-text token, mostly), none behind it."""
+    """Return the special tokens that a tokenizer puts before a text, such as a beginning-of-text token."""
     plain = tokenizer("a", add_special_tokens=False)["input_ids"]
     full = tokenizer("a")["input_ids"]
     for start in range(len(full) - len(plain) + 1):
@@ -307,23 +305,22 @@ def opening_tokens(tokenizer: Any) -> list[int]:
 
 
 def _n_shared(first: TokenArray, second: TokenArray) -> int:
-    """How many tokens two sequences begin with alike."""
+    """Return the length of the common beginning of two sequences."""
     n = min(len(first), len(second))
     differing = np.flatnonzero(first[:n] != second[:n])
     return int(differing[0]) if len(differing) else n
 
 
 class Seq2SeqModel(PromptedModel):
-    """What sequence-to-sequence models that score and that write have in common.
+    """The base of sequence-to-sequence models that score and that write.
 
-    The encoder reads in both directions: what prompts begin with cannot be shared between them, as it is with causal
-    models, without changing the answers.
+    The encoder reads in both directions: prompts cannot share a common beginning, as they do with causal models,
+    without changing the answers.
     """
 
     _labels: tuple[TokenArray, ...] = ()
 
     def prepare(self, inputs: Inputs) -> list[Prepared]:
-        """Tokenise all prompts; see `PromptedModel.prepare`."""
         if not inputs:
             return []
         options = {"add_special_tokens": not self.settings.chat, "return_attention_mask": False, "verbose": False}
@@ -334,9 +331,9 @@ class Seq2SeqModel(PromptedModel):
 
 
 class Seq2SeqScorer(Seq2SeqModel):
-    """A sequence-to-sequence model behind the `Classifier` protocol; `logits` as in `CausalScorer`.
+    """A sequence-to-sequence model that scores label words; `logits` as in `CausalScorer`.
 
-    Each prompt is encoded once, and every label word scored behind it.
+    Each prompt is encoded once, and every label word is scored after it.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -355,7 +352,6 @@ class Seq2SeqScorer(Seq2SeqModel):
 
     @torch.inference_mode()
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
-        """Label log-probabilities, normalised as the settings say; shape (n, n_labels), float32."""
         device = self.module.device
         prompts = {name: tensor.to(device) for name, tensor in self.collate(batch).items()}
         states = self.module.get_encoder()(**prompts, return_dict=True).last_hidden_state

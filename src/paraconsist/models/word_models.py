@@ -56,7 +56,7 @@ class BowConfig(PreTrainedConfig):  # type: ignore[misc]
 
 
 class BaselineModel(PreTrainedModel):  # type: ignore[misc]
-    """The base of this package's own models: `build` makes the layers, `score` gives one row of scores an input."""
+    """The base of this package's own models: `build` makes the layers, `score` returns one row of scores an input."""
 
     main_input_name = "input_ids"
     #: the loss below is a plain mean over the batch: Trainer may scale it for accumulation
@@ -75,7 +75,7 @@ class BaselineModel(PreTrainedModel):  # type: ignore[misc]
         raise NotImplementedError
 
     def forward(self, input_ids: torch.Tensor, labels: torch.Tensor | None = None) -> SequenceClassifierOutput:
-        """Scores, shape (n, labels), or (n, choices) of `input_ids` whose second dimension counts the choices."""
+        """Return scores, shape (n, labels), or (n, choices) if the second dimension of `input_ids` counts choices."""
         if self.multiple_choice:
             logits = self.score(input_ids.flatten(0, 1)).view(input_ids.shape[0], -1)
         else:
@@ -105,7 +105,7 @@ class BowForSequenceClassification(BaselineModel):
             nn.init.zeros_(module.bias)
 
     def score(self, input_ids: torch.Tensor, offsets: torch.Tensor | None = None) -> torch.Tensor:
-        """Scores of bags: `input_ids` (n, width) padded with 0, or flat, end to end, with `offsets`."""
+        """Return scores of bags: `input_ids` (n, width) padded with 0, or flat, end to end, with `offsets`."""
         scores: torch.Tensor = self.head(self.bag(input_ids, offsets))
         return scores
 
@@ -117,7 +117,7 @@ class BowForMultipleChoice(BowForSequenceClassification):
 
 
 class BowClassifier(ModuleClassifier):
-    """A bag-of-n-grams model behind the `Classifier` protocol. Nothing is truncated and nothing is padded."""
+    """A bag-of-n-grams model as a classifier. Nothing is truncated or padded."""
 
     pads = False
     reentrant = False
@@ -126,13 +126,13 @@ class BowClassifier(ModuleClassifier):
         super().__init__(module, label_names, multiple_choice=module.multiple_choice, identity=identity)
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
-        """Hash all n-grams of all rows: text and text pair in separate name spaces, one bag."""
+        """Hash all n-grams of all rows into bags, text and text pair in separate name spaces."""
         config = self.module.config
         flat = list(chain.from_iterable(inputs))
         return by_row(inputs, _bags(flat, max_n=config.max_ngram, n_buckets=config.n_buckets))
 
     def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
-        """``input_ids`` padded with 0: (n, width), or (n, choices, width) for multiple choice."""
+        """Return ``input_ids`` padded with 0: (n, width), or (n, choices, width) for multiple choice."""
         n_sequences = require_rows("BowClassifier", batch)
         padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0, width=width)
         if self.multiple_choice:
@@ -140,7 +140,7 @@ class BowClassifier(ModuleClassifier):
         return {"input_ids": torch.from_numpy(padded)}
 
     def scores(self, batch: Sequence[Prepared], width: int = 0) -> torch.Tensor:
-        """Scores, shape (n, n_labels), float32; bags stand one after the other, without padding."""
+        """Return scores, shape (n, n_labels), float32, from bags end to end, without padding."""
         n_sequences = require_rows("BowClassifier", batch)
         bags = [bag for row in batch for bag in row.sequences]
         offsets = np.zeros(len(bags), dtype=np.int64)
@@ -152,10 +152,10 @@ class BowClassifier(ModuleClassifier):
 
 
 def _bags(inputs: Sequence[ModelInput], *, max_n: int, n_buckets: int) -> list[NDArray[np.int64]]:
-    """One array of features per input: those of the text, then those of the pair."""
+    """Return one array of features per input: those of the text, then those of the pair."""
     if not inputs:
         return []
-    texts, pairs = [one.text for one in inputs], [one.text_pair or "" for one in inputs]
+    texts, pairs = [row.text for row in inputs], [row.text_pair or "" for row in inputs]
     text, text_lengths = hash_ngrams(texts, max_n=max_n, n_buckets=n_buckets, salt="text")
     pair, pair_lengths = hash_ngrams(pairs, max_n=max_n, n_buckets=n_buckets, salt="pair")
     owner = np.repeat(np.tile(np.arange(len(inputs)), 2), np.concatenate([text_lengths, pair_lengths]))
@@ -179,10 +179,10 @@ def split_words(text: str) -> list[str]:
 
 
 def hash_ngrams(texts: Sequence[str], *, max_n: int, n_buckets: int, salt: str = "") -> tuple[TokenArray, TokenArray]:
-    """Feature numbers of all word n-grams (1 to `max_n`) of every text, and how many each text has, shape (n,).
+    """Return the feature numbers of all word n-grams (1 to `max_n`) of the texts, and the count per text, shape (n,).
 
-    Features are numbers in ``1 .. n_buckets`` (0 is kept free for padding), text after text; within a text 1-grams
-    first, repeats kept. The same n-gram under two salts gets two features.
+    Features are numbers in ``1 .. n_buckets`` (0 is reserved for padding), text after text; within a text 1-grams
+    first, with repeats. The same n-gram under two salts gets two features.
     """
     vocabulary: dict[str, int] = {}
     numbers: list[int] = []
@@ -213,7 +213,7 @@ def hash_ngrams(texts: Sequence[str], *, max_n: int, n_buckets: int, salt: str =
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64: every input bit changes about half of the output bits."""
+    """Apply the finaliser of splitmix64: every input bit changes about half of the output bits."""
     values = (values ^ (values >> np.uint64(30))) * _MIX_1
     values = (values ^ (values >> np.uint64(27))) * _MIX_2
     return values ^ (values >> np.uint64(31))
@@ -240,7 +240,7 @@ def split_text(text: str) -> list[str]:
 
 
 def _parts(word: str) -> list[str]:
-    """Cut clitics and quotation marks off both ends, until none is left."""
+    """Split clitics and quotation marks off both ends, until none is left."""
     match = None if _WHOLE.fullmatch(word) else _PARTS.fullmatch(word)
     if match is None or match[2] == word:
         return [word]
@@ -248,7 +248,7 @@ def _parts(word: str) -> list[str]:
 
 
 class Vocabulary:
-    """Different words and their numbers, from 2 on; 0 is padding, 1 is any word that is not in it."""
+    """Distinct words and their numbers, from 2 on; 0 is padding, 1 is any unknown word."""
 
     UNKNOWN = 1
     _FIRST = 2
@@ -261,11 +261,11 @@ class Vocabulary:
         return len(self.words) + self._FIRST
 
     def number(self, word: str) -> int:
-        """The word's number; 1 if it is not in the vocabulary."""
+        """Return the word's number; 1 if it is unknown."""
         return self._numbers.get(word, self.UNKNOWN)
 
     def encode(self, texts: Iterable[str]) -> list[NDArray[np.int64]]:
-        """One array of word numbers for each text (of length 0 for an empty text)."""
+        """Return one array of word numbers for each text (of length 0 for an empty text)."""
         numbers, unknown = self._numbers, self.UNKNOWN
         return [np.array([numbers.get(w, unknown) for w in split_text(t)], dtype=np.int64) for t in texts]
 
@@ -275,10 +275,10 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: Path) -> Vocabulary:
-        """Read what `save` wrote; raises OSError or ValueError where it is not there, or no list of different words."""
+        """Read what `save` wrote; OSError or ValueError if it is absent or not a list of distinct words."""
         words = json.loads((folder / VOCABULARY_FILE).read_text(encoding="ascii"))
         if not isinstance(words, list) or not all(isinstance(w, str) for w in words) or len(set(words)) < len(words):
-            raise ValueError(f"{VOCABULARY_FILE} is not a list of different words")
+            raise ValueError(f"{VOCABULARY_FILE} is not a list of distinct words")
         return cls(words)
 
 
@@ -292,10 +292,9 @@ class WordVectors(NamedTuple):
 def read_vectors(file: Path, wanted: Collection[str], *, extra: int = 0) -> WordVectors:
     """Read the vectors of some words, as `split_text` gives them, from a UTF-8 file in GloVe's text format.
 
-    Each line is a word and its numbers, with single spaces between; a first line with the number of words and of
-    dimensions (word2vec's and fastText's text format) is passed over. The first `extra` other words that `split_text`
-    can give are taken, too: such files are ordered by how frequent words are. A file or line that cannot be read is an
-    `InputError`.
+    Each line is a word and its numbers, separated by single spaces; a first line with the number of words and of
+    dimensions (word2vec's and fastText's text format) is skipped. The first `extra` other words that `split_text` can
+    return are added: such files are ordered by frequency. InputError for a file or line that cannot be read.
     """
     wanted = frozenset(wanted)
     taken: dict[str, NDArray[np.float32]] = {}
@@ -309,7 +308,7 @@ def read_vectors(file: Path, wanted: Collection[str], *, extra: int = 0) -> Word
                     continue
                 dim = dim or len(fields) - 1
                 word = fields[0]
-                if len(fields) > dim + 1 or word in taken:  # a "word" with spaces in it, or a second time
+                if len(fields) > dim + 1 or word in taken:  # a "word" with spaces in it, or a repeated one
                     continue
                 if word not in wanted:
                     if extra <= 0 or split_text(word) != [word]:
@@ -340,15 +339,15 @@ POOLINGS = ("max", "mean", "last")
 
 
 class WordConfig(PreTrainedConfig):  # type: ignore[misc]
-    """What the word-level models have in common."""
+    """Configuration that the word-level models share."""
 
     vocab_size: int = 2  # words, with padding (0) and unknown (1)
     embedding_dim: int = 300  # length of a word's vector
-    paired: bool = True  # whether rows have two texts; with one, its vector alone is what the layers see
+    paired: bool = True  # whether rows have two texts; the layers see the vector of a single text alone
     mlp_size: int = 128  # units of the fully connected layers between the combined vectors and the scores
     mlp_layers: int = 3  # fully connected layers, the one that gives the scores included
-    dropout: float = 0.2  # share left out in training, after the word vectors and before each fully connected layer
-    freeze_vectors: bool = False  # leave the word vectors as they are in training
+    dropout: float = 0.2  # share dropped in training, after the word vectors and before each fully connected layer
+    freeze_vectors: bool = False  # keep the word vectors constant in training
     splitting: int = 1  # version of `split_text`, so that an old model is never read with a new one
 
 
@@ -372,7 +371,7 @@ class BilstmConfig(WordConfig):
 
 
 class _Mean(nn.Module):
-    """The mean of a text's word vectors; 0 for an empty text."""
+    """Mean of a text's word vectors; 0 for an empty text."""
 
     def __init__(self, config: WordConfig) -> None:
         super().__init__()
@@ -385,15 +384,14 @@ class _Mean(nn.Module):
 
 
 class _Bilstm(nn.Module):
-    """The pooled states of a bidirectional LSTM; 0 for an empty text. Padding is never seen."""
+    """Pooled states of a bidirectional LSTM; 0 for an empty text. Padding has no effect."""
 
     def __init__(self, config: BilstmConfig) -> None:
         super().__init__()
         self.pooling = config.pooling
         self.size: int = 2 * config.lstm_size
         sizes, dropout = (config.embedding_dim, config.lstm_size), config.dropout if config.lstm_layers > 1 else 0.0
-        options: dict[str, Any] = {"batch_first": True, "bidirectional": True, "dropout": dropout}
-        self.lstm = nn.LSTM(*sizes, num_layers=config.lstm_layers, **options)
+        self.lstm = nn.LSTM(*sizes, config.lstm_layers, batch_first=True, bidirectional=True, dropout=dropout)
 
     def forward(self, vectors: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
         lengths = real.sum(dim=1)
@@ -429,18 +427,18 @@ class _WordModel(BaselineModel):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        # torch's own initial values stand in all layers; only word vectors of length 1 on average would be too long
+        # all layers keep torch's initial values, except word vectors, whose length of 1 on average would be too large
         if isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=0.1)
             module.weight[0] = 0
 
     @torch.no_grad()
     def set_vectors(self, numbers: Sequence[int], matrix: NDArray[np.float32]) -> None:
-        """Put pretrained vectors, shape (n, embedding_dim), in the places of n words."""
+        """Set the vectors of n words, shape (n, embedding_dim)."""
         self.embedding.weight[torch.tensor(list(numbers))] = torch.from_numpy(matrix)
 
     def score(self, input_ids: torch.Tensor) -> torch.Tensor:
-        """Scores, shape (m, n_outputs), of `input_ids`, shape (m, 1 or 2 texts, width), padded with 0."""
+        """Return scores, shape (m, n_outputs), of `input_ids`, shape (m, 1 or 2 texts, width), padded with 0."""
         m, n_texts, width = input_ids.shape
         flat = input_ids.reshape(m * n_texts, width)
         texts = self.encoder(self.dropout(self.embedding(flat)), flat != 0).view(m, n_texts, -1)
@@ -479,10 +477,10 @@ class BilstmForMultipleChoice(BilstmForSequenceClassification):
 
 
 class WordClassifier(ModuleClassifier):
-    """A word-level model behind the `Classifier` protocol. Nothing is truncated.
+    """A word-level model as a classifier. Nothing is truncated.
 
-    A prepared row has one sequence for each text: text and pair, or text and pair of each choice. Padding is
-    masked, so that a row's scores do not depend on its batch.
+    A prepared row has one sequence for each text: text and pair, or text and pair of each choice. Padding is masked,
+    so that a row's scores do not depend on its batch.
     """
 
     reentrant = False
@@ -495,17 +493,17 @@ class WordClassifier(ModuleClassifier):
         self._n_texts = 2 if module.config.paired else 1
 
     def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
-        """Look up the words of all rows; a row of two texts is an `InputError` for a model of single texts."""
+        """Look up the words of all rows; InputError for a row of two texts if the model is one of single texts."""
         texts: list[str] = []
-        for row, one in enumerate(chain.from_iterable(inputs)):
-            if self._n_texts == 1 and one.text_pair is not None:
+        for row, pair in enumerate(chain.from_iterable(inputs)):
+            if self._n_texts == 1 and pair.text_pair is not None:
                 must = "be absent, because the model was trained on single texts"
-                raise input_error("WordClassifier", "text_pair", must, got=one.text_pair, row=row)
-            texts += (one.text, one.text_pair or "")[: self._n_texts]
+                raise input_error("WordClassifier", "text_pair", must, got=pair.text_pair, row=row)
+            texts += (pair.text, pair.text_pair or "")[: self._n_texts]
         return by_row(inputs, self.vocabulary.encode(texts), n_texts=self._n_texts)
 
     def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
-        """``input_ids`` padded with 0: (n, texts, width), or (n, choices, texts, width) for multiple choice."""
+        """Return ``input_ids`` padded with 0: (n, texts, width), or (n, choices, texts, width) for multiple choice."""
         require_rows("WordClassifier", batch)
         padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0, width=width)
         shape = (-1, self._n_texts) if not self.multiple_choice else (len(batch), -1, self._n_texts)

@@ -1,4 +1,4 @@
-"""Whether a folder that a command wrote is whole: every file readable, unchanged since it was written, and there."""
+"""Checks of a folder that a command wrote: every file exists, is readable, and is unchanged since it was written."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.store import JOURNAL, SHARD_COLUMNS, opened
 from paraconsist.errors import first_line, input_error
-from paraconsist.files import LOCK, PARTIAL, changed, is_locked, leftovers
+from paraconsist.files import LOCK, PARTIAL, Json, changed, is_locked, leftovers
 from paraconsist.models.endpoint.protocol import Answered
 
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """What a file of a folder is, and what is wrong with it (empty if nothing is)."""
+    """A file of a folder, its content, and its problem (empty if there is none)."""
 
     name: str
     content: str = ""
@@ -28,13 +28,13 @@ class CheckedFile:
 def check_folder(folder: Path) -> list[CheckedFile]:
     """Check every file of a folder of `run`, `train`, `build` or a study, of a model or of a bucket set.
 
-    Lines of stores and journals are held to their checksums, Parquet files to those of their pages, what a record such
-    as ``run.json`` or a card lists to its size, SHA-256 and number of rows. InputError if `folder` is no folder.
+    Lines of stores and journals must match their checksums, Parquet files those of their pages, and files listed by a
+    record such as ``run.json`` or a card their size, SHA-256 and number of rows. InputError if `folder` is no folder.
     """
     if not folder.is_dir():
         raise input_error("check", "folder", "be a folder", got=str(folder))
-    recorded = {file: one for path in folder.rglob("*.json") for file, one in _recorded(path, folder).items()}
-    wrong = {folder / name: how for name, how in changed(folder, recorded).items()}
+    recorded = {file: entry for path in folder.rglob("*.json") for file, entry in _recorded(path, folder).items()}
+    wrong = {folder / name: problem for name, problem in changed(folder, recorded).items()}
     absent = [path for path in wrong if not path.exists()]
     left = leftovers(folder, all_hosts=True)
     checked = []
@@ -54,13 +54,13 @@ def check_folder(folder: Path) -> list[CheckedFile]:
     return checked
 
 
-def _checked(path: Path, name: str, recorded: Mapping[str, Any]) -> CheckedFile:
+def _checked(path: Path, name: str, recorded: Json) -> CheckedFile:
     read = next((read for ending, read in _READERS.items() if path.name.endswith(ending)), None)
     if path.name == JOURNAL or path.match("store/*/rank-*.jsonl"):
         read = _lines
     try:
         content = read(path) if read is not None else "unchanged since it was written" if recorded else "not checked"
-    except Exception as problem:  # whatever a damaged file leads its library to
+    except Exception as problem:  # damaged files cause errors of any kind in their libraries
         return CheckedFile(name, problem=f"cannot be read: {first_line(problem)}")
     if "rows" in recorded and content != _rows(recorded["rows"]):
         return CheckedFile(name, problem=f"{content} in place of {recorded['rows']:,}")
@@ -68,13 +68,13 @@ def _checked(path: Path, name: str, recorded: Mapping[str, Any]) -> CheckedFile:
 
 
 def _unfinished(path: Path) -> str:
-    """Say of a record that what it records has not come to its end."""
+    """Return the problem of a record whose command has not finished; empty for other files."""
     record = _record(path)
     is_running = record.get("status") == "running" or (path.name == "run.json" and "ended" not in record)
     return "not finished: the same command goes on from there" if is_running else ""
 
 
-def _record(path: Path) -> dict[str, Any]:
+def _record(path: Path) -> Json:
     try:
         record = json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else {}
     except (OSError, ValueError, RecursionError):
@@ -82,14 +82,14 @@ def _record(path: Path) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _recorded(path: Path, folder: Path) -> dict[str, dict[str, Any]]:
-    """Return what a record says of files, by their paths in `folder`."""
+def _recorded(path: Path, folder: Path) -> dict[str, Json]:
+    """Return the entries of a record about files, by their paths in `folder`."""
     files = _record(path).get("files")
     inside = path.parent.relative_to(folder)
     return {
-        (inside / name).as_posix(): one
-        for name, one in (files.items() if isinstance(files, dict) else ())
-        if isinstance(one, dict) and {"bytes", "sha256"} <= one.keys() and not {"..", "/"} & {*Path(name).parts}
+        (inside / name).as_posix(): entry
+        for name, entry in (files.items() if isinstance(files, dict) else ())
+        if isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys() and not {"..", "/"} & {*Path(name).parts}
     }
 
 
@@ -115,7 +115,7 @@ def _lines(path: Path) -> str:
             opened(line, columns)
         except ValueError as problem:
             raise ValueError(f"line {number} is damaged ({first_line(problem)}); delete it") from None
-    rest = " and one that a kill cut short, which the next run takes away" if cut else ""
+    rest = " and one that a kill cut short, which the next run removes" if cut else ""
     return _rows(len(lines), "lines") + rest
 
 
@@ -134,7 +134,7 @@ def _arrow(path: Path) -> str:
 
 
 def _card(path: Path) -> str:
-    """A card names the files of its configs."""
+    """Check that the files of a card's configs exist."""
     from huggingface_hub import DatasetCard
 
     text = path.read_text(encoding="utf-8")
@@ -142,7 +142,7 @@ def _card(path: Path) -> str:
     names = [file["path"] for config in configs for file in config.get("data_files", [])]
     absent = [name for name in names if not any(path.parent.glob(name))]
     if absent:
-        raise ValueError(f"it names {absent[0]}, which is not there")
+        raise ValueError(f"it names {absent[0]}, which does not exist")
     return f"a card of {_rows(len(names), 'files')}"
 
 

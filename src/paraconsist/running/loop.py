@@ -1,4 +1,4 @@
-"""The accelerate loop: every distinct input is computed once, by some process, and kept at once."""
+"""The accelerate loop: every distinct input is computed once, by one process, and stored at once."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _N_OBJECTS = 200_000
 
 @dataclass(frozen=True)
 class LoopStatistics:
-    """What one pass of the loop did."""
+    """Counts of one pass of the loop."""
 
     n_inputs: int  # distinct inputs over the sets
-    n_computed: int  # computed now; the rest was found in the store
+    n_computed: int  # computed now; the store had the rest
     n_tokens: int  # real tokens computed, over all processes
     padding: float  # share of computed tokens that were padding, in [0, 1]
     seconds: float  # from the plan to the last batch, tokenising included, on the slowest process
@@ -60,23 +60,23 @@ class LoopStatistics:
 
 
 def start_accelerator(*, device: str | None = None) -> Accelerator:
-    """Return the accelerator of this process: the processor if `device` is ``"cpu"``, the best there is if None."""
+    """Return the accelerator of this process: the processor if `device` is ``"cpu"``, the best device if None."""
     check_device("run", device)
     on_cpu = device == "cpu" or not torch.accelerator.is_available()
-    # Processes wait for one another only at the start and at the end, for as long as their work differs.
+    # Processes wait for each other only at the start and at the end, where their work may differ by hours.
     patience = InitProcessGroupKwargs(timeout=timedelta(days=7))
     return Accelerator(cpu=on_cpu, kwargs_handlers=[patience])
 
 
 def main_first(accelerator: Accelerator, action: Callable[[], T]) -> T:
-    """Do `action` on the main process, then on the others; an `InputError` of the main one is raised by all."""
+    """Do `action` on the main process, then on the others; all raise an `InputError` of the main one."""
     results: list[T] = []
     from_main(accelerator, lambda: results.append(action()))
     return results[0] if results else action()
 
 
 def from_main(accelerator: Accelerator, action: Callable[[], T]) -> T:
-    """Do `action` on the main process and return its result on all; an `InputError` of it is raised by all."""
+    """Do `action` on the main process and return its result on all; all raise its `InputError`."""
     box: list[Any] = [None, None]
     if accelerator.is_main_process:
         try:
@@ -102,13 +102,13 @@ def compute(
 ) -> LoopStatistics:
     """Compute every distinct input of `sets` (all of one task) that `store` does not hold yet.
 
-    Inputs flow: sorted by length over the whole set they are cut into parts, which are dealt to the processes; a part
-    is tokenised, cut into batches under a budget of tokens, computed, and written to the process's own shard. One
-    thread tokenises the next part and another writes while batches are computed, on a CPU that one process has for
-    itself several at a time. Only a part's texts and tokens are in memory. Identical inputs are computed once. Nothing
-    is ever matched by position: results carry their `input_id`. Numbers that are not finite and prompts that are too
-    long are failures, kept as `on_error` says (see `Failures`); where they end the pass, as one input alone that does
-    not fit in memory does, InputError is raised on every process, after the others have kept their share.
+    Inputs, sorted by length over the whole set, are cut into parts, which are dealt to the processes; a part is
+    tokenised, cut into batches under a budget of tokens, computed, and written to the process's own shard. One thread
+    tokenises the next part and another writes while batches are computed, several at a time on a CPU that one process
+    has for itself. Only a part's texts and tokens are in memory. Identical inputs are computed once. Results are never
+    matched by position: they carry their `input_id`. Numbers that are not finite and prompts that are too long are
+    failures, handled as `on_error` says (see `Failures`). If they end the pass, or one input alone does not fit in
+    memory, every process raises InputError, after the others have stored their share.
     """
     inputs = DistinctInputs(sets)
 
@@ -119,10 +119,10 @@ def compute(
         is_open = np.concatenate([are_open(some, finished, retry_failed=again) for some in places])
         return len(is_open), np.packbits(is_open), not all_failed(finished)
 
-    n_inputs, bits, any_answered = from_main(accelerator, look)  # the store may change under whoever looks later
+    n_inputs, bits, any_answered = from_main(accelerator, look)  # the store may change before another process looks
     pending = np.flatnonzero(np.unpackbits(bits, count=n_inputs))
     failures, n_ranks = Failures(on_error, any_answered=any_answered), accelerator.num_processes
-    if not getattr(model.module, "hf_device_map", None):  # else the weights are spread over the devices already
+    if not getattr(model.module, "hf_device_map", None):  # else the weights are already spread over devices
         model.module.to(accelerator.device)
     model.module.eval()
     started, over = time.perf_counter(), dict[str, "Prepared"]()
@@ -159,14 +159,14 @@ def compute(
         _threads(_n_workers(model, accelerator)) as computing,
     ):
         stack.callback(gc.set_threshold, *gc.get_threshold())
-        gc.set_threshold(_N_OBJECTS)  # a part has many rows, and none in a cycle: no need to look for them often
+        gc.set_threshold(_N_OBJECTS)  # a part has many rows, none in a cycle: collecting them often is useless
         if len(inputs) != n_inputs:
             raise InputError("the sets changed while the processes read them.", function="run")
         mine = _share(model, inputs, pending, policy, accelerator)
         batches = counted(_batches(model, policy, _in_turn(tokenising, partial(_prepare, model, inputs), mine)))
         for n_kept in _in_turn(writing, keep, _in_turn(computing, finish, batches)):
             bar.advance(n_kept * n_ranks)
-        for input_id, row in over.items():  # after the answers, which say that it is no matter of all inputs
+        for input_id, row in over.items():  # after the answers, which show that not all inputs fail
             shard.append([input_id], [failures.failed(TOO_LONG, model.window_error([row]))])
     if n_ranks > 1:
         n_tokens, n_padded = np.sum(gather_object([(n_tokens, n_padded)]), axis=0).tolist()
@@ -185,8 +185,8 @@ def _share(
 ) -> list[Places]:
     """Return the parts of the pending inputs that this process computes, the longest inputs first.
 
-    Inputs of a model for which those that begin alike belong together are in the order of their texts. A policy that
-    shuffles has an order of its own. The order is the same on every process.
+    For a model with `by_text` they are in the order of their texts; a policy that shuffles has its own order. The order
+    is the same on every process.
     """
     lengths = inputs.lengths()
     if policy.order_seed is not None:
@@ -197,7 +197,7 @@ def _share(
     else:
         shorter = lengths.max(initial=0) - lengths[pending]
         order = mapped((pending[rows] for rows, _ in sorted_pieces(shorter)), np.int64)
-    if model.plans and len(order):  # what prompts have in common is found in the first it prepares
+    if model.plans and len(order):  # the first prompts that it prepares decide the shared beginning
         some = np.linspace(0, len(order) - 1, _N_FIRST).astype(int)
         model.prepare(model.encode_all(inputs.task, inputs.take(order[np.unique(some)])))
     n_ranks, rank = accelerator.num_processes, accelerator.process_index
@@ -205,7 +205,7 @@ def _share(
 
 
 def _prepare(model: Classifier, inputs: DistinctInputs, part: Places) -> tuple[list[str], Inputs, list[Prepared]]:
-    """Return a part's input ids, and its texts as the model takes them, and tokenised."""
+    """Return a part's input ids, its texts as the model takes them, and the tokenised rows."""
     rows = inputs.take(part)
     texts = model.encode_all(inputs.task, rows)
     return rows["input_id"].to_pylist(), texts, model.prepare(texts)
@@ -217,16 +217,16 @@ def _batches(
     """Cut parts into batches.
 
     Parts were cut by estimated lengths, so that the shortest inputs of one may be shorter than the longest of the next:
-    its last batches, with the tokens of a full one together, are cut again with those of the next.
+    its last batches, which together have the tokens of a full one, are cut again with those of the next.
     """
     if not model.pads:
         policy = replace(policy, batch_cost=math.inf)
     left: Batch = [], []
-    for more, texts, prepared in parts:
+    for ids, texts, prepared in parts:
         if model.plans:
-            yield from _taken((more, prepared), model.plan(texts, prepared, policy))
+            yield from _taken((ids, prepared), model.plan(texts, prepared, policy))
             continue
-        both = [*left[0], *more], [*left[1], *prepared]
+        both = [*left[0], *ids], [*left[1], *prepared]
         plan = plan_batches(both[1], policy)
         ends = np.cumsum([sum(both[1][i].n_tokens for i in batch) for batch in plan])
         n_now = int(np.searchsorted(ends, ends[-1] - policy.max_tokens, "right"))
@@ -243,24 +243,24 @@ def _taken(inputs: Batch, places: Iterable[Sequence[int]]) -> list[Batch]:
 
 @contextmanager
 def _together(accelerator: Accelerator) -> Iterator[None]:
-    """Wait for everyone at the end; raise, on every process, the first problem that any of them had.
+    """Wait for all processes at the end; raise on each the first problem that any of them had.
 
-    Only the main process talks to the user: a problem that another one kept to itself would never be read.
+    Only the main process prints errors: the user would never see a problem of another one.
     """
-    own: InputError | None = None
+    here: InputError | None = None
     try:
         yield
     except InputError as problem:
-        own = problem
-    for first in [own] if accelerator.num_processes == 1 else gather_object([own]):
+        here = problem
+    for first in [here] if accelerator.num_processes == 1 else gather_object([here]):
         if first is not None:
             raise first
 
 
 def _n_workers(model: Classifier, accelerator: Accelerator) -> int:
-    """How many threads compute a batch each, 0 for none beside this one.
+    """Return how many threads compute one batch each; 0 if only this thread computes.
 
-    Several small batches use a CPU's cores better than one; an accelerator is given the next while it computes.
+    Several small batches use a CPU's cores better than one; an accelerator gets its next batch while it computes.
     """
     if not model.reentrant:
         return 0
@@ -272,7 +272,7 @@ def _n_workers(model: Classifier, accelerator: Accelerator) -> int:
 
 @contextmanager
 def _threads(n: int) -> Iterator[ThreadPoolExecutor | None]:
-    """Give a pool of `n` threads that share this one's cores, None for 0; at the end what is not begun is dropped."""
+    """Yield a pool of `n` threads that share this one's cores, None for 0; at the end unstarted work is dropped."""
     if n == 0:
         yield None
         return
@@ -284,7 +284,7 @@ def _threads(n: int) -> Iterator[ThreadPoolExecutor | None]:
 
 
 def _in_turn(pool: ThreadPoolExecutor | None, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-    """Yield what `function` returns for each item, in order, computed by the pool's threads a little ahead."""
+    """Yield the results of `function` in the order of the items; the pool's threads compute a few ahead."""
     if pool is None:
         yield from map(function, items)
         return
@@ -304,19 +304,21 @@ def _keep(
     shard: ShardWriter,
     failures: Failures,
 ) -> None:
-    """Write down a batch's results, or why one input has none."""
-    kept: list[Result] | NDArray[np.float64]
-    kept = results.numpy() if isinstance(results, torch.Tensor) else [one for one in results if one is not None]
-    if not len(kept):
+    """Store a batch's results, or the failure of its only input."""
+    stored: list[Result] | NDArray[np.float64]
+    stored = (
+        results.numpy() if isinstance(results, torch.Tensor) else [answer for answer in results if answer is not None]
+    )
+    if not len(stored):
         must = f"the model returned numbers that are not finite for input {ids[0]}."
-        kept = [failures.failed(NOT_FINITE, InputError(must, function="run", remedy=NOT_FINITE_REMEDY))]
+        stored = [failures.failed(NOT_FINITE, InputError(must, function="run", remedy=NOT_FINITE_REMEDY))]
     else:
         failures.answered()
-    shard.append(ids, kept, [row.n_cut for row in rows])
+    shard.append(ids, stored, [row.n_cut for row in rows])
 
 
 def _finite(results: torch.Tensor | list[WrittenAnswer | None]) -> list[bool]:
-    """Whether each result came of finite numbers."""
+    """Return whether each result comes from finite numbers."""
     if isinstance(results, torch.Tensor):
         flags: list[bool] = np.isfinite(results.numpy()).all(axis=-1).tolist()
         return flags
@@ -324,10 +326,10 @@ def _finite(results: torch.Tensor | list[WrittenAnswer | None]) -> list[bool]:
 
 
 def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]) -> Iterator[Finished]:
-    """Yield the results of a batch, in halves (and halves of halves) where memory does not suffice.
+    """Yield the results of a batch, recursively in halves if memory does not suffice.
 
-    Rows that come out not finite are computed again alone: in a pack one of them spoils the others. One that is alone
-    and not finite has None for its result.
+    Rows whose results are not finite are computed again alone, because in a pack one of them spoils the others. The
+    result of a single row is None if it is not finite.
     """
     results: torch.Tensor | list[WrittenAnswer | None]
     if not ids:
@@ -353,8 +355,8 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
             return
         if any(good):
             places = [i for i, is_good in enumerate(good) if is_good]
-            kept = results[places] if isinstance(results, torch.Tensor) else [results[i] for i in places]
-            yield [ids[i] for i in places], [prepared[i] for i in places], kept
+            finite = results[places] if isinstance(results, torch.Tensor) else [results[i] for i in places]
+            yield [ids[i] for i in places], [prepared[i] for i in places], finite
         for i, is_good in enumerate(good):
             if not is_good:
                 yield from _results(model, ids[i : i + 1], prepared[i : i + 1])

@@ -18,7 +18,7 @@ from paraconsist.models.endpoint.settings import AskOptions
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier
 
-#: What a run does with an input that fails: goes on without its answer, or ends.
+#: What a run does if an input fails: continue without its answer, or end.
 ON_ERROR = ("unparsed", "stop")
 #: Of options that a newcomer needs: they come first in the help, not under their group's heading.
 _FIRST = {"panel": "Options"}
@@ -35,7 +35,7 @@ class SetOptions:
     with_test: bool = option(
         False, "Also run the full test set of each set: test accuracy and corrected values.", **_FIRST
     )
-    task: str | None = option(None, "Task of the sets, where their columns do not say.")
+    task: str | None = option(None, "Task of the sets; by default inferred from their columns.")
     split: str = option("test", "Split of the sets.")
     input_columns: str | None = option(
         None, "The task's columns that a classifier is shown, with commas; by default as it was trained."
@@ -106,7 +106,7 @@ class PromptOptions(AskOptions):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run; going on with an interrupted run needs no option."""
+    """How to run; resuming an interrupted run needs no option."""
 
     panel: ClassVar[str] = "Running"
     output: Path = field(metadata={**_FIRST, "help": "The run folder. The same command resumes an interrupted run."})

@@ -1,7 +1,7 @@
-"""A run in parts, as arrays of jobs do it: each computes its share of the inputs, then the parts become one run.
+"""A run in parts, for arrays of jobs: each computes its share of the inputs, then the parts become one run.
 
-An input belongs to the part that its id, itself a hash, names: the parts are disjoint and together all, whatever the
-machines, and one that was lost is computed again alone. A part's rows say where they stood in their set.
+The id of an input, which is a hash, decides its part: on any machines the parts are disjoint and complete, and a lost
+one is computed again alone. A column of a part's rows holds their places in the set.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from paraconsist.data.tables import joined
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, changed, locked, make_folder, replacing
 
-#: The column of a part's predictions that says which row of the whole set a row is, counted from 0.
+#: The column of a part's predictions with the number of a row in the whole set, counted from 0.
 PLACE = "row_of_set"
 _BLOCK, _ROW_GROUP = 1 << 14, 1 << 20  # rows that are read, and written, at a time
-#: What the metadata of a set's predictions have to say alike in all parts.
+#: The metadata of a set's predictions that must be equal in all parts.
 _SAME = (
     *("format", "set", "set_fingerprint", "split", "limit", "task", "template_hash", "label_names", "label_map"),
     *("measures", "seed"),
@@ -42,10 +42,10 @@ _SAME = (
 
 @dataclass(frozen=True)
 class Part:
-    """Part `number` (from 1) of `of`."""
+    """One part of a division of the inputs."""
 
-    number: int
-    of: int
+    number: int  # from 1
+    of: int  # how many parts there are
 
     @classmethod
     def read(cls, text: str) -> Part:
@@ -71,19 +71,19 @@ class Part:
 
 
 def merge_parts(parts: Sequence[str | Path], output: str | Path, *, overwrite: bool = False) -> RunFolder:
-    """Put the run folders of all parts of a run together, in any order, into one as the whole run would have left it.
+    """Merge the run folders of all parts of a run, in any order, into one like that of the whole run.
 
-    Predictions, texts, store and ``run.json`` are merged: rows stand in the order of their set, counts are sums. With
-    `overwrite` what an earlier run left in `output` is deleted. The parts are only read.
+    Predictions, texts, store and ``run.json`` are merged: rows are in the order of their set, counts are sums. With
+    `overwrite` an earlier run in `output` is deleted. The parts are only read.
 
     Raises
     ------
     InputError
-        If a part is absent, there twice, unfinished or damaged, or the parts are of different models or sets.
+        If a part is absent, repeated, unfinished or damaged, or the parts have different models or sets.
     """
     folders, target = [RunFolder(Path(part)) for part in parts], RunFolder(Path(output))
     if target.path.resolve() in {folder.path.resolve() for folder in folders}:
-        raise input_error("merge", "output", "be none of the parts", got=str(output))
+        raise input_error("merge", "output", "not be one of the parts", got=str(output))
     folders, runs = _in_order(folders)
     for name, file in runs[0]["sets"].items():
         _check_same(name, folders, [_metadata_of(pq.read_schema(folder.path / file)) for folder in folders])
@@ -95,7 +95,7 @@ def merge_parts(parts: Sequence[str | Path], output: str | Path, *, overwrite: b
             places = np.asarray(table[PLACE])
             order = np.argsort(places)
             if not np.array_equal(places[order], np.arange(len(order))):
-                what = f"rows of {name} are absent or stand in two parts."
+                what = f"rows of {name} are absent or in two parts."
                 raise InputError(what, function="merge", remedy="Run them again.")
             metadata = _metadata([_metadata_of(pq.read_schema(folder.path / file)) for folder in folders], table)
             target.write(target.path / file, _row_groups(table.drop_columns([PLACE]), order), metadata)
@@ -106,9 +106,8 @@ def merge_parts(parts: Sequence[str | Path], output: str | Path, *, overwrite: b
                 about = _metadata_of(pq.read_schema(texts[0]))
                 target.write(target.path / "texts" / texts[0].name, _row_groups(_joined(texts), order), about)
         times = {"started": min(run["started"] for run in runs), "ended": max(run["ended"] for run in runs)}
-        passes: dict[str, Any] = {
-            kind: _together([run[kind] for run in runs]) for kind in ("loop", "endpoint") if kind in runs[0]
-        }
+        kinds = [kind for kind in ("loop", "endpoint") if kind in runs[0]]
+        passes = {kind: _together([run[kind] for run in runs]) for kind in kinds}
         target.update_run({"sets": runs[0]["sets"], **passes, **times})
     return target
 
@@ -130,7 +129,7 @@ def _in_order(folders: Sequence[RunFolder]) -> tuple[list[RunFolder], list[Json]
             raise input_error("merge", "parts", "be finished parts of a run", got=what, remedy=remedy)
         part = Part.read(text)
         if part.number in by_number:
-            must = f"name each part once; part {part} is there twice"
+            must = f"name each part once; part {part} is repeated"
             raise input_error("merge", "parts", must, got=[str(by_number[part.number].path), what])
         by_number[part.number], runs[part.number] = folder, run
         divisions[part.of] = None
@@ -142,8 +141,7 @@ def _in_order(folders: Sequence[RunFolder]) -> tuple[list[RunFolder], list[Json]
     numbers = sorted(by_number)
     for number in numbers:
         for key, of_run in _IDENTITY.items():
-            first, own = of_run(runs[numbers[0]]), of_run(runs[number])
-            if first != own:
+            if of_run(runs[numbers[0]]) != of_run(runs[number]):
                 must = f"be of one run: {key} of part {number}/{of} are not those of part {numbers[0]}/{of}"
                 raise input_error("merge", "parts", must, got=str(by_number[number].path))
     return [by_number[number] for number in numbers], [runs[number] for number in numbers]
@@ -157,62 +155,60 @@ _IDENTITY: dict[str, Callable[[Json], Any]] = {
 
 
 def _joined(paths: Sequence[Path]) -> pa.Table:
-    """Return the rows of the parts' files, which may have none; probabilities only where all have them, as in a run."""
+    """Return the rows of the parts' files, some of which may be empty; probabilities only if all have them."""
     schemas = [pq.read_schema(path) for path in paths if pq.read_metadata(path).num_rows] or [pq.read_schema(paths[0])]
     names = dict.fromkeys(name for schema in schemas for name in schema.names)
-    kept = [name for name in names if name == UNANSWERED or all(name in schema.names for schema in schemas)]
-    none = pa.concat_tables([schema.empty_table() for schema in schemas], promote_options="default").select(kept)
+    columns = [name for name in names if name == UNANSWERED or all(name in schema.names for schema in schemas)]
+    empty = pa.concat_tables([schema.empty_table() for schema in schemas], promote_options="default").select(columns)
 
     def parts() -> Iterator[pa.Table]:
         for path in paths:
             with pq.ParquetFile(path, memory_map=True) as file:
-                for batch in file.iter_batches(_BLOCK, columns=kept):
-                    yield pa.concat_tables([none, pa.Table.from_batches([batch])], promote_options="default")
+                for batch in file.iter_batches(_BLOCK, columns=columns):
+                    yield pa.concat_tables([empty, pa.Table.from_batches([batch])], promote_options="default")
 
-    return joined(chain([none], parts()))
+    return joined(chain([empty], parts()))
 
 
 def _row_groups(table: pa.Table, order: Places) -> Iterator[pa.Table]:
     return (take_rows(table, order[start : start + _ROW_GROUP]) for start in range(0, len(order), _ROW_GROUP) or [0])
 
 
-def _metadata_of(schema: pa.Schema) -> dict[str, Any]:
+def _metadata_of(schema: pa.Schema) -> Json:
     return dict(json.loads((schema.metadata or {}).get(METADATA_KEY, b"{}")))
 
 
-def _check_same(name: str, folders: Sequence[RunFolder], metadata: Sequence[Mapping[str, Any]]) -> None:
-    for folder, one in zip(folders, metadata, strict=True):
+def _check_same(name: str, folders: Sequence[RunFolder], metadata: Sequence[Json]) -> None:
+    for folder, of_part in zip(folders, metadata, strict=True):
         for key in _SAME:
-            if one.get(key) != metadata[0].get(key):
-                must = (
-                    f"be of one run: {key} of {name} is {metadata[0].get(key)!r} in one and {one.get(key)!r} in another"
-                )
+            first, other = metadata[0].get(key), of_part.get(key)
+            if first != other:
+                must = f"be of one run: {key} of {name} is {first!r} in one and {other!r} in another"
                 raise input_error("merge", "parts", must, got=str(folder.path))
 
 
-def _metadata(several: Sequence[Mapping[str, Any]], table: pa.Table) -> dict[str, Any]:
-    """What the merged file says of itself: what is said alike as it is, counts added up."""
-    first = several[0]
-    kept = {key: first[key] for key in (*_SAME, "model") if key in first}
-    rest = _together([{k: v for k, v in one.items() if k not in (*kept, "part", "inputs")} for one in several])
-    if all("inputs" in one for one in several):
-        counts = rest["inputs"] = add_counts([one["inputs"] for one in several])
+def _metadata(parts: Sequence[Json], table: pa.Table) -> Json:
+    """Return the metadata of the merged file: equal entries unchanged, counts added up."""
+    first = parts[0]
+    equal = {key: first[key] for key in (*_SAME, "model") if key in first}
+    rest = _together([{k: v for k, v in part.items() if k not in (*equal, "part", "inputs")} for part in parts])
+    if all("inputs" in part for part in parts):
+        counts = rest["inputs"] = add_counts([part["inputs"] for part in parts])
         if UNANSWERED in table.column_names:  # in the order of the rows
             failed = table.filter(pc.is_valid(table[UNANSWERED])).sort_by(PLACE)["input_id"].unique().to_pylist()
             counts["first_failed"] = failed[: len(counts["first_failed"])]
-    return {**rest, **kept, "n_rows": len(table), "strata": [name for name in first["strata"] if name != PLACE]}
+    return {**rest, **equal, "n_rows": len(table), "strata": [name for name in first["strata"] if name != PLACE]}
 
 
 def _together(values: Sequence[Any]) -> Any:
-    """Return one value for those of several parts: numbers are added, but for shares, which are averaged by tokens."""
+    """Merge the values of several parts: numbers are added, except for shares, which are averaged by tokens."""
     first = values[0]
     if all(isinstance(value, Mapping) for value in values):
-        made = {
-            key: _together([value[key] for value in values if key in value]) for key in dict.fromkeys(chain(*values))
-        }
-        if "padding" in made and (n := sum(value["n_tokens"] for value in values)):
-            made["padding"] = sum(value["padding"] * value["n_tokens"] for value in values) / n
-        return made
+        keys = dict.fromkeys(chain(*values))
+        merged = {key: _together([value[key] for value in values if key in value]) for key in keys}
+        if "padding" in merged and (n := sum(value["n_tokens"] for value in values)):
+            merged["padding"] = sum(value["padding"] * value["n_tokens"] for value in values) / n
+        return merged
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         return sum(values)
     if all(value == first for value in values):
@@ -221,7 +217,7 @@ def _together(values: Sequence[Any]) -> Any:
 
 
 def _merge_stores(folders: Sequence[RunFolder], target: RunFolder) -> None:
-    """Copy what the parts computed: shards under new numbers, journals of answers one behind the other."""
+    """Copy the parts' results: shards under new numbers, journals of answers concatenated."""
     sources: defaultdict[Path, list[Path]] = defaultdict(list)
     n_shards = 0
     for folder in folders:
@@ -229,7 +225,7 @@ def _merge_stores(folders: Sequence[RunFolder], target: RunFolder) -> None:
             place = target.store / path.relative_to(folder.store)
             if path.name.startswith("rank-"):
                 place, n_shards = place.with_name(f"rank-{n_shards:05d}.jsonl"), n_shards + 1
-            if path.suffix == ".jsonl" or place not in sources:  # what is no journal says the same in all
+            if path.suffix == ".jsonl" or place not in sources:  # files other than journals are equal in all parts
                 sources[place].append(path)
     for place, paths in sources.items():
         make_folder(place.parent)

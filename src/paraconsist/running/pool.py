@@ -1,7 +1,7 @@
-"""Several pieces of work at a time: over processes started here, or over those a launcher started (RANK, WORLD_SIZE).
+"""Pieces of work in parallel: in processes started here, or in those that a launcher started (RANK, WORLD_SIZE).
 
-The pieces know nothing of one another and write their own results, so that a kill at any moment loses at most those
-that were being computed, and the results do not depend on how many processes there were.
+The pieces are independent and write their own results, so that a kill loses at most those under way, and the results
+do not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _Piece = TypeVar("_Piece", bound=Hashable, contravariant=True)
 
 
 class Work(Protocol[_Piece]):
-    """What can be done piece by piece; it travels to the processes whole."""
+    """Work that is done piece by piece; it is pickled and sent to the processes as a whole."""
 
     def is_done(self, piece: _Piece) -> bool:
-        """Whether the piece's results are there."""
+        """Say if the piece's results exist."""
 
     def do(self, piece: _Piece) -> None:
-        """Compute a piece and write its results, whole or not at all."""
+        """Compute a piece and write its results atomically."""
 
 
 def do_all(
@@ -46,14 +46,14 @@ def do_all(
     devices: Sequence[str] = (),
     progress: Callable[[Piece], None] = lambda piece: None,
 ) -> None:
-    """Do every piece (hashable) that is not done yet, in this order; return when all are, wherever they were done.
+    """Do every piece (hashable) that is not done yet, in this order; return when all are done, in any process.
 
-    `jobs` processes are started; a launcher's processes each take their part instead. Each gets one of the `devices`
-    (accelerators) in turn. `threads` of the numerical libraries are pinned, as sums of floats depend on them; by
-    default processes share the cores. `progress` takes each piece that is done; errors name `function`. What a piece
-    raised is raised here, and InputError if a process was ended by the system.
+    `jobs` processes are started; under a launcher its processes each take their part instead. Each gets one of the
+    `devices` (accelerators) in turn. `threads` of the numerical libraries are pinned, because sums of floats depend on
+    them; by default processes share the cores. `progress` takes each piece that is done; errors name `function`. The
+    error of a piece is raised here, and InputError if the system ended a process.
     """
-    rank, n_ranks = launched()  # who does what hangs on the list alone: the others may have begun earlier
+    rank, n_ranks = launched()  # the list alone decides who does what: other processes may have started earlier
     mine = [piece for piece in pieces[rank::n_ranks] if not work.is_done(piece)]
     if jobs == 1 or len(mine) < 2 or n_ranks > 1:
         with alone(devices), pinned(threads):
@@ -75,13 +75,13 @@ def _in_pool(
     devices: Sequence[str],
     progress: Callable[[Piece], None],
 ) -> None:
-    own = dict.fromkeys(_THREADS, str(threads))  # for libraries that workers load later
+    environment = dict.fromkeys(_THREADS, str(threads))  # for libraries that workers load later
     if threads is None:
-        own = {_THREADS[0]: os.environ.get(_THREADS[0], str(max(1, (os.cpu_count() or 1) // jobs)))}
-    spared = "ignore::UserWarning:multiprocessing.resource_tracker"  # what a stopped command leaves to be tidied up
-    own["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), spared)))
+        environment = {_THREADS[0]: os.environ.get(_THREADS[0], str(max(1, (os.cpu_count() or 1) // jobs)))}
+    leaks = "ignore::UserWarning:multiprocessing.resource_tracker"  # a stopped command leaves some, which are removed
+    environment["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), leaks)))
     with ExitStack() as stack:
-        stack.enter_context(variables(own))
+        stack.enter_context(variables(environment))
         context = get_context("spawn")
         numbers = context.Queue()
         for number in range(jobs):
@@ -96,8 +96,8 @@ def _in_pool(
                 progress(futures[future])
         except BrokenProcessPool:
             raise InputError(
-                "a process was ended by the system, perhaps because memory ran out. What is finished is kept: "
-                "the same again, with fewer `jobs`, goes on from there.",
+                "the system ended a process, perhaps because memory ran out. What is finished is kept: "
+                "the same command with fewer `jobs` resumes from there.",
                 function=function,
             ) from None
         finally:
@@ -105,7 +105,7 @@ def _in_pool(
 
 
 def _begin(work: Any, threads: int | None, parent: int, numbers: Any, devices: Sequence[str]) -> None:
-    """Prepare a worker: what to do, where, and an end when the parent is gone, which a killed parent cannot tell it."""
+    """Prepare a worker: its work, its device, and its end when the parent is gone."""
     global _worker
     _worker = work, threads
     number = numbers.get()
@@ -122,21 +122,21 @@ def _do(piece: Hashable) -> None:
 
 @contextmanager
 def alone(devices: Sequence[str] = ()) -> Iterator[None]:
-    """Hide the launcher, so that libraries below take this process for the only one; give it a device of its own."""
+    """Hide the launcher, so that libraries treat this process as the only one; assign it one of the devices."""
     rank, n_ranks = launched()
-    own: dict[str, str | None] = dict.fromkeys(LAUNCHER) if n_ranks > 1 else {}
+    environment: dict[str, str | None] = dict.fromkeys(LAUNCHER) if n_ranks > 1 else {}
     if devices:
-        own[_DEVICES] = devices[int(os.environ.get("LOCAL_RANK", rank)) % len(devices)]
-    with variables(own):
+        environment[_DEVICES] = devices[int(os.environ.get("LOCAL_RANK", rank)) % len(devices)]
+    with variables(environment):
         yield
 
 
 @contextmanager
 def pinned(threads: int | None) -> Iterator[None]:
-    """Hold the numerical libraries to so many threads: one process uses one core, and sums keep their order."""
+    """Limit the numerical libraries to a number of threads, so that sums keep their order."""
     try:
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-    except ImportError:  # without scikit-learn; torch is told by who trains
+    except ImportError:  # without scikit-learn; training sets torch's threads itself
         threads = None
     if threads is None:
         yield
@@ -146,7 +146,7 @@ def pinned(threads: int | None) -> Iterator[None]:
 
 
 def visible_devices(device: str | None) -> list[str]:
-    """Return the accelerators that processes can be spread over; none if `device` is ``"cpu"``."""
+    """Return the accelerators over which processes can be spread; none if `device` is ``"cpu"``."""
     if device == "cpu":
         return []
     names = os.environ.get(_DEVICES)

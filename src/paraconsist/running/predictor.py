@@ -1,4 +1,4 @@
-"""A classifier's probabilities for rows of texts, through the runner's own loop: each distinct input once."""
+"""A classifier's probabilities for rows of texts, computed by the runner's loop, each distinct input once."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Floats = npt.NDArray[np.float64]
 
 
 class Predictor:
-    """A classifier with probabilities that remembers what it has answered; one process only.
+    """A classifier that remembers its probabilities; for one process only.
 
-    Answers are kept in the folder `store`, so that a killed command goes on from there; by default in memory.
+    They are kept in the folder `store`, so that a killed command resumes from there; by default in memory.
     """
 
     def __init__(self, model: Classifier, task: Task, *, store: Path | None = None, device: str | None = None) -> None:
@@ -53,11 +53,11 @@ class Predictor:
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The model's own, in the order of the probabilities."""
+        """The model's labels, in the order of the probabilities."""
         return self.model.label_names
 
     def finished(self, bucket_set: BucketSet) -> dict[str, Result]:
-        """Return the answers to a set's inputs by id, in the form of the runner's store; what is absent is computed."""
+        """Return the answers to a set's inputs by id, as the runner's store does; absent ones are computed."""
         self.probabilities(bucket_set.table.select(self.task.columns).to_pylist())
         return {name: self._known[name] for name in bucket_set.table["input_id"].to_pylist()}
 

@@ -1,4 +1,4 @@
-"""What running in several processes needs besides accelerate (standard library only, so that it can come first)."""
+"""Tools for running in several processes, besides accelerate (standard library only, so that they can come first)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paraconsist.files import launched
 
 T = TypeVar("T")
 
-#: What a launcher tells its processes of one another; hidden from work that is one process's own.
+#: Variables by which a launcher's processes know each other; hidden from work that a single process does.
 LAUNCHER = (
     *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK"),
     *("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE"),
@@ -25,11 +25,11 @@ _POLL = 0.2
 
 
 def end_with_launcher(seconds: float = 1.0) -> None:
-    """End this process when the launcher that started it is gone; do nothing where there is only one process.
+    """End this process when the launcher that started it is gone; do nothing if there is only one process.
 
-    A launcher that is killed with SIGKILL leaves its workers running, waiting for one another and holding the
-    shards and the accelerators. A daemon thread sees the parent change and ends the worker. Called as early as
-    possible: a launcher may be killed while its workers still import torch.
+    A launcher killed with SIGKILL leaves its workers running, waiting for each other and holding the shards and the
+    accelerators. A daemon thread sees the parent change and ends the worker. Call this as early as possible: a launcher
+    may be killed while its workers still import torch.
     """
     if launched()[1] == 1 or any(thread.name == _THREAD for thread in threading.enumerate()):
         return
@@ -40,7 +40,7 @@ def end_with_launcher(seconds: float = 1.0) -> None:
 
 
 def end_with_parent(parent: int, seconds: float = 1.0) -> None:
-    """End this process when its parent is gone, which a killed parent cannot tell it."""
+    """End this process when its parent is gone; a killed parent cannot notify it."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -51,10 +51,10 @@ def end_with_parent(parent: int, seconds: float = 1.0) -> None:
 
 
 def _is_launcher(pid: int) -> bool:
-    """Say whether a process may be a launcher: in a container it can be process 1; an orphan's parent is init."""
+    """Say if a process may be a launcher: in a container it can be process 1; an orphan's parent is init."""
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:  # no /proc here: nobody can say
+    except OSError:  # no /proc on this system: unknown
         return True
     return any(name in command for name in (b"python", b"torchrun", b"accelerate"))
 
@@ -64,7 +64,7 @@ def _end() -> None:
 
 
 def wait_for_all(pieces: Sequence[T], is_done: Callable[[T], bool]) -> None:
-    """Wait for the launcher's other processes; where one of them dies the launcher ends all."""
+    """Wait for the launcher's other processes; if one of them dies, the launcher ends all."""
     waiting = list(pieces)
     while waiting:
         waiting = [piece for piece in waiting if not is_done(piece)]
@@ -73,7 +73,7 @@ def wait_for_all(pieces: Sequence[T], is_done: Callable[[T], bool]) -> None:
 
 @contextmanager
 def deaf() -> Iterator[None]:
-    """Let processes that are started inside never hear Ctrl-C, and this one after: it says what becomes of them."""
+    """Block Ctrl-C for processes that are started inside, and for this one until the end: it stops them itself."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -86,7 +86,7 @@ def deaf() -> Iterator[None]:
 
 @contextmanager
 def variables(values: Mapping[str, str | None]) -> Iterator[None]:
-    """Set (or, for None, take out) variables of the environment for a while."""
+    """Set (or, for None, remove) environment variables inside a block."""
     before = {name: os.environ.get(name) for name in values}
     _set_variables(values)
     try:

@@ -1,4 +1,4 @@
-"""From the options of a run to the prompt of a set: template by name or file, examples from sets or files."""
+"""The prompt of a set from the options of a run: template by name or file, examples from sets or files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def load_pools(options: PromptOptions) -> list[Pool]:
 
 
 def _file_rows(path: Path) -> BucketSet:
-    """Rows of a file that need be no bucket set: columns and labels are checked as those of one."""
+    """Return rows of a file, not necessarily a bucket set; columns and labels are checked as those of one."""
     from paraconsist.data.bucket_sets import bucket_set_from_table, declared_label_names
     from paraconsist.data.tables import read_table
 
@@ -71,7 +71,7 @@ def _file_rows(path: Path) -> BucketSet:
 
 
 def _split_of(spec: str, split: str) -> str:
-    """The split that is wanted of a set, or the only one it has."""
+    """Return `split`, or the only split of a set that has one."""
     from paraconsist.dataset_builders import BUILDERS, builder_class
 
     name, _, config = spec.partition(":")
@@ -84,9 +84,9 @@ def _split_of(spec: str, split: str) -> str:
 def make_prompt(
     options: PromptOptions, pools: Sequence[Pool], task: Task, label_names: Sequence[str], exclude: Collection[str]
 ) -> Prompt:
-    """Put together the prompt for sets of one task and one list of label names; `pools` are from `load_pools`.
+    """Return the prompt for sets of one task and one list of label names; `pools` are from `load_pools`.
 
-    The input ids in `exclude`, which the model will be asked, are never examples.
+    The inputs with ids in `exclude`, which the model will be asked, are never examples.
     """
     template = read_template(options.template, task, label_names)
     fitting = [pool for pool in pools if pool.task == task]
@@ -98,7 +98,7 @@ def make_prompt(
 
 
 def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequence[Pool]) -> Prompt:
-    """Put together the prompt for the sets of a group, which are of one task and have the same labels."""
+    """Return the prompt for the sets of a group, which are of one task and have the same labels."""
     label_names = group[0].label_names
     if options.template is None:
         for other in group:
@@ -111,19 +111,19 @@ def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequen
 
 
 def read_template(template: str | None, task: Task, label_names: Sequence[str]) -> PromptTemplate:
-    """Return the template that a name or a file stands for, or the default one."""
+    """Return a template by name or from a file, or the default one."""
     if template is None:
         return default_template(task, label_names)
     path = Path(template)
     if path.suffix.lower() not in _TEMPLATE_ENDINGS and not path.is_file():
         return get_template(template, task)
-    # every scalar as the text that stands there: `yes` and `1` are label words, not truth values and numbers
+    # scalars are read as text: `yes` and `1` are label words, not truth values and numbers
     mapping = read_yaml("run", "template", path, typed=False)
     return template_from_mapping(mapping, name=path.stem, task=task)
 
 
 def _with_labels_of(template: PromptTemplate, pool: Pool) -> tuple[Example, ...]:
-    """A pool's examples under the template's own label names, which are matched as a model's are."""
+    """Return a pool's examples under the template's label names, which are matched like a model's."""
     from paraconsist.models.labels import resolve_label_map
 
     mapped = resolve_label_map(pool.label_names, template.label_names, _two_way(pool.label_names, template.labels))
@@ -132,7 +132,7 @@ def _with_labels_of(template: PromptTemplate, pool: Pool) -> tuple[Example, ...]
 
 
 def _two_way(pool: Sequence[str], template: Mapping[str, str]) -> dict[str, str] | None:
-    """What is neither entailed is not entailed: the one many-to-one map that needs no asking."""
+    """Map all labels but entailment to not_entailment: the only many-to-one map that is never ambiguous."""
     if set(template) == {"entailment", "not_entailment"} and "neutral" in pool:
         return {name: "not_entailment" for name in pool if name != "entailment"}
     return None

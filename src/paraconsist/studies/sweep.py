@@ -108,7 +108,7 @@ def identity_of(options: SweepOptions, cell: Cell, hashes: Mapping[str, str]) ->
 
     `hashes` (file -> hash of its content) keep a changed file from meeting old results.
     """
-    trained = training_options(options, cell, Path("model")).to_dict()
+    trained = dict(training_options(options, cell, Path("model")).to_dict())
     for name in ("output", "resume", "device", "progress", "data_dir"):
         trained.pop(name)
     identity = {

@@ -1,6 +1,6 @@
-"""The connection: requests in, read answers out; faults are waited out, refusals are one-line errors.
+"""The connection: requests in, answers out; faults are retried, refusals are one-line errors.
 
-The endpoint's key is read from the environment and shown nowhere.
+The endpoint's key is read from the environment and never shown.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-#: Takes an answer, a JSON object, and returns what is wanted of it; raises `Malformed` where it is not there.
+#: Takes an answer, a JSON object, and returns the value to read from it; raises `Malformed` if that is absent.
 Read = Callable[[Json], T]
 
-#: Header with which a request says what it is about; servers pass it over, and their logs may show it.
+#: Header that names a request's input; servers ignore it, and their logs may show it.
 INPUT_HEADER = "X-Paraconsist-Input"
-#: Statuses that may be otherwise the next time, besides 429: time-outs, conflicts and faults of the server's.
+#: Statuses that may differ the next time, besides 429: time-outs, conflicts and faults of the server.
 _RETRIED = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-#: What a server is set aside for, where there are others.
+#: Faults for which a server is set aside if there are others.
 _AWAY = frozenset({"unreachable", "connection", "timeout", "502", "503", "504", "529"})
 _FIRST_WAIT, _LONGEST_WAIT, _LONGEST_REQUESTED_WAIT = 0.5, 60.0, 600.0
 _DEFAULT_VARIABLE, _DEFAULT_HOST = "OPENAI_API_KEY", "api.openai.com"
@@ -47,11 +47,11 @@ _MASK = "***"
 
 
 class Stopped(Exception):
-    """A request is not sent (again), because the run ends."""
+    """A request that is not sent (again), because the run ends."""
 
 
 class _Again(Exception):
-    """The request may be answered another time: why it was not now, and how long the server wants it to wait."""
+    """A request that may be answered later: why it was not answered now, and the wait that the server asks for."""
 
     def __init__(self, kind: str, problem: str, wait: float | None = None) -> None:
         super().__init__(problem)
@@ -60,20 +60,20 @@ class _Again(Exception):
 
 @dataclass
 class _Server:
-    """One of the servers that requests are shared out over."""
+    """One of the servers among which requests are divided."""
 
     url: str
     proxy: str | None
     n_under_way: int = 0
-    failures: int = 0  # in a row, counted where there are other servers
-    free_at: float = 0.0  # before that nothing is sent to it
+    failures: int = 0  # consecutive, counted if there are other servers
+    free_at: float = 0.0  # nothing is sent to it before
 
 
 class EndpointClient:
-    """Send requests to an endpoint, each as often as it takes; use as an async context manager.
+    """Sends requests to an endpoint, each as often as necessary; use as an async context manager.
 
-    Of several servers the one with the fewest requests under way gets the next. One that fails is set aside, for longer
-    each time, and then tried again with one request; its requests go to the others.
+    Of several servers the one with the fewest requests under way gets the next. A server that fails is set aside, for
+    longer each time, and then tried again with one request; its requests go to the others.
     """
 
     def __init__(self, settings: EndpointSettings, key: Key | None, *, seed: int | None = None) -> None:
@@ -83,7 +83,7 @@ class EndpointClient:
         self._rng = random.Random(seed)
         self._servers = [_Server(one.url, _proxy(one)) for one in settings.each()]
         self._last_answer = 0.0
-        self.stopped: asyncio.Event  # once set, nothing is sent any more; what is under way may still be answered
+        self.stopped: asyncio.Event  # once set, nothing more is sent; requests under way may still be answered
         self._slots: asyncio.Semaphore
         self._http: aiohttp.ClientSession
 
@@ -106,7 +106,7 @@ class EndpointClient:
     async def post(
         self,
         path: str,
-        body: Mapping[str, Any],
+        body: Json,
         read: Read[T],
         *,
         about: str,
@@ -119,26 +119,26 @@ class EndpointClient:
         Parameters
         ----------
         read : callable
-            See `Read`; an answer that is `Malformed` counts as none.
+            See `Read`; a `Malformed` answer is requested again.
         about : str
-            What messages call the request: ``"input 0f3a..."``; `tag` is sent as a header.
+            The name of the request in messages: ``"input 0f3a..."``; `tag` is sent as a header.
         tries, connects : int, optional
-            How often to try, by default as the settings say, and how often where there is no connection at all.
+            How often to try, by default as in the settings, and how often without any connection.
 
         Raises
         ------
         Refused
-            If the endpoint will not answer this request (400, 404, 422 and such).
+            If the endpoint refuses this request (400, 404, 422 and such).
         Stopped
             If the run ends meanwhile.
         InputError
-            If the key is refused, the server is no such API, or the last try failed (`GaveUp`).
+            If the key is refused, the server has another API, or the last try failed (`GaveUp`).
         """
         tries = self.settings.tries if tries is None else tries
         headers = {"Content-Type": "application/json", **({INPUT_HEADER: tag} if tag else {})}
         failures = refused_for_rate = 0
-        # Not tenacity: refusals for the rate are no tries and hold all requests back, a missing connection has a limit
-        # of its own, and every wait ends with the run: its callbacks for that are longer than this loop.
+        # Not tenacity: refusals for the rate do not count as tries and hold all requests back, a missing connection has
+        # another limit, and every wait ends with the run; its callbacks for that are longer than this loop.
         while True:
             try:
                 async with self._slots:
@@ -152,10 +152,12 @@ class EndpointClient:
                 if problem.kind == "429":
                     refused_for_rate += 1
                     self._check_patience(about, problem)
-                elif not all(one.failures for one in self._servers):  # else all are down: no fault of this request's
+                elif not all(
+                    server.failures for server in self._servers
+                ):  # else all are down, not this request's fault
                     failures += 1
                 limit = min(tries, connects) if connects and problem.kind == "unreachable" else tries
-                are_down = min(one.failures for one in self._servers) >= tries
+                are_down = min(server.failures for server in self._servers) >= tries
                 if are_down or failures >= limit:
                     if problem.kind == "unreachable":
                         raise unreachable(server.url, str(problem)) from None
@@ -172,7 +174,7 @@ class EndpointClient:
                 return answer
 
     async def get(self, path: str, *, seconds: float = 5.0) -> Any:
-        """Return the JSON at a path, or None where there is none: for hints in messages."""
+        """Return the JSON at a path, for hints in messages; None if it cannot be read."""
         import aiohttp
 
         try:
@@ -180,7 +182,7 @@ class EndpointClient:
             server = self._servers[0]
             async with self._http.get(server.url + path, proxy=server.proxy, timeout=limit) as response:
                 return json.loads(await response.read()) if response.status == 200 else None
-        except Exception:  # whatever it is, the message does without it
+        except Exception:  # the hint is optional
             return None
 
     async def _once(self, server: _Server, path: str, data: bytes, read: Read[T], headers: Mapping[str, str]) -> T:
@@ -212,21 +214,21 @@ class EndpointClient:
             try:
                 answer = json.loads(content)
                 if not isinstance(answer, dict):
-                    raise Malformed("it is no JSON object")
+                    raise Malformed("it is not a JSON object")
                 return read(answer)
             except InputError:
                 raise
-            except (ValueError, Malformed) as problem:  # cut short, or not what the API's answers are
+            except (ValueError, Malformed) as problem:  # cut short, or not in the API's form
                 why = self._hide(str(problem))
                 raise _Again("malformed", f"an answer that cannot be read ({why})") from None
         if 300 <= status < 400:
-            remedy = f"It sends elsewhere ({status}); that is not followed: it could take the key along."
+            remedy = f"It redirects ({status}), which is not followed: the key could be sent elsewhere."
             raise input_error("run", "endpoint", "be the address itself", got=url, remedy=remedy)
         if status in (401, 403):
             raise key_refused(url, self.settings.key_variable, status, sent=self._key is not None)
         message = self._hide(message_of(content))
         if status == 429 and b"insufficient_quota" in content:
-            raise InputError(f"the endpoint says that the account's quota is used up: {message}", function="run")
+            raise InputError(f"the account's quota is used up: {message}", function="run")
         if status == 429 or status in _RETRIED:
             raise _Again(str(status), f"{status}: {message}", retry_after(response.headers))
         raise Refused(status, message, html=html)
@@ -235,12 +237,12 @@ class EndpointClient:
         return self._key.hide(text) if self._key else text
 
     async def _sleep(self, seconds: float) -> None:
-        """Wait, no longer than until the run ends."""
+        """Wait, at most until the run ends."""
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.stopped.wait(), seconds)
 
     async def _free_server(self) -> _Server:
-        """Of the servers that take requests now the one with the fewest under way; wait where none does."""
+        """Return the server with the fewest requests under way among those that take any; wait until there is one."""
         while not self.stopped.is_set():
             now = asyncio.get_running_loop().time()
             free = [s for s in self._servers if s.free_at <= now and not (s.failures and s.n_under_way)]
@@ -267,13 +269,13 @@ class EndpointClient:
     def _check_patience(self, about: str, problem: _Again) -> None:
         silent = asyncio.get_running_loop().time() - self._last_answer
         if silent > self.settings.patience:
-            must = f"the endpoint refused {about} for the rate of requests, and answered nothing else for "
-            must += f"{silent:,.0f} seconds ({problem})."
+            must = f"the endpoint refused {about} because of the rate limit, and answered nothing for {silent:,.0f} "
+            must += f"seconds ({problem})."
             raise InputError(must, function="run", remedy=f"Give a lower `concurrency`. {KEPT}")
 
 
 class Key:
-    """A secret that neither ``repr`` nor pickling gives away."""
+    """A secret that neither ``repr`` nor pickling reveals."""
 
     __slots__ = ("_secret",)
 
@@ -291,7 +293,7 @@ class Key:
         return {"Authorization": f"Bearer {self._secret}"}
 
     def hide(self, text: str) -> str:
-        """Return `text` without the key, and without long parts of it (servers quote keys, sometimes cut)."""
+        """Return `text` without the key and without long parts of it (servers quote keys, sometimes shortened)."""
         text = text.replace(self._secret, _MASK)
         words = []
         for word in text.split(" "):
@@ -303,7 +305,7 @@ class Key:
 
 
 def _is_cut_from(word: str, secret: str) -> bool:
-    """Whether a word is the secret with its middle starred or dotted out."""
+    """Say if a word is the secret with its middle replaced by stars or dots."""
     for mark in ("*", "...", "…"):
         first, cut, rest = word.partition(mark)
         if cut:
@@ -313,14 +315,13 @@ def _is_cut_from(word: str, secret: str) -> bool:
 
 
 def find_key(settings: EndpointSettings) -> Key | None:
-    """Return the key for an endpoint, or None where it needs none.
+    """Return the key for an endpoint, or None if it needs none.
 
-    The default variable's key goes to its own host only: another endpoint gets a key only where the user names the
-    variable. The error for a variable that is not set does not repeat the name, which might be the key itself, given by
-    mistake.
+    The default variable's key goes to its own host only: another endpoint gets a key only if the user names the
+    variable. The error for an unset variable does not repeat the name, which might be the key, given by mistake.
     """
     named = settings.key_variable
-    hosts = {one.host for one in settings.each()}
+    hosts = {server.host for server in settings.each()}
     variable = named if named is not None else _DEFAULT_VARIABLE if hosts == {_DEFAULT_HOST} else None
     if variable is None:
         return None
@@ -329,9 +330,9 @@ def find_key(settings: EndpointSettings) -> Key | None:
         if not secret.isascii() or any(c.isspace() or not c.isprintable() for c in secret):
             must = "name a variable that holds a key: ASCII characters, no white space"
             raise input_error("run", "api_key_variable", must)
-        for one in settings.each():
-            if one.url.startswith("http://") and not one.is_local:
-                warnings.warn(f"the key for {one.host} goes over http, unencrypted", UserWarning, stacklevel=2)
+        for server in settings.each():
+            if server.url.startswith("http://") and not server.is_local:
+                warnings.warn(f"the key for {server.host} goes over http, unencrypted", UserWarning, stacklevel=2)
         return Key(secret)
     if named is None:
         return None
@@ -340,19 +341,19 @@ def find_key(settings: EndpointSettings) -> Key | None:
 
 
 def _proxy(settings: EndpointSettings) -> str | None:
-    """The proxy that the environment names for an address. Not aiohttp's `trust_env`, which sends what netrc holds."""
+    """Return the proxy that the environment names. Not by aiohttp's `trust_env`, which sends passwords of netrc."""
     parts, proxies = urlsplit(settings.url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or settings.is_local or proxy_bypass(parts.netloc):
         return None
     if not (proxy := proxy if "://" in proxy else f"http://{proxy}").startswith(("http://", "https://")):
         remedy = "Name the host as NO_PROXY, or an HTTP proxy as HTTPS_PROXY."  # not shown: it may hold a password
-        raise InputError("the environment's proxy is none of HTTP.", function="run", remedy=remedy)
+        raise InputError("the environment's proxy is not an HTTP proxy.", function="run", remedy=remedy)
     return proxy
 
 
 def _certificates() -> ssl.SSLContext:
-    """The authorities that are trusted: of SSL_CERT_FILE or SSL_CERT_DIR where they are set, else certifi's."""
+    """Return the trusted authorities: those of SSL_CERT_FILE or SSL_CERT_DIR if set, else certifi's."""
     import certifi
 
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
@@ -360,7 +361,7 @@ def _certificates() -> ssl.SSLContext:
 
 
 def backoff(failures: int, rng: random.Random) -> float:
-    """Seconds to wait after so many failures (from 1): doubled each time up to a minute, between half and all of it.
+    """Return the seconds to wait after a number of failures: doubled each time up to a minute, times 0.5 to 1.
 
     >>> 0.25 <= backoff(1, random.Random(0)) <= 0.5
     True
@@ -370,9 +371,9 @@ def backoff(failures: int, rng: random.Random) -> float:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds that the server asks to wait: of ``retry-after-ms``, or ``retry-after`` (seconds or a date).
+    """Return the wait in seconds that ``retry-after-ms`` or ``retry-after`` (seconds or a date) asks for, at least 0.
 
-    0 or more; None where there is no such header (in lower case), or it cannot be read. Dates count from `now`.
+    None without such a header (in lower case), or if it cannot be read. Dates count from `now`.
 
     >>> retry_after({"retry-after": "2"}), retry_after({"retry-after": "soon"})
     (2.0, None)

@@ -1,4 +1,4 @@
-"""How labels are taken from an endpoint: the method, found out once by a few small requests, and an input's result."""
+"""How labels are taken from an endpoint: the method, which a few small requests find, and the result of an input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import get_task
@@ -52,11 +52,11 @@ class Method:
     scoring: str  # "label" or "generate"
     top: int = 0  # how many of the most probable first tokens are read; 0 if the labels are not read from them
     echo: bool = False  # whether it returns the log-probabilities of a prompt: of labels of any number of tokens
-    wishes: Wishes = field(default_factory=Wishes)  # what the endpoint wants otherwise
-    served: str = ""  # what the endpoint says of the model besides its name: "root Llama-3.2-1B, owned_by vllm"
-    label_tokens: tuple[int, ...] = ()  # numbers of the labels' tokens, where these are asked for (SGLang's ``/score``)
+    wishes: Wishes = field(default_factory=Wishes)  # where the endpoint differs from the standard
+    served: str = ""  # the endpoint's description of the model besides its name: "root Llama-3.2-1B, owned_by vllm"
+    label_tokens: tuple[int, ...] = ()  # numbers of the labels' tokens, if these are requested (SGLang's ``/score``)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         return asdict(self)
 
     @classmethod
@@ -65,11 +65,11 @@ class Method:
         return cls(**{**fields, "wishes": Wishes(**fields["wishes"]), "label_tokens": numbers})
 
     def path(self, settings: EndpointSettings, part: str) -> str:
-        """Where a part of an input is asked for, behind an endpoint's address."""
+        """Return the path at which a part of an input is requested."""
         return "/score" if self.label_tokens and part == FIRST else settings.path
 
     def describe(self) -> str:
-        """One phrase, for the run's identity."""
+        """Return one phrase for the run's identity."""
         if self.scoring == "generate":
             return "none"
         parts = ["scored tokens" if self.label_tokens else f"first token, top {self.top}"] if self.top else []
@@ -77,7 +77,7 @@ class Method:
 
 
 def method_key(settings: EndpointSettings, prompt: EndpointPrompt) -> str:
-    """16 hex digits for all that the method depends on."""
+    """Return 16 hex digits for all that the method depends on."""
     template = prompt.template
     parts: list[Any] = [settings.url, settings.api, dict(settings.request_fields), prompt.model, prompt.scoring]
     parts += [template.question, list(template.answers), template.instruction != ""]
@@ -86,10 +86,10 @@ def method_key(settings: EndpointSettings, prompt: EndpointPrompt) -> str:
 
 
 async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
-    """Find out what the endpoint offers, what it says of the model, and whether it answers at all.
+    """Find what the endpoint offers, how it describes the model, and whether it answers at all.
 
-    Without a `scoring` the prompt takes log-probabilities where there are some. An endpoint that cannot be used as
-    asked (no connection, wrong key, unknown model, no log-probabilities for label scoring) is an `InputError`.
+    Without a `scoring` the prompt takes log-probabilities if there are any. InputError if the endpoint cannot be used
+    as asked: no connection, wrong key, unknown model, no log-probabilities for label scoring.
     """
     method = await _method(client, prompt)
     entries = [entry for entry in await _listed(client) if entry["id"] == prompt.model]
@@ -101,7 +101,7 @@ async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
 
 
 async def _scored_tokens(client: EndpointClient, prompt: EndpointPrompt, method: Method) -> tuple[int, ...]:
-    """The labels' tokens, if each is one and the endpoint scores them as it does the most probable ones; else none."""
+    """Return the labels' tokens if each is one and the endpoint scores them like the most probable ones; else ()."""
     settings, question = client.settings, _probe_question(prompt, client.settings.api)
     texts = [question.text, *(question.text + answer for answer in prompt.answers(settings.api))]
 
@@ -124,7 +124,7 @@ async def _scored_tokens(client: EndpointClient, prompt: EndpointPrompt, method:
 
 
 def _served(entry: Json) -> str:
-    """What a list of models says of one that is the same at every start; of paths the last part, dates left out."""
+    """Describe a listed model by what is the same at every start: the last part of paths, no dates."""
     meta = entry.get("meta")  # of llama.cpp: tells quantisations apart
     sizes = {name: meta.get(name) for name in ("n_params", "size")} if isinstance(meta, dict) else {}
     root = entry.get("root")
@@ -163,7 +163,7 @@ async def _method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
 
 
 def _probe_question(prompt: EndpointPrompt, api: str) -> Question:
-    """A small question of the template's form, without examples, that is no input's."""
+    """Return a small question in the template's form, without examples, that belongs to no input."""
     template = prompt.template
     row = dict.fromkeys(get_task(template.task).columns, _PROBE_TEXT)
     if api == "completions":
@@ -175,7 +175,7 @@ def _probe_question(prompt: EndpointPrompt, api: str) -> Question:
 async def _first(
     client: EndpointClient, prompt: EndpointPrompt, question: Question, tops: tuple[int, ...]
 ) -> tuple[dict[str, float] | None, int, Wishes]:
-    """Ask the question with fewer and fewer wishes until it is answered; return what is known of the first token."""
+    """Ask with fewer and fewer wishes until the question is answered; return what is known of the first token."""
     settings, wishes = client.settings, Wishes()
     left = [*tops, 0]
     writes = 1 if left[0] else prompt.max_new_tokens
@@ -192,7 +192,7 @@ async def _first(
                 left.pop(0)
             else:
                 raise await _refusal(client, refused, prompt) from None
-        except GaveUp:  # some servers break on what they do not know
+        except GaveUp:  # some servers fail on options that they do not know
             if len(left) == 1:
                 raise
             left = [0]
@@ -201,12 +201,12 @@ async def _first(
 
 
 def _first_or_text(body: Json) -> dict[str, float] | None:
-    text_of(body)  # an answer without it is no answer
+    text_of(body)  # an answer without a text is malformed
     return first_token(body)
 
 
 def _adapted(wishes: Wishes, refused: Refused, question: Question) -> Wishes | None:
-    """What the endpoint wants otherwise, by its refusal; None if it does not say."""
+    """Return adapted wishes if the endpoint's refusal names a reason, else None."""
     message = refused.message.lower()
     if "max_completion_tokens" in message and wishes.length_field == "max_tokens":
         return replace(wishes, length_field="max_completion_tokens")
@@ -219,7 +219,7 @@ def _adapted(wishes: Wishes, refused: Refused, question: Question) -> Wishes | N
 async def _echo(
     client: EndpointClient, prompt: EndpointPrompt, wishes: Wishes, question: Question, answers: Sequence[str]
 ) -> list[LabelScore | None]:
-    """The log-probabilities of answers behind the probe; None where the endpoint does not give them."""
+    """Return the log-probabilities of answers behind the probe; None where the endpoint does not return them."""
     settings = client.settings
 
     async def ask(answer: str) -> LabelScore | None:
@@ -234,13 +234,13 @@ async def _echo(
 
 
 def _words(first: Mapping[str, float]) -> list[str]:
-    """The most probable first tokens that are words, behind a space: those that a tokenizer joins with nothing."""
+    """Return the most probable first tokens that are words behind a space: a tokenizer joins them with nothing."""
     words = [token for token in first if token[:1] == " " and token[1:].isalpha()]
     return sorted(words, key=lambda token: -first[token])[:_N_COMPARED]
 
 
 def _agree(first: Mapping[str, float], words: Sequence[str], echoed: Sequence[LabelScore | None]) -> bool:
-    """Whether words of one token have the same log-probability by both ways; some servers' are a token late."""
+    """Say if words of one token have the same log-probability both ways; on some servers it is a token late."""
     pairs = [(first[word], score) for word, score in zip(words, echoed, strict=True) if score is not None]
     gaps = [abs(value - score.total) for value, score in pairs if score.n_tokens == 1]
     return all(gap <= _SAME for gap in gaps)
@@ -251,15 +251,23 @@ async def _refusal(client: EndpointClient, refused: Refused, prompt: EndpointPro
     return refusal(client.settings, refused, prompt.model, "a first, small request", names)
 
 
-async def _listed(client: EndpointClient) -> list[dict[str, Any]]:
-    """The models that the endpoint lists, if it does."""
+async def _listed(client: EndpointClient) -> list[Json]:
+    """Return the models that the endpoint lists."""
     listed = await client.get("/models")
     entries = listed.get("data") if isinstance(listed, dict) else None
     return [m for m in entries if isinstance(m, dict) and "id" in m] if isinstance(entries, list) else []
 
 
-#: The parts of an input that are asked for: the written answer, the first token, each label behind the prompt.
+#: The parts of an input that are requested: the written answer, the first token, each label behind the prompt.
 TEXT, FIRST = "text", "first"
+
+
+class FirstToken(TypedDict):
+    """What is read of the first token."""
+
+    scores: list[float | None]  # log-probability of each label; None where it is not among the most probable tokens
+    floor: float | None  # the least log-probability that was returned
+    token: str  # the most probable token
 
 
 def _label_part(label: int) -> str:
@@ -267,7 +275,7 @@ def _label_part(label: int) -> str:
 
 
 def wanted_parts(method: Method, n_labels: int, answered: Json) -> list[str]:
-    """The parts of an input that are still to be asked for, in order; `answered` maps parts to what was read."""
+    """Return the parts of an input that are still to be requested, in order; `answered` maps parts to their values."""
     if method.scoring == "generate":
         wanted = [TEXT]
     elif method.top:
@@ -281,11 +289,11 @@ def wanted_parts(method: Method, n_labels: int, answered: Json) -> list[str]:
 
 def part_request(
     settings: EndpointSettings, prompt: EndpointPrompt, method: Method, question: Question, part: str
-) -> tuple[dict[str, Any], Callable[[Json], Any]]:
-    """The request for a part of an input: its body, and how its answer is read."""
+) -> tuple[Json, Callable[[Json], Any]]:
+    """Return the body of the request for a part of an input, and the function that reads its answer."""
     words = prompt.answers(settings.api)
 
-    def body(**fields: Any) -> dict[str, Any]:
+    def body(**fields: Any) -> Json:
         return request_body(settings, prompt, method.wishes, question, **fields)
 
     if part == TEXT:
@@ -300,7 +308,7 @@ def part_request(
     return body(max_tokens=1, answer=answer), lambda read: _read_label(read, question.text, answer)
 
 
-def _read_first(body: Json, words: Sequence[str], chat: bool) -> dict[str, Any]:
+def _read_first(body: Json, words: Sequence[str], chat: bool) -> FirstToken:
     first = first_token(body)
     if first is None:
         raise Malformed("its log-probabilities are gone")
@@ -315,8 +323,8 @@ def _read_tokens(body: Json) -> list[list[int]]:
     return tokens
 
 
-def _read_scores(body: Json, n_labels: int) -> dict[str, Any]:
-    """What `_read_first` returns, of the probabilities of all label words."""
+def _read_scores(body: Json, n_labels: int) -> FirstToken:
+    """Read the probabilities of all label words, as `_read_first` reads the most probable tokens."""
     lists = body.get("scores")
     shares = lists[0] if isinstance(lists, list) and len(lists) == 1 else None
     if not isinstance(shares, list) or len(shares) != n_labels or not all(isinstance(p, (int, float)) for p in shares):
@@ -326,7 +334,7 @@ def _read_scores(body: Json, n_labels: int) -> dict[str, Any]:
     return {"scores": [math.log(max(p, 1e-300)) for p in shares], "floor": None, "token": ""}
 
 
-def _read_label(body: Json, prompt: str, answer: str) -> dict[str, Any]:
+def _read_label(body: Json, prompt: str, answer: str) -> dict[str, float]:
     score = echoed_label(body, prompt, answer)
     if score is None:
         raise Malformed(f"the log-probabilities of {answer.strip()!r} are not in it")
@@ -334,7 +342,7 @@ def _read_label(body: Json, prompt: str, answer: str) -> dict[str, Any]:
 
 
 def is_bounded(method: Method, answered: Json) -> bool:
-    """Whether some labels, not all, have a bound in place of their log-probability."""
+    """Say if some labels, but not all, have a bound in place of their log-probability."""
     if method.scoring != "label" or method.echo or FIRST not in answered:
         return False
     scores = answered[FIRST]["scores"]
@@ -342,12 +350,11 @@ def is_bounded(method: Method, answered: Json) -> bool:
 
 
 def result_of(method: Method, prompt: EndpointPrompt, api: str, answered: Json) -> list[float] | WrittenAnswer:
-    """The result of an input whose parts are all answered: a written answer, or the labels' probabilities.
+    """Return the result of an input whose parts are all answered: a written answer, or the labels' probabilities.
 
     These are a softmax over the labels' (normalised) log-probabilities. A label that is not among the first tokens that
-    an endpoint shows, and cannot be asked for, counts with the least probable of these, the largest value it can have.
-    Where no label is among them there are no probabilities: the answer is unparsed, the most probable token stands for
-    it.
+    an endpoint returns, and cannot be requested, counts with the least probable of these, the largest value it can
+    have. If no label is among them, the answer is unparsed, and the most probable token is its text.
     """
     words = prompt.answers(api)
     if method.scoring == "generate":

@@ -1,7 +1,7 @@
-"""What is sent to an endpoint, and what is read of its answers: texts, log-probabilities, tokens, refusals.
+"""Requests to an endpoint, and what is read of its answers: texts, log-probabilities, tokens, refusals.
 
 Servers differ. Log-probabilities come in the form of the older completions (``tokens``, ``token_logprobs``,
-``top_logprobs``) or of chats (``content``, a list of tokens), whichever was asked; both are read everywhere.
+``top_logprobs``) or of chats (``content``, a list of tokens), independent of the request; both are read everywhere.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ KEPT = "What was answered is kept: the same command goes on from there."
 
 
 class Malformed(Exception):
-    """An answer is not what the API's answers are; it is asked for again."""
+    """An answer without the form of the API's answers; it is requested again."""
 
 
 class GaveUp(InputError):
-    """The last try failed; another request may do better."""
+    """The last try of a request failed; another request may succeed."""
 
 
 class Unreachable(InputError):
-    """There is no connection to a server."""
+    """A server to which there is no connection."""
 
 
 class Refused(Exception):
-    """A request that the endpoint will not answer, however often it is sent."""
+    """A request that the endpoint refuses, however often it is sent."""
 
     def __init__(self, status: int, message: str, *, html: bool = False) -> None:
         super().__init__(f"{status}: {message}")
@@ -48,12 +48,12 @@ class Refused(Exception):
 
     @property
     def too_long(self) -> bool:
-        """Whether the prompt is longer than the model's window."""
+        """Whether the prompt exceeds the model's window."""
         return self.status in (400, 413, 422) and (self.status == 413 or bool(_TOO_LONG.search(self.message)))
 
 
 def message_of(body: bytes) -> str:
-    """One line of a server's refusal: an error's message, or the beginning of the text."""
+    """Return one line of a server's refusal: an error's message, or the beginning of the text."""
     text = body.decode("utf-8", errors="replace")
     try:
         message = _message(json.loads(text))
@@ -73,7 +73,7 @@ def _message(value: Any) -> str:
 
 
 def key_refused(url: str, named: str | None, status: int, *, sent: bool) -> InputError:
-    """The error for 401 and 403. What the server said is not shown: it may quote the key."""
+    """Return the error for 401 and 403, without the server's message, which may quote the key."""
     variable = named or "OPENAI_API_KEY"
     remedy = "It wants a key: put it into an environment variable and name that."
     if sent:
@@ -83,7 +83,7 @@ def key_refused(url: str, named: str | None, status: int, *, sent: bool) -> Inpu
 
 
 def unreachable(url: str, why: str) -> Unreachable:
-    """The error for a server to which there is no connection."""
+    """Return the error for a server to which there is no connection."""
     remedy = f"{why.rstrip('.')}. Is the server running, and is this its host and port? {KEPT}"
     must = "be an address that can be reached"
     return Unreachable(must, function="run", parameter="endpoint", got=url, remedy=remedy)
@@ -92,9 +92,9 @@ def unreachable(url: str, why: str) -> Unreachable:
 def refusal(
     settings: EndpointSettings, refused: Refused, model: str, about: str, served: Sequence[str] | None = None
 ) -> InputError:
-    """The error for a request that was refused for what is in it.
+    """Return the error for a request whose content was refused.
 
-    `about` says which request; `served`, of the first one, are the models that the endpoint lists, if any.
+    `about` names the request; `served`, given for the first one, are the models that the endpoint lists, if any.
     """
     kept = "" if served is not None else f" {KEPT}"
     answer = f'The endpoint said ({refused.status}): "{refused.message}"' if refused.message else f"({refused.status})"
@@ -117,7 +117,7 @@ def refusal(
 
 
 def failure_of(refused: Refused, model: str) -> str | None:
-    """Which kind of failure of its input a refusal is; None where it would meet every input."""
+    """Return the kind of failure that a refusal means for its input; None if every input would be refused."""
     if refused.too_long:
         return TOO_LONG
     return REFUSED if refused.status in (400, 422, 451) and not _names_model(refused.message, model) else None
@@ -135,14 +135,14 @@ _IMPOSSIBLE = -9000.0
 
 
 class TokenUse(NamedTuple):
-    """Tokens read and written, as the endpoint counted them; None where it did not say."""
+    """Numbers of tokens read and written, as the endpoint counted them; None without a count."""
 
     prompt: int | None
     completion: int | None
 
 
 class Answered(NamedTuple):
-    """What one request was answered: for which input, which part of it, and what was read of the answer."""
+    """The answer to one request: its input, the part of the input, and the value read of the answer."""
 
     input_id: str
     part: str
@@ -152,12 +152,11 @@ class Answered(NamedTuple):
 
     @classmethod
     def of(cls, input_id: str, part: str, value: Any, body: Json) -> Answered:
-        """What was read of an answer, with what the answer itself says of tokens and model."""
         return cls(input_id, part, value, tokens_used(body), served_model(body))
 
 
 class LabelScore(NamedTuple):
-    """A label's log-probability after a prompt: over all of its tokens, how many, and the first one's alone."""
+    """A label's log-probability after a prompt: over all of its tokens, their number, and that of the first alone."""
 
     total: float
     n_tokens: int
@@ -172,10 +171,7 @@ def _choice(body: Json) -> Json:
 
 
 def text_of(body: Json) -> str:
-    """What the model wrote; empty where it wrote nothing that is shown (a refusal, thoughts only).
-
-    Raises `Malformed` if the answer has no place for it.
-    """
+    """Return the model's text; empty if it wrote nothing that is shown (a refusal, thoughts only)."""
     choice = _choice(body)
     if "text" in choice:
         text = choice["text"]
@@ -189,20 +185,19 @@ def text_of(body: Json) -> str:
 
 
 def tokens_used(body: Json) -> TokenUse:
-    """Tokens read and written."""
     usage = body.get("usage")
     counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
     return TokenUse(*(n if isinstance(n, int) and not isinstance(n, bool) and n >= 0 else None for n in counts))
 
 
 def served_model(body: Json) -> str:
-    """The model that answered, as the endpoint calls it, with its fingerprint where there is one."""
+    """Return the endpoint's name for the model that answered, with its fingerprint if there is one."""
     parts = [body.get("model"), body.get("system_fingerprint")]
     return " ".join(part for part in parts if isinstance(part, str) and part)
 
 
 def first_token(body: Json) -> dict[str, float] | None:
-    """Token -> log-probability, for the most probable first tokens; None where the answer holds none."""
+    """Return token -> log-probability for the most probable first tokens; None if the answer has none."""
     logprobs = _choice(body).get("logprobs")
     if not isinstance(logprobs, dict):
         return None
@@ -227,11 +222,11 @@ def first_token(body: Json) -> dict[str, float] | None:
 
 
 def echoed_label(body: Json, prompt: str, answer: str) -> LabelScore | None:
-    """The log-probability of `answer` after `prompt`, of an answer that echoes both; None where it cannot be told.
+    """Return the log-probability of `answer` after `prompt` from a body that echoes both; None if it is not clear.
 
-    The label's tokens are found from the end: what was written behind the label is passed over, then tokens are
-    taken until they hold the label. A token that begins before the label counts as its (a tokenizer that joins
-    the two does so for every label).
+    The label's tokens are found from the end: tokens written after the label are skipped, then tokens are taken until
+    they contain the label. A token that begins before the label counts as part of it (a tokenizer that joins the two
+    does so for every label).
     """
     choice = _choice(body)
     logprobs = choice.get("logprobs")
@@ -244,7 +239,7 @@ def echoed_label(body: Json, prompt: str, answer: str) -> LabelScore | None:
     n_written = _n_written(names, choice.get("text"), prompt + answer, tokens_used(body).completion)
     if n_written is None:
         return None
-    for extra in (0, 1):  # a token without text (the end of the text) may stand behind the written ones
+    for extra in (0, 1):  # a token without text (the end of the text) may follow the written ones
         end = len(names) - n_written - extra
         start = _start_of(names, end, answer)
         if start is None:
@@ -256,7 +251,7 @@ def echoed_label(body: Json, prompt: str, answer: str) -> LabelScore | None:
 
 
 def _start_of(names: Sequence[str], end: int, answer: str) -> int | None:
-    """Where the tokens of an answer begin that stop before `end`; None if they are not there."""
+    """Return where the tokens of an answer begin that stop before `end`; None if they are absent."""
     word, held, start = answer.strip(), "", end
     if not names[end - 1]:
         return None
@@ -265,14 +260,14 @@ def _start_of(names: Sequence[str], end: int, answer: str) -> int | None:
         held = names[start] + held
     if not held.endswith(word):
         return None
-    # white space between prompt and word is the answer's: prompts have none at their end
+    # white space between prompt and word belongs to the answer: prompts do not end with any
     while answer[:1].isspace() and held == word and start > 0 and names[start - 1].isspace():
         start -= 1
     return start
 
 
 def _n_written(names: Sequence[str], text: Any, whole: str, counted: int | None) -> int | None:
-    """How many of the echoed tokens were written behind the prompt; None where nothing was echoed."""
+    """Return how many of the echoed tokens were written after the prompt; None if nothing was echoed."""
     if isinstance(text, str) and text.startswith(whole):
         left, n = len(text) - len(whole), 0
         while left > 0 and n < len(names):
@@ -285,9 +280,9 @@ def _n_written(names: Sequence[str], text: Any, whole: str, counted: int | None)
 
 
 def as_label(first: Mapping[str, float], answers: Sequence[str], *, chat: bool) -> list[float | None]:
-    """The log-probability of each label among the most probable first tokens; None for those that are not there.
+    """Return the log-probability of each label among the most probable first tokens; None for absent ones.
 
-    A chat's answer has no fixed form: tokens that read as the label word, white space and case aside, are added up. A
+    A chat's answer has no fixed form: tokens that equal the label word except for white space and case are added up. A
     text is continued by the token that is the answer, or by one that differs in white space only.
     """
     scores: list[float | None] = []
@@ -304,7 +299,7 @@ def as_label(first: Mapping[str, float], answers: Sequence[str], *, chat: bool) 
 
 
 def plain(token: str) -> str:
-    """A token's text, where a server shows it as its tokenizer's file does.
+    """Return a token's text, also if a server spells it like its tokenizer's file.
 
     >>> plain("\\u2581yes"), plain("\\u0120yes"), plain(" yes")
     (' yes', ' yes', ' yes')
@@ -320,27 +315,26 @@ def _number(value: Any) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the model is asked for one input: a text (completions) or messages (chat)."""
+    """The request of one input: a text (completions) or messages (chat)."""
 
     text: str
     messages: tuple[Mapping[str, str], ...] = ()
 
     @property
     def whole(self) -> str:
-        """All of it in one text."""
+        """The question as one text."""
         return self.text or "\n".join(message["content"] for message in self.messages)
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """Where endpoints differ in what they take."""
+    """Differences between endpoints in what they accept."""
 
     length_field: str = "max_tokens"  # or ``max_completion_tokens``
-    merge_system: bool = False  # the instruction goes into the first user's turn: the chat template knows no system's
+    merge_system: bool = False  # put the instruction into the first user turn: the chat template has no system turn
 
 
 def question_of(prompt: EndpointPrompt, api: str, task: Task, row: Json) -> Question:
-    """The question for one row."""
     if api == "chat":
         return Question("", tuple(prompt.prompt.messages(task, row)))
     return Question(prompt.prompt.text(task, row))
@@ -355,13 +349,13 @@ def request_body(
     max_tokens: int,
     top: int = 0,
     answer: str | None = None,
-) -> dict[str, Any]:
-    """The body of a request, at the prompt's temperature, for at most `max_tokens` written tokens.
+) -> Json:
+    """Return the body of a request, at the prompt's temperature, for at most `max_tokens` written tokens.
 
     `top` is how many of the most probable tokens to return at each place. An `answer` (completions only) is appended to
-    the prompt, and the log-probabilities of all of it are returned (``echo``).
+    the prompt, and the log-probabilities of both are returned (``echo``).
     """
-    body: dict[str, Any] = {"model": prompt.model, "temperature": 0, wishes.length_field: max_tokens}
+    body: dict[str, object] = {"model": prompt.model, "temperature": 0, wishes.length_field: max_tokens}
     if prompt.temperature > 0:
         body |= {"temperature": prompt.temperature, "seed": prompt.seed}
     if settings.api == "chat":
@@ -378,7 +372,7 @@ def request_body(
 
 
 def without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """A chat with the instruction in the first user's turn, for models whose template knows no system's."""
+    """Return a chat with the instruction in the first user turn, for models whose template has no system turn."""
     if messages[0]["role"] != "system":
         return list(messages)
     first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}

@@ -1,8 +1,7 @@
-"""The queue of requests: what is not answered yet, so many at a time; and the journal where each answer is kept.
+"""The queue of unanswered requests, a few of which are under way at a time, and the journal of answers.
 
-The journal has one JSON line an answered request, appended in one write before anything else is done with the answer:
-an input may need several requests (one for each label), and no answer is paid for twice, nor are the tokens forgotten
-that it cost.
+The journal has one JSON line for each answered request, appended in one write before the answer is used: an input may
+need several requests (one for each label), and no answer is paid for twice, nor is the count of its tokens lost.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Journal(ShardWriter):
-    """The answers so far, and the file that they are appended to; use as a context manager."""
+    """The answers so far and the file to which they are appended; use as a context manager."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / JOURNAL)
@@ -56,7 +55,7 @@ class Journal(ShardWriter):
         return self
 
     def get(self, input_id: str, part: str) -> Answered | None:
-        """What a part of an input was answered, if it was."""
+        """Return the answer to a part of an input, if there is one."""
         return self.answers.get((input_id, part))
 
     def add(self, answered: Answered) -> None:
@@ -80,22 +79,22 @@ def _read(path: Path) -> dict[tuple[str, str], Answered]:
 
 @dataclass(frozen=True)
 class Usage:
-    """What the answers in a store came to, over all the commands that put them there."""
+    """Totals of the answers in a store, over all the commands that put them there."""
 
     n_requests: int
-    prompt_tokens: int  # as the endpoint counted them; so are the next
-    completion_tokens: int
+    prompt_tokens: int  # as the endpoint counted them
+    completion_tokens: int  # as the endpoint counted them
     n_uncounted: int  # answered requests whose tokens the endpoint did not count
-    cost: float | None  # None without prices; small first requests, retries and answers cut off by a kill are not in it
+    cost: float | None  # None without prices; excludes small first requests, retries and answers cut off by a kill
     #: models that answered, as the endpoint calls them -> requests
     served: Mapping[str, int] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         return {**vars(self), "served": dict(self.served)}
 
 
 def add_up(answers: Iterable[Answered], settings: EndpointSettings) -> Usage:
-    """Count what answered requests came to."""
+    """Add up answered requests."""
     listed = list(answers)
     read = sum(answered.used.prompt or 0 for answered in listed)
     written = sum(answered.used.completion or 0 for answered in listed)
@@ -109,9 +108,9 @@ def add_up(answers: Iterable[Answered], settings: EndpointSettings) -> Usage:
 
 T = TypeVar("T")
 
-#: After so many inputs without any label among the first tokens, the label words are wrong for this model.
+#: After this many inputs without any label among the first tokens, the label words are wrong for this model.
 _HOPELESS = 16
-#: Seconds that requests under way get where the run ends for a problem of another one.
+#: Seconds that requests under way get if another one ends the run.
 _GRACE = 30.0
 
 
@@ -124,15 +123,15 @@ class QueueStatistics:
     n_requests: int  # requests answered now
     retries: Mapping[str, int]  # why requests were sent again -> how often
     n_bounded: int  # inputs with some labels' log-probabilities, and a bound for the others'
-    n_unread: int  # inputs without any label's log-probability: unparsed
+    n_unread: int  # inputs without any label's log-probability, which are unparsed
     seconds: float
 
 
 class RequestQueue:
     """Ask an endpoint about inputs.
 
-    Each answer goes to the journal at once, an input's result to the shard once all of its parts are answered, or one
-    of them is refused (see `Failures`); then `advance` is called with 1.
+    Each answer goes to the journal at once, and an input's result to the shard when all of its parts are answered or
+    one is refused (see `Failures`); then `advance` is called with 1.
     """
 
     def __init__(
@@ -155,9 +154,8 @@ class RequestQueue:
     async def ask(self, pending: Mapping[str, Question], n_inputs: int) -> QueueStatistics:
         """Ask about all pending inputs: the shortest, which fits if any does, the longest, then the others by text.
 
-        So a server that keeps what it computed of a prompt's beginning finds it again for the prompts behind it.
-
-        Raises the first problem that cannot be waited out, after requests under way were answered and kept.
+        Thus a server that caches the beginning of a prompt can use it for the next ones. Raises the first problem that
+        waiting does not solve, after requests under way were answered and kept.
         """
         started = time.perf_counter()
         items = sorted(pending.items(), key=lambda item: item[1].whole)
@@ -172,7 +170,7 @@ class RequestQueue:
             while not stopped.done() and not all(worker.done() for worker in work):
                 done, futures = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
                 for worker in done - {stopped}:
-                    worker.result()  # what nobody expects ends the run
+                    worker.result()  # an unexpected error ends the run
             if unfinished := [worker for worker in work if not worker.done()]:
                 await asyncio.wait(unfinished, timeout=_GRACE)
         finally:
@@ -182,14 +180,14 @@ class RequestQueue:
             await asyncio.gather(stopped, *work, return_exceptions=True)
         if self._problem is not None:
             raise self._problem
-        if self._unanswered:  # at the end of the pass only: where the server goes away no input has failed
+        if self._unanswered:  # only at the end of the pass: if the server disappears, no input has failed
             self._shard.append(list(self._unanswered), self._unanswered.values())
         retries, seconds = dict(+self._client.retries), time.perf_counter() - started
         counts = {"n_requests": self._n_requests, "n_bounded": self._n_bounded, "n_unread": self._n_unread}
         return QueueStatistics(n_inputs, len(pending), retries=retries, seconds=seconds, **counts)
 
     async def _work(self, order: Iterator[tuple[str, Question]]) -> None:
-        """Take inputs from the common order until there are none left."""
+        """Ask about inputs from the common order until none is left."""
         for input_id, question in order:
             if self._client.stopped.is_set():
                 return
@@ -207,7 +205,7 @@ class RequestQueue:
                 self._end(problem)
 
     def _fail(self, input_id: str, kind: str | None, problem: InputError) -> None:
-        """Keep that an input failed, or end the run for it."""
+        """Record that an input failed, or end the run for it."""
         try:
             if kind is None:
                 raise problem
@@ -222,7 +220,7 @@ class RequestQueue:
 
     async def _finish(self, input_id: str, question: Question) -> None:
         """Ask for what is not answered yet of an input, then keep its result."""
-        answered: dict[str, Any] = {}
+        answered: dict[str, object] = {}
         while parts := wanted_parts(self._method, len(self._prompt.label_names), answered):
             answered[parts[0]] = await self._part(input_id, question, parts[0])
         result = result_of(self._method, self._prompt, self._client.settings.api, answered)
@@ -251,7 +249,7 @@ class RequestQueue:
         return answered.value
 
     def _count_read(self, result: list[float] | WrittenAnswer, answered: Json) -> None:
-        """Stop early where no label is ever among the first tokens: every further request would be paid in vain."""
+        """Stop early if no label is ever among the first tokens: further requests would be paid in vain."""
         if self._method.scoring != "label":
             return
         self._n_unread += isinstance(result, WrittenAnswer)
@@ -266,7 +264,7 @@ class RequestQueue:
 
 
 def run_to_end(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run asynchronous work from anywhere, a notebook (whose own loop is running) included."""
+    """Run asynchronous work from anywhere, also in a notebook, whose own loop is running."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -283,12 +281,12 @@ def write_texts(
     *,
     journal: Journal | None = None,
 ) -> list[list[str]]:
-    """Let a model behind an endpoint go on with texts (completions) or answer them (chat).
+    """Let a model behind an endpoint continue texts (completions) or answer them (chat).
 
-    Returns for each text, in order, `generation.n` texts. Each of them is a request of its own, with a seed of its own:
-    many servers write only one however many are asked for. Of `generation`, `top_k` is sent where it is given (vLLM and
-    llama.cpp know it), and beams are not to be had. What stands in the journal, from this call or an earlier one, is
-    not asked for again. Several texts without a temperature, and what the endpoint refuses, are an `InputError`.
+    Returns for each text, in order, `generation.n` texts, each by a separate request with its own seed, because many
+    servers write only one. Of `generation`, `top_k` is sent if it is given (vLLM and llama.cpp know it). Answers in the
+    journal, from this call or an earlier one, are not requested again. InputError for beams, for several texts without
+    a temperature, and for what the endpoint refuses.
     """
     if generation.num_beams > 1:
         raise input_error("generate", "num_beams", "be 1 for an endpoint", got=generation.num_beams)
@@ -314,8 +312,9 @@ def write_texts(
                     answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
                 except (Refused, InputError) as problem:
                     client.stopped.set()
-                    own = problem if isinstance(problem, InputError) else refusal(settings, problem, model, about)
-                    raise own from None
+                    if isinstance(problem, InputError):
+                        raise
+                    raise refusal(settings, problem, model, about) from None
                 if journal is not None:
                     journal.add(answered)
                 return str(answered.value)
@@ -323,7 +322,7 @@ def write_texts(
             wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
             results = await asyncio.gather(*(one(*pair) for pair in wanted), return_exceptions=True)
         problems = [problem for problem in results if isinstance(problem, BaseException)]
-        for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # why it stopped before what was stopped
+        for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # the cause before its consequences
             raise problem
         written = [str(text) for text in results]
         return [written[start : start + generation.n] for start in range(0, len(written), generation.n)]
@@ -331,11 +330,9 @@ def write_texts(
     return run_to_end(work)
 
 
-def _body(
-    settings: EndpointSettings, model: str, text: str, generation: GenerationSettings, seed: int
-) -> dict[str, Any]:
+def _body(settings: EndpointSettings, model: str, text: str, generation: GenerationSettings, seed: int) -> Json:
     message = {"messages": [{"role": "user", "content": text}]} if settings.api == "chat" else {"prompt": text}
-    body: dict[str, Any] = {"model": model, "max_tokens": generation.max_new_tokens, **message}
+    body: dict[str, object] = {"model": model, "max_tokens": generation.max_new_tokens, **message}
     body["temperature"] = generation.temperature or 0
     if generation.temperature:
         body |= {"top_p": generation.top_p, "top_k": generation.top_k, "seed": seed}
@@ -343,7 +340,7 @@ def _body(
 
 
 def _name(body: Json) -> tuple[str, str]:
-    """What the journal calls a request: a hash of which model it asks for what, and which writing of it."""
+    """Return a request's key in the journal: a hash of the model and the text, and the seed."""
     key = {name: value for name, value in body.items() if name != "seed"}
     digest = hashlib.sha256(json.dumps(key, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     return digest.hexdigest(), f"seed {body.get('seed')}"

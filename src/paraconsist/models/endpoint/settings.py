@@ -1,11 +1,11 @@
-"""Where an endpoint is and how a model behind it is asked, checked once, here."""
+"""How a language model is asked, on this machine or behind an endpoint, and where an endpoint is."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -13,14 +13,15 @@ from urllib.parse import urlsplit
 from paraconsist.data.options import option
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.errors import check_choice, check_whole, input_error
+from paraconsist.files import Json
 
-#: The two ways of asking: a text to go on with, or the turns of a chat.
+#: The two ways of asking: a text to continue, or the turns of a chat.
 APIS = ("completions", "chat")
 #: How a label is taken from a model: compare the label words' probabilities, or read a written answer.
 SCORING = ("label", "generate")
 #: What a label's log-probability is divided by: nothing, its tokens, or its characters.
 NORMALIZE = ("none", "tokens", "characters")
-#: What is taken for a key: request fields stand in ``run.json``, in predictions, and in the list of processes.
+#: Fields that look like a key: request fields are written to ``run.json`` and predictions, and shown in process lists.
 _SECRET_NAME = re.compile(r"(api|access|auth|private)[-_]?(key|token)|secret|passw|authori[sz]ation|credential", re.I)
 _SECRET_VALUE = re.compile(r"\s*(Bearer\s|sk-|hf_|ghp_|eyJ)")
 _OURS = ("model", "prompt", "messages", "logprobs", "top_logprobs", "echo", "stream", "n")
@@ -28,9 +29,9 @@ _OURS = ("model", "prompt", "messages", "logprobs", "top_logprobs", "echo", "str
 
 @dataclass(frozen=True)
 class EndpointSettings:
-    """Where the endpoint is and how it is treated; nothing here decides a prediction but `api` and `request_fields`.
+    """Where the endpoint is and how it is treated; only `api` and `request_fields` decide predictions.
 
-    What a field means stands with it, and in its ``metadata["help"]``. One address may be a text by itself.
+    A single address may be given as a text.
     """
 
     urls: Sequence[str] = option(
@@ -53,7 +54,7 @@ class EndpointSettings:
         "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others.",
         option="--api-key-variable",
     )
-    request_fields: Mapping[str, Any] = field(
+    request_fields: Json = field(
         default_factory=dict,
         metadata={
             "help": "NAME=JSON: a further field of every request; NAME=null takes one out (temperature).",
@@ -90,7 +91,7 @@ class EndpointSettings:
         return self.urls[0]
 
     def each(self) -> list[EndpointSettings]:
-        """These settings for each address alone."""
+        """Return these settings for each address alone."""
         return [replace(self, urls=(url,)) for url in self.urls]
 
     @property
@@ -163,7 +164,7 @@ class PromptSettings(AskOptions):
 
     @property
     def identity(self) -> dict[str, str]:
-        """What of the settings decides predictions, for the run's identity."""
+        """The settings that decide predictions, for the run's identity."""
         identity = {**prompt_identity(self.prompt), "scoring": str(self.scoring), "chat": str(self.chat)}
         if self.scoring == "label":
             return {**identity, "normalize": self.normalize}
@@ -207,13 +208,13 @@ def answer_identity(max_new_tokens: int, temperature: float, seed: int) -> dict[
     return {"max_new_tokens": str(max_new_tokens), **draws}
 
 
-def read_request_fields(items: Sequence[str] | None) -> dict[str, Any]:
-    """Read ``NAME=JSON`` items, each name once, none of those that are set already; what is no JSON is text.
+def read_request_fields(items: Sequence[str] | None) -> dict[str, object]:
+    """Read ``NAME=JSON`` items, each name once and none that is set already; a value that is not JSON is text.
 
     >>> read_request_fields(["temperature=null", "reasoning_effort=low", "top_k=1"])
     {'temperature': None, 'reasoning_effort': 'low', 'top_k': 1}
     """
-    fields: dict[str, Any] = {}
+    fields: dict[str, object] = {}
     for item in items or ():
         name, equals, value = item.partition("=")
         if not equals or not name or name in fields:

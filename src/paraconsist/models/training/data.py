@@ -1,4 +1,4 @@
-"""Training rows: from a file or a data set to encoded texts and label numbers, every row checked."""
+"""Training rows: from a file or a data set to encoded texts and label numbers, with every row checked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from paraconsist.models.labels import normalise_label
 from paraconsist.models.training.options import TrainingOptions
 
 _UNLABELLED = ("", "-", "-1", "nan", "none")
-#: Takes a line that a person should see.
+#: Takes a line for the user.
 Say = Callable[[str], None]
 Columns = Mapping[str, Sequence[Any]]
 
@@ -32,7 +32,7 @@ class Source:
     """Rows as read, before encoding; task and label names as the data set declares them."""
 
     name: str  # for messages
-    columns: Columns  # each of as many values
+    columns: Columns  # all of one length
     task: str | None = None
     label_names: tuple[str, ...] | None = None
 
@@ -47,8 +47,8 @@ class Examples:
 
     inputs: tuple[tuple[ModelInput, ...], ...]  # for each row one, or one per choice
     labels: tuple[int, ...]  # positions in the label names
-    n_dropped: int = 0  # rows left out for want of a gold label
-    contexts: tuple[int, ...] | None = None  # each row's group, where rows are drawn by group
+    n_dropped: int = 0  # rows without a gold label, which are excluded
+    contexts: tuple[int, ...] | None = None  # each row's group, if rows are drawn by group
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -60,7 +60,7 @@ class Examples:
 
     @property
     def content_hash(self) -> str:
-        """16 hex digits of texts, labels and order."""
+        """The hash of texts, labels and order, 16 hex digits."""
         digest = hashlib.blake2b(digest_size=8)
         for row in zip(self.inputs, self.labels, strict=True):
             digest.update(repr(row).encode("utf-8", "surrogatepass"))
@@ -68,9 +68,9 @@ class Examples:
 
 
 def open_sources(options: TrainingOptions) -> tuple[Source, Source | None]:
-    """Open the training rows and, where there are any, the evaluation rows.
+    """Open the training rows and the evaluation rows, if any.
 
-    A data set with a validation split is evaluated on that, unless other evaluation rows are named.
+    These are the validation split of a data set that has one, unless other evaluation rows are named.
     """
     if options.train_file is not None:
         rows, validation = file_source(options.train_file, "train_file"), None
@@ -98,7 +98,7 @@ def split_source(name: str, rows: Any, task: str | None = None) -> Source:
 
 
 def _build(dataset: str, parameter: str, data_dir: str | None) -> tuple[Source, Source | None]:
-    """The training split (else the first) of ``builder:config``, and its validation split if there is one."""
+    """Return the training split (else the first) of ``builder:config``, and its validation split if there is one."""
     from paraconsist.data.building import prepare_spec
 
     builder = prepare_spec(dataset, function="train", parameter=parameter, data_dir=data_dir)
@@ -115,14 +115,14 @@ def _build(dataset: str, parameter: str, data_dir: str | None) -> tuple[Source, 
 def find_task(
     source: Source, named: str | None, *, function: str = "train", remedy: str = "For instance defeasible_nli."
 ) -> Task:
-    """The task that the user named, else the data set's, else the one that fits the columns."""
+    """Return the task that the user named, else the data set's, else the one that fits the columns."""
     named = named or source.task
     if named is not None:
         return get_task(named)
     try:
         return infer_task(source.columns)
     except InputError:
-        must = "be given, because the columns do not say"
+        must = "be given, because the columns do not determine it"
         raise input_error(function, "task", must, got=list(source.columns), remedy=remedy) from None
 
 
@@ -131,14 +131,14 @@ def encode_examples(
 ) -> Examples:
     """Encode and check every row.
 
-    A missing column, text or label, or a label that the task does not have, is an `InputError` that names its row.
+    InputError, which names the row, for a missing column, text or label, or a label that the task does not have.
     """
     labels = label_rows(source, names, options.label_column, drop_unlabelled=options.drop_unlabelled)
     encode = _encoder(source, task, options, multiple_choice=multiple_choice, say=say)
     inputs = tuple(encode(i) for i in labels)
     n_dropped = source.n_rows - len(labels)
     if n_dropped:
-        say(f"{source.name}: {n_dropped:,} of {source.n_rows:,} rows have no gold label and are left out.")
+        say(f"{source.name}: {n_dropped:,} of {source.n_rows:,} rows have no gold label and are excluded.")
     contexts = None
     if options.share < 1:
         by = options.group_columns
@@ -149,7 +149,7 @@ def encode_examples(
 def _encoder(
     source: Source, task: Task, options: TrainingOptions, *, multiple_choice: bool, say: Say
 ) -> Callable[[int], tuple[ModelInput, ...]]:
-    """Find out which columns hold the text, and return row number -> inputs."""
+    """Find the columns with the text, and return a function from row number to inputs."""
     columns = source.columns
     visible = partial_task(task, options.input_columns, function="train")
     if options.text_column is None and set(task.columns) <= set(columns):
@@ -186,7 +186,7 @@ def _encoder(
 
 
 def _ready_made_side(task: Task, options: TrainingOptions, name: str) -> str:
-    """The ready-made column that holds just the columns asked for."""
+    """Return the ready-made column that contains exactly `input_columns`."""
     sides = [Template(text, None).columns for text in (task.single.text, task.single.text_pair) if text is not None]
     for column, side in zip(READY_MADE, sides, strict=False):
         if side == set(options.input_columns or ()):
@@ -197,17 +197,17 @@ def _ready_made_side(task: Task, options: TrainingOptions, name: str) -> str:
 
 
 def is_unlabelled(value: Any) -> bool:
-    """Say whether a value stands for no gold label."""
+    """Say if a value means that there is no gold label."""
     return value is None or str(value).strip().lower() in _UNLABELLED
 
 
 def label_rows(
     source: Source, names: Sequence[str], column: str, *, drop_unlabelled: bool, function: str = "train"
 ) -> dict[int, int]:
-    """Return row -> label number (place in `names`), for every row with a gold label; `column` holds names or numbers.
+    """Return row -> label number (place in `names`), for every row with a gold label; `column` has names or numbers.
 
-    Rows without a gold label are left out with `drop_unlabelled`; else they are an `InputError`, as are a missing
-    column, a label that is none of the names or their numbers, and a source without any label.
+    Rows without a gold label are excluded with `drop_unlabelled`. InputError for them otherwise, for a missing column,
+    for a label that is not one of the names or their numbers, and for a source without any label.
     """
     if column not in source.columns:
         remedy = f"Its columns are {', '.join(map(str, source.columns))}: name the one with gold labels."
@@ -228,7 +228,7 @@ def label_rows(
             raise input_error(function, column, must, got=value, row=row, remedy=remedy)
         elif not drop_unlabelled:
             must = f"hold a gold label in every row of {source.name}"
-            remedy = "Fill it in, or leave such rows out (`drop_unlabelled`)."
+            remedy = "Fill it in, or exclude such rows (`drop_unlabelled`)."
             raise input_error(function, column, must, got=value, row=row, remedy=remedy)
     if not labels:
         raise input_error(function, column, "give at least one row a label", got=source.name)
@@ -241,7 +241,7 @@ def _label(text: str, by_name: Mapping[str, int], n_labels: int) -> int | None:
     return number if number < n_labels else None
 
 
-#: Task -> the columns that several of its items share; of the other tasks only equal items belong together.
+#: Task -> the columns that several of its items share; in other tasks only equal items belong together.
 CONTEXT_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"defeasible_nli": ("premise", "hypothesis"), "abductive_nli": ("observation_1", "observation_2")}
     | {"nli": ("premise",), "yes_no_qa": ("passage",), "word_in_context": ("word",)}
@@ -253,10 +253,10 @@ READY_MADE = ("sentence1", "sentence2")
 def context_texts(
     columns: Columns, task: Task, group_columns: Sequence[str] | None, *, function: str, name: str
 ) -> list[str] | None:
-    """Return each row's context as one text; None where the columns do not say it, and each row stands alone.
+    """Return each row's context as one text; None if the columns do not determine it, and each row is alone.
 
-    `group_columns` make a context in place of the task's; one that is not there is an `InputError`. Where rows hold
-    ready-made text, its first column is the context. `function` and `name` (of the rows) are for messages.
+    `group_columns` replace the task's context; InputError if one is absent. If rows hold ready-made text, its first
+    column is the context. `function` and `name` (of the rows) are for messages.
     """
     has_context = task.name in CONTEXT_COLUMNS
     chosen: Sequence[str] = CONTEXT_COLUMNS.get(task.name, task.columns)
@@ -276,24 +276,24 @@ def context_texts(
 def context_keys(
     columns: Columns, task: Task, group_columns: Sequence[str] | None, rows: Sequence[int], *, function: str, name: str
 ) -> list[int]:
-    """Return a number for each of `rows`: rows of one context have the same. The rest is as in `context_texts`."""
+    """Return a number for each of `rows`, equal for rows of one context; parameters as of `context_texts`."""
     texts = context_texts(columns, task, group_columns, function=function, name=name)
     known: dict[str, int] = {}
     return [place if texts is None else known.setdefault(texts[i], len(known)) for place, i in enumerate(rows)]
 
 
 def sample(examples: Examples, limit: int | None, seed: int) -> Examples:
-    """A random sample without replacement, in the order of the rows; everything where `limit` is None."""
+    """Return a random sample without replacement, in the order of the rows; all rows if `limit` is None."""
     if limit is None or limit >= len(examples):
         return examples
     return _part(examples, np.sort(np.random.default_rng(seed).choice(len(examples), size=limit, replace=False)))
 
 
 def sample_share(examples: Examples, share: float, seed: int, label_names: Sequence[str]) -> Examples:
-    """A random share of the groups (of S24's learning curves), in the order of the rows.
+    """Return a random share of the groups (for S24's learning curves), in the order of the rows.
 
-    ``floor(share * groups)`` of them, as in the authors' code, and at least one. Of one seed, a smaller share is part
-    of a larger one. A label that the rows have must be among those drawn, else that is an `InputError`.
+    ``floor(share * groups)`` of them, as in the authors' code, and at least one. With one seed, a smaller share is part
+    of a larger one. InputError if a label of the rows is not among those drawn.
     """
     if share >= 1:
         return examples
@@ -312,7 +312,7 @@ def sample_share(examples: Examples, share: float, seed: int, label_names: Seque
 
 
 def draw(examples: Examples, options: TrainingOptions, label_names: Sequence[str]) -> Examples:
-    """The sample of the rows that the options ask for; see `sample` and `sample_share`."""
+    """Return the sample of the rows that the options specify; see `sample` and `sample_share`."""
     limited = sample(examples, options.limit, options.limit_seed)
     return sample_share(limited, options.share, options.limit_seed, label_names)
 

@@ -1,4 +1,4 @@
-"""What a training needs to know, settings by name, and its folder's record (standard library only)."""
+"""Options of a training, named settings, and the record of its folder (standard library only)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,17 @@ from typing import Any, Literal
 
 from paraconsist.data.options import DATA_DIR, DEVICE, option
 from paraconsist.errors import InputError, check_choice, check_whole, input_error
-from paraconsist.files import LOCK, digest, locked, read_record, replacing, write_json, writing
+from paraconsist.files import LOCK, Json, digest, locked, read_record, replacing, write_json, writing
 
 #: Models that read words: the names of new ones.
 WORD_MODELS = ("glove_bow", "bilstm")
-#: Options that may change between a training and its resumption: they say how, not what.
+#: Options that may change between a training and its resumption, because they do not change the result.
 _NOT_PART_OF_THE_RESULT = frozenset({"output", "resume", "device", "progress", "data_dir", "preset"})
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How to train a classifier; `PRESETS` are named settings.
-
-    What a field means stands with it, and in its ``metadata["help"]``.
-    """
+    """How to train a classifier; `PRESETS` are named settings."""
 
     model: str = option(
         MISSING, "bow, glove_bow, bilstm, or the Hub id or folder of an encoder or of a classifier to train further."
@@ -129,12 +126,12 @@ class TrainingOptions:
     preset: str | None = option(None, "Named settings; options given win.")
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value, limits = getattr(self, one.name), one.metadata
+        for parameter in fields(self):
+            value, limits = getattr(self, parameter.name), parameter.metadata
             if "at_least" in limits and value is not None:
-                check_whole("train", one.name, value, at_least=limits["at_least"], at_most=2**32 - 1)
+                check_whole("train", parameter.name, value, at_least=limits["at_least"], at_most=2**32 - 1)
             if "choices" in limits:
-                check_choice("train", one.name, value, limits["choices"])
+                check_choice("train", parameter.name, value, limits["choices"])
         if self.patience is not None:
             object.__setattr__(self, "best_model", True)
         for name in ("learning_rate", "epochs", "max_grad_norm"):
@@ -161,26 +158,26 @@ class TrainingOptions:
         if not holds:
             raise input_error("train", name, must, got=getattr(self, name))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+    def to_dict(self) -> Json:
+        """Return plain values for JSON."""
         values = asdict(self).items()
         return {name: str(v) if isinstance(v, Path) else list(v) if isinstance(v, tuple) else v for name, v in values}
 
-    def differences(self, other: Mapping[str, Any]) -> list[str]:
-        """Names of the options that differ from `other` (a `to_dict`) and would change the trained model."""
-        mine = self.to_dict()
+    def differences(self, other: Json) -> list[str]:
+        """Return the names of the options that differ from `other` (a `to_dict`) and would change the trained model."""
+        values = self.to_dict()
         defaults = {one.name: None if one.default is MISSING else one.default for one in fields(self)}
-        counted = [name for name in defaults if name not in _NOT_PART_OF_THE_RESULT]
-        return [name for name in counted if mine[name] != other.get(name, defaults[name])]
+        compared = [name for name in defaults if name not in _NOT_PART_OF_THE_RESULT]
+        return [name for name in compared if values[name] != other.get(name, defaults[name])]
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings under a name."""
+    """Named settings."""
 
     description: str  # what it is for, and the source of its numbers
     model: str | None  # the model it belongs to; None for any
-    settings: Mapping[str, Any]  # fields of `TrainingOptions`
+    settings: Json  # fields of `TrainingOptions`
 
 
 #: Ours: chosen on development rows of SNLI, with 10,000 training rows and random vectors.
@@ -314,11 +311,8 @@ class TrainingFolder:
         with locked(self.path, "train", "output"):
             yield
 
-    def check(self, options: TrainingOptions, data: Mapping[str, Any]) -> Literal["new", "interrupted", "finished"]:
-        """Say what the folder holds.
-
-        Another training, other files, or this training without `resume` are an `InputError`.
-        """
+    def check(self, options: TrainingOptions, data: Json) -> Literal["new", "interrupted", "finished"]:
+        """Return what the folder holds; InputError for another training, other files, or no `resume`."""
         if self.path.exists() and not self.path.is_dir():
             raise self._refused("name a folder")
         if not self.path.exists() or all(file.name.startswith(LOCK) for file in self.path.iterdir()):
@@ -338,8 +332,8 @@ class TrainingFolder:
             raise self._refused("be a new or empty folder", remedy)
         return status
 
-    def begin(self, options: TrainingOptions, data: Mapping[str, Any]) -> None:
-        """Write the record of a training that starts or goes on."""
+    def begin(self, options: TrainingOptions, data: Json) -> None:
+        """Write the record of a training that starts or resumes."""
         versions = {"python": platform.python_version()} | {package: version(package) for package in _PACKAGES}
         record = {"status": "running", "options": options.to_dict(), "data": dict(data), "versions": versions}
         shutil.rmtree(self.saved, ignore_errors=True)
@@ -348,22 +342,22 @@ class TrainingFolder:
             write_json(self.record, record)
 
     def take_saved(self) -> None:
-        """Put the saved model in its place, each file whole and on the disk."""
+        """Move the saved model to its place, each file atomically and synced."""
         for file in sorted(self.saved.rglob("*")):
-            if file.is_file() and file.name != "training_args.bin":  # the record says how it was trained
+            if file.is_file() and file.name != "training_args.bin":  # `training.json` has them
                 target = self.path / file.relative_to(self.saved)
                 target.parent.mkdir(exist_ok=True)
                 with replacing(target) as partial:
                     file.rename(partial)
 
-    def finish(self, metrics: Mapping[str, Any], *, seconds: float, n_processes: int) -> None:
-        """Mark the training as finished and add its figures."""
+    def finish(self, metrics: Json, *, seconds: float, n_processes: int) -> None:
+        """Mark the training as finished, with its figures."""
         figures = {"metrics": dict(metrics), "seconds": round(seconds, 1), "n_processes": n_processes}
         files = (file for file in sorted(self.path.iterdir()) if file.is_file() and file != self.record)
         figures["files"] = {file.name: digest(file) for file in files if not file.name.startswith(".")}
         write_json(self.record, {**self.read(), "status": "finished", **figures})
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> Json:
         return read_record("train", "output", self.record, remedy="Delete the folder or name another one.")
 
     def _refused(self, must: str, remedy: str = "") -> InputError:

@@ -27,7 +27,7 @@ from transformers.trainer_callback import PrinterCallback
 
 from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import sync
+from paraconsist.files import Json, sync
 from paraconsist.models.batching import check_device
 from paraconsist.models.classifier import Classifier, HeadClassifier, Inputs, Prepared, longest_input, warn_of_cut
 from paraconsist.models.labels import resolve_label_map
@@ -67,10 +67,9 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
 
     It holds ``config.json``, ``model.safetensors``, the tokenizer or vocabulary, and ``training.json`` with options,
     versions, hashes of the data and the accuracies; while a training runs (or was interrupted) also ``checkpoints/``.
-    `say` takes the lines a person should see (columns taken, inputs cut, accuracy after each epoch); by default only
-    those that begin with ``warning:`` are shown, as Python warnings. InputError for rows, models, options and output
-    folders that cannot be used. `paraconsist.models.training.options` has named settings, `train_seeds` trains with
-    several seeds.
+    `say` takes lines for the user (columns used, inputs cut, accuracy after each epoch); by default only those that
+    begin with ``warning:`` are shown, as Python warnings. InputError for rows, models, options and output folders that
+    cannot be used.
     """
     with ExitStack() as locks:
         return _train(options, say, locks)
@@ -102,11 +101,11 @@ def _train(options: TrainingOptions, say: Say, locks: ExitStack) -> Path:
         locks.enter_context(folder.locked())
     state = folder.check(options, data)
     if state == "finished":
-        say(f"{options.output} holds this training already, finished.")
+        say(f"{options.output} already holds this training, finished.")
         if is_main:
             shutil.rmtree(folder.checkpoints, ignore_errors=True)
         return options.output
-    with arguments.main_process_first():  # nobody writes before everybody has checked the folder
+    with arguments.main_process_first():  # no process writes before all have checked the folder
         pass
     if is_main:
         folder.begin(options, data)
@@ -114,13 +113,13 @@ def _train(options: TrainingOptions, say: Say, locks: ExitStack) -> Path:
     classifier = starting_model(options, task, label_names, rows.inputs, multiple_choice=multiple_choice, say=say)
     order = [classifier.label_names.index(name) for name in label_names]
     train_rows = _prepared(classifier, rows, order, say)
-    more: dict[str, Any] = {"compute_metrics": _accuracy, "callbacks": [_Checkpoints(), _Progress(options, say)]}
-    more["callbacks"] += [_EarlyStopping(options, say)] if options.patience else []
-    more["eval_dataset"] = None if eval_rows is None else _prepared(classifier, eval_rows, order, say)
-    trainer = make_trainer(classifier, arguments, train_rows, **more)
+    eval_dataset = None if eval_rows is None else _prepared(classifier, eval_rows, order, say)
+    callbacks = [_Checkpoints(), _Progress(options, say), *([_EarlyStopping(options, say)] if options.patience else [])]
+    how = {"compute_metrics": _accuracy, "callbacks": callbacks, "eval_dataset": eval_dataset}
+    trainer = make_trainer(classifier, arguments, train_rows, **how)
     resumed = checkpoint_to_resume(folder.checkpoints) if state == "interrupted" else None
     if resumed is not None:
-        say(f"Going on from {resumed.name}.")
+        say(f"Resuming from {resumed.name}.")
     with quiet():
         trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
         trainer.save_model(str(folder.saved))
@@ -137,10 +136,9 @@ def _train(options: TrainingOptions, say: Say, locks: ExitStack) -> Path:
 def train_seeds(options: TrainingOptions, seeds: Sequence[int], *, say: Say = _warn_only) -> list[Path]:
     """Train once for each seed, into ``output/seed-<seed>``; return these folders, in the order of the seeds.
 
-    Seeds change initial weights, order and dropout, never the rows; the options' own counts for nothing. With `resume`,
-    finished seeds are left as they are and an interrupted one goes on. Figures are averaged where predictions are
-    scored. Negative or repeated seeds, and a folder that holds a single training, are an `InputError`; the rest as for
-    `train`.
+    Seeds change initial weights, order and dropout, never the rows; the seed in the options is ignored. With `resume`,
+    finished seeds stay unchanged and an interrupted one is resumed. InputError for negative or repeated seeds, for a
+    folder that holds a single training, and as for `train`.
     """
     if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
         raise input_error("train", "seeds", "be numbers from 0 on, each once", got=list(seeds))
@@ -155,8 +153,8 @@ def train_seeds(options: TrainingOptions, seeds: Sequence[int], *, say: Say = _w
     return folders
 
 
-class TrainingRows(Dataset[dict[str, Any]]):
-    """Prepared rows with labels in the model's own order; `input_ids` is there for grouping by length."""
+class TrainingRows(Dataset[Json]):
+    """Prepared rows with labels in the model's own order; `input_ids` serves to group by length."""
 
     def __init__(self, prepared: Sequence[Prepared], labels: Sequence[int]) -> None:
         self._prepared, self._labels = prepared, labels
@@ -164,13 +162,13 @@ class TrainingRows(Dataset[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self._labels)
 
-    def __getitem__(self, i: int) -> dict[str, Any]:
+    def __getitem__(self, i: int) -> Json:
         row = self._prepared[i]
         return {"input_ids": range(row.width), "prepared": row, "labels": self._labels[i]}
 
 
 class _Checkpoints(transformers.TrainerCallback):  # type: ignore[misc]
-    """Each checkpoint holds the losses of all steps before it, and is on the disk before the next one is begun."""
+    """Makes each checkpoint hold the losses of all steps before it, and syncs it to the disk before the next one."""
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         control.should_log |= control.should_save
@@ -181,7 +179,7 @@ class _Checkpoints(transformers.TrainerCallback):  # type: ignore[misc]
 
 
 class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
-    """The bar with rate and time left, and a line after each evaluation."""
+    """Shows a bar with rate and time left, and a line after each evaluation."""
 
     def __init__(self, options: TrainingOptions, say: Say) -> None:
         self._options, self._say = options, say
@@ -211,9 +209,10 @@ class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
 
 
 class _EarlyStopping(transformers.TrainerCallback):  # type: ignore[misc]
-    """Ends the training when epochs bring nothing better, by the history that every checkpoint holds.
+    """Ends the training when epochs bring no improvement, by the history that every checkpoint holds.
 
-    Transformers' own counts from zero, by default, in a resumed training, which it would end later than the whole one.
+    By default transformers' own counts from zero in a resumed training, and would end it later than an uninterrupted
+    one.
     """
 
     def __init__(self, options: TrainingOptions, say: Say) -> None:
@@ -233,7 +232,7 @@ def _history(state: Any) -> list[dict[str, float]]:
 
 
 def _train_loss(history: Sequence[Mapping[str, float]]) -> float:
-    """The mean loss of all steps, those before an interruption too; transformers' own leaves them out."""
+    """Return the mean loss of all steps, including those before an interruption, which transformers' own leaves out."""
     entries = [{"step": 0}, *(entry for entry in history if "loss" in entry)]
     total = sum(entry["loss"] * (entry["step"] - last["step"]) for last, entry in pairwise(entries))
     return total / max(entries[-1]["step"], 1)
@@ -255,9 +254,9 @@ def _prepared(classifier: Classifier, examples: Examples, order: Sequence[int], 
 
 
 def make_trainer(classifier: Classifier, arguments: Any, rows: TrainingRows, **more: Any) -> Any:
-    """Return a Trainer of a classifier; `more` is the Trainer's own."""
+    """Return a Trainer of a classifier; `more` are further arguments of the Trainer."""
 
-    def collate(items: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
+    def collate(items: Sequence[Json]) -> dict[str, torch.Tensor]:
         batch = classifier.collate([item["prepared"] for item in items])
         return {**batch, "labels": torch.tensor([item["labels"] for item in items])}
 
@@ -279,11 +278,8 @@ def _accuracy(evaluated: Any) -> dict[str, float]:
 
 
 def _arguments(options: TrainingOptions, checkpoints: Path, *, has_eval: bool) -> Any:
-    more: dict[str, Any] = {"save_strategy": "epoch"}
-    if options.save_steps is not None:
-        more = {"save_strategy": "steps", "save_steps": options.save_steps}
-    if options.model in BASELINES:
-        more["ddp_find_unused_parameters"] = False
+    saving = {} if options.save_steps is None else {"save_steps": options.save_steps}
+    unused = {"ddp_find_unused_parameters": False} if options.model in BASELINES else {}
     return training_arguments(
         options,
         checkpoints,
@@ -294,14 +290,16 @@ def _arguments(options: TrainingOptions, checkpoints: Path, *, has_eval: bool) -
         save_total_limit=2,
         logging_strategy="epoch",
         dataloader_pin_memory=torch.cuda.is_available() and options.device != "cpu",
-        **more,
+        save_strategy="steps" if saving else "epoch",
+        **saving,
+        **unused,
     )
 
 
 def training_arguments(options: TrainingOptions, folder: Path, **more: Any) -> Any:
-    """Return the Trainer's arguments for what every training has; `more` is what one of them adds.
+    """Return the Trainer's arguments that every training has, and `more`.
 
-    The rows of a step are divided among processes and devices: a training is the same wherever it runs.
+    The rows of a step are divided among processes and devices: a training is the same on any of them.
     """
     check_device("train", options.device)
     arguments = transformers.TrainingArguments(
@@ -353,8 +351,8 @@ def _describe_data(
     eval_rows: Examples | None,
     label_names: Sequence[str],
     say: Say,
-) -> dict[str, Any]:
-    def describe(name: str, examples: Examples) -> dict[str, Any]:
+) -> Json:
+    def describe(name: str, examples: Examples) -> dict[str, object]:
         counts = Counter(examples.labels)
         labels = {label: counts[i] for i, label in enumerate(label_names)}
         sizes = {"n_rows": len(examples), "n_dropped": examples.n_dropped}
@@ -370,17 +368,21 @@ def _describe_data(
     return data
 
 
-def _metrics(trainer: Any, eval_rows: Examples | None) -> dict[str, Any]:
+def _metrics(trainer: Any, eval_rows: Examples | None) -> Json:
     history = _history(trainer.state)
     epochs = [{"epoch": e["epoch"], "accuracy": e["eval_accuracy"], "loss": e["eval_loss"]} for e in history]
     steps = int(trainer.state.global_step)
-    metrics: dict[str, Any] = {"train_loss": _train_loss(trainer.state.log_history), "steps": steps, "epochs": epochs}
+    metrics: dict[str, object] = {
+        "train_loss": _train_loss(trainer.state.log_history),
+        "steps": steps,
+        "epochs": epochs,
+    }
     if eval_rows is not None and history:
-        kept = len(history) - 1
+        final = history[-1]
         if trainer.args.load_best_model_at_end:
-            kept = _best(history, trainer.args.metric_for_best_model)
-            metrics["best_epoch"] = history[kept]["epoch"]
-        metrics["eval_accuracy"] = history[kept]["eval_accuracy"]
+            final = history[_best(history, trainer.args.metric_for_best_model)]
+            metrics["best_epoch"] = final["epoch"]
+        metrics["eval_accuracy"] = final["eval_accuracy"]
         metrics["eval_majority"] = eval_rows.majority
     return metrics
 
@@ -391,7 +393,7 @@ def starting_model(
     """Load or make the model to train. The global seed must be set: a new head is drawn from it.
 
     A new word-level model takes its vocabulary from `inputs`, the training rows. A head whose labels are the task's by
-    name is kept, in its own order; any other is replaced or renamed, and that is said.
+    name is kept, in its own order; any other is replaced or renamed, with a line to `say`.
     """
     if options.model in BASELINES:
         baseline = get_baseline(options.model)
@@ -399,13 +401,13 @@ def starting_model(
         if baseline is BOW:
             return _new_bow(options, label_names, multiple_choice=multiple_choice)
         return _new_word_model(baseline, options, label_names, inputs, multiple_choice=multiple_choice, say=say)
-    which: dict[str, Any] = {"revision": options.revision, "trust_remote_code": options.trust_remote_code}
-    config = open_configuration(options.model, **which)
+    trusted = options.trust_remote_code
+    config = open_configuration(options.model, revision=options.revision, trust_remote_code=trusted)
     own = find_baseline(config.model_type)
     if own is not None:
         own.refuse_max_length("train", options.max_length)
         return _continued(options, own.name, task, label_names, multiple_choice=multiple_choice)
-    head: dict[str, Any] = {}
+    head: Json = {}
     auto = transformers.AutoModelForMultipleChoice
     names = tuple(label_names)
     if not multiple_choice:
@@ -414,16 +416,18 @@ def starting_model(
         head = {**_numbered(names), "ignore_mismatched_sizes": True}
         if not kept and any(str(a).endswith("ForSequenceClassification") for a in config.architectures or ()):
             say(f"The head of {options.model} has other labels; it is now read as {', '.join(names)}.")
-    loaded = load_head(options.model, auto, **which, **head)
+    loaded = load_head(options.model, auto, revision=options.revision, trust_remote_code=trusted, **head)
     if loaded.missing:
         say(f"New weights, not from {options.model}: {', '.join(loaded.missing)}.")
     _ensure_pad_token(loaded.module, loaded.tokenizer, options.model)
     limit = checked_max_length("train", options.max_length, longest_input(loaded.module, loaded.tokenizer))
-    kind: dict[str, Any] = {"multiple_choice": multiple_choice, "max_length": limit}
-    return HeadClassifier(loaded.module, loaded.tokenizer, names, **kind, identity={"model": options.model})
+    identity = {"model": options.model}
+    return HeadClassifier(
+        loaded.module, loaded.tokenizer, names, multiple_choice=multiple_choice, max_length=limit, identity=identity
+    )
 
 
-def _numbered(label_names: Sequence[str]) -> dict[str, Any]:
+def _numbered(label_names: Sequence[str]) -> Json:
     return {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
 
 
@@ -440,12 +444,12 @@ def _continued(
     if classifier.multiple_choice != multiple_choice or set(classifier.label_names) != set(label_names):
         must = "have the labels and the kind of head that the data need, to go on with it"
         got = (options.model, classifier.label_names)
-        raise input_error("train", "model", must, got=got, remedy=f"Start anew with `model` {name}.")
+        raise input_error("train", "model", must, got=got, remedy=f"Start a new one with `model` {name}.")
     return classifier
 
 
 def _names_to_keep(config: Any, label_names: Sequence[str]) -> tuple[tuple[str, ...], bool]:
-    """The model's own label order where its labels are the task's; else the task's order."""
+    """Return the label names, in the model's own order if its labels are the task's, and if that is so."""
     own = dict(config.id2label or {})
     if sorted(own) == list(range(len(own))):
         with suppress(InputError):
@@ -456,7 +460,7 @@ def _names_to_keep(config: Any, label_names: Sequence[str]) -> tuple[tuple[str, 
 
 
 def _ensure_pad_token(module: Any, tokenizer: Any, name: str) -> None:
-    """Models of the decoder kind often have no pad token: the end-of-text token serves, as is customary."""
+    """Give a model without a pad token, as decoders often are, its end-of-text token for one, as is customary."""
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
         if tokenizer.pad_token_id is None:
@@ -466,14 +470,14 @@ def _ensure_pad_token(module: Any, tokenizer: Any, name: str) -> None:
 
 
 def checkpoint_to_resume(checkpoints: Path) -> Path | None:
-    """The newest checkpoint that can be read whole; None where there is none."""
+    """Return the newest checkpoint that is complete and readable; None if there is none."""
     steps = {folder.name.rpartition("-")[2]: folder for folder in checkpoints.glob("checkpoint-*")}
     newest_first = sorted(filter(str.isdigit, steps), key=int, reverse=True)
     return next((steps[step] for step in newest_first if _is_whole(steps[step], int(step))), None)
 
 
 def _is_whole(checkpoint: Path, step: int) -> bool:
-    """Whether all that a training goes on from is there and can be read: a kill or a power cut leaves halves."""
+    """Say if all files to resume from exist and can be read: a kill or a power cut leaves incomplete ones."""
     try:
         if json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))["global_step"] != step:
             return False
@@ -500,7 +504,7 @@ def _new_word_model(
     """Make a glove_bow or bilstm for these training rows. The global seed must be set.
 
     The vocabulary holds the words of the rows that are frequent enough or have a vector, in the order of first
-    occurrence, then `extra_words` of the file. How many there are is said.
+    occurrence, then `extra_words` of the file.
     """
     texts = [text for row in inputs for choice in row for text in (choice.text, choice.text_pair) if text]
     counts = Counter(word for text in texts for word in split_text(text))
