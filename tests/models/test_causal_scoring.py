@@ -132,7 +132,7 @@ def test_a_model_without_positions_expands_the_prefix_to_each_row():
 
 def test_a_recurrent_model_is_computed_whole_and_says_so():
     model, rows = scorer("mamba", byte_tokenizer(), make_prompt()), ragged_rows()
-    with pytest.warns(UserWarning, match="MambaForCausalLM cannot share prefixes exactly.*right but slow"):
+    with pytest.warns(UserWarning, match="MambaForCausalLM cannot share prefixes exactly.*correct but slow"):
         found = scores(model, rows)
     assert model.engine.way == "plain"
     torch.testing.assert_close(found, naive(model, rows), rtol=0, atol=1e-4)
@@ -334,7 +334,8 @@ def test_prompts_beyond_the_positions_of_a_model_with_dynamic_rope(scoring):
     config.rope_parameters = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
     module = LlamaForCausalLM(config).eval()
     module.load_state_dict(tiny_language_model("llama", tokenizer).state_dict())
-    model = scorer("llama", tokenizer, prompt, module=module, scoring=scoring, max_new_tokens=4)
+    asking = {"max_new_tokens": 4} if scoring == "generate" else {}
+    model = scorer("llama", tokenizer, prompt, module=module, scoring=scoring, **asking)
     assert model.identity["max_length"] == "unlimited"
     in_turn = sorted(rows, key=lambda row: len(str(row)), reverse=True)
     batch = model.prepare([model.encode(TASK, row) for row in in_turn])

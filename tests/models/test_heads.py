@@ -211,7 +211,7 @@ def test_multiple_choice(tmp_path):
             with torch.inference_mode():
                 expected[r, c] = module(**{k: v[:, None] for k, v in one.items()}).logits[0, 0]
     torch.testing.assert_close(classifier.logits(batch), expected, rtol=0, atol=1e-5)
-    with pytest.raises(InputError, match="multiple choice, because the model is"):
+    with pytest.raises(InputError, match="because the model is multiple choice"):
         load_model(tmp_path, task=DEFEASIBLE)
 
 

@@ -45,7 +45,7 @@ def test_no_name_stands_in_two_alias_groups():
 
 @pytest.mark.parametrize("names", [("LABEL_0", "LABEL_1"), ("0", "1"), ("label-0", "Class 1")])
 def test_names_that_say_nothing_are_refused_with_the_option_to_type(names):
-    with pytest.raises(InputError, match=r"names none.*weakener, strengthener.*`label_map`") as caught:
+    with pytest.raises(InputError, match=r"configuration has none.*weakener, strengthener.*`label_map`") as caught:
         resolve_label_map(names, ("weakener", "strengthener"))
     assert f"`label_map` {names[0]}=TASK_LABEL `label_map` {names[1]}=TASK_LABEL" in str(caught.value)
     assert all(name in str(caught.value) for name in names)

@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.store import JOURNAL, SHARD_COLUMNS, opened
