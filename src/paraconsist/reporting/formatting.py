@@ -76,7 +76,7 @@ def often(share: float, noun: str) -> str:
         return f"{'every' if share >= 1.0 else 'no'} {noun}"
     if 0.095 <= share <= 0.905:
         simple = [(k, n) for n in (2, 3, 4, 5, 10) for k in range(1, n)] + [(1, n) for n in range(6, 10)]
-        k, n = min(simple, key=lambda one: round(abs(one[0] / one[1] - share), 9))
+        k, n = min(simple, key=lambda pair: round(abs(pair[0] / pair[1] - share), 9))
     else:
         n = round(1.0 / min(share, 1.0 - share))
         k = 1 if share < 0.5 else n - 1

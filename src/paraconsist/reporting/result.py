@@ -1,4 +1,4 @@
-"""Scores and comparisons as people hold them: `paraconsist.score` and `paraconsist.compare` return them.
+"""Scores and comparisons as `paraconsist.score` and `paraconsist.compare` return them.
 
 They are above scoring because they show themselves: as tables, in a notebook, as plots, as a page.
 """
@@ -27,8 +27,37 @@ if TYPE_CHECKING:
     from paraconsist.reporting.table import Part
 
 
+class _Shown:
+    """Base of what shows itself as tables."""
+
+    def to_markdown(self) -> str:
+        """Return the tables as Markdown, as the command prints them with ``--markdown``."""
+        from paraconsist.reporting.table import as_markdown
+
+        return as_markdown(self._tables())
+
+    def to_latex(self) -> str:
+        """Return the tables for LaTeX with the package booktabs."""
+        from paraconsist.reporting.table import as_latex
+
+        return as_latex(self._tables())
+
+    def __repr__(self) -> str:
+        from paraconsist.reporting.table import as_text
+
+        return as_text(self._tables())
+
+    def _repr_html_(self) -> str:
+        from paraconsist.reporting.table import as_html
+
+        return as_html(self._tables())
+
+    def _tables(self) -> Iterator[Part]:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, repr=False)
-class Scores:
+class Scores(_Shown):
     """One model's scores on one set or several."""
 
     opened: Opened  # what was scored
@@ -69,8 +98,8 @@ class Scores:
     def edits(self, **options: Any) -> pd.DataFrame:
         """Return what flips the answers: a line for each set and kind of edit (see `paraconsist.edit_effects`).
 
-        Texts are those beside a run's predictions, or in the file scored; `options` are those of
-        `paraconsist.reporting.page.ReportOptions`, among them `texts`. A set without texts has no lines.
+        The texts come from the run folder or the file that was scored; `options` are those of
+        `paraconsist.reporting.page.ReportOptions`, such as `texts`. A set without texts has no lines.
         """
         import pandas as pd
 
@@ -80,9 +109,13 @@ class Scores:
         from paraconsist.reporting.page.write import edits_in
 
         sets = edits_in([model_from(self.opened, self.sets)], ReportOptions(**options))
-        effects = [(one.aligned.name, each) for one in sets for part in one.effects.values() for each in part.effects]
-        columns = ["set", *(one.name for one in fields(EditEffect))]
-        return pd.DataFrame([{"set": name, **each.to_dict()} for name, each in effects], columns=columns)
+        effects = [
+            {"set": edits.aligned.name, **effect.to_dict()}
+            for edits in sets
+            for of_model in edits.effects.values()
+            for effect in of_model.effects
+        ]
+        return pd.DataFrame(effects, columns=["set", *(field.name for field in fields(EditEffect))])
 
     def plot(self, name: str | None = None) -> Figure:
         """Return a plot of the report, which notebooks show; ``.savefig("plot.svg")`` writes it.
@@ -93,13 +126,13 @@ class Scores:
             ``accuracy-consistency`` (P_C against accuracy, with its intervals), ``buckets-0`` (how many buckets have
             which share of right answers, and what a coin of this accuracy would give), ``sureness-0`` (probability of
             the gold label on originals against paraphrases), ``strata-0``, ``changes-0`` (answers that change),
-            ``inconsistency``, ``fooling`` or ``ie-0``: what the scores hold. The number is the set's, 0 for the first;
-            a beginning such as ``buckets`` will do. By default the first that there is.
+            ``inconsistency``, ``fooling`` or ``ie-0``, as far as the scores have them. The number is the set's, 0 for
+            the first; a prefix such as ``buckets`` is enough. By default the first plot.
 
         Raises
         ------
         InputError
-            If there is no such plot; the message lists those that there are.
+            If there is no such plot; the message lists the plots.
         """
         from paraconsist.reporting.page.models import model_from
         from paraconsist.reporting.page.write import plots_of
@@ -128,13 +161,13 @@ class Scores:
     def gate(
         self, condition: str, *, against: Scores | None = None, margin: float | None = None, **options: bool
     ) -> bool:
-        """Say whether a condition such as ``pc.low >= 0.75`` holds in every set.
+        """Return whether a condition such as ``pc.low >= 0.75`` holds in every set.
 
         Against another model's scores, ``pc.not_worse`` holds where P_C is shown not to be worse by `margin` (a share)
-        or more, ``pc.equivalent`` where it is neither worse nor better by that much. A consistency that says nothing of
-        the model, as that of a constant answer, holds no condition unless `allow_degenerate` is given.
+        or more, ``pc.equivalent`` where it is neither worse nor better by that much. No condition holds for a
+        degenerate consistency, such as that of a constant answer, unless `allow_degenerate` is given.
         """
-        return all(one.passed for one in self.checks(condition, against=against, margin=margin, **options))
+        return all(check.passed for check in self.checks(condition, against=against, margin=margin, **options))
 
     def checks(
         self,
@@ -154,28 +187,6 @@ class Scores:
             results = with_margin_tests(results, self.opened, against.opened, comparing)
         return check(conditions, results, allow_degenerate=allow_degenerate)
 
-    def to_markdown(self) -> str:
-        """Return the tables as Markdown, as ``paraconsist score --markdown`` prints them."""
-        from paraconsist.reporting.table import as_markdown
-
-        return as_markdown(self._tables())
-
-    def to_latex(self) -> str:
-        """Return the tables for LaTeX with the package booktabs."""
-        from paraconsist.reporting.table import as_latex
-
-        return as_latex(self._tables())
-
-    def __repr__(self) -> str:
-        from paraconsist.reporting.table import as_text
-
-        return as_text(self._tables())
-
-    def _repr_html_(self) -> str:
-        from paraconsist.reporting.table import as_html
-
-        return as_html(self._tables())
-
     def _tables(self) -> Iterator[Part]:
         from paraconsist.reporting.tables import score_tables
 
@@ -183,7 +194,7 @@ class Scores:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(_Shown):
     """Models on the sets that all of them answered, paired."""
 
     sets: tuple[SetComparison, ...]
@@ -191,19 +202,19 @@ class Comparison:
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return strict JSON, as ``paraconsist compare --json`` prints it: a mapping for each set."""
-        return list(to_strict_json([one.to_dict() for one in self.sets]))
+        return list(to_strict_json([comparison.to_dict() for comparison in self.sets]))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a line for each pair of models: its difference with interval and p-values, alone and for all pairs."""
         import pandas as pd
 
         lines = []
-        for one in self.sets:
-            for pair in one.pairs:
+        for comparison in self.sets:
+            for pair in comparison.pairs:
                 low, high = pair.result["confidence_interval"]["difference"]
-                number = (pair.result["difference"], low, high, pair.result["p_value"], pair.corrected_p_value)
+                alone = (pair.result["difference"], low, high, pair.result["p_value"], pair.corrected_p_value)
                 together = (pair.simultaneous_p_value, *(pair.simultaneous_interval or (None, None)))
-                lines.append((one.set, pair.measure, pair.first, pair.second, *number, *together))
+                lines.append((comparison.set, pair.measure, pair.first, pair.second, *alone, *together))
         names = ["set", "measure", "first", "second", "difference", "low", "high", "p_value", "corrected_p_value"]
         names += ["simultaneous_p_value", "simultaneous_low", "simultaneous_high"]
         return pd.DataFrame(lines, columns=names)
@@ -211,8 +222,7 @@ class Comparison:
     def plot(self, name: str | None = None) -> Figure:
         """Return the forest of paired differences of a set (by default the first), around a line at 0.
 
-        Up to 15 pairs are all shown; of more those with the best model. InputError if no set has this
-        name.
+        More than 15 pairs are shown against the best model only. InputError if no set has this name.
         """
         from paraconsist.reporting.page.figures import difference_plots
         from paraconsist.reporting.plots.canvas import drawn
@@ -223,28 +233,6 @@ class Comparison:
             raise input_error("plot", "name", f"be one of {', '.join(plots)}", got=name)
         return drawn(plots[wanted])
 
-    def to_markdown(self) -> str:
-        """Return the tables as Markdown, as ``paraconsist compare --markdown`` prints them."""
-        from paraconsist.reporting.table import as_markdown
-
-        return as_markdown(self._tables())
-
-    def to_latex(self) -> str:
-        """Return the tables for LaTeX with the package booktabs."""
-        from paraconsist.reporting.table import as_latex
-
-        return as_latex(self._tables())
-
-    def __repr__(self) -> str:
-        from paraconsist.reporting.table import as_text
-
-        return as_text(self._tables())
-
-    def _repr_html_(self) -> str:
-        from paraconsist.reporting.table import as_html
-
-        return as_html(self._tables())
-
     def _tables(self) -> Iterator[Part]:
         from paraconsist.reporting.comparisons import comparison_tables
 
@@ -253,7 +241,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder: what `paraconsist.run` left."""
+    """A run folder, as `paraconsist.run` returns it."""
 
     folder: Path
 

@@ -1,6 +1,6 @@
-"""One set as several models answered it: their rows brought together, how inconsistent each bucket is, the texts.
+"""One set as several models answered it: aligned rows, the inconsistency of each bucket, the texts.
 
-Texts come from the run folder, from a file of the user's, or from the predictions file itself.
+Texts come from the run folder, from a file that the user names, or from the predictions file itself.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class AlignedSet:
 
     name: str
     models: tuple[str, ...]
-    measure: str  # what makes a bucket inconsistent
+    measure: str  # by which a bucket is inconsistent
     predictions: dict[str, Predictions]
-    policies: dict[str, str]  # what becomes of unparsed answers
-    rows: dict[str, Rows]  # what the measures read of the predictions
-    positions: dict[str, Positions]  # shape (n,): where the file of the model has the row; -1 where it has not
-    base: tuple[Positions, Positions]  # shapes (n,): of each row, a model that has it (number), its place there
+    policies: dict[str, str]  # how unparsed answers are treated
+    rows: dict[str, Rows]  # the predictions as the measures read them
+    positions: dict[str, Positions]  # shape (n,): the row's place in the model's file, or -1
+    base: tuple[Positions, Positions]  # shapes (n,): number of a model that has the row, and the row's place there
     bucket: Positions  # shape (n,): each row's bucket, numbered in the order of appearance
     bucket_ids: list[Any]  # length m
     inconsistency: dict[str, Floats]  # shape (m,): share of the bucket that breaks the measure's rule
@@ -69,15 +69,15 @@ class AlignedSet:
 
     @property
     def rule(self) -> MeasureSpec:
-        """Whose rule rows break: the measure's; where that is about whole buckets, that the original's answer stays."""
+        """The measure whose rule rows break; where it is about whole buckets, prediction change."""
         spec = CATALOGUE[self.measure].on(self.rows[self.models[0]].roles)
         return CHANGE if spec.mean_over == "buckets" else spec
 
     def worst_first(self) -> Positions:
         """Return the buckets, most inconsistent first (mean over models).
 
-        What counts is the shrunken value: two of two rows say less than nine of ten. Ties: by the bucket's own value,
-        more rows, then in order.
+        Buckets are ranked by the shrunken value, as two of two rows are weaker evidence than nine of ten; ties by the
+        bucket's own value, more rows, then in order.
         """
         sizes = np.bincount(self.bucket, minlength=len(self.bucket_ids))
         return np.lexsort((-sizes, -self._mean(self.inconsistency), -self._mean(self.shrunken)))
@@ -103,7 +103,7 @@ def align(name: str, scored: Mapping[str, SetScores]) -> AlignedSet:
         for place, key in enumerate(keys[model]):
             first.setdefault(key, (number, place))
     order = {key: row for row, key in enumerate(first)}
-    owners, places = ([one[i] for one in first.values()] for i in range(2))
+    owners, places = ([at[i] for at in first.values()] for i in range(2))
     positions = {}
     for model in models:
         places_of_model = np.full(len(order), -1, dtype=np.intp)
@@ -127,7 +127,7 @@ def _keys(predictions: Mapping[str, Predictions], rows: Mapping[str, Rows]) -> d
     ids_of_model = {}
     for model, file in predictions.items():
         ids = file.table["example_id"].to_pylist() if "example_id" in file.table.column_names else []
-        # a pair in each row, written out, has one example id twice
+        # The two rows of a pair that was one row of the file have the same example id.
         if not ids or len(set(ids)) < len(ids) or None in ids:
             break
         ids_of_model[model] = ids
@@ -145,7 +145,7 @@ def _ordinal_keys(rows: Rows) -> list[Any]:
 def _bucket_values(
     rows: Rows, spec: MeasureSpec, policy: str, numbers: Mapping[Any, int]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return how inconsistent each bucket is, itself and shrunken, how accurate, and counts, as the policy has it."""
+    """Return each bucket's inconsistency, the same shrunken, its accuracy and its counts, under the policy."""
     kept, _ = apply_policy(rows, policy)
     assert kept.buckets is not None
     codes = np.array([numbers[value] for value in kept.buckets.tolist()], dtype=np.intp)
@@ -169,7 +169,7 @@ def _bucket_values(
 
 
 def _violations(spec: MeasureSpec, rows: Rows) -> Violations | None:
-    """Return None where there is nothing to mark: the roles are not the measure's (a saved one, of other rows)."""
+    """Return None where the rows do not have the roles of the measure, such as a saved one of other rows."""
     try:
         return violations(spec, rows)
     except InputError:
@@ -191,14 +191,14 @@ class SetTexts:
 
 @dataclass(frozen=True)
 class TextsTable:
-    """Texts of the user's: a table with ids, or a prepared set of this name, read when it is needed."""
+    """Texts that the user names: a table with ids, or a prepared set, read when it is needed."""
 
     name: str | None
     load: Callable[[], pa.Table]
 
 
 def read_texts_files(specs: Sequence[str]) -> list[TextsTable]:
-    """Read what the user gave: files with an `example_id` (or `input_id`) column, or names of prepared sets."""
+    """Read files with an `example_id` (or `input_id`) column, or prepared sets by their names."""
     tables = []
     for spec in specs:
         if Path(spec).exists() or ":" not in spec:
@@ -219,7 +219,7 @@ def _prepared(spec: str) -> pa.Table:
 
 def _with_ids(table: pa.Table, spec: str) -> pa.Table:
     if not any(join in table.column_names for join in _JOINS):
-        must = "have a column example_id (or input_id) that says whose texts they are"
+        must = "have a column example_id (or input_id) to join its texts by"
         raise input_error("report", "texts", must, got=table.column_names, remedy=f"Add one to {spec}.")
     return table
 
@@ -231,20 +231,18 @@ def set_texts(
     names: SourceOptions,
     columns: Sequence[str],
 ) -> SetTexts | None:
-    """Return the texts of the set's rows, or None where nobody has them; every source gives what it has.
+    """Return the texts of the set's rows from all sources together, or None where no source has any.
 
-    The user's (of `files`, a prepared set of the same name first) come before those that runs `kept`, and these
-    before the predictions' own. A row's texts are those of the first source that has it, and where `columns` are named
-    also what further sources have of these. The columns of `names` are no texts; by default the task's are shown, else
+    The user's `files` (a prepared set of the same name first) come before the texts that runs `kept`, and these before
+    the predictions' own. A row has the texts of the first source with that row, and where `columns` are named also
+    those columns of further sources. The columns of `names` are no texts; by default the task's columns are shown, else
     those that look like texts.
     """
-    own_sets = [one for one in files if one.name == aligned.name]
-    mine = sorted(
-        (one for one in files if not own_sets or one.name in (None, aligned.name)), key=lambda one: one.name is None
-    )
+    has_set = any(file.name == aligned.name for file in files)
+    wanted = (file for file in files if not has_set or file.name in (None, aligned.name))
     loads: list[Callable[[], pa.Table]] = [
-        *(one.load for one in mine),
-        *(partial(_kept_texts, one, aligned.name, columns) for one in kept),
+        *(file.load for file in sorted(wanted, key=lambda file: file.name is None)),
+        *(partial(_kept_texts, source, aligned.name, columns) for source in kept),
     ]
     parts: list[SetTexts] = []
     for load in loads:
@@ -252,8 +250,8 @@ def set_texts(
             parts.append(part)
         if _is_whole(parts, columns):
             break
-    if not _is_whole(parts, columns) and (own := _own(aligned, names, columns)) is not None:
-        parts.append(own)
+    if not _is_whole(parts, columns) and (in_file := _own(aligned, names, columns)) is not None:
+        parts.append(in_file)
     return _merged(parts, all_columns=bool(columns)) if parts else None
 
 
@@ -264,7 +262,7 @@ def _kept_texts(source: Path | LogTexts, name: str, columns: Sequence[str]) -> p
 
 
 def _is_whole(parts: Sequence[SetTexts], columns: Sequence[str]) -> bool:
-    """Say whether every row has its texts, in all columns that are wanted."""
+    """Return whether every row has its texts in all columns that were named."""
     have = {column for part in parts for column in part.columns}
     return (
         bool(parts)
@@ -278,7 +276,9 @@ def _merged(parts: Sequence[SetTexts], *, all_columns: bool) -> SetTexts:
     rows: list[list[str] | None] = []
     for of_row in zip(*(part.rows for part in parts), strict=True):
         known = [dict(zip(part.columns, row, strict=True)) for part, row in zip(parts, of_row, strict=True) if row]
-        texts = {key: text for one in reversed(known if all_columns else known[:1]) for key, text in one.items()}
+        texts = {
+            key: text for of_part in reversed(known if all_columns else known[:1]) for key, text in of_part.items()
+        }
         rows.append([texts.get(field, "") for field in fields] if texts else None)
     return SetTexts(fields, rows)
 
@@ -288,9 +288,9 @@ def _joined(aligned: AlignedSet, table: pa.Table, names: SourceOptions, columns:
     fields = _text_columns(table, names, columns)
     predictions = [aligned.predictions[model].table for model in aligned.models]
     for join in _JOINS:
-        if not fields or not all(join in one.column_names for one in (table, *predictions)):
+        if not fields or not all(join in each.column_names for each in (table, *predictions)):
             continue
-        keys = [_strings(one[join]) for one in predictions]
+        keys = [_strings(of_model[join]) for of_model in predictions]
         index = {key: row for row, key in enumerate(_strings(table[join]))}
         rows = [index.get(keys[owner][place]) for owner, place in _base(aligned)]
         if any(row is not None for row in rows):
@@ -330,7 +330,7 @@ def _text_columns(
 
 
 def _looks_like_text(column: Any) -> bool:
-    """Say whether most of the first hundred values are text of several words, or a longer one without blanks."""
+    """Return whether most of the first hundred values are sentences."""
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return False
     values = [value for value in column.slice(0, 100).to_pylist() if value]

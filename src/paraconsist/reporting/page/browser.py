@@ -1,4 +1,4 @@
-"""The flip browser's data: buckets of every set, the worst first, as compact JSON that no text can break out of."""
+"""The flip browser's data: the worst buckets of every set, as compact JSON that no text can break out of."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
 from paraconsist.reporting.page.excerpts import excerpts
 from paraconsist.scoring.roles import POLICIES
 
-#: Bounds that keep the page small, whatever the files: rows of a bucket, labels with all probabilities, values of a
-#: stratum to choose from.
+#: Bounds on the page's size: rows of a bucket, labels with all probabilities, values of a stratum to choose from.
 _MOST_ROWS, _MOST_PROBABILITIES, _MOST_VALUES = 100, 5, 200
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _Item = TypeVar("_Item")
@@ -27,13 +26,13 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class BrowserData:
-    """The JSON for the page, and how many of the buckets are in it."""
+    """The JSON for the page, and the numbers of buckets in it and in all."""
 
     json: str
     n_shown: int
     n_buckets: int
     n_sets_without_texts: int
-    rows_without_texts: dict[str, tuple[int, int]]  # of sets with texts: rows that lack theirs, of how many
+    rows_without_texts: dict[str, tuple[int, int]]  # set -> rows without a text, and all rows, where some have texts
 
 
 def script_json(value: Any) -> str:
@@ -57,11 +56,11 @@ def browser_data(
 ) -> BrowserData:
     """Collect the worst buckets of every set, turn by turn, until the sets together reach one of the bounds.
 
-    `kinds` are those of edit, for each set: kind -> which of its rows are of it.
+    `kinds` has for each set the kinds of edit: kind -> a flag for each row.
     """
     names = list(dict.fromkeys(kind for of_set in kinds for kind in of_set))
     numbered = [[(names.index(kind), flag) for kind, flag in of_set.items()] for of_set in kinds or [{}] * len(sets)]
-    makers = [_SetMaker(*one, models, of_set) for one, of_set in zip(sets, numbered, strict=True)]
+    makers = [_SetMaker(*both, models, of_set) for both, of_set in zip(sets, numbered, strict=True)]
     parts: list[str] = []
     n_bytes = 0
     for bucket in _in_turn([maker.buckets(number) for number, maker in enumerate(makers)]):
@@ -89,7 +88,7 @@ def _in_turn(iterators: Sequence[Iterator[_Item]]) -> Iterator[_Item]:
 
 
 class _SetMaker:
-    """Makes the buckets of one set; labels, strata and probabilities become numbers on the way."""
+    """The buckets of one set as JSON values; labels, strata and probabilities become numbers."""
 
     def __init__(
         self,
@@ -107,12 +106,12 @@ class _SetMaker:
         self.labels = list(aligned.predictions[aligned.models[0]].label_names)
         self.named = bool(self.labels)
         self.index: dict[Any, int] = {}
-        if not self.named:  # numbered in their own order
+        if not self.named:  # numbered in sorted order
             used = [part for rows in self.rows for part in (rows.labels, rows.predictions[~rows.unparsed])]
             for value in np.unique(np.concatenate(used)).tolist():
                 self._label(value)
         self.strata: dict[str, dict[str, int]] = {}  # columns that buckets can be filtered by: their values, numbered
-        self.too_many: list[list[Any]] = []  # columns with more values than a list of choices can hold, and how many
+        self.too_many: list[list[Any]] = []  # columns with too many values to choose from, and their number
         fields = () if texts is None else texts.columns
         for name, column in ((n, c) for n, c in self.rows[0].strata.items() if n not in fields):
             distinct = np.unique(column[self.rows[0].roles != "original"])
@@ -143,7 +142,7 @@ class _SetMaker:
         if isinstance(value, int) and self.named and 0 <= value < len(self.labels):
             return value
         if value not in self.index:
-            name = "none" if self.named and value == -1 else str(value)  # a rule's, or a statement's
+            name = "none" if self.named and value == -1 else str(value)  # the label of a rule or a statement
             if name not in self.labels:
                 self.labels.append(name)
             self.index[value] = self.labels.index(name)
@@ -159,9 +158,9 @@ class _SetMaker:
 
     def _bucket(self, number: int, place: int, members: list[int]) -> dict[str, Any]:
         aligned = self.aligned
-        owners, places = aligned.base  # of each row the first model that has it, and its place in that one's
+        owners, places = aligned.base  # the first model that has each row, and the row's place there
         owned = [(row, self.rows[owners[row]], int(places[row])) for row in members]
-        owned.sort(key=lambda one: one[1].roles[one[2]] != "original")
+        owned.sort(key=lambda owner: owner[1].roles[owner[2]] != "original")
         kept = owned[:_MOST_ROWS]
         texts = [None if self.texts is None else self.texts.rows[row] for row, *_ in owned]
         shared, varying = _split(texts)
@@ -220,7 +219,7 @@ class _SetMaker:
 
 
 def _probabilities(table: pa.Table) -> NDArray[np.float64] | None:
-    """Return the file's probabilities where every row has as many, and they are not too many to show."""
+    """Return the file's probabilities where all rows have the same number of them, small enough to show."""
     if "probabilities" not in table.column_names:
         return None
     lists = table["probabilities"].combine_chunks()
@@ -250,7 +249,7 @@ def _split(texts: Sequence[list[str] | None]) -> tuple[dict[str, str], list[int]
 
 
 def _sums(counts: NDArray[np.float64]) -> list[float]:
-    """Return what `marking.js` sums over buckets, over all of them: also those that the page does not hold."""
+    """Return the sums that `marking.js` needs over all buckets, also those that the page does not hold."""
     size, right, counted, breaking = counts.T
     pairs = np.maximum(size * (size - 1), 1)
     columns = (size, right, size > 1, np.where(size > 1, 2 * right * (size - right) / pairs, 0), counted, breaking)

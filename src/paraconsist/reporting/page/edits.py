@@ -1,4 +1,4 @@
-"""What flips it: how often answers flip where a rewording is of some kind of edit, as sentences and a table."""
+"""What flips it: how often answers flip under each kind of edit, as sentences and a table."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class SetEdits:
 
     aligned: AlignedSet
     texts: SetTexts
-    rows: Positions  # shape (r,): where the rewordings stand among the rows
-    originals: Positions  # shape (r,): and what each is compared with, the first wording where there is no original
+    rows: Positions  # shape (r,): the rewordings' places among the rows
+    originals: Positions  # shape (r,): those of their originals, or of the first wording where there is no original
     kinds: dict[str, Flags]  # shape (r,)
     broken: Flags  # shape (r, m)
     answered: Flags  # shape (r, m): where a model answered both, and the answers count
@@ -62,7 +62,7 @@ class SetEdits:
 
 
 def edits_of(aligned: AlignedSet, texts: SetTexts | None, intervals: Mapping[str, Any]) -> SetEdits | None:
-    """Find the kinds of edit and what they do; None for a set without texts, or that is not of rewordings."""
+    """Find the kinds of edit and their effects; None for a set without texts, or without rewordings."""
     rule = aligned.rule.breaks
     if texts is None or rule is None or aligned.rule.partners != (ORIGINAL,):
         return None
@@ -140,7 +140,7 @@ def _groups(aligned: AlignedSet) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class View:
-    """What the page says of one set: each sentence has a link, and examples (original, rewording, link)."""
+    """One set: sentences, each with a link and examples (original, rewording, link), and tables."""
 
     set: str
     sentences: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...]
@@ -150,27 +150,27 @@ class View:
 
 
 def views(sets: Iterable[SetEdits]) -> Iterator[View]:
-    """Yield what the page says of every set in which a kind is common enough."""
-    for one in sets:
-        models = one.aligned.models
-        whose = one.effects["" if len(models) > 1 else models[0]]
+    """Yield the view of every set in which a kind is common enough."""
+    for edits in sets:
+        models = edits.aligned.models
+        whose = edits.effects["" if len(models) > 1 else models[0]]
         if not whose.effects:
             continue
         sure = [effect for effect in whose.effects if effect.corrected_p_value < _SURE]
         sentences = tuple(
-            (_sentence(one, effect), _href(one, effect.kind), tuple(_examples(one, effect))) for effect in sure
+            (_sentence(edits, effect), _href(edits, effect.kind), tuple(_examples(edits, effect))) for effect in sure
         )
-        each = [row for model in models for row in [[Cell(model)], *_rows(one, model)]]
+        each = [row for model in models for row in [[Cell(model)], *_rows(edits, model)]]
         by_model = _table("Model by model", each) if len(models) > 1 else None
-        what = "Answers that stay the original's" if one.must_differ else "Answers that change"
+        what = "Answers that stay the original's" if edits.must_differ else "Answers that change"
         caption = f"{what}, in per cent, and of how many; differences in points; p corrected for all kinds"
-        rows = list(_rows(one, "" if len(models) > 1 else models[0]))
-        yield View(one.aligned.name, sentences, _table(caption, rows), by_model, tuple(_notes(one, whose)))
+        rows = list(_rows(edits, "" if len(models) > 1 else models[0]))
+        yield View(edits.aligned.name, sentences, _table(caption, rows), by_model, tuple(_notes(edits, whose)))
 
 
 def edit_plots(sets: Iterable[SetEdits]) -> Iterator[Placed]:
     """Yield the differences of every set and model around a line at 0."""
-    for number, one in enumerate(sets):
+    for number, edits in enumerate(sets):
         lines = [
             Line(
                 "",
@@ -178,20 +178,20 @@ def edit_plots(sets: Iterable[SetEdits]) -> Iterator[Placed]:
                 model,
                 e.difference,
                 bounds(e.confidence_interval),
-                _href(one, e.kind),
+                _href(edits, e.kind),
                 e.corrected_p_value < _SURE,
             )
-            for model in one.aligned.models
-            for e in one.effects[model].effects
+            for model in edits.aligned.models
+            for e in edits.effects[model].effects
         ]
         if lines:
-            what = "stay the original's" if one.must_differ else "change"
+            what = "stay the original's" if edits.must_differ else "change"
             caption = (
                 f"How much more often answers {what} where a rewording is of a kind. Filled: corrected p below .05."
             )
-            title = f"What flips it, {one.aligned.name}"
+            title = f"What flips it, {edits.aligned.name}"
             plot = forest_plot(f"edits-{number}", title, caption, "difference, points", lines, zero=True)
-            yield Placed("edits", one.aligned.name, plot)
+            yield Placed("edits", edits.aligned.name, plot)
 
 
 def _table(caption: str, rows: Sequence[Sequence[Cell]]) -> Table:
@@ -200,11 +200,11 @@ def _table(caption: str, rows: Sequence[Sequence[Cell]]) -> Table:
     return Table(caption, [Column("a rewording …", words=True), *numbers], rows)
 
 
-def _rows(one: SetEdits, model: str) -> Iterator[list[Cell]]:
-    for effect in one.effects[model].effects:
+def _rows(edits: SetEdits, model: str) -> Iterator[list[Cell]]:
+    for effect in edits.effects[model].effects:
         filters = {"model": model} if model else {}
         yield [
-            Cell(EDIT_KINDS[effect.kind], below=effect.kind, head=True, link=_href(one, effect.kind, **filters)),
+            Cell(EDIT_KINDS[effect.kind], below=effect.kind, head=True, link=_href(edits, effect.kind, **filters)),
             Cell(effect.rate_with, below=count(effect.n_with)),
             Cell(effect.rate_without, below=count(effect.n_without)),
             Cell(round(effect.difference, 3) + 0.0, effect.confidence_interval, DIFFERENCE),
@@ -212,18 +212,18 @@ def _rows(one: SetEdits, model: str) -> Iterator[list[Cell]]:
         ]
 
 
-def _href(one: SetEdits, kind: str, **filters: Any) -> str:
-    if len(one.aligned.models) == 1:
-        filters["model"] = one.aligned.models[0]
-    return link(set=one.aligned.name, kind=kind, **filters)
+def _href(edits: SetEdits, kind: str, **filters: Any) -> str:
+    if len(edits.aligned.models) == 1:
+        filters["model"] = edits.aligned.models[0]
+    return link(set=edits.aligned.name, kind=kind, **filters)
 
 
 def _points(difference: float) -> str:
     return minus(percent(round(difference, 3) + 0.0, signed=True))
 
 
-def _sentence(one: SetEdits, effect: EditEffect) -> str:
-    does = "keep the original's answer" if one.must_differ else "of the answers change"
+def _sentence(edits: SetEdits, effect: EditEffect) -> str:
+    does = "keep the original's answer" if edits.must_differ else "of the answers change"
     where = "of other wordings of the same problems" if effect.within_buckets else "elsewhere"
     ends = bounds(effect.confidence_interval)
     span = "" if ends is None else f", {' to '.join(minus(percent(end)) for end in ends)}"
@@ -233,25 +233,25 @@ def _sentence(one: SetEdits, effect: EditEffect) -> str:
     )
 
 
-def _examples(one: SetEdits, effect: EditEffect) -> Iterator[tuple[str, str, str]]:
+def _examples(edits: SetEdits, effect: EditEffect) -> Iterator[tuple[str, str, str]]:
     """Yield the rewordings that show an effect best, one of a bucket.
 
     First those that break the rule in most models, in buckets whose other wordings do not, with the fewest other kinds.
     """
-    flag, broken = one.kinds[effect.kind], (one.broken & one.answered).mean(axis=1)
-    buckets = one.aligned.bucket[one.rows]
-    sizes, others = (np.bincount(buckets, of, len(one.aligned.bucket_ids)) for of in (~flag, broken * ~flag))
-    elsewhere, n_kinds = (others / np.maximum(sizes, 1))[buckets], np.sum(list(one.kinds.values()), axis=0)
+    flag, broken = edits.kinds[effect.kind], (edits.broken & edits.answered).mean(axis=1)
+    buckets = edits.aligned.bucket[edits.rows]
+    sizes, others = (np.bincount(buckets, of, len(edits.aligned.bucket_ids)) for of in (~flag, broken * ~flag))
+    elsewhere, n_kinds = (others / np.maximum(sizes, 1))[buckets], np.sum(list(edits.kinds.values()), axis=0)
     order = np.lexsort((n_kinds, elsewhere, -broken))
     order = order[(flag & (broken > 0.0) & (effect.difference > 0.0))[order]]
     for place in order[np.sort(np.unique(buckets[order], return_index=True)[1])][:_MOST_EXAMPLES]:
-        pair = [one.texts.rows[int(side[place])] or [] for side in (one.originals, one.rows)]
+        pair = [edits.texts.rows[int(side[place])] or [] for side in (edits.originals, edits.rows)]
         old, new = next(texts for texts in zip(*pair, strict=True) if texts[0] != texts[1])
-        href = _href(one, effect.kind, bucket=str(one.aligned.bucket_ids[buckets[place]]))
+        href = _href(edits, effect.kind, bucket=str(edits.aligned.bucket_ids[buckets[place]]))
         yield excerpts([old])[0], excerpts([new])[0], href
 
 
-def _notes(one: SetEdits, whose: EditEffects) -> Iterator[str]:
+def _notes(edits: SetEdits, whose: EditEffects) -> Iterator[str]:
     over_all = [effect.kind for effect in whose.effects if not effect.within_buckets]
     if len(over_all) < len(whose.effects):
         yield (
@@ -265,5 +265,5 @@ def _notes(one: SetEdits, whose: EditEffects) -> Iterator[str]:
         rare = ", ".join(f"{kind} {count(n)}" for kind, n in whose.untested.items())
         least = f"{LEAST_WORDINGS} wordings or {LEAST_BUCKETS} problems with it or without"
         yield f"Not compared (fewer than {least}): {rare}."
-    if absent := [kind for kind in ENGLISH_KINDS if kind not in one.kinds]:
+    if absent := [kind for kind in ENGLISH_KINDS if kind not in edits.kinds]:
         yield f"Not looked for, as the texts are not in English: {', '.join(absent)}."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 MOST_LETTERS = 4000  # of a text on the page
 _AROUND = MOST_LETTERS // 8  # of what all texts share, before and after what differs
-_ANCHOR = 32  # letters in a row that say where texts agree again
+_ANCHOR = 32  # consecutive letters by which texts are found to agree again
 _GAP = " … "
 
 
@@ -45,13 +45,13 @@ def _cut(heads: Sequence[str], end: int, rests: Sequence[str]) -> list[str]:
 
 
 def _shared(texts: Sequence[str]) -> int:
-    """Return with how many letters all texts begin alike."""
+    """Return the length of the common prefix of all texts."""
     low, high = min(texts), max(texts)  # what these share all share
-    return next((i for i, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
+    return next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
 
 
 def _where_they_agree(texts: Sequence[str]) -> list[int]:
-    """Return the place in each text, which differ from their first letter on, where they come together again."""
+    """Return the place in each text, all different in their first letter, where they agree again."""
     first, *others = texts
     best: list[int] = []
     for start in range(0, min(len(first) - _ANCHOR, MOST_LETTERS), _ANCHOR):
@@ -81,7 +81,7 @@ def boundary(text: str, place: int) -> int:
 
 
 def _is_joined(before: str, sign: str) -> bool:
-    """Say whether two signs may be of one letter; where in doubt they are."""
+    """Return whether two characters may belong to one letter."""
     kinds = {unicodedata.category(sign)[0], unicodedata.category(sign), unicodedata.category(before)}
     return (
         bool(kinds & {"M", "Cf"})

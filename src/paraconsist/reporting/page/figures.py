@@ -29,14 +29,14 @@ from paraconsist.reporting.tables import (
 )
 from paraconsist.scoring.compare import ModelPair, SetComparison
 
-#: What a link from each of `PARTS` shows: no filter is of all answers that change where the original is wrong.
+#: The filter that a link from each of `PARTS` opens; none fits all changes where the original is wrong.
 _SHOWN = ("changed", "lost", "")
 _DIFFERENT, _POINTS = 0.05, "difference, points"
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A plot, the section that it stands in, and the set that it is of."""
+    """A plot with its section and its set."""
 
     section: str
     set: str
@@ -66,33 +66,34 @@ def report_plots(
 
 def difference_plots(compared: Sequence[SetComparison]) -> Iterator[Placed]:
     """Yield the paired differences of every set around a line at 0: all pairs, or against the best of many."""
-    for number, one in enumerate(compared):
+    for number, comparison in enumerate(compared):
+        name, all_pairs = comparison.set, comparison.pairs
         lines: list[Line] = []
         best: dict[str, str] = {}
-        measures = list(dict.fromkeys(pair.measure for pair in one.pairs))
-        models = list(dict.fromkeys(name for pair in one.pairs for name in (pair.first, pair.second)))
+        measures = list(dict.fromkeys(pair.measure for pair in all_pairs))
+        models = list(dict.fromkeys(model for pair in all_pairs for model in (pair.first, pair.second)))
         names = dict(zip(models, told_apart(models, 18), strict=True))
         for spec in (CATALOGUE[measure] for measure in measures):
-            pairs = [pair for pair in one.pairs if pair.measure == spec.name and known(pair.result["difference"])]
+            pairs = [pair for pair in all_pairs if pair.measure == spec.name and known(pair.result["difference"])]
             if len(pairs) > MOST_PAIRS:
-                best[spec.name] = next(s["model"] for s in one.standings if s["measure"] == spec.name)
+                best[spec.name] = next(s["model"] for s in comparison.standings if s["measure"] == spec.name)
                 pairs = [pair for pair in pairs if best[spec.name] in (pair.first, pair.second)]
             heading = spec.title if len(measures) > 1 else ""
             turned = best.get(spec.name)
-            lines += [_difference(heading, one.set, pair, names, is_turned=pair.first == turned) for pair in pairs]
+            lines += [_difference(heading, name, pair, names, is_turned=pair.first == turned) for pair in pairs]
         if lines:
             what = "each model less the best of them" if best else "the first model less the second"
             caption = (
                 f"{' and '.join(CATALOGUE[measure].title for measure in measures)}: {what}, paired over "
-                f"{one.n_common_buckets:,} buckets, with the interval of the difference. Filled: p is at most "
-                f".05 after the correction over all comparisons ({one.correction.replace('_', ' ')})."
+                f"{comparison.n_common_buckets:,} buckets, with the interval of the difference. Filled: p is at most "
+                f".05 after the correction over all comparisons ({comparison.correction.replace('_', ' ')})."
             )
-            plot = forest_plot(f"differences-{number}", f"Differences, {one.set}", caption, _POINTS, lines, zero=True)
-            yield Placed("differences", one.set, plot)
+            plot = forest_plot(f"differences-{number}", f"Differences, {name}", caption, _POINTS, lines, zero=True)
+            yield Placed("differences", name, plot)
 
 
 def _difference(heading: str, name: str, pair: ModelPair, names: Mapping[str, str], *, is_turned: bool) -> Line:
-    """Return the line of a pair, with `is_turned` of the second model less the first."""
+    """Return the line of a pair: the first model less the second, with `is_turned` the second less the first."""
     models = (pair.second, pair.first) if is_turned else (pair.first, pair.second)
     sign = -1 if is_turned else 1
     value = sign * pair.result["difference"]
@@ -133,7 +134,7 @@ def _column(name: str, model: str, accuracy: tuple[float, float]) -> str:
 
 
 def sureness(by_model: ByModel, aligned: Sequence[AlignedSet]) -> dict[str, list[Sureness]]:
-    """Return, for every set with originals and probabilities, how sure each model is on both."""
+    """Return for every set with originals and probabilities how sure each model is of its answers."""
     by_set: dict[str, list[Sureness]] = {}
     for item in (item for item in aligned if not CATALOGUE[item.measure].is_conditional):
         for model, scored in ((model, sets[item.name]) for model, sets in by_model.items() if item.name in sets):
@@ -141,8 +142,8 @@ def sureness(by_model: ByModel, aligned: Sequence[AlignedSet]) -> dict[str, list
             noise = max(
                 (rate for rate in (floor.get("correctness_flip_rate") or {}).values() if known(rate)), default=None
             )
-            if (one := sureness_of(model, item.rows[model], noise)) is not None:
-                by_set.setdefault(item.name, []).append(one)
+            if (sure := sureness_of(model, item.rows[model], noise)) is not None:
+                by_set.setdefault(item.name, []).append(sure)
     return by_set
 
 

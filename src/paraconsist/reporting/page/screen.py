@@ -1,4 +1,4 @@
-"""The first screen: for each set a sentence, a bar a model, four numbers, one flip, and how sure all of it is."""
+"""The first screen: for each set a sentence, a bar for each model, four numbers, one flip, and the uncertainty."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from paraconsist.scoring.compare import SetComparison, tested_by
 from paraconsist.scoring.roles import violations
 from paraconsist.scoring.score import SetScores
 
-#: The verdict on a share of broken rules, by what it stays below.
+#: (Upper bound of a share of broken rules, the verdict below it).
 _VERDICTS = ((0.02, "Almost always."), (0.05, "Mostly."), (0.15, "Not always."), (0.4, "Often not."), (1.01, "No."))
 _LEAST = f"min_{PARAPHRASTIC.published}"
 _MOST_LETTERS = 300  # of a text in the flip that is shown
@@ -65,7 +65,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Fact:
-    """A number in words; `measure` and `key` say where it stands in ``score --json``, `term` in the glossary."""
+    """A number in words; `measure` and `key` locate it in ``score --json``, `term` in the glossary."""
 
     words: str
     term: str
@@ -73,13 +73,13 @@ class Fact:
     below: str
     measure: str
     key: str
-    scale: tuple[float, ...] = ()  # per cent: where possible values begin, the interval's two ends, the value
-    links: Sequence[tuple[str, str]] = ()  # (text, where it leads)
+    scale: tuple[float, ...] = ()  # per cent: the least possible value, the interval's two ends, the value
+    links: Sequence[tuple[str, str]] = ()  # (text, address)
 
 
 @dataclass(frozen=True)
 class Example:
-    """One problem that breaks the rule: what its rows share, and two rows: text, answer, whether right, how sure."""
+    """One problem that breaks the rule: its shared texts, and two rows (text, answer, whether right, probability)."""
 
     model: str
     shared: Sequence[tuple[str, str]]
@@ -90,7 +90,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Block:
-    """What the first screen says of one set; `headline` and `symbol` are of what stands beside bars."""
+    """One set on the first screen; `headline` and `symbol` belong to the numbers next to the bars."""
 
     set: str
     verdict: str
@@ -115,13 +115,13 @@ def blocks(
     changed: Mapping[tuple[str, str], Values],
     compared: Sequence[SetComparison],
 ) -> list[Block]:
-    """Return what stands first: the sets in their order, then the IE tests."""
-    comparisons = {one.set: one for one in compared}
-    made = [
+    """Return the blocks of the sets in their order, then of the IE tests."""
+    comparisons = {comparison.set: comparison for comparison in compared}
+    of_sets = [
         _block(models, item, texts, changed, comparisons.get(item.name), {"set": item.name} if len(sets) > 1 else {})
         for item, texts in sets
     ]
-    return [*made, *(_ie_block(name, values) for name, values in ie_results(models))]
+    return [*of_sets, *(_ie_block(name, values) for name, values in ie_results(models))]
 
 
 def _block(
@@ -155,7 +155,7 @@ def _block(
 
 
 def _ie_block(name: str, values: Values) -> Block:
-    """Return what an IE test says: two-sided, so a difference may be a gain."""
+    """Return the block of an IE test, which is two-sided, so that a difference may be a gain."""
     before, after = values["accuracy"], values["transformed_accuracy"]
     ends = bounds(values.get("confidence_interval"), "accuracy_difference")
     low, high = (percent(-end, signed=True) for end in (ends[1], ends[0])) if ends else ("", "")
@@ -166,10 +166,10 @@ def _ie_block(name: str, values: Values) -> Block:
     )
     bars = []
     if values.get("n_runs") == 1:
-        n, one = int(values["n"]), int(values["n10"]) + int(values["n01"])
+        n, single = int(values["n"]), int(values["n10"]) + int(values["n01"])
         both = round(before * n) - int(values["n10"])
-        parts = [("right", "right on both", both, ""), ("mixed", "right on one of the two", one, "")]
-        bars = [Bar.of(name, [*parts, ("wrong", "wrong on both", n - both - one, "")])]
+        parts = [("right", "right on both", both, ""), ("mixed", "right on one of the two", single, "")]
+        bars = [Bar.of(name, [*parts, ("wrong", "wrong on both", n - both - single, "")])]
     verdict = "It moves accuracy." if values.get("reject") else "Not shown to move accuracy."
     return Block(name, verdict, minus(sentence), bars)
 
@@ -235,7 +235,7 @@ def _verdict(spec: MeasureSpec, values: Values, errors: Sequence[str]) -> tuple[
 
 
 def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where: Values) -> Bar:
-    """Return what became of the set's problems; parts are filters of the browser."""
+    """Return the set's problems by outcome; each part links to its filter of the flip browser."""
     broken, accuracy = item.inconsistency[model], item.accuracy[model]
     untested = np.isnan(accuracy if spec is PARAPHRASTIC else broken)
     if spec is PARAPHRASTIC:
@@ -256,11 +256,11 @@ def _facts(
 ) -> Iterator[Fact]:
     """Yield the four numbers."""
     majority, original = result.majority_rate, values.get("original_accuracy")
-    beside = [f"on the originals: {percent(original)}"] if known(original) else []
-    beside += [f"always the commonest label: {percent(majority)}"] if known(majority) else []
+    context = [f"on the originals: {percent(original)}"] if known(original) else []
+    context += [f"always the commonest label: {percent(majority)}"] if known(majority) else []
     if spec is not PARAPHRASTIC:
         for q in spec.quantities[:4]:
-            yield from _fact(spec, q, values, beside if q.key == "accuracy" else ())
+            yield from _fact(spec, q, values, context if q.key == "accuracy" else ())
         return
     by_key = {q.key: q for q in spec.quantities}
     if change:
@@ -271,14 +271,14 @@ def _facts(
         yield from _fact(spec, by_key["agreement_unbiased"], values)
     yield from _fact(spec, by_key[spec.headline], values, least=values.get(_LEAST))
     yield from _fact(spec, ABOVE_CHANCE, values, [ABOVE_CHANCE.meaning])
-    yield from _fact(spec, by_key["accuracy"], values, beside)
+    yield from _fact(spec, by_key["accuracy"], values, context)
 
 
 def _fact(
     spec: MeasureSpec,
     q: Quantity,
     values: Values,
-    beside: Sequence[str] = (),
+    context: Sequence[str] = (),
     *,
     least: Any = None,
     links: Sequence[tuple[str, str]] = (),
@@ -289,12 +289,12 @@ def _fact(
     written = percent if q.is_share else decimal
     interval = [f"{level(values)}: {written(ends[0])} to {written(ends[1])}"] if ends else []
     scale = (least, *(ends or (value, value)), value) if known(least) and known(value) else ()
-    texts = (minus(quantity(value, q.is_share)), minus(" · ".join([*interval, *beside])))
+    texts = (minus(quantity(value, q.is_share)), minus(" · ".join([*interval, *context])))
     yield Fact(q.plain, q.symbol, *texts, spec.name, q.key, tuple(100.0 * place for place in scale), links)
 
 
 def _sureness(spec: MeasureSpec, values: Values, result: SetScores, n_problems: int) -> Iterator[tuple[str, str]]:
-    """Yield how far the numbers of one model can be trusted: sentences, each with the term that it explains."""
+    """Yield sentences on how far the numbers of one model can be trusted, each with the term that it explains."""
     n = int(values.get("n_buckets", n_problems))
     of = [q for q in spec.quantities if q.key in ("accuracy", spec.headline)]
     effects = [(q.name, _of(values.get("design_effect"), q.key)) for q in of]
@@ -328,18 +328,18 @@ def _of(by_key: Any, key: str) -> Any:
 
 
 def _compared(
-    spec: MeasureSpec, values: Mapping[str, Values], results: Mapping[str, SetScores], one: SetComparison | None
+    spec: MeasureSpec, values: Mapping[str, Values], results: Mapping[str, SetScores], comparison: SetComparison | None
 ) -> str:
-    """Return who is best, and which models are not shown to differ from it."""
+    """Return the best model, and the models that are not shown to differ from it."""
     void = [model for model, result in results.items() if result.degenerate]
     able = [model for model in values if model not in void and _broken(spec, values[model]) is not None]
     if not able:
-        return "No model has a consistency that says something of it."
+        return "Every model's consistency is degenerate."
     best = min(able, key=lambda model: _rank(spec, values[model]))
     headline = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best])}"
     sentence = f"{best} is the most consistent of {len(values)} models ({headline})"
     tested = tested_by(spec).name
-    pairs = [p for p in (one.pairs if one else ()) if p.measure == tested and best in (p.first, p.second)]
+    pairs = [p for p in (comparison.pairs if comparison else ()) if p.measure == tested and best in (p.first, p.second)]
     corrected = [(p, p.corrected_p_value if p.simultaneous_p_value is None else p.simultaneous_p_value) for p in pairs]
     alpha = 1.0 - float(level(values[best]).removesuffix(" %")) / 100.0
     rivals = [p.second if p.first == best else p.first for p, p_of_pair in corrected if not p_of_pair <= alpha]
@@ -350,7 +350,7 @@ def _compared(
     if accuracy:
         right = max(accuracy, key=lambda model: accuracy[model])
         sentence += f" Most accurate: {right} ({percent(accuracy[right])} %)."
-    return sentence + (f" Left out, as their answers say nothing: {listed(void)}." if void else "")
+    return sentence + (f" Left out, as their answers are degenerate: {listed(void)}." if void else "")
 
 
 def flip(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mapping[str, Values]) -> Example | None:
@@ -379,11 +379,11 @@ def flip(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mappi
                 )
     if not candidates or texts is None:
         return None
-    *_, model, pair, both, sure = min(candidates, key=lambda one: one[:6])
+    *_, model, pair, both, sure = min(candidates, key=lambda candidate: candidate[:6])
     rows, names = item.rows[model], item.predictions[model].label_names
 
     def name(label: Any) -> str:
-        label = label.item() if isinstance(label, np.generic) else label  # texts are none
+        label = label.item() if isinstance(label, np.generic) else label  # texts have no `item`
         return names[label] if isinstance(label, int) and 0 <= label < len(names) else str(label)
 
     shared = [(field, _cut(a)) for field, a, b in zip(texts.columns, *both, strict=True) if a == b and a]
@@ -391,7 +391,7 @@ def flip(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mappi
     starts = [next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0) for a, b in varying]
     lines = []
     for side, place in enumerate(pair):
-        text = " ".join(_cut(one[side], start) for one, start in zip(varying, starts, strict=True))
+        text = " ".join(_cut(texts_of[side], start) for texts_of, start in zip(varying, starts, strict=True))
         certain = "" if sure is None else f"{percent(float(sure[place]), digits=0)}\N{NO-BREAK SPACE}%"
         is_right = bool(rows.predictions[place] == rows.labels[place])
         lines.append((text, name(rows.predictions[place]), is_right, certain))

@@ -1,4 +1,4 @@
-"""Many models as a static site: an index of their numbers, or a leaderboard, and a page for each."""
+"""Many models as a static site: an index or a leaderboard, and a page for each model."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from paraconsist.scoring.score import SetScores
 
 _PAGES = "models"  # the folder of the models' pages
 _PAGE = re.compile(r"[a-z0-9-]{1,60}-[0-9a-f]{8}\.html")
-#: Of more sets and measures than this the index shows the headlines only.
+#: The index shows only headlines where it has more sets and measures than this.
 _FEW = 3
 
 
 @dataclass(frozen=True)
 class SiteWritten:
-    """What was written: the index, how many models have a page, and how many bytes all pages hold."""
+    """The written site: its index, the number of models, and the bytes of all pages."""
 
     index: Path
     n_models: int
@@ -59,31 +59,31 @@ def leaderboard(
 
     Models of a set are compared on the buckets that all of them answered. A rank interval holds every place that a
     model may truly have, and models with a letter in common are not shown to differ, for all pairs of a set together
-    (`paraconsist.scoring.ranking.rank_models`). The numbers beside are each model's own, as `score` has them.
+    (`paraconsist.scoring.ranking.rank_models`). The other numbers are each model's, as `score` has them.
 
     Parameters
     ----------
     *inputs : str or path
-        Run folders, predictions files, logs, published predictions; those of one model make one line together.
+        Run folders, predictions files, logs, published predictions; those of one model share a line.
     output : path
-        The site's folder. A site that is there stays whole until the new one is.
+        The site's folder. An existing site stays whole until the new one is complete.
     names, title : sequence of str, str, optional
-        Of the models in their order, by default as they call themselves; of the index.
+        Names of the models in their order, by default their own; title of the index.
     space : bool
         Add a ``README.md`` that makes the folder a static Space.
     texts : sequence of str
         Files with texts, or names of prepared sets, that the models' pages show.
     rescore : bool
-        Score run folders anew, whatever their ``results.json`` says.
+        Score run folders with `options`, not with the options in their ``results.json``.
 
     Raises
     ------
     InputError
-        If an input cannot be read, or `output` holds what no site has written.
+        If an input cannot be read, or `output` holds other files than a site's.
     """
     read, scoring = taken(leaderboard, options, SourceOptions, ScoreOptions)
-    anew = rescore or scoring.unparsed != ScoreOptions().unparsed  # a run's own results are under this policy
-    models = load_models([Path(path) for path in inputs], scoring, names, read=read, rescore=anew, join=True)
+    rescore = rescore or scoring.unparsed != ScoreOptions().unparsed  # a run's results have its own policy
+    models = load_models([Path(path) for path in inputs], scoring, names, read=read, rescore=rescore, join=True)
     report = ReportOptions(title=title, score=scoring, texts=texts)
     return write_site(models, Path(output), report, space=space, leaderboard=True)
 
@@ -95,14 +95,14 @@ def write_site(
 
     The index compares the models on the sets that all of them answered; a `leaderboard` ranks those of each set.
 
-    Every page is one file that loads nothing. The models' pages take the place of the old ones all at once, and the
-    index follows: whatever happens meanwhile, the site that was there stays whole. With `space` a ``README.md`` says
-    that a Space is static; one that is there is left as it is. InputError if ``models`` holds what no site has written.
+    Every page is one file that loads nothing. The models' pages replace the old ones all at once, and the index
+    follows, so that an existing site stays whole at any time. With `space` a ``README.md`` configures a static Space;
+    an existing one is kept. InputError if ``models`` holds other files than a site's.
     """
     pages = folder / _PAGES
     foreign = [path.name for path in pages.iterdir() if not _PAGE.fullmatch(path.name)] if pages.is_dir() else []
     if foreign:
-        must = f"be a folder whose {_PAGES} holds nothing but the pages of such a site"
+        must = f"be a folder whose {_PAGES} holds only pages of a site"
         raise input_error("report", "site", must, got=foreign[0], remedy="Choose another folder.")
     title = options.title or f"How consistent is {models[0].name}?"
     if options.title is None and len(models) > 1:
@@ -111,8 +111,8 @@ def write_site(
         front = _leaderboard if leaderboard else _index
         index = front(models, replace(options, title=title)).encode("utf-8", "replace").decode()
         with staged(pages) as new:
-            own = replace(options, title=None, index="../index.html")
-            written = [write_report([model], new / page_name(model.name), own) for model in models]
+            of_model = replace(options, title=None, index="../index.html")
+            written = [write_report([model], new / page_name(model.name), of_model) for model in models]
         with writing("report", "site", folder):
             write_text(folder / ".nojekyll", "")  # GitHub Pages serves the files as they are
             if space and not (folder / "README.md").exists():
@@ -123,7 +123,7 @@ def write_site(
 
 
 def page_name(model: str) -> str:
-    """Return what a model's page is called: safe on every file system, the same whatever models stand beside it.
+    """Return the file name of a model's page, safe on every file system and independent of the other models.
 
     >>> page_name("Bär/chen 7B"), page_name("..")
     ('bar-chen-7b-c4700af8.html', 'model-5ec1f7e7.html')
@@ -271,7 +271,7 @@ def index_table(
 
 
 def _keys(spec: MeasureSpec, *, is_brief: bool) -> Iterator[tuple[str, str]]:
-    """Yield (key, label) of what the index shows of a measure: next to the headline chance and accuracy."""
+    """Yield (key, label) of a measure's columns in the index: the headline, above chance, accuracy."""
     symbols = {q.key: q.symbol for q in spec.quantities}
     yield spec.headline, spec.symbol or spec.title.lower()
     if not is_brief:

@@ -1,4 +1,4 @@
-"""The page put together: templates filled, styles and scripts inlined under a policy that allows nothing else."""
+"""The page: its templates filled, its styles and scripts inlined under a policy that allows nothing else."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class ReportOptions:
     score: ScoreOptions = field(default_factory=ScoreOptions)  # files' columns; intervals of what is scored here
     texts: Sequence[str] = ()  # files with texts, or names of prepared sets
     text_columns: Sequence[str] = ()  # to show; by default the task's, else those that look like texts
-    most_buckets: int | None = None  # in the flip browser; by default 5,000, and no more than `most_bytes` of them
+    most_buckets: int | None = None  # in the flip browser; by default at most 5,000 and at most `most_bytes`
     most_bytes: int = 3_500_000
     margin: float | None = None  # of non-inferiority and equivalence, a share
-    index: str | None = None  # where the page leads back to, of a site
+    index: str | None = None  # the site's index, to which the page links
 
 
 @dataclass(frozen=True)
 class ReportWritten:
-    """What was written: the page, its size in bytes, the plots' files, and how many buckets it shows of how many."""
+    """The written page: its size in bytes, the plots' files, and how many of the buckets it shows."""
 
     page: Path
     n_bytes: int
@@ -66,7 +66,7 @@ class ReportWritten:
     n_shown: int
     n_buckets: int
     sets_without_texts: tuple[str, ...]
-    rows_without_texts: dict[str, tuple[int, int]]  # of sets with texts: rows that lack theirs, of how many
+    rows_without_texts: dict[str, tuple[int, int]]  # set -> rows without a text, and all rows, where some have texts
 
 
 def write_report(
@@ -74,7 +74,7 @@ def write_report(
 ) -> ReportWritten:
     """Write one self-contained HTML page: no network, no other file.
 
-    Every plot also goes to `plots_folder`, made if it is not there, as PNG and SVG.
+    Every plot is also written to `plots_folder` as PNG and SVG.
     """
     sets = _aligned(models)
     files = read_texts_files(options.texts)
@@ -257,12 +257,12 @@ def filled(template: str, styles: Sequence[str], scripts: Sequence[str], **value
     environment.globals["table"] = lambda table: Markup(to_html(table, glossary))
     style, script = ("\n".join(_source(environment, name) for name in names) for names in (styles, scripts))
     page = environment.get_template(template)
-    own = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script), "version": __version__}
-    return page.render(**values, **own)
+    inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
+    return page.render(**values, **inlined, version=__version__)
 
 
 def _title(models: Sequence[Model], sets: Sequence[AlignedSet]) -> str:
-    """Return a question that a good model answers with yes, in the words of the measure that all sets share."""
+    """Return the question of the measure that all sets share, which a good model answers with yes."""
     if not sets:
         return IE_TEST.question
     name = "the model" if is_generic(models[0].name) else models[0].name
@@ -273,7 +273,7 @@ def _title(models: Sequence[Model], sets: Sequence[AlignedSet]) -> str:
 
 
 def _facts(models: Sequence[Model], sets: Sequence[tuple[AlignedSet, Any]]) -> list[str]:
-    """Return what the page is of, for the line above its title."""
+    """Return model, sets and sizes, for the line above the title."""
     if not sets:
         return [model.name for model in models[:1]]
     n_problems, n_rows = (
@@ -296,17 +296,17 @@ def _policy(style: str, script: str) -> str:
     return f"{sources}; base-uri 'none'; form-action 'none'"
 
 
-#: What is no number of a measure; those are explained by the catalogue.
+#: Terms that the catalogue does not explain.
 _TERMS = {
     "bucket": "One problem in several wordings, all with one right answer. The original is not counted among its "
     "paraphrases.",
-    "interval": "Where the value would lie in most repetitions (95 of 100, where nothing else is written) with other "
-    "problems of the same kind. The signature says how it was made.",
-    "design effect": "How many times as many problems it takes because they resemble each other within a context (or "
-    "wordings within a problem). 1: they say as much as independent ones.",
+    "interval": "Where the value would lie in most repetitions (95 % unless stated otherwise) with other "
+    "problems of the same kind. The signature names the method.",
+    "design effect": "How much larger the sample must be because problems are correlated within a context (or wordings "
+    "within a problem); 1 means independent.",
     "context": "What several problems share, such as a premise. Intervals resample contexts, as they are independent.",
     "noise floor": "How often an answer flips when nothing was changed: other batches, other precision, or another "
-    "draw. A share of flips below it says nothing about wording.",
+    "draw. A share of flips below it is no effect of wording.",
     "unparsed": "An answer that could not be read. It counts as wrong, as a class of its own, or its problem is left "
     "out.",
     "tau": "The share of pairs or triples that break the rule of a set: same answer for the same meaning, another for "
@@ -316,17 +316,17 @@ _TERMS = {
 
 
 class Glossary:
-    """Explains the terms that a page uses; called by its templates."""
+    """The help buttons of a page, which its templates ask for, and the terms that they explain."""
 
     def __init__(self) -> None:
         quantities = [q for spec in list_measures() for q in spec.quantities if q.meaning]
         terms = {spec.symbol: f"{spec.question} {spec.direction}" for spec in list_measures()}
         terms |= {q.symbol: f"{q.plain[0].upper()}{q.plain[1:]}: {q.meaning}." for q in reversed(quantities)}
         self.terms = terms | _TERMS
-        self.used: dict[tuple[str, str], str] = {}  # (term, what it means) -> the element's id
+        self.used: dict[tuple[str, str], str] = {}  # (term, meaning) -> the element's id
 
     def __call__(self, term: str, meaning: str = "") -> Any:
-        """Return a button that opens what a term means; nothing where nobody knows."""
+        """Return a help button for a term, or nothing if it is not in the glossary."""
         from markupsafe import Markup
 
         text = self.terms.get(term, meaning)
