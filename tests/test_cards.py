@@ -1,7 +1,5 @@
 """Every card, as a visitor and the Hub read it: metadata, sections, tables, examples, keys and ranges, citation."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Commands in tutorials run when the site is built (`make docs`); those elsewhere 
 so that here their options are read and nothing is started.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The tables in README and cards are what docs/tables.py computes; stored runs hold predictions and nothing else."""
 
-from __future__ import annotations
-
 import doctest
 import re
 import subprocess

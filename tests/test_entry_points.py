@@ -1,7 +1,5 @@
 """What another distribution adds (the package of docs/howto/extend.md, installed with pip) is found and used."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Every example runs as its first lines say, and what it prints is right."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import runpy

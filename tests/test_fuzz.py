@@ -1,7 +1,5 @@
 """Whatever comes in, a result or one clear sentence comes out: kept cases, and new ones with a fixed seed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

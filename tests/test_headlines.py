@@ -1,7 +1,5 @@
 """The headline is the mean of the buckets shown and of the rows listed: terminal, page, Space, under every policy."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,7 +1,5 @@
 """A measure that is added to the catalogue is scored, compared, gated, shown and listed, with nothing else touched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Python interface: every name, the same numbers whatever is given, types, and a notebook of twelve lines."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

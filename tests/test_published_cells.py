@@ -5,8 +5,6 @@ and how many are equal is pinned, so that none comes or goes unseen. ``pytest -s
 the table.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field

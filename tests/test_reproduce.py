@@ -1,7 +1,5 @@
 """Every YAML under examples/reproduce/ says what it repeats, and runs: whole where that is quick, else as a trial."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

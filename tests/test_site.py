@@ -1,7 +1,5 @@
 """The documents' site: every public name, measure and command has its place, and its checker sees a dead link."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The walls between the rooms: what each may import, and what must not come with it in a fresh process."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """The wheel and the sdist: whole, and enough without the checkout and without the extras."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The GitHub Action and the GitLab job: their shell steps on a toy repository, with a model as good and a worse one."""
 
-from __future__ import annotations
-
 import re
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """Where a coin, a perfect and a constant model stand in what `score` prints and `gate` decides."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the command line accepts, and how it refuses: options by name in a file, bounds, models and their test sets."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

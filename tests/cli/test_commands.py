@@ -1,7 +1,5 @@
 """What holds for every command: short, apart from the others, its errors in the words of its user."""
 
-from __future__ import annotations
-
 import ast
 import shlex
 from pathlib import Path

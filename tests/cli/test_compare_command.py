@@ -1,7 +1,5 @@
 """`paraconsist compare`: against the functions, on the papers' predictions, and one clean sentence for bad files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

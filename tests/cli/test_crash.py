@@ -1,7 +1,5 @@
 """Commands that are killed or lose their power: a short version of ``benchmarks/crash.py``, and that it sees faults."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

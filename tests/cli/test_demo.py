@@ -1,7 +1,5 @@
 """The demo, as a person runs it: train, run, print, and a run folder with everything in it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

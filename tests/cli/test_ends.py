@@ -1,7 +1,5 @@
 """How commands end: exit codes, signals at any moment, readers that go away; each with one line and no traceback."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

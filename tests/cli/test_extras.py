@@ -1,7 +1,5 @@
 """Without the extras: what scores, compares and plans works; what needs one says which, in one line."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``paraconsist ie-test`` as people run it: whole experiments, kills, several processes, published files, bad input."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Paraphrases from a model behind an endpoint: sampled, filtered, kept as they come, and never asked for twice."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -1,7 +1,5 @@
 """`paraconsist plan`: what it prints, and that its numbers are those of the library from the same rows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Minimal cases of wrong numbers, through the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Provenance of the goldens: see test_paraphrastic_goldens.py.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

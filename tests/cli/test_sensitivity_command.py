@@ -1,7 +1,5 @@
 """The command `sensitivity`, and the encoder and predictor that it works with."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """BECEL: every test case against the published files, read independently (real data)."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from pathlib import Path

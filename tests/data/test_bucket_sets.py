@@ -1,7 +1,5 @@
 """The user's own rows: what is refused before a model runs, and what is read as meant."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What all builders share, on a made-up set: downloads, mirror, checks, and all-or-nothing preparing."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Prepared sets as a person meets them: by bare name, from a folder, and through the command line."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

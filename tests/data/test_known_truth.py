@@ -1,7 +1,5 @@
 """Files of known truth, as pandas, polars, datasets, Excel and people write them: the naive P_C, or one sentence."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import io

@@ -1,7 +1,5 @@
 """One surface form for texts that were tokenised, cased or encoded differently."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """ParaNLU, every row against an independent reading of the published files (real data)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """PaRTE: the released file in its forms, its checks, and every row of the real one."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

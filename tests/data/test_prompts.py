@@ -1,7 +1,5 @@
 """Prompts: the papers' wording, examples drawn once, templates of users, answers read or left unread."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

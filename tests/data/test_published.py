@@ -1,7 +1,5 @@
 """The papers' printed numbers: whole, found by name, and what follows from them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """From a predictions table to the rows that measures read: which column an error names, what counts as unparsed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """Which sets a command line means, which model answers which, and how many rows of each are taken."""
 
-from __future__ import annotations
-
 import pytest
 
 from paraconsist.data.selection import assign_models, expand_specs, matches, parse_limits

@@ -1,7 +1,5 @@
 """The crash-safe store: nothing lost, nothing doubled, half lines repaired, identities kept apart."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """Reading predictions and rows from CSV and JSON Lines: what a cell says is what is read."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tasks: what a model reads for a row, and when two rows are the same input."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The one writer: every format gives back the rows, a file or folder is there whole or not at all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Pages in headless Chromium, for the tests of the report."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

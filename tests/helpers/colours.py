@@ -4,8 +4,6 @@ Machado, Oliveira and Fernandes (2009), severity 1, for what a reader without a 
 Dalal 2005) for how far apart two colours are: 2.3 can just be told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Running `paraconsist` in this process: the type of the fixture `command`, and tables to give it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Running `paraconsist run` over an endpoint, killing it, and looking at what it left."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -1,7 +1,5 @@
 """How many examples a property is tried on."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 #: Examples of a property by default in a whole run; conftest.py's profile `quick` has fewer.

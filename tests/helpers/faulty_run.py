@@ -4,8 +4,6 @@ POINT is where in the N-th write of the process with that rank it dies by SIGKIL
 ``after`` it; or ``refuse``: the process meets numbers that are not finite there. ``look``: it reads no store at all.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

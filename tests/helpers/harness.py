@@ -1,7 +1,5 @@
 """lm-evaluation-harness in this process."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

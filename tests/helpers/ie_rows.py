@@ -1,7 +1,5 @@
 """A small inference task for the IE test: the verb decides the label, and a dictionary renames some nouns."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

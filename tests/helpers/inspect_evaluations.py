@@ -1,7 +1,5 @@
 """inspect_ai in this process, with a function as its model; nothing asks a network."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Drawn counts and rows, and the null distribution of the IE test written naively, for the tests of invariance."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Tiny causal and sequence-to-sequence models with large random weights, and a byte-level tokenizer for them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from helpers.models import WORDS

@@ -1,7 +1,5 @@
 """A small Hub in memory that speaks the protocol of huggingface_hub, datasets and evaluate, for tests."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib

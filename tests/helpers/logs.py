@@ -1,7 +1,5 @@
 """Logs of other tools, whole and edited."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Iterable

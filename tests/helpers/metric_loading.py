@@ -1,7 +1,5 @@
 """Load the metrics of this project through evaluate, in a cache of the test session's own."""
 
-from __future__ import annotations
-
 import atexit
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Tiny models with random weights, made in a moment: they stand for the real architectures in tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What Srikanth et al. print: goldens of paraphrastic consistency."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Tiny models with rows to paraphrase, and a sheet that is filled in, for the tests of paraphrase generation."""
 
-from __future__ import annotations
-
 import csv
 
 from helpers.language_models import save_language_model

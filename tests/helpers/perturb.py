@@ -1,7 +1,5 @@
 """Small labelled sets, and WordNet where it is, for the tests of perturbing."""
 
-from __future__ import annotations
-
 import csv
 
 import pytest

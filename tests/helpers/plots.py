@@ -1,7 +1,5 @@
 """Plots of the report with many models, and how many values each holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

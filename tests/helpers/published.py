@@ -1,7 +1,5 @@
 """Mirrors of predictions that papers published: files as their authors wrote them, made up or from the data at hand."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The command `push` in this process, against a small Hub on this machine, for the tests of pushing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

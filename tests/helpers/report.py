@@ -1,7 +1,5 @@
 """Predictions with texts, as files and as run folders, for the tests of the report."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The scripts of examples/reproduce, as modules that import each other."""
 
-from __future__ import annotations
-
 import sys
 
 from helpers.scripts import ROOT

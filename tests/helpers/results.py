@@ -1,7 +1,5 @@
 """Comparison of measures' results, number by number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows that a bag of words can learn, and a way to write them."""
 
-from __future__ import annotations
-
 import csv
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A scored run folder as `paraconsist run` leaves it, without a model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

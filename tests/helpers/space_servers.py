@@ -1,7 +1,5 @@
 """Serve pages from one process: a name on standard input runs the app.py of its Space; its port is printed."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -6,8 +6,6 @@ probabilities of all labels but the last. Its metadata name the set, its split, 
 those of a sweep's cell also how many rows it was trained on, ``noise`` the answers to rows that were asked again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Rows and commands of the studies."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.rows import easy_rows
 

@@ -1,7 +1,5 @@
 """A made-up bucket set of six rows, for the tests of what all builders share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import ClassVar

@@ -7,8 +7,6 @@ are compared with the reference to 1e-12: `ANSWERS` is a function of texts, for 
 reference the runner's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import json

@@ -1,7 +1,5 @@
 """One case for each measure: its example, random rows, which invariances hold, ranges, and its answer on its page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Alarms ring for what they are for, and not for weak models or the search over renamings."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

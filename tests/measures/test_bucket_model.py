@@ -1,7 +1,5 @@
 """The beta-binomial model of the buckets: against scipy's distribution, other optimisers, moments and simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize

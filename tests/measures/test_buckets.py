@@ -1,7 +1,5 @@
 """The partition, and the counts that every measure is made from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Chance levels: against every shuffle of small sets, the recognised coefficients, and what models must stand at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import permutations
 from typing import Any

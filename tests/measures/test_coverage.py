@@ -1,7 +1,5 @@
 """Default intervals hold: a short version of ``benchmarks/coverage.py``, in the designs where intervals ran short."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.scripts import load_script
 

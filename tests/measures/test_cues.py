@@ -1,7 +1,5 @@
 """BECEL's rho by hand-made cases and identities (the published Table 2 is not at hand)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

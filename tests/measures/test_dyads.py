@@ -1,7 +1,5 @@
 """Rows that share members: the double loop, clusters, no bias, and the coverage of intervals."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

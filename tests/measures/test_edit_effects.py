@@ -1,7 +1,5 @@
 """What flips it: the definition as a double loop, an exact p, a planted effect, and none in a random model."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 from pathlib import Path

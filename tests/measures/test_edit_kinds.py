@@ -1,7 +1,5 @@
 """The kinds of edit: a list by hand, other languages, several texts in a row."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The IE test with groups: against the test of items, against every resample, its size, and where it draws."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """The glossary of indices: every line of it holds on rows of the kind that it names, and no index is left out."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The IE test against its definitions, written naively."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Krippendorff's alpha and Fleiss' kappa: by definition, by other packages, on published answers."""
 
-from __future__ import annotations
-
 import csv
 from itertools import permutations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers that the papers' published files give: PaRTE's predictions, SNLI's transitive rules."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A masked value is a missing value: no measure goes on with what stands under the mask."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

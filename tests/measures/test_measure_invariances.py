@@ -1,7 +1,5 @@
 """What must not change a measure, and what must: over every measure, with the expectations of its case."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

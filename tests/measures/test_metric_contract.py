@@ -1,7 +1,5 @@
 """One contract for every folder of metrics/: how it loads, what it returns, what it refuses."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import json

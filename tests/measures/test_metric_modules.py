@@ -1,7 +1,5 @@
 """The folders of metrics/: load by path and by bare name, check their input, have cards and examples."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

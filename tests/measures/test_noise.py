@@ -1,7 +1,5 @@
 """The noise floor: against naive loops over pairs, against a simulated four-way model, and its bad input."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Paraphrastic consistency: worked examples, options, edges and errors."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -7,8 +7,6 @@ partial-input model gets right ("likely" artefacts) or wrong ("unlikely"). Figur
 paraphrases.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

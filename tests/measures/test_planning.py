@@ -1,7 +1,5 @@
 """The planner: sizes against each other, and what it promises against simulated studies of the planned size."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations, permutations
 from typing import Any

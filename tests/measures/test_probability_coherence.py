@@ -1,7 +1,5 @@
 """Coherence of probabilities: published values, proofs of optimality, and what must not change a violation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The indices of sensitivity to wording: their definitions, what is the same under two names, and published values."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

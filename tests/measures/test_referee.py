@@ -1,7 +1,5 @@
 """The numbers that are shown first, where everybody knows the answer: coins, a perfect model, a constant one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a result shows of itself: a few lines for a terminal, a table for a notebook, plain values for files."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

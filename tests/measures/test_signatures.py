@@ -1,7 +1,5 @@
 """Signatures: written in one order, parsed back to what was written."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The short form of `benchmarks/test_size.py`: five designs in which two models are equal; p against its interval."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Intervals: against scipy, against drawing buckets one by one, their coverage, and their edges."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

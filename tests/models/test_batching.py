@@ -1,7 +1,5 @@
 """Batches: every input exactly once, under the budget, with little padding, the same on every process."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Answers drawn at a temperature: the distribution, and that nothing but prompt and seed decides a draw."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Batches of fixed shapes: the same bits for a row in any batch, order, number of threads and processes."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Hugging Face heads: scores equal to the model's own, one row at a time; refusals of what cannot be run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

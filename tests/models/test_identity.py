@@ -1,7 +1,5 @@
 """A model's identity: whatever decides its answers is in it, and its weights are read once."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

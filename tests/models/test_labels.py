@@ -1,7 +1,5 @@
 """Labels meet by name; anything else is refused or said."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A real language model, of 135 million parameters: what it knows, and that shared prefixes change nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What training reads: rows, labels, options and presets; and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The inspect_ai extension: prompts of the runner's, answers read as it reads them, metrics that `score` gives too."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

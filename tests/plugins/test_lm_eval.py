@@ -1,7 +1,5 @@
 """The tasks for lm-evaluation-harness: prompts of the runner's, commands of the document, refusals."""
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

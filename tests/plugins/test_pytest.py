@@ -1,7 +1,5 @@
 """The pytest plug-in on a toy repository: what it checks, why it fails, what it costs, and how often noise fails."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from importlib.metadata import entry_points

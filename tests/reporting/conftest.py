@@ -1,7 +1,5 @@
 """Fixtures of the report's tests."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.browser import CHROMIUM
 

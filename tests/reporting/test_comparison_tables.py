@@ -1,7 +1,5 @@
 """What comparisons show: the same in the terminal and on the page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Long texts on the page: cut around what differs, in all rows of a bucket alike, and never within a letter."""
 
-from __future__ import annotations
-
 import difflib
 
 import pytest

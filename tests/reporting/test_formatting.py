@@ -1,7 +1,5 @@
 """Numbers as text, and tables whose text is never read as markup."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """What was pushed, loaded back by a stranger: real clients, fresh processes, empty caches, a Hub on this machine."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

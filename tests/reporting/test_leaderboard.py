@@ -1,7 +1,5 @@
 """``leaderboard``: models of several sets ranked, as `score` and `rank_models` say; sorted in a browser."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

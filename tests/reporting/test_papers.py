@@ -1,7 +1,5 @@
 """What papers print on the set that was scored, by the same estimator, and why there is nothing for some sets."""
 
-from __future__ import annotations
-
 import pytest
 
 import paraconsist as pc

@@ -1,7 +1,5 @@
 """Pushing metrics: what is sent, what is not sent again, what a dry run says, and when files are the same."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Pushing bucket sets and runs: their files, their cards, their evaluation results, and whose repositories they are."""
 
-from __future__ import annotations
-
 import getpass
 import io
 import json

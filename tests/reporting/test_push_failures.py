@@ -1,7 +1,5 @@
 """Pushes that fail: what a cut connection leaves, and what a person is told."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

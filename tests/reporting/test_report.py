@@ -1,7 +1,5 @@
 """The report: what is on the page, what is in the flip browser, which files go together, how errors read."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The page for everyone: what axe-core finds, the keyboard, contrast, forced colours, and strings that mean harm."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The report in a real browser: nothing loaded, nothing said on the console, filters, sorting, pages, keys, themes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

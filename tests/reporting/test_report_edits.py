@@ -1,7 +1,5 @@
 """What flips it: the numbers are those of `edit_effects`, the words fit the rule, links lead to the rows."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.browser import QUICK, in_chromium, visit, write_page
 from helpers.report import HOSTILE

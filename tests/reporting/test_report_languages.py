@@ -1,7 +1,5 @@
 """Texts of any language on the page: whole letters and words, their direction, and what changes without being seen."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest

@@ -1,7 +1,5 @@
 """Several models on one page: the matrix of their differences is `compare`'s, the table of buckets the rows'."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape

@@ -1,7 +1,5 @@
 """Thirty models on one page and in one index, in a real browser: nothing wider than the screen, cells lead to rows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from unittest.mock import patch

@@ -1,7 +1,5 @@
 """The report's plots: what they show, and what every one of them must be, for one model and for thirty."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import xml.etree.ElementTree as ET

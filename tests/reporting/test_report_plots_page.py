@@ -1,7 +1,5 @@
 """The plots as a page draws them, with a reader's own letters: for up to thirty models, in every theme, on paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the first screen says: a verdict, bars, numbers that are those of the results, for every kind of set."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

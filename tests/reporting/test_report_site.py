@@ -1,7 +1,5 @@
 """``report --site``: an index with the numbers of `score` and `compare`, a page for each model, whole or not at all."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from unittest.mock import patch

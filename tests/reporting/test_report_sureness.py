@@ -1,7 +1,5 @@
 """Flips by sureness: what the page draws and filters is what the plot counts."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

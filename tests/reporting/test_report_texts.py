@@ -1,7 +1,5 @@
 """Where the page's texts come from: several files, prepared sets, logs of other tools; what has none is counted."""
 
-from __future__ import annotations
-
 import json
 import re
 

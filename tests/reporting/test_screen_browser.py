@@ -1,7 +1,5 @@
 """The first screen in a real browser: every part of a bar lists so many problems, every term opens by keyboard."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.browser import in_chromium, visit, write_page
 from helpers.report import write_run

@@ -1,7 +1,5 @@
 """The browser pages without a browser: every module's own page, limits, pictures and escaping."""
 
-from __future__ import annotations
-
 import ast
 import html
 import inspect

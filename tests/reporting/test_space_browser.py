@@ -1,7 +1,5 @@
 """Every page in headless Chromium: the number of the command line, messages for broken files, no other host."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

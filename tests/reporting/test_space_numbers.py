@@ -1,7 +1,5 @@
 """The numbers of the browser pages: those of the command line and of the functions; columns that are guessed; flips."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq

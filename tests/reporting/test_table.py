@@ -1,7 +1,5 @@
 """One table in every rendering: terminal, Markdown, HTML, notebook, LaTeX and data frame."""
 
-from __future__ import annotations
-
 import math
 from html.parser import HTMLParser
 

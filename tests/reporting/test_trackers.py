@@ -1,7 +1,5 @@
 """MLflow and trackio take a scoring and a training: their own API gives back the same numbers, and nothing phones."""
 
-from __future__ import annotations
-
 import json
 import math
 import socket

@@ -1,7 +1,5 @@
 """The list of the worst buckets: by values shrunk towards the other buckets, so that small ones do not lead it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """examples/at_scale/encode.py: 100,000 rows over Ray Data, killed and started again, are those of a plain run."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Language models through the whole command: one process and two, killed and resumed, written answers, refusals."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

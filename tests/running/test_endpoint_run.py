@@ -1,7 +1,5 @@
 """Runs over an endpoint: killed and resumed, faulty, refused; keys that stand nowhere."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

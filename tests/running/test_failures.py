@@ -1,7 +1,5 @@
 """Inputs that fail, and inputs that are cut: the run goes on, counts and names them, and its scores say so."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs of Python functions: every kind of answer, cached and resumed, failures as in other runs, whose run it is."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

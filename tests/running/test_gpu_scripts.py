@@ -1,7 +1,5 @@
 """The scripts for a machine with a GPU start and end on the processor, with tiny models."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.scripts import ROOT, load_script
 

@@ -1,7 +1,5 @@
 """The loop's own parts: how tokenised parts become batches."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A worker ends with its launcher, whenever the launcher is killed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

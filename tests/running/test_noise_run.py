@@ -1,7 +1,5 @@
 """The noise floor of a run: a share of the rows asked again in other batches, and what `score` says of it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Sets of originals alone, in a run: their accuracy, and no measure of consistency."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Requests exported as batch files and their answers imported: what a run over the same server gives."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

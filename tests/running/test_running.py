@@ -1,7 +1,5 @@
 """The runner from end to end: one, two and three processes, killed and resumed, the same file every time."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Rules that allow several labels, where labels are names: the numbers are those of the same file with numbers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

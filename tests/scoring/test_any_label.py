@@ -1,7 +1,5 @@
 """Whatever a label is called, it is one: negative numbers stand for nothing but themselves."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Coherence of files of statements, and of the label probabilities of bucket sets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

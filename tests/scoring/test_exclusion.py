@@ -1,7 +1,5 @@
 """Buckets that a list leaves out: the numbers are those of the file without them, and everything says so."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """The gate: conditions by hand on results, exit codes and the one line."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """Files that cannot be judged, and the sentences beside numbers that mislead."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Many models ranked at once: the test by its definition, what its ranks cover, and who cannot be compared."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Several pairs of one original are not independent: intervals and tests take them together, whatever the ids say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

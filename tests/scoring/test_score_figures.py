@@ -1,7 +1,5 @@
 """BECEL's Figure 2 (gold label, prediction, prediction on the perturbed text) and Figure 3 (confidence), by hand."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ PaRTE's golden numbers are those of the authors' own prediction file (Verma et a
 by up to half a point).
 """
 
-from __future__ import annotations
-
 import json
 from itertools import combinations
 from typing import Any

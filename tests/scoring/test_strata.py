@@ -1,7 +1,5 @@
 """Strata are compared by what the model does, not by how many paraphrases of a bucket fall into them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The Trainer hook on a real Trainer: numbers equal the function's, settings that move rows are refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

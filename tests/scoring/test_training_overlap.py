@@ -1,7 +1,5 @@
 """Training rows inside the test set, by hand; and the alarms that `score` gives of its own accord."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Tables in which every wording was answered several times: `score --trial`."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Unparsed answers under each policy: by hand, and as the naive definition has it."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

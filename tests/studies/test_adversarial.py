@@ -1,7 +1,5 @@
 """Training with variants of the rows, and the paired comparison of before and after."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

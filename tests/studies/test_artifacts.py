@@ -1,7 +1,5 @@
 """Partial-input models, and Table 7 of Srikanth et al. 2024 from published predictions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

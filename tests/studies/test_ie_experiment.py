@@ -1,7 +1,5 @@
 """The IE experiment: samples, trainings as naive scikit-learn has them, votes, units that outlive a kill, decisions."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The IE test of many runs, by every method: corrections, collapsed runs, warnings; and bad input."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Selection of items: the filter, the fit behind it, partitions that do not leak, the draw, the sheet and back."""
 
-from __future__ import annotations
-
 import csv
 import json
 import warnings

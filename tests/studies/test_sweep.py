@@ -1,7 +1,5 @@
 """Sweeps: shares by group, a grid that grows and goes on, processes, summaries and figures."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Negation by rule and by antonym, and WordNet's reader."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """The rules of perturbing against the files that BECEL publishes (skipped where they are not)."""
 
-from __future__ import annotations
-
 import csv
 import random
 from collections import Counter

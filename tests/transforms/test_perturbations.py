@@ -1,7 +1,5 @@
 """Symmetric, transitive and additive perturbations: the rules, by hand and against naive definitions."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Noun substitution against the published dictionary and transformed file of S23's SICK experiment, and on SNLI."""
 
-from __future__ import annotations
-
 import csv
 import warnings
 
