@@ -72,7 +72,7 @@ def test_judges_of_few_pairs_and_of_none_that_turn():
     assert np.isnan(never.first_place_share)
     assert "undefined, so nan: primacy, first_place_share" in never.warnings
     others = pc.symmetric_inconsistency(list("ABCC"), list("ABAA"), places="AB")
-    assert "2 pairs have an answer that is none of `places`: no position bias is of these" in others.warnings
+    assert any("2 pairs have an answer that is not among `places`" in warning for warning in others.warnings)
     assert others.first_place_share == 0.5
     assert never.tie_rate == 1.0
     grouped = pc.symmetric_inconsistency(*verdicts(0), places=PLACES, groups=[i // 3 for i in range(60)])

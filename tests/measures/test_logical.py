@@ -95,7 +95,7 @@ def test_constant_answers() -> None:
     for measure, score in zip(PAIRS, (0, 0, 1), strict=True):
         result = measure(["x"] * 4, ["x"] * 4)
         assert result.inconsistency == score
-        constant = f"every prediction is 'x': a constant answer scores {score} whatever the texts say"
+        constant = f"every prediction is 'x': a constant answer scores {score} regardless of the text"
         undefined = () if measure is negational_inconsistency else ("undefined, so nan: chance_corrected",)
         assert result.warnings == (constant, *undefined)
         assert (result.chance, result.chance_corrected) == (
@@ -205,7 +205,7 @@ def test_additive_by_hand() -> None:
     )
     constant = additive_inconsistency([1, 1], [1, 0], [1, 1], [1, 1])
     assert constant.inconsistency == 0.0
-    assert constant.warnings == ("every prediction is 1: a constant answer scores 0 whatever the texts say",)
+    assert constant.warnings == ("every prediction is 1: a constant answer scores 0 regardless of the text",)
 
 
 def test_change_by_hand() -> None:

@@ -122,7 +122,7 @@ def test_no_item_and_a_constant_answer() -> None:
     assert math.isnan(wrong.by_label["1"]["strict"])
     assert wrong.warnings == (
         "no original is answered right and has enough variants",
-        "every prediction is 0: a constant answer scores 0 whatever the texts say",
+        "every prediction is 0: a constant answer scores 0 regardless of the text",
         "undefined, so nan: relaxed, strict",
     )
     right = fooling_rate([0, 0], [0, 0], [0, 0], ["a", "b"], opposites={0: 1, 1: 0})

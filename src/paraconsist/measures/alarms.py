@@ -1,4 +1,4 @@
-"""Alarms: predictions that no measure should be read from before somebody has looked at them."""
+"""Alarms: predictions that should be inspected before any measure of them is read."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _CLEAR = 0.95
 def constant_predictions(predictions: Any) -> str | None:
     """Return a warning if one label is predicted for every row, else None.
 
-    Constant predictions are perfectly consistent whatever the texts say: paraphrastic consistency is 1.
+    Constant predictions are perfectly consistent for any texts: paraphrastic consistency is 1.
 
     >>> constant_predictions([1, 1, 1])
-    'every prediction is 1: a constant answer has consistency 1 whatever the texts say'
+    'every prediction is 1: a constant answer has consistency 1 regardless of the text'
     >>> constant_predictions([1, 0, 1]) is None
     True
     """
@@ -52,7 +52,7 @@ def nearly_constant(predictions: Any, references: Any, clusters: Any = None) -> 
 
     >>> print(nearly_constant([1] * 96 + [0] * 4, [1] * 58 + [0] * 38 + [1, 1, 0, 0]))
     96 of 100 predictions are 1, and their accuracy (60.0 %) does not clearly exceed that of always giving the \
-commonest label (60.0 %): a nearly constant answer is consistent whatever the texts say
+commonest label (60.0 %): a nearly constant answer is consistent regardless of the text
     """
     columns = code_columns("nearly_constant", {"predictions": predictions, "references": references})
     predicted, gold = columns.codes.values()
@@ -72,7 +72,7 @@ commonest label (60.0 %): a nearly constant answer is consistent whatever the te
     return (
         f"{counts.max():,} of {n:,} predictions are {columns.labels[counts.argmax()]!r}, and their accuracy ("
         f"{(predicted == gold).mean():.1%}) does not clearly exceed that of always giving the commonest label "
-        f"({rate:.1%}): a nearly constant answer is consistent whatever the texts say"
+        f"({rate:.1%}): a nearly constant answer is consistent regardless of the text"
     ).replace("%", " %")
 
 
@@ -82,13 +82,13 @@ def permuted_labels(predictions: Any, references: Any) -> str | None:
     A model whose label names are in another order than its outputs is the commonest silent fault of evaluations. The
     best renaming is found exactly (a linear assignment on the confusion matrix); a predicted name that is a gold one
     but for case and outer spaces is renamed to that one only. It is *clearly* better if it gains at least 10 points of
-    accuracy (a weak model on rows that were chosen to be hard can lie a few points below chance, while a model that has
+    accuracy (a weak model on rows that were chosen to be hard can be a few points below chance, while a model that has
     learnt anything loses more than that to a wrong order), and the exact one-sided sign test on the rows whose
     correctness changes has p < 0.001 after Bonferroni over all L! - 1 renamings of L labels, so that the search itself
     cannot raise the alarm.
 
-    The sign test takes rows as independent, which paraphrases are not; the floor on the gain stands in for that. Rows
-    selected because the model gets them wrong raise the alarm too: it asks for a look, it proves nothing.
+    The sign test treats rows as independent, which paraphrases are not; the floor on the gain compensates for it. Rows
+    selected because the model gets them wrong raise the alarm too: it calls for an inspection and proves nothing.
 
     >>> print(permuted_labels([1] * 45 + [0] * 55, [0] * 50 + [1] * 50))
     accuracy is 5.0 %, but 95.0 % if predicted labels are renamed 0 -> 1, 1 -> 0: are the label names in the \

@@ -80,8 +80,8 @@ def transitive_inconsistency(
 ) -> TransitiveInconsistencyResult:
     r"""Share of rows whose conclusion the model denies although it accepts both premises of the rule.
 
-    The reader learns whether the model draws the conclusion that its own two answers force. Rows where it
-    gets an antecedent wrong force nothing and are left out; their number differs from model to model, so
+    The reader learns whether the model draws the conclusion that its own two answers imply. Rows where it
+    gets an antecedent wrong imply nothing and are excluded; their number differs from model to model, so
     compare two models on the rows that both satisfy.
 
     .. math::
@@ -210,7 +210,7 @@ def additive_inconsistency(
     r"""Share of merged texts that lose the label which the model gives to both of their parts.
 
     The reader learns whether two pieces of evidence for one answer still give that answer together. Rows
-    where the model gets a part wrong are left out; compare two models on the rows that both satisfy.
+    where the model gets a part wrong are excluded; compare two models on the rows that both satisfy.
 
     .. math::
         \tau = \frac{\sum_i [M(a_i) = l_i]\,[M(b_i) = l_i]\,[M(a_i + b_i) \ne l_i]}
@@ -232,7 +232,7 @@ def additive_inconsistency(
         is the second of another, and an interval over rows, or over first parts alone, is too narrow (for all pairs
         of 40 texts it covers 75 % of the time at nominal 95). The standard error is then dyad-robust: any two rows
         that share a part, on either side, may resemble each other (`paraconsist.measures.intervals`). One: a group
-        for each row, where no part stands in two groups.
+        for each row, if no part is in two groups.
     interval_method, confidence_level, n_resamples, seed
         As for `paraconsist.measures.pairs.semantic_inconsistency`; ``"bootstrap"`` does not go with two columns of
         `groups`, where ``"auto"`` is Korn and Graubard's interval with the dyad-robust standard error.
@@ -302,19 +302,19 @@ class AllowedLabels:
         return [lists[code] for code in self.of_row.tolist()]
 
     def labels(self) -> Column:
-        """Return every label that is allowed somewhere."""
-        labels = sorted({label for one_set in self.sets for label in one_set})
+        """Return every label that some row allows."""
+        labels = sorted({label for labels in self.sets for label in labels})
         return Column(self.kind, labels if self.kind == "string" else np.array(labels, dtype=np.int64))
 
     def members(self, labels: list[Any]) -> tuple[Whole, Whole]:
-        """Return set and label of every label that a set allows; a label is a code that stands for ``labels[code]``."""
+        """Return set and label of every label that a set allows; a label is a code, an index of `labels`."""
         code = {label: i for i, label in enumerate(labels)}
         members = [(i, code[label]) for i, one_set in enumerate(self.sets) for label in one_set if label in code]
         one_set, label = np.array(members, dtype=np.int64).reshape(-1, 2).T
         return one_set, label
 
     def allow(self, predicted: Integers, labels: list[Any]) -> Mask:
-        """Return whether each row allows its prediction, a code that stands for ``labels[code]``."""
+        """Return whether each row allows its prediction, a code that is an index of `labels`."""
         one_set, label = self.members(labels)
         allowed = np.sort(one_set * len(labels) + label)
         cells = self.of_row.astype(np.int64) * len(labels) + predicted

@@ -27,7 +27,7 @@ _LEAST_EXPECTED = 5.0  # buckets in a cell of the fit check
 
 @dataclass(frozen=True)
 class ShrunkenBuckets:
-    """What the model holds each bucket to be, given its counts; arrays of shape (n_buckets,)."""
+    """The posterior of each bucket given its counts; arrays of shape (n_buckets,)."""
 
     share: Floats  # posterior mean of theta
     low: Floats  # Equal-tailed posterior interval of theta, for the fitted mu and rho.
@@ -46,8 +46,8 @@ class BucketModel:
     log_likelihood: float  # of the counts, at the maximum
     n_buckets: int
     #: Pearson's chi-square of the numbers of buckets with c of k right, cells with less than 5 expected joined; nan
-    #: where too few cells are left. A small p says that thetas are spread otherwise than a beta distribution: do not
-    #: read `shrink` and `consistency` without the moments beside it.
+    #: where too few cells are left. A small p means that thetas do not have a beta distribution: do not read
+    #: `shrink` and `consistency` without the moments.
     fit_statistic: float
     fit_degrees_of_freedom: int
     fit_p_value: float
@@ -115,7 +115,7 @@ def fit_bucket_model(counts: BucketCounts) -> BucketModel:
     >>> round(model.mean, 3), round(model.correlation, 3), round(model.consistency, 3)
     (0.689, 0.525, 0.797)
 
-    One right answer in two says less than none in four:
+    One right answer in two is weaker evidence than none in four:
 
     >>> model.shrink([2, 4, 4], [1, 0, 4]).share.round(2).tolist()
     [0.56, 0.13, 0.94]
@@ -149,7 +149,7 @@ def consistency_at(consistency: float, k: float) -> float:
 
 @dataclass(frozen=True)
 class _Likelihood:
-    """The log likelihood of mu and rho, but for the binomial coefficients, from three counts for each j = 0, 1, ...
+    """The log likelihood of mu and rho, without the binomial coefficients, from three counts for each j = 0, 1, ...
 
     `right`, `wrong` and `size`: the numbers of buckets with more than j right answers, wrong answers, answers.
     """

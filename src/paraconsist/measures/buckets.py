@@ -27,8 +27,8 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 _ARRAY_KINDS = {"b": "boolean", "i": "integer", "u": "integer", "f": "real"}
 MOST_DRAWN = 10**7
-"""Of resamples and permutations: beyond, chance is no longer what an interval or a p-value is uncertain by."""
-_LARGEST_EXACT = 2.0**53  # integers beyond this are not told apart by float64
+"""Resamples and permutations: with more, an interval or a p-value becomes no more certain."""
+_LARGEST_EXACT = 2.0**53  # float64 loses precision for integers beyond this
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _one_kind(listed: list[Any], *, function: str, parameter: str, what: str) ->
     kinds = {t: next((kind for bases, kind in _KINDS if issubclass(t, bases)), "") for t in types}
     if len(set(kinds.values())) == 1 and "" not in kinds.values():
         return next(iter(kinds.values()))
-    for row, value in enumerate(listed):  # only reached to name the row that is wrong
+    for row, value in enumerate(listed):  # Only reached to name the wrong row.
         is_nan = kinds[type(value)] == "real" and value != value
         if value is None or is_nan or type(value).__name__ in ("NAType", "NaTType"):
             raise _missing(function, parameter, value, row)
@@ -136,7 +136,7 @@ def _missing(function: str, parameter: str, value: Any, row: int | None) -> Exce
 
 
 def check_unmasked(function: str, parameter: str, values: Any) -> None:
-    """Raise if `values` is a masked array that hides any: numpy would go on with what stands under the mask."""
+    """Raise if `values` is a masked array with masked values, which numpy would use in computations."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         row = int(np.argwhere(np.ma.getmaskarray(values))[0, 0]) if values.ndim else None
         raise _missing(function, parameter, "--", row)
@@ -160,7 +160,7 @@ def check_rows(
     rows: Sequence[Any] | None = None,
     remedy: str = "",
 ) -> None:
-    """Raise if a value is `wrong`, naming the first; `rows` are what an error calls the rows."""
+    """Raise if a value is `wrong`, naming the first; `rows` are the names of the rows in the error."""
     if not wrong.any():
         return
     at = int(wrong.argmax())
@@ -264,7 +264,7 @@ def as_mask(function: str, parameter: str, column: Column) -> Mask:
 def as_probabilities(values: Any, *, function: str, parameter: str, names: Sequence[Any] | None = None) -> Floats:
     """Return `values` as floats in [0, 1]; float32 softmax may exceed 1 in the seventh digit and is let pass.
 
-    `names` are what an error calls the rows.
+    `names` are the names of the rows in errors.
     """
     check_unmasked(function, parameter, values)
     try:
@@ -279,7 +279,7 @@ def as_probabilities(values: Any, *, function: str, parameter: str, names: Seque
 
 
 def as_generator(function: str, parameter: str, seed: Any) -> np.random.Generator:
-    """Return the random generator that `seed` is or stands for; 0 is a seed, None is not."""
+    """Return a random generator for `seed`, a generator or an int; 0 is a seed, None is not."""
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(check_whole(function, parameter, seed, at_least=0, at_most=None))
@@ -314,7 +314,7 @@ class Partition:
 
 
 def partition(bucket_ids: Any, *, function: str = "partition", parameter: str = "bucket_ids") -> Partition:
-    """Divide rows into buckets by their ids, of shape (n_rows,); without a sort where integer ids lie close.
+    """Divide rows into buckets by their ids, of shape (n_rows,); without a sort if integer ids are close together.
 
     InputError if ids are missing, mixed, or neither integers nor strings.
 
@@ -332,7 +332,7 @@ def partition(bucket_ids: Any, *, function: str = "partition", parameter: str = 
 
 
 def partition_integers(ids: Integers) -> Partition:
-    """Divide rows by integer ids that are already known to be good; the inner step of `partition`."""
+    """Divide rows by integer ids that have been checked; the inner step of `partition`."""
     low, high = int(ids.min()), int(ids.max())
     if high - low >= _SPARE * len(ids) + 1024:
         if (ids[1:] >= ids[:-1]).all():
@@ -386,7 +386,7 @@ def bucket_groups(function: str, divided: Partition, groups: Column | None) -> I
 
 @dataclass(frozen=True)
 class BucketCounts:
-    """All that measures need to know of each bucket, shape (n_buckets,): resampling works on these, never on rows."""
+    """The counts of each bucket, shape (n_buckets,): resampling works on these, never on rows."""
 
     size: Whole  # k, the number of paraphrases; at least 1
     correct: Whole  # c, the number of them that are right; 0 <= c <= k
@@ -407,7 +407,7 @@ class BucketCounts:
     ) -> BucketCounts:
         """Return checked counts; without `same_label` the task is taken to have two labels.
 
-        InputError for what are no whole numbers, and counts that no answers have: `same_label` must be c^2 + n_1^2 +
+        InputError for values that are not whole numbers, and impossible counts: `same_label` must be c^2 + n_1^2 +
         n_2^2 + ..., with n_1 + n_2 + ... = k - c.
         """
         k, c = _whole("size", size), _whole("correct", correct)

@@ -1,4 +1,4 @@
-"""The catalogue: all that is said of a measure beside its formula, once.
+"""The catalogue: all facts about a measure except its formula.
 
 Scoring, comparison, gate, tables, plots, page, Spaces, sweeps and ``paraconsist list`` read it. A measure that is
 scored on bucket sets needs one function, and one entry here that says which rows it reads (`target`, `partners`,
@@ -53,16 +53,16 @@ class Quantity:
 
     @property
     def plain(self) -> str:
-        """What it is called where words come first and the symbol second."""
+        """The label for places where words come before the symbol."""
         return self.words or self.name
 
 
 @dataclass(frozen=True, repr=False)
 class MeasureSpec:
-    """What is said of a measure."""
+    """The facts about a measure."""
 
     function: Callable[..., Any]  # the measure; its name is the measure's
-    title: str  # for people who meet it, as the question
+    title: str  # for readers, as is the question
     question: str
     direction: str  # which end is good, in a sentence
     headline: str  # the key of the results that the measure is known by
@@ -80,9 +80,9 @@ class MeasureSpec:
     published: str = ""
     higher_is_better: bool | None = False  # None where neither end is good
     target: str = ""  # the role of the rows that are counted; empty where bucket sets are not scored by it
-    partners: tuple[str, ...] = ()  # roles of those that must stand beside each in its bucket
+    partners: tuple[str, ...] = ()  # roles that must be in the bucket of each
     optional_partners: tuple[str, ...] = ()  # roles that may be there too
-    is_default: bool = False  # whether rows with the target role are scored by it where nobody says by what
+    is_default: bool = False  # whether rows with the target role are scored by it by default
     #: The function's parameter -> ``role.column``: prediction, label, allowed, unanswered or strata of the counted rows
     #: (role ``target``) or of a partner; prediction, label, bucket or role of all rows (role ``rows``); a field of
     #: `paraconsist.measures.rules.Statements` (role ``tuple``).
@@ -95,7 +95,7 @@ class MeasureSpec:
 
     @property
     def name(self) -> str:
-        """As `evaluate.load` and ``--measure`` know it."""
+        """The name for `evaluate.load` and ``--measure``."""
         return str(self.function.__name__)
 
     def __repr__(self) -> str:
@@ -103,7 +103,7 @@ class MeasureSpec:
 
     @property
     def short(self) -> str:
-        """As signatures and the conditions of `gate` call it."""
+        """The name in signatures and in the conditions of `gate`."""
         return SHORT_NAMES.get(self.name, self.name)
 
     @property
@@ -134,7 +134,7 @@ class MeasureSpec:
     def violations(self, answers: Answers) -> tuple[Floats, Mask]:
         """Return how much of each row breaks the rule, in [0, 1], and which rows the rule is about.
 
-        This is the one place that says so: the headline is the mean of the first over the second.
+        Nothing else decides this: the headline is the mean of the first over the second.
         """
         if self.breaks is None:
             raise TypeError(f"{self.name} has no rule that a row could break")
@@ -546,7 +546,7 @@ IE_TEST = CATALOGUE[ie_test.__name__]
 
 
 def list_measures() -> list[MeasureSpec]:
-    """Return every measure with what there is to know of it: name, question, range, direction, chance level."""
+    """Return the entries of all measures: name, question, range, direction, chance level."""
     return list(CATALOGUE.values())
 
 
@@ -568,12 +568,12 @@ def check_result(spec: MeasureSpec, result: Mapping[str, Any]) -> None:
 
 
 def reads_probabilities(names: Sequence[str] | None) -> bool:
-    """Say whether a measure among these reads what probability each label has."""
+    """Return whether a measure among these reads the probabilities of labels."""
     return any(name in CATALOGUE and CATALOGUE[name].is_about_probabilities for name in names or ())
 
 
 def default_measures(roles: Sequence[str]) -> list[str]:
-    """Return the measures that rows with these roles call for: of swaps, negations, rules; else of paraphrases.
+    """Return the default measures for rows with these roles: of swaps, negations, rules; else of paraphrases.
 
     Those of other distributions are computed only where they are named.
     """

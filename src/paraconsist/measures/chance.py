@@ -1,16 +1,16 @@
 """Chance: what measures would give if the model's own answers were shuffled over the texts.
 
-A shuffle keeps how often each label is given and cuts every tie between text and answer: it is what this model would
-get if the wording decided all. Every rule that answers can break (`paraconsist.measures.rules`) has an expected share
-of breaches over all shuffles, in closed form, and with it one scale for all measures,
+A shuffle preserves the frequency of each label and removes every relation between text and answer: it is what this
+model would get if the wording decided everything. Every rule that answers can break (`paraconsist.measures.rules`) has
+an expected share of breaches over all shuffles, in closed form, and with it one scale for all measures,
 
     chance-corrected consistency = 1 - (share that breaks the rule) / (that share over all shuffles)
 
-1: no wording changes anything. 0: as often as if the wording decided all. Below 0: more often still. Where texts must
-be answered alike, in pairs or in buckets of one size, it is Krippendorff's alpha of the answers. A constant answer
-breaks none of these rules, shuffled or not: 0/0, undefined. (It is 0 on negations, where it breaks every rule.) It
-looks at answers and not at whether they are right, because the correctness of a constant answer is as stable as that of
-a perfect model; what it would be of correctness is 1 - PVAP.
+1: no wording changes anything. 0: answers change as often as if the wording decided everything. Below 0: more often. If
+texts must be answered alike, in pairs or in buckets of one size, it is Krippendorff's alpha of the answers. A constant
+answer breaks none of these rules, shuffled or not: 0/0, undefined. (It is 0 on negations, where it breaks every rule.)
+It looks at answers and not at whether they are right, because the correctness of a constant answer is as stable as that
+of a perfect model; what it would be of correctness is 1 - PVAP.
 """
 
 from __future__ import annotations
@@ -48,9 +48,11 @@ _FEWEST = 8  # effective units that an interval needs
 
 @dataclass(frozen=True)
 class ChanceLevel:
-    """How often a rule is broken, and how often it would be if the answers were shuffled."""
+    """The share of rows that break a rule, and the expected share if the answers were shuffled."""
 
-    broken: float  # The two shares, in [0, 1]; nan where there is nothing to break the rule, or to shuffle.
+    broken: (
+        float  # The two shares, in [0, 1]; nan if no row is subject to the rule, or there are no answers to shuffle.
+    )
     shuffled: float
     #: What each distinct row or bucket adds to the number of these, to the breaches, and to the breaches after a
     #: shuffle (linearised: a row's own answer changes the label rates), shape (p, 3).
@@ -64,11 +66,11 @@ class ChanceLevel:
 
     @classmethod
     def undefined(cls, n: int) -> ChanceLevel:
-        """Return the level of n rows or buckets that no rule is about."""
+        """Return the level of n rows or buckets that are not subject to any rule."""
         return cls(float("nan"), float("nan"), np.zeros((1, 3)), np.zeros(n, dtype=np.intp))
 
     def units(self, groups: Integers | None = None) -> Units:
-        """Return the rows or buckets that the rule is about, or their groups, as units to resample."""
+        """Return the rows or buckets that are subject to the rule, or their groups, as units to resample."""
         if not len(self.pattern):
             return Units.of(self.sums[:0], [])
         if groups is None:
@@ -145,7 +147,7 @@ def pair_chance(
     """Return the chance level of n pairs of texts that must be answered alike, or differently (`must_differ`).
 
     Both columns of answers, codes from 0, are shuffled together, as one pool: that a text is the negated one is part of
-    the text. Pairs that are `unanswered` break the rule whatever their answers; they stay as they are.
+    the text. Pairs that are `unanswered` always break the rule; they are not shuffled.
 
     >>> level = pair_chance(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
     >>> level.broken, round(level.shuffled, 4), round(level.corrected, 4)
@@ -247,7 +249,9 @@ def consistency_chance(label_counts: Whole, gold_counts: Whole) -> float:
         return float("nan")
     right = label_counts.astype(np.float64)
     same = (right * (right - 1.0) + (n - right) * (n - right - 1.0)) / (n * (n - 1.0))
-    return math.fsum((gold_counts * same).tolist()) / int(gold_counts.sum())  # whatever the order of the labels
+    return math.fsum((gold_counts * same).tolist()) / int(
+        gold_counts.sum()
+    )  # exact, so the order of the labels does not matter
 
 
 def fooling_chance(original: Integers, items: Integers, answers: Integers, n_labels: int) -> ChanceLevel:
@@ -273,36 +277,30 @@ def fooling_chance(original: Integers, items: Integers, answers: Integers, n_lab
     for j in range(int(variants.max())):
         drawn = j < variants
         unfooled[drawn] *= np.maximum(counts[original[drawn]] - j, 0) / (n_answers - j)
-    # what one more answer of a label takes from the chance, to first order
+    # The effect of one more answer of a label on the chance, to first order.
     share = counts / n_answers
     slopes = np.where(variants > 0, variants * share[original] ** np.maximum(variants - 1, 0), 0.0)
     worth = np.bincount(original, weights=slopes, minlength=n_labels)
-    own = np.bincount(items, weights=worth[answers], minlength=n) - variants * float(share @ worth)
-    values, broken = 1.0 - unfooled - own / n_answers, (kept < variants).astype(np.float64)
+    influence = np.bincount(items, weights=worth[answers], minlength=n) - variants * float(share @ worth)
+    values, broken = 1.0 - unfooled - influence / n_answers, (kept < variants).astype(np.float64)
     return _level(broken, values, np.arange(n), np.ones(n, dtype=np.intp))
 
 
 def krippendorff_alpha(counts: BucketCounts, pool: LabelPool) -> float:
-    r"""Return Krippendorff's alpha for nominal labels, buckets being the units and paraphrases the coders.
+    r"""Return Krippendorff's alpha for nominal labels, with buckets as units and paraphrases as coders.
 
     .. math:: \alpha = 1 - \frac{\frac{1}{N} \sum_b \frac{k_b^2 - s_b}{k_b - 1}}
                                {1 - \frac{1}{N(N-1)} \sum_l N_l (N_l - 1)}
 
-    with :math:`k_b` answers in bucket b, :math:`s_b` ordered pairs of them with the same label, :math:`N_l` of
-    all N answers with label l, over the buckets with two answers. 1 where no bucket holds two labels, about 0
-    where answers are drawn independently, below 0 where they differ more than that. Undefined (nan) where one
-    label is given throughout, since then nothing tells agreement from a constant answer.
+    with :math:`k_b` answers in bucket b, :math:`s_b` ordered pairs of them with the same label, and :math:`N_l` of all
+    N answers with label l, over the buckets with two answers. 1 if no bucket holds two labels, about 0 if answers are
+    drawn independently, below 0 if they differ more than that; nan if all answers have one label, because agreement and
+    a constant answer cannot be distinguished then.
 
-    References
-    ----------
     Krippendorff (2019), "Content Analysis", 4th edition, chapter 12. Prompt Stability Score (Barrie, Palaiologou,
     Törnberg 2024) is this alpha of a model's answers under several prompts.
 
-    Examples
-    --------
-    Two problems of two paraphrases, answered a a and a b:
-
-    >>> counts = BucketCounts.from_counts(size=[2, 2], correct=[2, 1])
+    >>> counts = BucketCounts.from_counts(size=[2, 2], correct=[2, 1])  # answered a a and a b
     >>> pool = LabelPool(np.array([3, 1]), np.array([3 / 4 + 3 / 4, 3 / 4 + 1 / 4]))
     >>> krippendorff_alpha(counts, pool)
     0.0
@@ -312,7 +310,9 @@ def krippendorff_alpha(counts: BucketCounts, pool: LabelPool) -> float:
     by_chance = 1.0 - pool.same
     if not by_chance > 0.0:
         return float("nan")
-    by_size = np.bincount(size, weights=size**2 - same)[2:]  # whole numbers, whatever the order of the buckets
+    by_size = np.bincount(size, weights=size**2 - same)[
+        2:
+    ]  # whole numbers, so the order of the buckets does not matter
     return float(1.0 - (by_size / np.arange(1.0, len(by_size) + 1.0)).sum() / pool.size / by_chance)
 
 

@@ -67,7 +67,7 @@ class ConsistencyDifferenceResult(Result):
     margin_test : dict, optional
         Of `difference`, with a margin: `paraconsist.measures.difference_tests.margin_test`.
     test : DifferenceTest, optional
-        What `p_value` and the interval of `difference` come from: it knows p at any difference and the interval at any
+        What `p_value` and the interval of `difference` come from: it gives p at any difference and the interval at any
         level. It is not among the plain values of `to_dict`.
     """
 
@@ -141,7 +141,7 @@ def consistency_difference(
     Notes
     -----
     Where fewer than twenty units and less than half of them differ, a difference is rejected only if Tango's score test
-    at the effective sample size rejects it as well: few signs say little of how large a rare difference may be.
+    at the effective sample size rejects it as well: few signs are little evidence of the size of a rare difference.
 
     References
     ----------
@@ -176,11 +176,11 @@ def consistency_difference(
 
     names = ("values1", "values2", "differences", "p_values", "p_value_error")
     tables: dict[str, dict[str, float]] = {name: {} for name in names}
-    for measures, one in parts:
-        columns = (one.first, one.second, one.first - one.second, one.p_value, one.p_value_error)
+    for measures, part in parts:
+        columns = (part.first, part.second, part.first - part.second, part.p_value, part.p_value_error)
         for table, values in zip(tables.values(), columns, strict=True):
             table.update(zip(measures, values.tolist(), strict=True))
-        estimates.add(measures, one.interval, one.n_units, one.design_effect.tolist())
+        estimates.add(measures, part.interval, part.n_units, part.design_effect.tolist())
     _warn(estimates, checked.counts, paired.n_units)
     estimates.note_undefined(tables["differences"])
     fields = estimates.fields(

@@ -26,11 +26,11 @@ def cue_design_ratio(inconsistency: Any, snli_inconsistency: Any, best_inconsist
 
     with tau_T the model's inconsistency on task T, tau_SNLI the same model's on SNLI, and tau_T* the lowest on T
     among the single-task models of similar size; all for one type of consistency. Range: all real numbers.
-    Neither end is good: 0 says that SNLI changes nothing, 1 that it changes as much as the best model does,
+    Neither end is good: 0 means that SNLI changes nothing, 1 that it changes as much as the best model does,
     more than 1 that the data weigh more than the design; below 0 the model is less consistent on SNLI than on T.
 
     Undefined (nan) at the best, where tau_T = tau_T*, and where an inconsistency is itself undefined. Near the
-    best the denominator is small and rho says little.
+    best the denominator is small and rho is uninformative.
 
     Parameters
     ----------

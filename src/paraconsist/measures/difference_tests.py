@@ -159,7 +159,7 @@ class BoundaryTest:
 
 @dataclass(frozen=True)
 class NullTest:
-    """A test that knows its p at 0 alone and rejects every other difference: to be joined with one that does not."""
+    """A test with a p at 0 only, which rejects every other difference; use it in `Joined`."""
 
     point: float
     p_value: float
@@ -175,7 +175,7 @@ class NullTest:
 
 @dataclass(frozen=True)
 class Joined:
-    """Several tests, of which all must reject: the largest p, and the interval that spans all of theirs."""
+    """Several tests that must all reject: the largest p, and the interval that spans all of theirs."""
 
     tests: Sequence[DifferenceTest]
 
@@ -211,12 +211,12 @@ class MarginTest(TypedDict):
 def margin_test(test: DifferenceTest, point: float, margin: float, level: float, *, up_is_good: bool) -> MarginTest:
     """Test whether one of two models is not worse than the other by more than a margin, and whether both are equal.
 
-    `test` is of the first model's value minus the second's, which is `point`, in whose unit `margin` is, above 0;
-    `level` that of the two-sided interval: the tests are one-sided at 1 - `level`. Returns ``margin``; ``p_not_worse1``
-    and ``p_not_worse2``, of the hypothesis that the first (second) model is worse than the other by `margin` or more;
-    ``p_equivalent``, the larger of the two (TOST); ``interval``, at the level 1 - 2 (1 - `level`), which lies on the
-    good side of the margin just where these reject; ``verdict``: ``"equivalent"``, ``"first_not_worse"``,
-    ``"second_not_worse"`` or ``"undecided"``.
+    `test` is of the first model's value minus the second's, `point`; `margin`, above 0, has its unit; `level` is that
+    of the two-sided interval, so the tests are one-sided at 1 - `level`. ``p_not_worse1`` and ``p_not_worse2`` are
+    those of the hypothesis that the first (second) model is worse than the other by `margin` or more, ``p_equivalent``
+    is the larger of the two (TOST). ``interval``, at the level 1 - 2 (1 - `level`), is on the good side of the margin
+    exactly if these reject. ``verdict`` is ``"equivalent"``, ``"first_not_worse"``, ``"second_not_worse"`` or
+    ``"undecided"``.
 
     Schuirmann (1987), "A comparison of the two one-sided tests procedure and the power approach for assessing the
     equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15.
@@ -449,8 +449,8 @@ _FEW_DIFFERENT = 20  # units that differ, below which a rare difference is judge
 class Compared(NamedTuple):
     """A measure that two models are compared by.
 
-    `widest` is how far two values may lie apart, `denominator` the column of the sums that it is a mean over; measures
-    that are no means over units (`is_mean`) are shifted as if they were.
+    `widest` is the largest possible difference of two values, `denominator` the column of the sums that it is a mean
+    over; measures that are not means over units (`is_mean`) are shifted as if they were.
     """
 
     name: str
@@ -463,7 +463,7 @@ class Compared(NamedTuple):
 class PairedDifferences:
     """Each model's values of q measures, and what is known of their differences, first model minus second.
 
-    `tests` has None where nothing can be said; `p_method` is how p was found, for a signature.
+    `tests` has None for an undefined difference; `p_method` is the method of p, for a signature.
     """
 
     first: Floats
@@ -487,7 +487,7 @@ def paired_differences(
     measures: Sequence[Compared],
     n_permutations: int,
 ) -> PairedDifferences:
-    """Compare two models' sums in every distinct bucket, shape (p, m); `pattern` says which of these each bucket is.
+    """Compare two models' sums in every distinct bucket, shape (p, m); `pattern` is the distinct bucket of each bucket.
 
     `estimate` turns sums (..., m) into `measures` (..., q). The `method` of the options is one of `METHODS`, their
     `n_resamples` the draws for the ends of intervals; `n_permutations` those for p. Buckets of one of the `groups`,
@@ -511,7 +511,7 @@ def paired_differences(
     if options.method == "closed_form":
         p_value, p_error = np.where(point == 0.0, 1.0, np.nan), np.zeros(len(point))
         method = p_method = "student-t"
-        of_measure = [df if one.is_mean else max(1.0, min(df, d)) for one, d in zip(measures, degrees, strict=True)]
+        of_measure = [df if m.is_mean else max(1.0, min(df, d)) for m, d in zip(measures, degrees, strict=True)]
         tests = [
             [StudentTest(*each)] if each[1] > NO_SPREAD else [] for each in zip(point, error, of_measure, strict=True)
         ]

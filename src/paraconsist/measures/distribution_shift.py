@@ -22,8 +22,9 @@ SHIFTS = (
 """The order of the columns of `shifts`."""
 
 FEWEST = {"changed": 10, "unchanged": 15}
-"""Below so many pairs (groups) no interval holds. In samples from the answers of 43 real models and sets, logit-t
-covers 93 to 98.5 % at these numbers, for all but the most skewed twentieth of them; at 5 pairs down to 88 and 71 %."""
+"""With fewer pairs (groups) no interval holds its level. In samples from the answers of 43 real models and sets,
+logit-t covers 93 to 98.5 % at these numbers, for all but the most skewed twentieth of them; at 5 pairs down to 88 and
+71 %."""
 
 _SUM_TOLERANCE = 0.02  # half-precision softmax sums to 1 within about this much
 
@@ -102,7 +103,7 @@ def distribution_shift(
         D_{JS} = \tfrac12 \sum_l p_l \log_2 \frac{p_l}{m_l} + \tfrac12 \sum_l q_l \log_2 \frac{q_l}{m_l},
         \qquad d_{JS} = \sqrt{D_{JS}}, \qquad \max_l |p_l - q_l|, \qquad \sigma = \mathrm{sd}(p_1 \dots p_L)
 
-    and means of these over the pairs whose most probable label changes, and over the others; beside them the mean of
+    and means of these over the pairs whose most probable label changes, and over the others, and the mean of
     :math:`\sigma(p) - \sigma(q)`, how much less certain the model is of variants (below 0) or more. The first three
     lie in [0, 1], are 0 for equal probabilities, symmetric in p and q, and down is good. The Jensen-Shannon
     distance equals ``scipy.spatial.distance.jensenshannon(p, q, base=2)``.
@@ -150,7 +151,7 @@ def distribution_shift(
     sides = {"changed": changed, "unchanged": ~changed}
     estimates = {side: Estimates(options, "pair" if codes is None else "group") for side in sides}
     means = {side: _means(estimates[side], pair_shifts, rows, codes, side, n_classes) for side, rows in sides.items()}
-    fields = {side: one.fields({}, avg="pair", logarithm="2") for side, one in estimates.items()}
+    fields = {side: estimate.fields({}, avg="pair", logarithm="2") for side, estimate in estimates.items()}
     values: dict[str, Any] = {name: {side: float(means[side][i]) for side in sides} for i, name in enumerate(SHIFTS)}
     for key in UNCERTAINTY:
         values[key] = {name: {side: fields[side][key][name] for side in sides} for name in SHIFTS}
@@ -166,7 +167,7 @@ def distribution_shift(
 def _means(
     estimates: Estimates, values: Floats, rows: Mask, groups: Integers | None, side: str, n_classes: int
 ) -> Floats:
-    """Return the means over some rows, and keep what is known of them."""
+    """Return the means over some rows, and set their uncertainty."""
     if not rows.any():
         nan = float("nan")
         for name in SHIFTS:
@@ -218,7 +219,7 @@ def as_probability_rows(values: Any, *, function: str, parameter: str) -> Floats
 
 
 def _wrong_row(rows: Any, function: str, parameter: str) -> Exception:
-    """Return the error about the first row that is no list of as many numbers as the first has."""
+    """Return the error for the first row that is not a list of as many numbers as the first row."""
     width = len(rows[0]) if isinstance(rows[0], (list, tuple, np.ndarray)) else -1
     for row, value in enumerate(rows):
         try:

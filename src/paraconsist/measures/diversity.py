@@ -117,7 +117,7 @@ def paraphrase_diversity(
     Returns
     -------
     ParaphraseDiversityResult
-        What could not be measured is nan, and `warnings` says what it needs; nothing is printed.
+        Unmeasured values are nan, and `warnings` tells what they need; nothing is printed.
 
     References
     ----------
@@ -225,12 +225,12 @@ def bare_words(text: str) -> tuple[str, ...]:
     >>> bare_words("The boy's boss isn't here!")
     ('the', 'boys', 'boss', 'isnt', 'here')
     """
-    kept = "".join(c for c in text.lower() if unicodedata.category(c)[0] not in "PS")
-    return tuple(kept.split())
+    letters = "".join(c for c in text.lower() if unicodedata.category(c)[0] not in "PS")
+    return tuple(letters.split())
 
 
 def set_ratio(first: Sequence[str], second: Sequence[str]) -> float:
-    r"""Return how similar two lists of words are, whatever their order.
+    r"""Return the similarity of two lists of words, regardless of their order.
 
     .. math:: 1 - \frac{|n - m| + 2 \min_\pi \sum_i d(a_i, b_{\pi(i)})}{n + m}
 

@@ -1,11 +1,11 @@
-"""What flips it: how often answers break a rule where a rewording is of some kind, against other wordings.
+"""What flips answers: how often they break a rule if a rewording is of some kind, against other wordings.
 
-A hard problem flips whatever is done to its text, and the kinds of edit are not spread evenly over problems, so that
-the plain difference of two rates says which problems have rewordings of the kind as much as what these do. So wordings
-are compared with the other wordings of the same bucket. Of the buckets that have both, with n1 wordings of the kind and
-n0 others, each counts with n1 n0 / (n1 + n0) (Mantel and Haenszel's weights: a bucket with one wording on one side says
-little, however many stand on the other), and both rates are means over these buckets with these weights. Where hardly
-any bucket has both, as in sets with one rewording of each problem, all wordings are compared over all buckets.
+Hard problems flip after any edit, and the kinds of edit are not spread evenly over problems, so the plain difference of
+two rates depends on which problems have rewordings of the kind as much as on their effect. So wordings are compared
+with the other wordings of the same bucket. Of the buckets that have both, with n1 wordings of the kind and n0 others,
+each has the weight n1 n0 / (n1 + n0) (Mantel and Haenszel's: a bucket with one wording on one side is hardly
+informative), and both rates are weighted means over these buckets. If hardly any bucket has both, as in sets with one
+rewording of each problem, all wordings are compared over all buckets.
 
 A wording may have any of ten kinds of edit (`edit_kinds`), by rules that anyone can check on the two texts.
 """
@@ -42,9 +42,9 @@ from paraconsist.measures.results import IntervalSettings, Record, documented, i
 from paraconsist.measures.standings import adjusted_p_values
 
 LEAST_WORDINGS, LEAST_BUCKETS = 20, 5
-"""A kind is not tested where fewer rewordings, or in fewer buckets, are of it, or are not."""
+"""The least rewordings, and buckets, of a kind and of the others for a test of the kind."""
 
-_MOST_CELLS = 1 << 21  # of the transforms of an exact test; beyond, the normal distribution takes its place
+_MOST_CELLS = 1 << 21  # of the transforms of an exact test; beyond, the normal distribution replaces it
 _LEAST_P = 1e-14  # rounding of the transforms
 
 
@@ -157,10 +157,10 @@ def edit_effects(
     effects = [
         _effect(kind, flag, scores, len(models), divided.codes, clusters, options) for kind, flag in tested.items()
     ]
-    p_values = np.array([one.p_value for one in effects])
+    p_values = np.array([effect.p_value for effect in effects])
     adjusted = adjusted_p_values(p_values, "benjamini_hochberg") if effects else p_values
-    effects = [replace(one, corrected_p_value=float(p)) for one, p in zip(effects, adjusted, strict=True)]
-    effects.sort(key=lambda one: (one.corrected_p_value, -abs(one.difference)))
+    effects = [replace(effect, corrected_p_value=float(p)) for effect, p in zip(effects, adjusted, strict=True)]
+    effects.sort(key=lambda effect: (effect.corrected_p_value, -abs(effect.difference)))
     return EditEffects(tuple(effects), {kind: int(flag.sum()) for kind, flag in flags.items() if kind not in tested})
 
 
@@ -173,7 +173,7 @@ def _effect(
     clusters: Integers | None,
     options: IntervalSettings,
 ) -> EditEffect:
-    """Compare the rows of a kind with others; `scores` says how many of the models break the rule in each row."""
+    """Compare the rows of a kind with others; `scores` are the numbers of models that break the rule in each row."""
     size, n1, total, a, squares = (
         np.bincount(buckets, weights=values).astype(np.int64)
         for values in (np.ones(len(flag)), flag, scores, scores * flag, scores**2)
@@ -212,7 +212,7 @@ def _rates(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _permutation_p_value(strata: Integers, observed: int, n_models: int) -> float:
-    """Return how often the flips of the rows of a kind would lie as far from what is expected, were these any rows.
+    """Return the probability that random rows have a number of flips at least as far from its expectation.
 
     `strata`, shape (4, m): the rows of the kind in each stratum, all of its rows, their flips, and the squares of these
     (rows have several where there are several models). `observed` are the flips of the kind's rows.
@@ -277,10 +277,10 @@ EDIT_KINDS = {
 """Kind -> what a rewording of it does."""
 
 ENGLISH_KINDS = ("negation", "passive")
-"""Kinds that go by English words."""
+"""Kinds that depend on English words."""
 
 RARE = 0.01
-"""A word is rare that stands in at most this share of the buckets (in its own bucket, where these are few)."""
+"""A word is rare if it occurs in at most this share of the buckets (in one bucket, if these are few)."""
 
 _LONGER = 1.25
 
@@ -349,7 +349,7 @@ _BLANKS = re.compile(rf"[(\[]?[\s{_HIDDEN.pattern[1:-1]}]+[,.;:!?)\]]?")
 
 
 class _Read(NamedTuple):
-    """What the kinds are told by of one text."""
+    """The features of a text that determine the kinds."""
 
     text: str
     words: tuple[str, ...]  # in lower case, in order
@@ -366,11 +366,11 @@ class _Read(NamedTuple):
 def edit_kinds(
     originals: Texts, rewordings: Texts, buckets: Sequence[object], *, english: bool | None = None
 ) -> dict[str, Mask]:
-    """Say which kinds of edit part each rewording from its original.
+    """Return the kinds of edit between each original and its rewording.
 
     A rewording may be of several kinds, or of none. Words are runs of letters and digits (in scripts without blanks
-    every letter is one), compared without capitals. Negation and passive go by English words; the others need no list
-    of words, but that numbers in words are English.
+    every letter is one), compared without capitals. Negation and passive depend on English words; of the others
+    only numbers in words do.
 
     ``negation``
         The number of negative words differs (not, n't, no, never, none, nobody, nothing, nowhere, neither ... nor,
@@ -380,7 +380,7 @@ def edit_kinds(
         One states a number that the other does not, in digits or words, "third" and "twice" among them: "2" is "two", a
         dozen is 12. One and second are left out, being mostly no numbers.
     ``order``
-        Words that stand once in both (but for articles) come in another order.
+        Words that occur once in both (except articles) come in another order.
     ``length``
         The longer has at least a quarter more letters and digits.
     ``passive``
@@ -392,8 +392,8 @@ def edit_kinds(
     ``white space``
         Blanks differ in number or kind: two for one, a line break, a no-break or zero-width one, one before a mark.
     ``rare word``
-        A word of the rewording that is not in the original and stands, in either, in at most 1 % of the buckets (one
-        bucket, where these are fewer than 200).
+        A word of the rewording that is not in the original and occurs, in either, in at most 1 % of the buckets (one
+        bucket, if these are fewer than 200).
     ``word in or out``
         The words of one are those of the other, in order, with more put in between.
 
@@ -405,12 +405,12 @@ def edit_kinds(
     buckets : sequence, shape (n,)
         The bucket of every rewording.
     english : bool, optional
-        Whether to look for `ENGLISH_KINDS`; by default where a quarter of the originals have a common English word.
+        Whether to detect `ENGLISH_KINDS`; by default if a quarter of the originals have a common English word.
 
     Returns
     -------
     dict of str to array of bool, shape (n,)
-        For the kinds of `EDIT_KINDS` that were looked for.
+        For the kinds of `EDIT_KINDS`, without those of English if `english` is false.
 
     Raises
     ------
@@ -446,14 +446,16 @@ def edit_kinds(
     n_english, new_words = 0, []
     for row, texts in enumerate(zip(originals, rewordings, strict=True)):
         try:
-            old, new = ([read(text) for text in ([one] if isinstance(one, str) else one)] for one in texts)
+            old, new = ([read(text) for text in ([side] if isinstance(side, str) else side)] for side in texts)
         except (TypeError, AttributeError):
             must = "hold texts, or sequences of texts"
             raise input_error("edit_kinds", "originals", must, got=texts, row=row) from None
         if len(old) != len(new):
             must = "have as many texts in a row as originals"
             raise input_error("edit_kinds", "rewordings", must, got=texts[1], row=row)
-        is_swap = len(old) > 1 and old != new and sorted(one.text for one in old) == sorted(one.text for one in new)
+        is_swap = (
+            len(old) > 1 and old != new and Counter(part.text for part in old) == Counter(part.text for part in new)
+        )
         for pair in () if is_swap else zip(old, new, strict=True):
             for kind in _kinds(*pair) if pair[0].text != pair[1].text else ():
                 flags[kind][row] = True
@@ -474,7 +476,7 @@ def _all_words(texts: Sequence[_Read]) -> frozenset[str]:
 
 
 def _kinds(old: _Read, new: _Read) -> Iterator[str]:
-    """Yield the kinds of a pair of two different texts, but for rare words."""
+    """Yield the kinds of a pair of two different texts, except rare words."""
     if old.words != new.words:
         if old.n_negations != new.n_negations:
             yield "negation"
@@ -506,7 +508,7 @@ def _is_reordered(old: _Read, new: _Read) -> bool:
 
 
 def _is_within(part: _Read, whole: _Read) -> bool:
-    """Return whether all words of one text stand in the other, in order."""
+    """Return whether all words of one text occur in the other, in order."""
     rest = iter(whole.words)
     is_shorter = 0 < len(part.words) < len(whole.words) and part.distinct <= whole.distinct
     return is_shorter and all(word in rest for word in part.words)
@@ -514,14 +516,14 @@ def _is_within(part: _Read, whole: _Read) -> bool:
 
 def _is_recased(old: _Read, new: _Read) -> bool:
     for word in {form.lower() for form in old.capitals ^ new.capitals} & old.distinct & new.distinct:
-        forms = ([one for one in _forms(_tokens(text.text)) if one[0].lower() == word] for text in (old, new))
-        if not any(_agree(*one, *other) for one, other in itertools.product(*forms)):
+        forms = ([form for form in _forms(_tokens(text.text)) if form[0].lower() == word] for text in (old, new))
+        if not any(_agree(*first, *second) for first, second in itertools.product(*forms)):
             return True
     return False
 
 
 def _agree(form: str, opens: bool, other: str, other_opens: bool) -> bool:
-    """Return whether two forms of a word are one, but for a capital at the start of a sentence."""
+    """Return whether two forms of a word are equal, except for a capital at the start of a sentence."""
     if opens == other_opens or form[1:] != other[1:]:
         return form == other
     return form == other or (form if opens else other)[0].isupper()
@@ -539,7 +541,7 @@ def _forms(tokens: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _read(text: str) -> _Read:
-    """Take a text apart, once for all of the kinds."""
+    """Return the features of a text, once for all kinds."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     tokens = _tokens(text)
@@ -590,7 +592,7 @@ def _numbers(words: Sequence[str], distinct: frozenset[str]) -> frozenset[float]
     if _NUMBER_WORDS.isdisjoint(distinct) and not _DIGIT.search("".join(distinct)):
         return frozenset()
     numbers: list[float] = []
-    total, part = 0.0, None  # of the number that is being read: its thousands, and what is below
+    total, part = 0.0, None  # of the current number: its thousands, and the rest
     for word in [*words, ""]:
         small = _SMALL.get(word, _ORDINALS.get(word))
         scale = _SCALES.get(word)

@@ -76,8 +76,8 @@ def fooling_rate(
 ) -> FoolingRateResult:
     r"""Share of items, answered right, whose prediction at least one of their variants changes.
 
-    The reader learns how easily the model is talked out of a right answer by a rewording that it finds
-    equivalent itself. It grows with the number of variants, so compare only at one number.
+    The reader learns how easily a rewording that the model itself finds equivalent changes a right answer. It grows
+    with the number of variants, so compare only at one number.
 
     .. math::
         r_r = \frac{1}{n'} \sum_{i} \max_{j \le k_i} [M(v_{ij}) \ne M(o_i)], \qquad
@@ -224,7 +224,7 @@ class _Items:
 def _count_items(
     function: str, columns: CodedColumns, originals: Any, opposites: Any, k: int | None, groups: Any
 ) -> _Items:
-    """See what happened to each item."""
+    """Return what each item did."""
     checked, labels = columns.columns, columns.labels
     predicted, of_original, gold = columns.codes.values()
     divided = partition(checked["buckets"])
@@ -317,7 +317,7 @@ def _first_rows(divided: Partition, k: int | None) -> Any:
 def _opposites(
     function: str, opposites: Mapping[Any, Any] | None, labels: list[Any], kind: str
 ) -> tuple[dict[Any, Any], list[str]]:
-    """Return label to opposite, checked or by default, and what to warn of."""
+    """Return label to opposite, checked or by default, and warnings."""
     if opposites is None:
         return _default_opposites(function, labels, kind)
     if not isinstance(opposites, Mapping):

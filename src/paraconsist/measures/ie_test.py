@@ -73,7 +73,7 @@ class IETestResult(Result):
         Two-sided, in [0, 1], small where the accuracies differ. With several runs the family's:
         min(1, M min p).
     reject : bool
-        The decision at `alpha`: True says that the model is *not* invariant under the change.
+        The decision at `alpha`: True means that the model is *not* invariant under the change.
     accuracy, transformed_accuracy, accuracy_difference : float
         On the original items, on the transformed ones, and the first less the second, each in [0, 1] and
         [-1, 1]; means over runs.
@@ -92,14 +92,14 @@ class IETestResult(Result):
         Signal-to-noise ratio of the original accuracies over runs (equation 15), higher is steadier; nan
         where all are equal; None for one run.
     collapsed_runs : list or None
-        Names of the runs that give every original item one label, whatever its gold label. They are reported,
+        Names of the runs that give every original item one label, regardless of its gold label. They are reported,
         never dropped. None where runs have no names or predictions were not seen.
     n_collapsed : int or None
         How many runs are collapsed; None where predictions were not seen.
     confidence_interval : dict
         ``accuracy_difference``: low and high. One run: Tango's score interval over items, with groups at the effective
-        number of items. Several: the mean of the runs' ends, which is wide enough whatever the correlation between runs
-        on the same items.
+        number of items. Several: the mean of the runs' ends, which is wide enough for any correlation between runs on
+        the same items.
     n_clusters, standard_error, design_effect : dict
         Of ``accuracy_difference``, with groups; over several runs the sum of groups, and means of the others.
     """
@@ -149,24 +149,24 @@ def ie_test(
 
     .. math:: t = K / \\sqrt{D - K^2 / n},
 
-    and p says how often resampled items whose two versions are swapped at random give a t as far out.
+    and p is the share of resamples, with the two versions of items swapped at random, with a t as extreme.
 
     Parameters
     ----------
     predictions, transformed_predictions, references : sequence of int or str, shape (n_rows,)
-        Predicted label of the original and of the transformed item, and their common gold label. An answer
-        that could not be read must have a label of its own: it then counts as wrong.
+        Predicted label of the original and of the transformed item, and their common gold label. An unparsed
+        answer must have a separate label: it then counts as wrong.
     runs : sequence of int or str, shape (n_rows,), optional
         Which run (a training, a rate of transformed training rows) each row comes from: every run is tested,
         and the correction runs over all of them.
     groups : sequence of int or str, shape (n_rows,), optional
-        Which rows are not independent (items that share a premise, say): whole groups are drawn and swapped, and t is
-        the paired t over groups (`paraconsist.measures.paired_tests`). Without it items are taken to be independent.
-        Replays do not go with groups.
+        Rows that are not independent (items that share a premise, for example): whole groups are drawn and swapped, and
+        t is the paired t over groups (`paraconsist.measures.paired_tests`). By default items are independent. Replays
+        do not support groups.
     method : str
-        ``"exact"``: the limit of the paper's resampling, without a seed (many large groups take 500,000 draws, and the
-        signature says so). ``"paper"``: equation 14 with `n_resamples` draws. ``"replay"``: the authors' program, row
-        by row, for published numbers; the only methods for which the order of rows matters are this and
+        ``"exact"``: the limit of the paper's resampling, without a seed (many large groups take 500,000 draws, which
+        the signature records). ``"paper"``: equation 14 with `n_resamples` draws. ``"replay"``: the authors' program,
+        row by row, for published numbers; the only methods for which the order of rows matters are this and
         ``"mcnemar_replay"``. ``"mcnemar"`` (exact binomial; with groups the exact distribution of signs),
         ``"mcnemar_mid_p"``, ``"mcnemar_resampled"``, ``"mcnemar_replay"``: the paper's
         alternative 1.
@@ -219,7 +219,7 @@ def ie_test(
         return np.bincount(run[rows], minlength=n_runs).astype(np.int64)
 
     n = per_run(np.ones(len(gold), dtype=np.bool_))
-    order = np.argsort(run, kind="stable")  # rows of one run together, in the order given
+    order = np.argsort(run, kind="stable")  # rows of one run together, in the given order
     starts = np.concatenate([[0], np.cumsum(n)[:-1]])
     counts = n, per_run(before & ~after), per_run(after & ~before)
 
@@ -244,7 +244,7 @@ def ie_test(
 
 
 def _is_constant(codes: npt.NDArray[Any], starts: npt.NDArray[Any]) -> Mask:
-    """Whether each run's codes are all equal; the rows of a run lie together."""
+    """Return whether each run's codes are all equal; the rows of a run are adjacent."""
     return np.asarray(np.minimum.reduceat(codes, starts) == np.maximum.reduceat(codes, starts))
 
 
@@ -263,24 +263,13 @@ def ie_test_from_counts(
     correction: Correction = "bonferroni",
     confidence_level: float = 0.95,
 ) -> IETestResult:
-    """As `ie_test`, from counts alone, so that big test sets and many runs need no rows.
+    """Run `ie_test` from counts alone, so that big test sets and many runs need no rows.
 
-    Parameters
-    ----------
-    n, n10, n01, n_correct : int or array of int, shape (n_runs,)
-        Items; right on the original only; right on the transformed one only; right on the original in all.
-    runs : sequence, length n_runs, optional
-        Names of the runs; results keep the order given.
-    method, ties, n_resamples, seed, alpha, correction, confidence_level
-        As in `ie_test`; the replays need rows.
+    `n`, `n10`, `n01` and `n_correct`, numbers or arrays of shape (n_runs,), are the items, those right on the original
+    only, on the transformed one only, and on the original in total; `runs` are the names of the runs, in their order.
+    The other parameters are those of `ie_test`; the replays need rows. `collapsed_runs` of the result is None, because
+    predictions are not known.
 
-    Returns
-    -------
-    IETestResult
-        `collapsed_runs` is None: predictions are not seen.
-
-    Examples
-    --------
     >>> result = ie_test_from_counts([50, 50], [3, 0], [0, 3], n_correct=[40, 40])
     >>> [round(p, 4) for p in result.p_values], result.reject
     ([0.0615, 0.0615], False)
@@ -399,7 +388,7 @@ Method: TypeAlias = Literal[
 ]
 METHODS: tuple[str, ...] = get_args(Method)
 TAILS = {"paper": 2, "replay": 2, "mcnemar_resampled": 1, "mcnemar_replay": 1}
-"""Of the methods that resample: how many tails their p adds up."""
+"""The methods that resample, and the number of tails that their p sums."""
 
 REPLAYS = ("replay", "mcnemar_replay")
 
@@ -452,15 +441,15 @@ def checked_options(
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a method says of M runs; arrays have shape (M,)."""
+    """The test results of M runs; arrays have shape (M,)."""
 
     p_values: Floats
     statistics: Floats
     low: Floats  # The ends of the intervals of the accuracy lost.
     high: Floats
-    is_still: Any  # where nothing changed, so that the statistic is undefined
+    is_still: Any  # where no item changed, so that the statistic is undefined
     unit: str = "item"  # or "group": what is swapped
-    n_draws: int = 0  # by how many draws a p was found that is exact elsewhere; 0 where none was
+    n_draws: int = 0  # of a p that is exact for smaller groups; 0 if all are exact
     n_groups: Whole | None = None  # of the groups, as the next two; None without
     standard_errors: Floats | None = None
     design_effects: Floats | None = None
@@ -495,9 +484,9 @@ def by_items(n: Whole, n10: Whole, n01: Whole, options: Options, p_values: Float
 
 
 def by_groups(changes: Sequence[tuple[Integers, Integers]], options: Options) -> Evidence:
-    """Test every run by what changed in its items, 1 where only the original is right, -1 where only the other, else 0.
+    """Test every run by the change of its items: 1 if only the original is right, -1 if only the other, else 0.
 
-    `changes` has for each run that, and the items' groups as integers; both of shape (n,).
+    `changes` holds for each run these and the items' groups as integers, both of shape (n,).
     """
     runs = [(change, partition_integers(groups).codes) for change, groups in changes]
     differences = [group_differences(*run) for run in runs]

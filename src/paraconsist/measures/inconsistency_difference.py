@@ -53,8 +53,7 @@ class InconsistencyDifferenceResult(Result):
     n_common : int
         Rows that count for both models: all of them, or those whose antecedents both answered right.
     own_value1, own_value2 : float
-        Each model's share over its *own* rows, as it stands in its own result: not comparable where these
-        differ.
+        Each model's share over its *own* rows, as in its own result: not comparable if these differ.
     n_own1, n_own2, n_rows : int
         The rows that count for each model, and all rows.
     n_only1, n_only2 : int
@@ -62,8 +61,8 @@ class InconsistencyDifferenceResult(Result):
     p_value_error : float
         Monte Carlo standard error of the p; 0 where it is exact.
     confidence_interval : dict of str to list of two floats
-        Of `difference`: Tango's score interval, with groups at the effective sample size, and 0 where the permutation
-        test keeps it.
+        Of `difference`: Tango's score interval, with groups at the effective sample size, extended to 0 if the
+        permutation test does not reject it.
     standard_error, n_clusters, design_effect : dict of str to float or int
         Of `difference`, by that name.
     margin_test : dict, optional
@@ -102,9 +101,9 @@ def inconsistency_difference(
     r"""Difference of two models' shares of violations, over the rows that count for both.
 
     The reader learns whether the first model breaks the rule more often than the second. For transitive and
-    additive inconsistency a row counts only where a model answers both antecedents right, so two models' own
-    values are over different rows: a model that satisfies only easy antecedents may look better than it is. Here
-    both are judged on the rows whose antecedents *both models* answer right.
+    additive inconsistency a row counts only if a model answers both antecedents right, so two models' own values
+    are over different rows: a model that satisfies only easy antecedents may look better than it is. Here both are
+    judged on the rows whose antecedents *both models* answer right.
 
     .. math:: \Delta = \frac{1}{n} \sum_{i \in S_1 \cap S_2} (v_{1i} - v_{2i}), \qquad n = |S_1 \cap S_2|
 
@@ -117,7 +116,7 @@ def inconsistency_difference(
     satisfied1, satisfied2 : sequence of bool, shape (n,), optional
         Whether the row counts for each model; by default all do.
     groups : sequence of int or str, shape (n,), or two of them, optional
-        What stays together in permutation, and what the interval's effective sample size is found from. Two columns are
+        Rows that stay together in permutation and determine the effective sample size of the interval. Two columns are
         the members of each row, which rows share crosswise (`paraconsist.measures.intervals.Dyads`): no permutation
         keeps these together, so p and interval are those of the score test with the dyad-robust standard error.
     margin : float, optional
@@ -170,7 +169,7 @@ def inconsistency_difference(
     values, test = _compare(estimates, first[common], second[common], within, permutations, margin)
     lost: list[int] = [int(np.count_nonzero(mask & ~common)) for mask in counted]
     if common.any() and any(lost):
-        estimates.warn(f"{lost[0]} and {lost[1]} rows count for one model only and are left out of the comparison")
+        estimates.warn(f"{lost[0]} and {lost[1]} rows count for one model only and are excluded from the comparison")
     return InconsistencyDifferenceResult(
         own_value1=own[0],
         own_value2=own[1],
@@ -198,7 +197,7 @@ def _compare(
     n_permutations: int,
     margin: float | None,
 ) -> tuple[dict[str, object], str]:
-    """Return everything about the difference over rows that count for both, and how it was tested."""
+    """Return the values of the difference over rows that count for both, and the test's name."""
     n, n10, n01 = len(first), int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
     nan = float("nan")
     if n == 0:
@@ -231,7 +230,7 @@ def _compare(
         )
         freedom = max(1.0, units.effective_n - 1.0)
         tests = [] if n_units == 1 else [NullTest(point, p), *_score_tests(counts, n_units, effect, error, freedom)]
-    interval, more = [nan, nan], {}
+    interval, margins = [nan, nan], {}
     if not tests:
         reason = "every two rows share a member" if isinstance(groups, Dyads) else "one unit"
         estimates.warn(f"{reason}: no interval, and a p-value of 1")
@@ -240,7 +239,7 @@ def _compare(
         low, high = test.interval(level)
         interval, p = [min(low, point), max(high, point)], test.p_at(0.0)
         if margin is not None:
-            more["margin_test"] = margin_test(test, point, margin, level, up_is_good=False)
+            margins["margin_test"] = margin_test(test, point, margin, level, up_is_good=False)
         if n_units < FEW_UNITS:
             estimates.warn(f"only {n_units} units: the interval is rough")
     estimates.put("difference", interval, error, n_units, effect)
@@ -252,7 +251,7 @@ def _compare(
         "value2": float(second.mean()),
         "n_only1": n10,
         "n_only2": n01,
-        **more,
+        **margins,
     }, method
 
 
@@ -279,6 +278,6 @@ def _score_tests(
     if n_units == n:
         return [ScoreTest(n, n10, n01)]
     if error <= NO_SPREAD or np.isnan(effect):
-        each = n_units / n  # no spread between units: each counts once
-        return [ScoreTest(each * n, each * n10, each * n01)]
+        weight = n_units / n  # no spread between units: each counts once
+        return [ScoreTest(weight * n, weight * n10, weight * n01)]
     return [ScoreTest(n, n10, n01), ScoreTest(n / effect, n10 / effect, n01 / effect, freedom)]

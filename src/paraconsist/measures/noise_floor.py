@@ -29,12 +29,12 @@ from paraconsist.measures.results import Estimates, Result, documented, interval
 _FUNCTION = "noise_floor"
 
 KINDS = ("main", "numeric", "decoding")
-"""What a run differs in from the main one: nothing, the batch composition alone, the sampling seed."""
+"""The difference of a run from the main one: none, the batch composition alone, the sampling seed."""
 
 
 @dataclass(frozen=True, repr=False)
 class NoiseFloorResult(Result):
-    """How much answers move at no change, and how much more they move under paraphrase.
+    """How much answers change between repeats of one input, and how much more under paraphrase.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class NoiseFloorResult(Result):
     share : dict of str to float
         The parts over their sum, which is A (1 - A).
     n_buckets, n_examples, n_repeats : int
-        Buckets, distinct inputs, and runs beside the main one.
+        Buckets, distinct inputs, and runs in addition to the main one.
     n_pairs : dict of str to int
         Pairs of answers to the same input, by kind.
     confidence_interval, standard_error : dict of str
@@ -97,10 +97,10 @@ def noise_floor(
     n_resamples: int = 10_000,
     seed: int | np.random.Generator = 0,
 ) -> NoiseFloorResult:
-    r"""Flip rates at no change, inconsistency in excess of them, and the four-way split of variance.
+    r"""Flip rates of repeated inputs, inconsistency in excess of them, and the four-way split of variance.
 
-    The reader learns how much of what looks like sensitivity to wording is a model that does not answer the same
-    question the same way twice.
+    The reader learns how much of the apparent sensitivity to wording comes from a model that does not answer the
+    same question the same way twice.
 
     With R the correctness, and pairs of answers that share the problem b, the paraphrase j and the decoding d or
     not, the chance delta that one is right and one is wrong gives the nested parts of Var R without bias:
@@ -115,7 +115,7 @@ def noise_floor(
     Parameters
     ----------
     predictions, references, buckets : sequence of int or str, shape (n,)
-        One row for each answer: rows that were asked several times occur several times.
+        One row for each answer: inputs with several answers occur several times.
     examples : sequence of int or str, shape (n,)
         The input of each row: the same in all its repeats.
     repeats : sequence of int or str, shape (n,)
@@ -124,7 +124,7 @@ def noise_floor(
         What the row's run differs in from the main run; one kind a run, ``main`` for exactly one. By default the
         first run is the main one, and the others are decoding repeats.
     roles : sequence of {"original", "paraphrase"}, shape (n,), optional
-        Originals are no paraphrases; their repeats stand for those of paraphrases only where none was repeated.
+        Originals are not paraphrases; their repeats replace those of paraphrases only if none of these was repeated.
     groups : sequence of int or str, shape (n,), optional
         What intervals resample where buckets are not independent.
     interval_method, confidence_level, n_resamples, seed
@@ -241,7 +241,7 @@ def trial_noise(
 ) -> NoiseFloorResult:
     """Wording against trials: flip rates and variance split of answers that were sampled several times.
 
-    The reader learns whether a model that is right now and then depends on the wording, or on the draw.
+    The reader learns whether a model that is sometimes right depends on the wording or on the draw.
 
     Parameters
     ----------

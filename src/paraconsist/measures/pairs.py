@@ -31,9 +31,10 @@ class PairInconsistencyResult(Result):
     accuracy, perturbed_accuracy : float or None
         Share of right predictions on the originals (once per pair) and on the perturbed texts.
     first_place_share, primacy, tie_rate : float or None
-        With `places`: of the answers of pairs that name a text twice, the share that name the one shown first; of such
-        pairs that turn, the share that name the one shown first both times; the share of pairs with a tie. The first
-        two are 0.5 without position bias, nan where there is no such pair; the first has Tango's interval.
+        With `places`: among pairs in which both answers name a text, the share of answers that name the one shown
+        first; among those whose verdict turns, the share that name the one shown first both times; the share of pairs
+        with a tie. The first two are 0.5 without position bias, and nan without such pairs; the first has Tango's
+        interval.
     """
 
     inconsistency: float
@@ -84,7 +85,7 @@ def semantic_inconsistency(
 ) -> PairInconsistencyResult:
     r"""Share of texts and their paraphrases that the model gives different labels.
 
-    The reader learns how often the answer hangs on the wording. Gold labels play no part: a model may be
+    The reader learns how often the answer depends on the wording. Gold labels are not used: a model may be
     wrong on both and consistent, and a constant answer scores 0.
 
     .. math:: \tau = \frac{1}{n} \sum_{i=1}^n [M(e_i) \ne M(e_i')]
@@ -132,8 +133,8 @@ def symmetric_inconsistency(
 ) -> PairInconsistencyResult:
     r"""Share of pairs of texts that the model labels differently when the two texts are swapped.
 
-    The reader learns whether the model knows that the relation is symmetric. It must be for the rows given:
-    being paraphrases, or having one word sense, is; entailment is not, which is why only contradictions
+    The reader learns whether the model knows that the relation is symmetric. The rows must be ones for
+    which it is: being paraphrases and having the same word sense are; entailment is not, so only contradictions
     (SNLI) or rows without entailment (RTE) are swapped there.
 
     .. math:: \tau = \frac{1}{n} \sum_{i=1}^n [M(e_i) \ne M(\mathrm{swap}(e_i))]
@@ -144,8 +145,8 @@ def symmetric_inconsistency(
     ----------
     {pairs}
     places : sequence of two or three labels, optional
-        Of a judge that names the better of two texts: the label of the text that the originals show first, that of the
-        other, and a third for ties. They give `first_place_share`, `primacy` and `tie_rate`.
+        For a judge that names the better of two texts: the label of the text that the originals show first, that of
+        the other, and a third for ties. They give `first_place_share`, `primacy` and `tie_rate`.
     {groups}
     {share_intervals}
 
@@ -189,9 +190,9 @@ def negational_inconsistency(
 ) -> PairInconsistencyResult:
     r"""Share of texts and their negations that the model gives the *same* label.
 
-    The reader learns whether the model notices that the meaning was turned round. The texts must be ones
-    where negation changes the label. Read it beside the semantic inconsistency: a model that changes its
-    answer at every touch scores 0 here, and a constant answer scores 1.
+    The reader learns whether the model notices that the meaning was reversed. The texts must be ones where
+    negation changes the label. Read it together with the semantic inconsistency: a model that changes its
+    answer after every edit scores 0 here, and a constant answer scores 1.
 
     .. math:: \tau = \frac{1}{n} \sum_{i=1}^n [M(e_i) = M(\mathrm{neg}(e_i))]
 
@@ -202,7 +203,7 @@ def negational_inconsistency(
     {pairs}
     {groups}
     unanswered : sequence of bool, shape (n,), optional
-        Pairs with an answer that could not be read: they break the rule whatever their labels say.
+        Pairs with an answer that could not be read: they break the rule regardless of their labels.
     {share_intervals}
 
     References
@@ -272,7 +273,7 @@ def _pair_measure(
 
 
 def _position_bias(estimates: Estimates, columns: CodedColumns, places: Sequence[Any]) -> dict[str, float]:
-    """Return which place a judge of two texts prefers, and how often it names neither."""
+    """Return which place a judge of two texts prefers, and how often it reports a tie."""
     function = estimates.options.function
     labels = [_label(columns, place, function=function, parameter="places") for place in places]
     if len({*labels}) != len(labels) or len(labels) not in (2, 3):
@@ -285,7 +286,9 @@ def _position_bias(estimates: Estimates, columns: CodedColumns, places: Sequence
     values["first_place_share"] = float("nan")
     listed = (first, second, *ties)
     if n_others := int((~np.isin(before, listed) | ~np.isin(after, listed)).sum()):
-        estimates.warn(f"{n_others} pairs have an answer that is none of `places`: no position bias is of these")
+        estimates.warn(
+            f"{n_others} pairs have an answer that is not among `places`: they are excluded from the position bias"
+        )
     if not named.any():
         estimates.undefined.append("first_place_share")
     else:
@@ -302,7 +305,7 @@ def _position_bias(estimates: Estimates, columns: CodedColumns, places: Sequence
 
 
 def _label(columns: CodedColumns, label: Any, *, function: str, parameter: str) -> Any:
-    """Return a label that was named, of the same kind as the labels."""
+    """Return a label that a parameter names, checked to be of the same kind as the predictions."""
     value = as_column([label], function=function, parameter=parameter, what="one label").tolist()[0]
     if isinstance(value, str) != isinstance(columns.labels[0], str):
         kind = "a name" if isinstance(columns.labels[0], str) else "a number"

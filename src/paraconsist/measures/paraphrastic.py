@@ -110,7 +110,7 @@ class ParaphrasticConsistencyResult(Result):
     design_effect : dict of str to float
         Against independent rows for accuracies, against independent buckets for everything that is a mean over buckets.
     bias : dict of str to float
-        Estimated bias of the plug-in values: what they lie above the unbiased ones, for the measures that have both.
+        Estimated bias of the plug-in values: their excess over the unbiased ones, for the measures that have both.
     """
 
     paraphrastic_consistency: float
@@ -169,10 +169,10 @@ def paraphrastic_consistency(
 ) -> ParaphrasticConsistencyResult:
     r"""Probability that predictions for two paraphrases of a problem are both right or both wrong.
 
-    The reader learns whether the model answers the *problem* or its wording. Accuracy alone does not say: a
+    The reader learns whether the model answers the *problem* or its wording. Accuracy alone does not show it: a
     model that is right on half of all paraphrases may be right on every paraphrase of half the problems (P_C
-    = 1) or on half the paraphrases of every problem (P_C = 0.5). Read it beside the accuracy: a constant
-    answer has P_C = 1.
+    = 1) or on half the paraphrases of every problem (P_C = 0.5). Read it together with the accuracy: a
+    constant answer has P_C = 1.
 
     With :math:`R_{bj} \in \{0, 1\}` the correctness of paraphrase j of bucket b, :math:`k_b` the number of
     its paraphrases, :math:`c_b = \sum_j R_{bj}`, :math:`\theta_b = c_b / k_b`, and means over buckets, each
@@ -192,15 +192,15 @@ def paraphrastic_consistency(
     ----------
     predictions, references : sequence of int or str, shape (n,)
         Predicted and gold label of every row, both as numbers or both as names. All rows of a bucket have one
-        gold label. An unparsed answer (None, NaN) is refused: give it a label of its own, which is then
-        wrong. -1 is a label like any other: leave out rows that have no gold label.
+        gold label. An unparsed answer (None, NaN) is refused: give it a separate label, which then counts as
+        wrong. -1 is a label like any other: exclude rows that have no gold label.
     buckets : sequence of int or str, shape (n,)
         The bucket of every row, in any order.
     roles : sequence of {"original", "paraphrase"}, shape (n,), optional
         Rows with role ``original`` leave the buckets, as published, and give `original_accuracy`. Without
         `roles` every row counts as a paraphrase.
     groups : sequence of int or str, shape (n,), optional
-        What intervals resample where buckets are not independent, one group per bucket (e.g. a shared
+        What intervals resample if buckets are not independent, one group per bucket (e.g. a shared
         premise).
     original_confidences, test_confidences : mapping of bucket to float, sequence of shape (n_test,), optional
         Confidence in the gold label of each bucket's original, and of each row of the test set: give the values
@@ -215,8 +215,8 @@ def paraphrastic_consistency(
         t intervals on the logit scale, none below ten buckets (or groups); percentiles of a bootstrap over buckets;
         plain t intervals (`paraconsist.measures.intervals`). By default the published variances and PVAP have no
         interval, since they are biased, and the unbiased ones have one from 15 buckets with right and wrong answers on.
-        Corrected values have one interval whatever is asked for (`stratified_interval`), which takes the test set's
-        weights as fixed; none where less than 99 % of the test set lies in deciles with buckets.
+        Corrected values always have the same interval (`stratified_interval`), which treats the test set's weights as
+        fixed; none if less than 99 % of the test set is in deciles with buckets.
     confidence_level : float, default 0.95
     n_resamples : int, default 10000
     seed : int or numpy.random.Generator, default 0
@@ -278,7 +278,7 @@ def paraphrastic_consistency(
 
 
 def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, float], str]:
-    """Return the measures over buckets, and how their intervals were bounds."""
+    """Return the measures over buckets, and the method of their intervals."""
     (counts,) = checked.counts
     first, pattern, multiplicity = distinct(counts.size, counts.correct, counts.same_label)
     sums = bucket_sums(counts.take(first))
@@ -310,8 +310,8 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, flo
 def _scales(counts: BucketCounts, values: Mapping[str, float]) -> list[tuple[float, float]]:
     """Return the ends of the scale on which each interval is made.
 
-    Unbiased between-variance and PVAP may be led by chance beyond the ends of their ranges, by up to what paraphrasing
-    adds to the spread of the buckets' shares: a quarter of that is added to the scale.
+    Unbiased between-variance and PVAP can exceed their ranges by chance, by up to the spread that paraphrasing adds to
+    the buckets' shares: a quarter of that is added to the scale.
     """
     theta, pairs = counts.correct / counts.size, counts.size > 1
     added = float((theta * (1.0 - theta) / np.maximum(counts.size - 1, 1))[pairs].mean() / 4.0) if pairs.any() else 0.0
@@ -322,7 +322,7 @@ def _scales(counts: BucketCounts, values: Mapping[str, float]) -> list[tuple[flo
 
 
 def _centres(values: Mapping[str, float], units: Units) -> dict[str, float]:
-    """Return what intervals are made around: the values, and for the unbiased variances those of *all* buckets.
+    """Return the centres of the intervals: the values, and for the unbiased variances those of *all* buckets.
 
     The variance over the buckets at hand is too small by that of their mean.
     """
@@ -336,7 +336,7 @@ def _centres(values: Mapping[str, float], units: Units) -> dict[str, float]:
 
 
 def _leave_out_variances(estimates: Estimates, bounds: Intervals, counts: BucketCounts, units: Units) -> None:
-    """Take out the intervals that would not hold: of biased ratios, and of unbiased ones that few buckets decide."""
+    """Remove the unreliable intervals: of biased ratios, and of unbiased ones that few buckets decide."""
     bounds.low[[MEASURES.index(name) for name in PUBLISHED_VARIANCES]] = np.nan
     bounds.high[[MEASURES.index(name) for name in PUBLISHED_VARIANCES]] = np.nan
     differ = int(np.count_nonzero((counts.correct > 0) & (counts.correct < counts.size)))
@@ -361,7 +361,7 @@ def _add_minimum(estimates: Estimates, values: dict[str, float]) -> None:
 
 
 def _above_chance(estimates: Estimates, checked: Checked) -> dict[str, float]:
-    """Return what shuffled answers get, and the agreement of the labels above that."""
+    """Return the values of shuffled answers, and the agreement of the labels above them."""
     (counts,), (pool,) = checked.counts, checked.pools
     chance = {"chance": consistency_chance(pool.counts, checked.gold_counts), "agreement_chance": pool.same}
     return chance | estimates.add_label_agreement(counts, pool, checked.groups)
@@ -427,7 +427,7 @@ def _corrected(
         if name == "corrected_paraphrastic_consistency":  # VAP is a function of it
             vap = (by - ends[1]) / 2.0, (by - ends[0]) / 2.0
             estimates.put("corrected_vap", vap, scale * error / 2.0, stratified.n_units(checked.groups), effect)
-    del values["corrected_between_variance"]  # no key of its own: it is in PVAP
+    del values["corrected_between_variance"]  # it has no separate key: it is part of PVAP
     return values
 
 
@@ -448,7 +448,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "vap": (0.0, 0.25),
     "vap_unbiased": (0.0, 0.5),
     "between_variance": (0.0, 0.25),
-    "between_variance_unbiased": (-np.inf, 0.5),  # chance may lead below 0, and PVAP above 1
+    "between_variance_unbiased": (-np.inf, 0.5),  # can be below 0 by chance, and PVAP above 1
     "pvap": (0.0, 1.0),
     "pvap_unbiased": (0.0, np.inf),
     "pvap_pooled": (0.0, np.inf),  # rows weigh the denominator, buckets the numerator: 1 is no bound
@@ -463,14 +463,14 @@ MEASURES = tuple(RANGES)
 NOT_MEANS = ("between_variance", "between_variance_unbiased", "pvap", "pvap_unbiased", "pvap_pooled")
 
 PUBLISHED_VARIANCES = ("between_variance", "pvap", "pvap_pooled")
-"""Those without an interval by default: they are biased by the number of paraphrases and by that of buckets."""
+"""Measures without an interval by default: biased by the numbers of paraphrases and of buckets."""
 
 _BIASED = ("paraphrastic_consistency", "vap", "between_variance", "pvap", "agreement")
 UNBIASED = {name: f"{name}_unbiased" for name in _BIASED}
 """Plug-in measure to its unbiased one."""
 
 OVER_PAIRS = (*UNBIASED.values(), "consistently_right", "consistently_wrong")
-"""Those over buckets with two paraphrases."""
+"""Measures over buckets with two paraphrases."""
 
 ROWS, PAIRS = 1, 6
 """The columns of `bucket_sums` that count rows, and buckets with two paraphrases."""
@@ -591,10 +591,10 @@ class Originals:
 
 @dataclass(frozen=True)
 class Checked:
-    """What is left of the rows: each model's counts for every bucket that holds a paraphrase.
+    """The checked rows: each model's counts for every bucket with a paraphrase.
 
     `pools` are each model's answers, `gold_counts` the numbers of buckets with two paraphrases by gold label, `groups`
-    are codes, one per bucket; `only_label` is the one label predicted for every paraphrase, if it is one.
+    are codes, one per bucket; `only_label` holds the label predicted for every paraphrase, if there is only one.
     """
 
     counts: list[BucketCounts]
@@ -625,10 +625,7 @@ def check_input(
     *,
     one_original: bool = False,
 ) -> Checked:
-    """Check the columns (`predictions` of one model or several, by parameter) and count.
-
-    `paraconsist.measures.paraphrastic` says what they mean.
-    """
+    """Check the columns (`predictions` of one or several models, by parameter) and count the rows of each bucket."""
     labels = {**predictions, "references": references}
     columns = code_columns(function, labels, {"buckets": buckets}, roles=roles, groups=groups)
     checked = columns.columns
@@ -665,8 +662,8 @@ def check_input(
     ]
     used = counted[0].labels_predicted
     return Checked(
-        counts=[one.counts for one in counted],
-        pools=[one.pool for one in counted],
+        counts=[model.counts for model in counted],
+        pools=[model.pool for model in counted],
         gold_counts=np.bincount(bucket_gold[counted[0].counts.size > 1], minlength=n_labels),
         bucket_ids=divided.ids_of(keep),
         groups=grouping,
@@ -717,11 +714,11 @@ N_DECILES = 10
 
 
 LEAST_MASS = 0.99
-"""Below this share of the test set in deciles with buckets, corrected values have no interval: none would hold."""
+"""Corrected values have no interval if a smaller share of the test set is in deciles with buckets."""
 
 
 class Corrected(NamedTuple):
-    """The corrected measures; every one nan where no decile of the test set holds a bucket."""
+    """The corrected measures; all nan if no decile of the test set holds a bucket."""
 
     corrected_accuracy: float
     corrected_paraphrastic_consistency: float
@@ -754,7 +751,7 @@ def decile_weights(test_confidences: Any, *, function: str = "decile_weights") -
 class Stratified:
     """Values of n buckets, and the d deciles that hold both buckets and test rows."""
 
-    values: Floats  # one for each bucket of these deciles, shape (n,)
+    values: Floats  # of each bucket of these deciles, shape (n,)
     stratum: Whole  # the decile of each, from 0
     weights: Floats  # the share of the test set in each of these deciles, over `mass`, shape (d,)
     mass: float  # the share of the test set in these deciles
@@ -762,7 +759,7 @@ class Stratified:
 
     @classmethod
     def of(cls, values: Floats, decile: Whole, test_weights: Floats) -> Stratified:
-        """Return what is left of buckets; a value that is nan is not there."""
+        """Return the strata of buckets with a value (not nan) in deciles of the test set."""
         used = np.isfinite(values) & (test_weights[decile] > 0.0)
         covered, stratum = np.unique(decile[used], return_inverse=True)
         mass = float(test_weights[covered].sum())
@@ -775,7 +772,7 @@ class Stratified:
 
     @property
     def mean(self) -> float:
-        """The weighted mean of the deciles' means; nan where there is none."""
+        """The weighted mean of the deciles' means; nan without buckets."""
         if not len(self.values):
             return float("nan")
         return float(self.weights @ (np.bincount(self.stratum, weights=self.values) / self.n_in_stratum))
@@ -787,7 +784,7 @@ class Stratified:
     def interval(
         self, groups: Integers | None, lowest: float, confidence_level: float
     ) -> tuple[tuple[float, float], float, float]:
-        """Return an interval for `mean` (nan where none would hold), its standard error and its design effect."""
+        """Return an interval for `mean` (nan if unreliable), its standard error and its design effect."""
         nothing, n_units = (float("nan"), float("nan")), self.n_units(groups)
         if n_units == 0:
             return nothing, float("nan"), float("nan")
@@ -826,13 +823,13 @@ def bucket_values(counts: BucketCounts) -> Floats:
 def corrected_values(theta: Stratified, plugin: Stratified, unbiased: Stratified, *, renormalize: bool) -> Corrected:
     """Correct the measures for buckets that were drawn evenly over the model's confidence [S24].
 
-    Buckets chosen evenly over deciles of confidence are harder than the test set; weighting each decile by its share of
-    the test set tells what the measures would be there. The strata are of the buckets' theta, P_C and unbiased P_C.
+    Such buckets are harder than the test set; weighting each decile of confidence by its share of the test set
+    estimates the measures there. The strata are of the buckets' theta, P_C and unbiased P_C.
 
     ``f~ = sum_d w_d mean{f_b : b in decile d}``, with w_d the share of the test set whose confidence in the gold label
     is in decile d, and a bucket's decile that of its original. Then A~ = theta~, P~_C = (theta^2)~ + ((1-theta)^2)~,
-    VAP~ = (theta (1-theta))~, between variance (theta^2)~ - A~^2. PVAP~ = VAP~ / (VAP~ + between variance) is of
-    renormalised values always, since its two parts make up the whole variance only if the weights sum to 1; so is the
+    VAP~ = (theta (1-theta))~, between variance (theta^2)~ - A~^2. PVAP~ = VAP~ / (VAP~ + between variance) always uses
+    renormalised values, since its two parts add up to the whole variance only if the weights sum to 1; so does the
     unbiased P~_C, over buckets of two paraphrases.
 
     As published, test mass in deciles without a bucket is lost and every value is too low by that share; `renormalize`

@@ -1,12 +1,12 @@
-"""How many buckets, and how many paraphrases in each, from what a pilot says of a measure's variance.
+"""The numbers of buckets and of paraphrases for a study, from the variance of a measure in a pilot.
 
-A plan promises, and both promises allow for a pilot that is itself a sample:
+A plan promises one of two things, and both allow for the sampling error of the pilot:
 
 * a half-width: a share `assurance` of studies of the planned size have an interval no wider. A study's own variance
   goes like a chi-square over its degrees of freedom (fewer where buckets have long tails), and so does the pilot's:
-  their ratio has an F distribution, whose quantile takes the place of 1. Planned for the mean, half would have it.
+  their ratio has an F distribution, whose quantile replaces 1. Planned for the mean, half of the studies would have it.
 * a power: with the pilot's variance in place of the true one, the power is a noncentral t probability, and its quantile
-  takes the place of z + z.
+  replaces z + z.
 
 Studies are taken to use t intervals over buckets, or over shared contexts, with as many degrees of freedom as there are
 of them less one. Korn and Graubard's intervals of small shares are a little wider.
@@ -48,7 +48,7 @@ from paraconsist.measures.intervals import NO_SPREAD, sums_by_group
 from paraconsist.measures.results import Record
 
 MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "inconsistency")
-"""What can be planned for: the last is a share of rows, such as answers that differ from the original's."""
+"""Measures of plans; the last is a share of rows, such as answers that differ from the original's."""
 
 _OF_PAIRS = {MEASURES[0]: 1.0, MEASURES[1]: 0.5}  # the kernel where two paraphrases differ
 _FEW_BUCKETS = 30
@@ -58,17 +58,17 @@ _TINY = 1e-300
 
 @dataclass(frozen=True)
 class Pilot(Record):
-    """What a pilot says of the variance of a measure, or of its difference between two models."""
+    """The variance of a measure, or of its difference between two models, estimated from a pilot."""
 
     measure: str  # one of `MEASURES`
     value: float  # the pilot's estimate (mean over buckets); for two models first minus second
-    #: V(k) for infinitely many paraphrases, without what shared contexts add; nan where no bucket has the 2m
-    #: paraphrases that tell it.
+    #: V(k) for infinitely many paraphrases, without what shared contexts add; nan if no bucket has the 2m
+    #: paraphrases that it requires.
     between_variance: float
     #: What shared contexts add to V, at the pilot's number of buckets per context; 0 without groups.
     context_covariance: float
     products: list[float]  # e_0 to e_m (see the module)
-    squared_value: float  # The squared mean of the buckets' statistics, without bias: what V takes from the products.
+    squared_value: float  # Unbiased squared mean of the buckets' statistics, which V subtracts from the products.
     kurtosis: float  # Of the independent units (buckets or contexts) at the pilot's own sizes: 3 for normal ones.
     n_buckets: int  # of the pilot that were used
     n_clusters: int  # the independent units that they form
@@ -80,7 +80,7 @@ class Pilot(Record):
 
     @property
     def lasting_variance(self) -> float:
-        """V(k) for infinitely many paraphrases, as far as it is known, with what shared contexts add."""
+        """V(k) for infinitely many paraphrases, as far as it is known, including shared contexts."""
         return self.context_covariance + (0.0 if math.isnan(self.between_variance) else self.between_variance)
 
     def variance(self, k: int) -> float:
@@ -88,15 +88,15 @@ class Pilot(Record):
         return float(self._estimates(np.array([k]))[0][0])
 
     def degrees_of_freedom(self, k: int) -> float:
-        """Return those of the chi-square that varies like this pilot's estimate of V(k): 2 V^2 over its variance."""
+        """Return the degrees of freedom of this pilot's estimate of V(k): 2 V^2 over its variance."""
         return float(self._estimates(np.array([k]))[1][0])
 
     def bound(self, k: int) -> tuple[float, float]:
         """Return a variance that V(k) does not exceed and the degrees of freedom of its estimate.
 
-        They are V(k)'s own, or those of fewer paraphrases, with which V is larger, where the pilot knows more of these:
-        whichever have the least upper limit at 80 %. Without that a pilot of few paraphrases could ask for millions of
-        buckets of many.
+        They are those of k paraphrases, or of fewer, with which V is larger, if the pilot estimates these better: the
+        pair with the least upper limit at 80 %. Otherwise a pilot of few paraphrases could require millions of buckets
+        of many.
         """
         variance, degrees = self._estimates(np.arange(len(self.products) - 1, k + 1))
         best = int(np.argmin(variance * degrees / np.maximum(chdtri(degrees, 0.8), _TINY)))
@@ -106,7 +106,7 @@ class Pilot(Record):
         """Return V and its degrees of freedom for several k."""
         m = len(self.products) - 1
         j, n = np.arange(m + 1), k[:, np.newaxis]
-        shared = comb(m, j) * comb(n - m, m - j) / comb(n, m)  # how likely two draws of m have so many in common
+        shared = comb(m, j) * comb(n - m, m - j) / comb(n, m)  # probability that two draws of m share j
         variance = np.maximum(shared @ self.products - self.squared_value, 0.0) + self.context_covariance
         gradient = np.column_stack([np.ones(len(k)), -np.ones(len(k)), shared])
         error = np.einsum("ki,ij,kj->k", gradient, self.covariance, gradient)
@@ -114,7 +114,7 @@ class Pilot(Record):
         return variance, whole / np.maximum(error, whole / _MOST_DEGREES + _TINY)
 
     def study_degrees_of_freedom(self, n_buckets: int, k: int) -> float:
-        """Return those of the chi-square that varies like a study's own estimate of V(k).
+        """Return the degrees of freedom of a study's own estimate of V(k).
 
         They go by the kurtosis of buckets of k under a beta-binomial model of the pilot's (`bucket_model`), or by the
         pilot's own kurtosis where there are two models or shared contexts.
@@ -130,11 +130,11 @@ class Pilot(Record):
         return None if self.counts is None else fit_bucket_model(self.counts)
 
     def clusters(self, n_buckets: int) -> float:
-        """Return how many independent units so many buckets form, in contexts as large as the pilot's; at least 2."""
+        """Return the number of independent units of n buckets, in contexts as large as the pilot's; at least 2."""
         return max(2.0, n_buckets * self.n_clusters / self.n_buckets)
 
     def t(self, n_buckets: int, confidence_level: float) -> float:
-        """Return the t quantile of intervals over so many buckets."""
+        """Return the t quantile of intervals over n buckets."""
         return float(stdtrit(self.clusters(n_buckets) - 1.0, (1.0 + confidence_level) / 2.0))
 
 
@@ -153,12 +153,12 @@ def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Intege
     used = np.flatnonzero(counts.size >= 2)
     if len(used) < 2:
         must, few = "have at least two buckets with two paraphrases", f"{len(used)} of {len(counts)} buckets"
-        remedy = "Without them nothing is known of how paraphrases differ."
+        remedy = "Without them the difference between paraphrases is unknown."
         raise input_error("plan", "pilot", must, got=few, remedy=remedy)
     k, right = counts.size[used].astype(np.float64), counts.correct[used].astype(np.float64)
     warnings = []
     if len(used) < len(counts):
-        warnings.append(f"{len(counts) - len(used)} of {len(counts)} buckets have one paraphrase and say nothing here")
+        warnings.append(f"{len(counts) - len(used)} of {len(counts)} buckets have one paraphrase and are excluded")
     statistic, products = _statistic(measure, k, right), _own_products(measure, k, right)
     codes = None if groups is None else partition(groups[used]).codes
     mean = float(statistic.mean())
@@ -250,19 +250,19 @@ def _pilot(
     known = ~np.isnan(products)
     lasts = bool(known[:, 0].any())
     if not lasts:
-        warnings.append("no bucket has four paraphrases: what more of them would gain is taken as small as it can be")
+        warnings.append("no bucket has four paraphrases: the gain from more of them is taken as the least possible")
     for j in range(products.shape[1] - 2, -1, -1):
         if not known[:, j].any():  # kernels that share less have no larger product
             products[:, j], known[:, j] = products[:, j + 1], known[:, j + 1]
     codes = np.arange(n) if codes is None else codes
     mean, means = float(statistic.mean()), np.nanmean(products, axis=0)
-    own = (statistic - mean)[:, np.newaxis] / n  # what each bucket adds to the error of the mean
-    units = sums_by_group(own, codes)
+    errors_of = (statistic - mean)[:, np.newaxis] / n  # the contribution of each bucket to the error of the mean
+    units = sums_by_group(errors_of, codes)
     n_clusters = len(units)
-    together = n * (units**2 - sums_by_group(own**2, codes))  # what each context adds to the covariance of its buckets
+    together = n * (units**2 - sums_by_group(errors_of**2, codes))  # the covariance of the buckets in each context
     others = np.where(known, products - means, 0.0) / known.sum(axis=0)
     errors = [together - together.mean(), 2.0 * mean * units, sums_by_group(others, codes)]
-    error, alone = float(_covariance(units)[0, 0]), float(_covariance(own)[0, 0])
+    error, alone = float(_covariance(units)[0, 0]), float(_covariance(errors_of)[0, 0])
     squared = mean**2 - error
     kernels = np.maximum(np.minimum.accumulate(means[::-1])[::-1], squared)
     return Pilot(
@@ -304,7 +304,7 @@ _MOST_BUCKETS = 10**8
 
 @dataclass(frozen=True)
 class Target:
-    """What a study is to achieve."""
+    """The aims of a study."""
 
     confidence_level: float = 0.95  # of intervals
     assurance: float = 0.8  # the share of studies whose half-width is to be no larger than planned
@@ -322,19 +322,19 @@ class Target:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a study costs: a bucket beside its paraphrases, and each paraphrase, in one unit."""
+    """The costs of a study: of a bucket without its paraphrases, and of each paraphrase, in one unit."""
 
     bucket: float = 1.0
     paraphrase: float = 1.0
 
     def of(self, n_buckets: int, paraphrases: int) -> float:
-        """Return the cost of so many buckets of so many paraphrases."""
+        """Return the cost of n buckets of this many paraphrases."""
         return n_buckets * (self.bucket + paraphrases * self.paraphrase)
 
 
 @dataclass(frozen=True)
 class PlanRow(Record):
-    """What it takes with `paraphrases` in each bucket (rows: buckets times these); None where it was not asked for."""
+    """The size of a study with `paraphrases` in each bucket (rows: buckets times these); None if not requested."""
 
     paraphrases: int
     buckets_for_half_width: int | None
@@ -347,7 +347,7 @@ class PlanRow(Record):
 
 @dataclass(frozen=True)
 class BudgetRow(Record):
-    """What a budget buys with `paraphrases` in each bucket."""
+    """The study that a budget pays for, with `paraphrases` in each bucket."""
 
     paraphrases: int
     buckets: int
@@ -376,7 +376,7 @@ def detectable_difference(
 ) -> float:
     """Return the least true difference of two models that B common buckets of k paraphrases show with the power.
 
-    `pilot` is the first model's; the second is taken to vary alike, and to correlate with it as `target` says.
+    `pilot` is the first model's; the second is assumed to vary alike, and to have the correlation of `target` with it.
     `of_difference`, from both models on the same buckets (`pilot_of_difference`), replaces it.
     """
     target = target or Target()
@@ -430,7 +430,7 @@ def spend(
     paraphrases: Sequence[int] = PARAPHRASES,
     costs: Costs | None = None,
 ) -> list[BudgetRow]:
-    """Return what a budget buys with each number of paraphrases that leaves it two buckets or more.
+    """Return what a budget pays for with each number of paraphrases that allows at least two buckets.
 
     InputError if it pays for two buckets with none of them, or nothing costs anything.
     """
@@ -454,25 +454,28 @@ def _assured(pilot: Pilot, n_buckets: int, k: int, target: Target) -> float:
 
 
 def _checked(paraphrases: Sequence[int], pilot: Pilot, of_difference: Pilot | None) -> Sequence[int]:
-    """Return the numbers of paraphrases, or raise where a pilot says nothing of one."""
-    for one in (pilot, of_difference or pilot):
+    """Return the numbers of paraphrases, or raise if a pilot has no estimate for one."""
+    for source in (pilot, of_difference or pilot):
         for k in paraphrases:
-            check_whole("plan", "paraphrases", k, at_least=len(one.products) - 1)
-            if one.variance(k) <= 0.0:
-                must, got = "differ between buckets or paraphrases", f"{one.value:g} in all {one.n_buckets} buckets"
-                raise input_error("plan", "pilot" if one is pilot else "against", must, got=got)
+            check_whole("plan", "paraphrases", k, at_least=len(source.products) - 1)
+            if source.variance(k) <= 0.0:
+                must, got = (
+                    "differ between buckets or paraphrases",
+                    f"{source.value:g} in all {source.n_buckets} buckets",
+                )
+                raise input_error("plan", "pilot" if source is pilot else "against", must, got=got)
     return paraphrases
 
 
 def _least(parameter: str, wanted: float, reached: Callable[[int], float]) -> int:
     """Return the least n of at least 2 with ``reached(n) <= wanted``, which falls with n, by doubling and bisection."""
     high = 2
-    while not reached(high) <= wanted:  # also where a tiny pilot has no quantile
+    while not reached(high) <= wanted:  # also if a tiny pilot has no quantile
         high *= 2
         if high > _MOST_BUCKETS:
             must = "be reachable with 100 million buckets"
             raise input_error(
-                "plan", parameter, must, got=wanted, remedy="Ask for a larger one, or take a larger pilot."
+                "plan", parameter, must, got=wanted, remedy="Request a larger one, or use a larger pilot."
             )
     low = high // 2
     while high - low > 1:

@@ -38,7 +38,7 @@ from paraconsist.measures.results import Estimates, Result, Stratum, documented,
 from paraconsist.measures.rules import Answers
 
 LEAST = {"frequentist": 0.129, "arbitrage": 0.01}
-"""From where on Paleka et al. call a tuple violated, by the kind of violation."""
+"""The least violation of each kind that Paleka et al. count as one."""
 
 LEAST_PROBABILITY = 0.001
 """Probabilities of 0 and 1 become this and 1 less this: no log score is finite at them."""
@@ -95,7 +95,7 @@ def probability_coherence(
     The *arbitrage violation* is the largest gain :math:`\max_q \min_w \sum_i \log(q_i(w)/p_i(w))` that a bettor with a
     log score can guarantee in every possible world w, where conditional statements count in the worlds they are asked
     in: exact to 1e-12. The *frequentist violation* is :math:`|r|/\sqrt{s^2 + .001}`
-    with r how far off the relation's equation is, and :math:`s^2` the variance of r if each p were the mean of one
+    with r the residual of the relation's equation, and :math:`s^2` the variance of r if each p were the mean of one
     draw. As published, both are 0 where r is under 1e-5, and arbitrage takes 0 and 1 for .001 and .999.
 
     Parameters
@@ -104,16 +104,16 @@ def probability_coherence(
         That the statement is true; or of each label of the roles of bucket sets.
     roles : sequence of str, shape (n,)
         The statement's place in its bucket, such as ``P`` and ``not_P``, each once in a bucket. A bucket's relation is
-        the one that has just its roles: see `paraconsist.measures.probability_coherence.RELATIONS`. ``original`` with
+        the one with exactly its roles: see `paraconsist.measures.probability_coherence.RELATIONS`. ``original`` with
         ``paraphrase`` or ``swap`` must have the same label, with ``negation`` another one.
     buckets : sequence of int or str, shape (n,)
     relations : str or dict, optional
-        The name of every bucket's relation, or bucket -> name; or relations of one's own, name -> role -> formula, with
-        what holds in every world under ``"where"``: ``{"Rain": {"rain": "R", "wet": "W", "where": "not R or W"}}``. A
-        formula is made of at most twelve names, ``and``, ``or``, ``not``, brackets, and one ``given``.
+        The name of every bucket's relation, or bucket -> name; or your own relations, name -> role -> formula,
+        with a formula that holds in every world under ``"where"``: ``{"Rain": {"rain": "R", "wet": "W", "where": "not R
+        or W"}}``. A formula is made of at most twelve names, ``and``, ``or``, ``not``, brackets, and one ``given``.
     groups : sequence of int or str, shape (n,), optional
-        What each row shares with others, such as the question that it asks: buckets that have one in common are not
-        independent. Where a bucket has two of them its members are crossed (`paraconsist.measures.intervals.Dyads`),
+        What each row shares with others, such as its question: buckets with a common one are not
+        independent. If a bucket has two of them its members are crossed (`paraconsist.measures.intervals.Dyads`),
         where more, buckets that are joined by any chain of them are one unit.
     interval_method, confidence_level, n_resamples, seed
         As for `paraconsist.measures.paraphrastic.paraphrastic_consistency`.
@@ -154,7 +154,7 @@ def probability_coherence(
     if (n_other := int(np.isnan(values["frequentist"]).sum())) and "frequentist_rate" in means:
         estimates.warn(f"{n_other} buckets have a relation without a frequentist violation")
     if len(p) > 1 and (p == p[0]).all():
-        estimates.warn(f"every probability is {p[0].tolist()}: what does not change says nothing")
+        estimates.warn(f"every probability is {p[0].tolist()}: constant probabilities are uninformative")
     parts: dict[str, Stratum] = {}
     for name, several in members.items() if len(members) > 1 else ():
         part, at = Estimates(options, "bucket"), np.concatenate(several)
@@ -169,7 +169,7 @@ def probability_coherence(
 
 
 def incoherent(answers: Answers) -> tuple[Floats, Mask]:
-    """A bettor with a log score is sure to gain .01 nats or more from the tuple that the row stands for."""
+    """Return where a bettor with a log score surely gains at least .01 nats from the tuple of the row."""
     assert answers.statements is not None
     p, roles, buckets, _, relations = answers.statements
     function = probability_coherence.__name__
@@ -199,7 +199,7 @@ def _violations(
 def _tuples(
     function: str, relations: Any, divided: Partition, roles: Column
 ) -> Iterator[tuple[str, Relation, Integers, Integers]]:
-    """Yield the tuples of each relation: its name, itself, their buckets, and where their statements stand, (n, m)."""
+    """Yield the tuples of each relation: its name, the relation, their buckets, and the rows of statements, (n, m)."""
     is_named = isinstance(relations, Mapping) and all(isinstance(value, str) for value in relations.values())
     table = RELATIONS
     if isinstance(relations, str) and relations in RELATIONS:
@@ -216,22 +216,22 @@ def _tuples(
         patterns, code = np.unique(role[rows], axis=0, return_inverse=True)
         for i, pattern in enumerate(patterns.tolist()):
             at = np.flatnonzero(code.ravel() == i)
-            here = [str(known[one]) for one in pattern]
+            here = [str(known[code]) for code in pattern]
             name: Any = by_roles.get(tuple(sorted(here)))
             for bucket, row in zip(divided.ids_of(chosen[at]), rows[at, 0].tolist(), strict=True):
                 if is_named and relations.get(bucket) not in table:
                     got = {bucket: relations.get(bucket)}
                     raise input_error(function, "relations", "name a known relation for every bucket", got=got, row=row)
                 if name is None or (is_named and relations.get(bucket) != name):
-                    listed = "; ".join(f"{one}: {', '.join(of.statements)}" for one, of in table.items())
+                    listed = "; ".join(f"{key}: {', '.join(entry.statements)}" for key, entry in table.items())
                     remedy = f"Bucket {bucket!r} has them, and relations are {listed}."
                     must = "be those of the bucket's relation, each once"
                     raise input_error(function, "roles", must, got=here, row=row, remedy=remedy)
-            yield name, table[name], chosen[at], rows[at][:, [here.index(one) for one in table[name].statements]]
+            yield name, table[name], chosen[at], rows[at][:, [here.index(role) for role in table[name].statements]]
 
 
 def _joined(divided: Partition, shared: Partition) -> Integers | Dyads:
-    """Return what buckets have in common: a group each, or two members, or the chains that they are joined by."""
+    """Return the groups of buckets: one group each, or two members, or the chains that join them."""
     pairs = np.unique(divided.codes.astype(np.int64) * len(shared) + shared.codes)
     bucket, member = np.divmod(pairs, len(shared))
     first = np.flatnonzero(np.diff(bucket, prepend=-1))
@@ -244,7 +244,7 @@ def _joined(divided: Partition, shared: Partition) -> Integers | Dyads:
 
 
 def chains(divided: Partition, shared: Partition) -> Integers:
-    """Return one group for all buckets that are joined by any chain of what their rows share, shape (n_buckets,)."""
+    """Return one group for all buckets that a chain of shared groups of rows joins, shape (n_buckets,)."""
     from scipy.sparse import csr_array  # slow to import, and seldom needed
     from scipy.sparse.csgraph import connected_components
 
@@ -256,7 +256,7 @@ def chains(divided: Partition, shared: Partition) -> Integers:
 def _means(
     estimates: Estimates, values: Mapping[str, Floats], buckets: Integers, grouped: Integers | Dyads | None
 ) -> dict[str, float]:
-    """Return the mean violation and the rate of some buckets by kind, and keep what is known of their uncertainty."""
+    """Return the mean violation and the rate of some buckets by kind, and set their uncertainty."""
     means: dict[str, float] = {}
     for kind, all_values in values.items():
         at = buckets[~np.isnan(all_values[buckets])]
@@ -281,7 +281,7 @@ def _means(
 def _add_crossed(
     estimates: Estimates, names: list[str], columns: Floats, dyads: Dyads, ranges: list[tuple[float, float]]
 ) -> None:
-    """Keep dyad-robust t intervals of means."""
+    """Set dyad-robust t intervals of means."""
     for name, column, (least, most) in zip(names, columns.T, ranges, strict=True):
         error, freedom = dyads.standard_error(column)
         half = float(stdtrit(max(freedom, 1.0), (1.0 + estimates.options.confidence_level) / 2.0)) * error
@@ -295,9 +295,9 @@ def _add_crossed(
 
 MOST_ATOMS = 12
 WHERE = "where"
-"""The key of a table's relation for what holds in every world."""
+"""The key of a relation for a formula that holds in every world."""
 LEAST_RESIDUAL = 1e-5
-"""Residuals under this, in probability, are rounding: the tuple then has no violation of either kind."""
+"""Smaller residuals, in probability, are rounding: the tuple has no violation of either kind."""
 
 _VARIANCE = 0.001  # that is added under the root, beta squared of Paleka et al.
 
@@ -319,7 +319,7 @@ class Relation:
 
 def _v(*p: Any) -> Any:
     """Return the sum of p (1 - p), the variances of single draws."""
-    return sum(one * (1.0 - one) for one in p)
+    return sum(share * (1.0 - share) for share in p)
 
 
 def _of(roles: str, residuals: Residuals, where: str = "", **formulas: str) -> Relation:
@@ -389,9 +389,9 @@ def read_relations(function: str, table: Any) -> dict[str, Relation]:
         statements = {role: text for role, text in parts.items() if role != WHERE}
         relations[name] = entry if isinstance(entry, Relation) else Relation(statements, parts.get(WHERE, ""))
         worlds(relations[name], function)
-        twin = [one for one in relations if one != name and {*relations[one].statements} == {*statements}]
+        twin = [other for other in relations if other != name and {*relations[other].statements} == {*statements}]
         if twin:
-            must = "tell relations apart by their roles"
+            must = "have different roles in each relation"
             raise input_error(function, "relations", must, got=f"{list(statements)} in {twin[0]} and in {name}")
     return relations
 
@@ -473,58 +473,42 @@ def frequentist(relation: Relation, probabilities: Floats) -> tuple[Floats, Floa
 
 _GAP = 1e-12  # between the value and what the bet guarantees
 _MOST_STEPS = 100
-_SHRINK, _LEAST_BARRIER, _STAY = 0.1, 1e-15, 0.99  # of the barrier in a step, and how far to the boundary one may go
-_MOST_WORLDS = 64  # that are taken at once; of more, those that some bet is worst in
+_SHRINK, _LEAST_BARRIER, _STAY = (
+    0.1,
+    1e-15,
+    0.99,
+)  # of the barrier in a step, and the share of the way to the boundary that a step may go
+_MOST_WORLDS = 64  # used at once; of more worlds, those that are the worst for some bet
 _ROWS_AT_ONCE = 4_096  # bounds memory
 
 
 @dataclass(frozen=True)
 class Arbitrage:
-    """The arbitrage of n tuples of m statements.
+    """The arbitrage of n tuples of m statements."""
 
-    Attributes
-    ----------
-    gain : ndarray, shape (n,)
-        In nats, at least 0; 0 for coherent probabilities. Down is good.
-    bets : ndarray, shape (n, m) or (n, m, n_labels)
-        The probabilities that win it: in every world the log score of these is higher than that of the tuple's own by
-        `guaranteed` at least, over the statements that are asked there.
-    guaranteed : ndarray, shape (n,)
-        At most 1e-12 below `gain`, which is the proof of both; above it only where a residual under 1e-5 makes that 0.
-    """
-
-    gain: Floats
+    gain: Floats  # in nats, at least 0, shape (n,); 0 for coherent probabilities
+    #: The probabilities that win it, shape (n, m) or (n, m, n_labels): in every world their log score exceeds that of
+    #: the tuple by at least `guaranteed`, over the statements that are asked there.
     bets: Floats
+    #: At most 1e-12 below `gain`, which proves both, shape (n,); above it only if a residual under 1e-5 makes that 0.
     guaranteed: Floats
 
 
 def arbitrage(relation: Relation, probabilities: Floats) -> Arbitrage:
-    r"""Return how much a bettor can win against probabilities whatever happens.
+    r"""Return the gain that a bettor can guarantee against probabilities in every world.
 
     .. math:: \max_q \min_w \sum_{i\,\text{asked in}\,w} \log\frac{q_i(w)}{p_i(w)}
               = \min_\pi \sum_i \pi(C_i)\, KL\bigl(\pi(\cdot \mid C_i)\,\|\,p_i\bigr)
 
-    with w the worlds of the relation, :math:`\pi` distributions on them, :math:`C_i` what statement i is asked under,
-    and :math:`q_i(w)`, :math:`p_i(w)` the probability of what happens in w. Solved for all tuples together by a
-    primal-dual interior point method; the bet is :math:`q_i = \pi(\cdot \mid C_i)`.
+    with w the worlds of the relation, :math:`\pi` distributions on them, :math:`C_i` the condition of statement i, and
+    :math:`q_i(w)`, :math:`p_i(w)` the probability of what happens in w. It is solved for all tuples together by a
+    primal-dual interior point method; the bet is :math:`q_i = \pi(\cdot \mid C_i)`. `probabilities` are of the
+    statements being true, in the order of the relation's roles, shape (n, n_statements), or of each label, shape (n,
+    n_statements, n_labels). The values of Paleka et al. (2025) are those at which an optimiser stopped, so too low for
+    seven of the ten relations.
 
-    Parameters
-    ----------
-    relation : Relation
-        One of `paraconsist.measures.probability_coherence.RELATIONS`, or of a table of one's own (`read_relations`).
-    probabilities : ndarray, shape (n, n_statements) or (n, n_statements, n_labels)
-        Of the statements being true, in the order of the relation's roles, or of each label.
-
-    References
-    ----------
-    Paleka et al. (2025), "Consistency Checks for Language Model Forecasters", ICLR. Their values are those at which an
-    optimiser stopped, so too low for seven of the ten relations.
-
-    Examples
-    --------
     .6 for a statement and .6 for its negation: betting .5 on both wins log(.5 / .4) - log(.6 / .5) in either world.
 
-    >>> from paraconsist.measures.probability_coherence import RELATIONS
     >>> best = arbitrage(RELATIONS["Neg"], np.array([[0.6, 0.6]]))
     >>> best.gain.round(6).tolist(), best.bets.round(6).tolist()
     ([0.040822], [[0.5, 0.5]])
@@ -549,7 +533,7 @@ def arbitrage(relation: Relation, probabilities: Floats) -> Arbitrage:
 def _solve(outcomes: Integers, log_p: Floats) -> tuple[Floats, Floats, Floats]:
     """Return gain, what the bets guarantee, and bets of tuples with these log probabilities, (n, m, n_labels).
 
-    Of very many worlds only those are taken that the bets of some tuple are worst in.
+    Of many worlds only those that are the worst for the bets of some tuple are used.
     """
     n, m, n_labels = log_p.shape
     role, label = np.divmod(np.arange(m * n_labels), n_labels)
@@ -574,10 +558,10 @@ def _solve(outcomes: Integers, log_p: Floats) -> tuple[Floats, Floats, Floats]:
 def _interior_point(happens: Floats, is_asked: Floats, same_role: Any, log_p: Floats) -> tuple[Floats, Floats]:
     """Return the gain of n tuples and the log probabilities of the bets that win it.
 
-    A cell is an outcome of a statement; `happens` and `is_asked`, shape (n_cells, n_worlds), say where it happens and
+    A cell is an outcome of a statement; `happens` and `is_asked`, shape (n_cells, n_worlds), are where it happens and
     where its statement is asked. The derivative of the divergence by the weight of a world is the gain of the bet
     there, so that the largest and the least gain bound the value: that is the gap. All tuples take their steps
-    together, and leave when their gap is closed.
+    together, and stop when their gap is closed.
     """
     n, n_worlds = len(log_p), happens.shape[1]
     weight, slack = np.full((n, n_worlds), 1.0 / n_worlds), np.ones((n, n_worlds))
@@ -612,6 +596,6 @@ def _interior_point(happens: Floats, is_asked: Floats, same_role: Any, log_p: Fl
 
 
 def _length(values: Floats, move: Floats) -> Floats:
-    """Return how far along a move values may go and stay above 0, shape (n, 1)."""
+    """Return the largest step along a move that keeps the values above 0, shape (n, 1)."""
     steepest = np.max(-move / values, axis=1, keepdims=True)
     return np.asarray(np.minimum(1.0, _STAY / np.maximum(steepest, _STAY)))

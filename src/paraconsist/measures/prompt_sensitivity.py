@@ -120,7 +120,7 @@ def prompt_sensitivity(
 ) -> PromptSensitivityResult:
     r"""Every published index of how answers depend on the wording, from the same rows.
 
-    The reader finds the number that another paper reports, beside what is the same under another name. Bucket b has k
+    The reader finds the number that another paper reports, and what other papers call the same number. Bucket b has k
     answers, c of them right, n_l with label l, :math:`\theta = c/k`; means are over buckets, each counting once.
 
     ==========================  ====================================================================================
@@ -267,7 +267,7 @@ def prompt_sensitivity(
 
 
 def variant_indices(accuracies: Any) -> dict[str, float]:
-    """Return what `prompt_sensitivity` sums the accuracies of shared variants up by, where these alone are known.
+    """Return the summaries of `prompt_sensitivity` of the accuracies of shared variants, if only these are known.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def _gold_of_wordings(buckets: Integers, gold: Integers, is_contrast: Mask) -> I
 
 @dataclass(frozen=True)
 class Answers:
-    """What the indices need to know of each bucket, shape (n_buckets,), beside its counts."""
+    """The counts of each bucket, shape (n_buckets,), and what the indices need in addition."""
 
     counts: BucketCounts
     pool: LabelPool
@@ -346,7 +346,7 @@ class Answers:
 
 
 class Sums:
-    """What each bucket adds to the sums that the indices are functions of, and which functions."""
+    """The sums over buckets that the indices are functions of, and these functions."""
 
     def __init__(self, counts: BucketCounts) -> None:
         self._columns: list[npt.NDArray[Any]] = [np.ones(len(counts))]
@@ -371,22 +371,22 @@ class Sums:
         self._more |= names
 
     def differ_by(self, column: Integers) -> None:
-        """Say that buckets with other values here are other buckets."""
+        """Treat buckets with different values here as different."""
         self._extra.append(column)
 
     def place(self, name: str) -> int:
-        """Return the column of the values whose mean a name is."""
+        """Return the column of the values of a mean."""
         return self._ratios[name][0]
 
     def _values(self, sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
         tops, bottoms = (list(places) for places in zip(*self._ratios.values(), strict=True))
-        more = [function(sums) for function in self._functions]
-        return np.concatenate([sums[..., tops] / sums[..., bottoms], *more], axis=-1)
+        others = [function(sums) for function in self._functions]
+        return np.concatenate([sums[..., tops] / sums[..., bottoms], *others], axis=-1)
 
     def estimate(
         self, estimates: Estimates, pattern: tuple[Integers, ...], groups: Integers | None
     ) -> tuple[dict[str, float], str]:
-        """Return the values, and how their intervals, which `estimates` keeps, were made."""
+        """Return the values and the method of their intervals, which are set in `estimates`."""
         names = [*self._ratios, *self._more]
         first, code, multiplicity = distinct(*pattern, *self._extra)
         sums = np.stack([column[first] for column in self._columns], axis=1).astype(np.float64)
@@ -424,7 +424,7 @@ def add_indices(sums: Sums, answers: Answers) -> None:
 
 
 def add_curve(sums: Sums, counts: BucketCounts) -> None:
-    """Add the share of buckets that are right to at least each tenth, and what the curve is summed up by.
+    """Add the share of buckets that are right to at least each tenth, and the summaries of the curve.
 
     Dynamic time warping to a curve that is 1 throughout pairs each of the eleven points with it once, so that the
     distance is what the points lack of 1, and that of the worst curve, [1, 0, ..., 0], is 10.
@@ -462,7 +462,7 @@ def _all_of(c: Integers, k: Integers, n: int) -> Floats:
 
 
 def add_contrasts(sums: Sums, answers: Answers, buckets: Integers, predictions: Integers) -> None:
-    """Add the share of buckets, of those with contrasts and two wordings, that are consistent in both ways."""
+    """Add the share of buckets with contrasts and two wordings that are consistent in both ways."""
     n = len(answers.answer)
     has = (np.bincount(buckets, minlength=n) > 0) & (answers.counts.size > 1)
     same = np.bincount(buckets[predictions == answers.answer[buckets]], minlength=n) > 0
@@ -472,7 +472,7 @@ def add_contrasts(sums: Sums, answers: Answers, buckets: Integers, predictions: 
 
 
 def add_variants(sums: Sums, buckets: Integers, variants: Integers, right: Mask) -> Floats:
-    """Add what the accuracies of the variants are summed up by; return these, shape (n_variants,)."""
+    """Add the summaries of the accuracies of the variants; return these accuracies, shape (n_variants,)."""
     n_variants, n_buckets = int(variants.max()) + 1, int(buckets.max()) + 1
     cells = buckets.astype(np.int64) * n_variants + variants
     size, correct = (
@@ -491,7 +491,7 @@ def add_variants(sums: Sums, buckets: Integers, variants: Integers, right: Mask)
     return np.asarray(accuracies, dtype=np.float64)
 
 
-#: What the accuracies of variants are summed up by: the greatest possible value, and whether it is a mean over buckets.
+#: Summaries of the accuracies of variants: the greatest possible value, and whether it is a mean over buckets.
 OF_VARIANTS = {
     **{"mean_accuracy": (1.0, True), "max_accuracy": (1.0, True), "spread": (1.0, False)},
     **{"performance_drop_rate": (1.0, False), "combined_performance_score": (1.0, False)},

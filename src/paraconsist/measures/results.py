@@ -47,9 +47,9 @@ from paraconsist.measures.intervals import (
     too_few,
 )
 
-#: The mappings of values to what is known of their uncertainty.
+#: The tables of the uncertainty of values.
 UNCERTAINTY = ("confidence_interval", "standard_error", "n_clusters", "design_effect")
-#: What stands after a result's own values.
+#: The fields that follow a result's own values.
 _LAST = ("chance", "chance_corrected", *UNCERTAINTY, "bias", "signature", "warnings")
 
 
@@ -107,12 +107,12 @@ class Result(Record):
         Variance of each value over that of as many independent rows (buckets): 1 without `groups`.
     chance, chance_corrected : float or None
         What the headline would be if the model's own answers were shuffled over the texts, and the consistency above
-        that, on one scale for all measures: 1 if no wording changes anything, 0 as if the wording decided all (see
+        that, on one scale for all measures: 1 if no wording changes anything, 0 as if wording decided all (see
         `paraconsist.measures.chance`); nan for a constant answer. None for what answers cannot be shuffled in.
     signature : str
-        How the numbers were made; see `paraconsist.measures.results`.
+        How the numbers were computed; see `parse_signature`.
     warnings : tuple of str
-        What to know before reading them.
+        Cautions for reading the values.
     """
 
     confidence_interval: Table
@@ -150,7 +150,7 @@ class Result(Record):
                 yield name, _text(value), _ends(ends)
 
 
-#: What docstrings of measures share: `documented` puts a text where its name stands in braces on a line of its own.
+#: Texts that docstrings of measures share: `documented` replaces a line with a name in braces by its text.
 _TEXTS = {
     "share_intervals": """
         interval_method : {"auto", "exact", "korn_graubard", "bootstrap", "closed_form"}
@@ -185,10 +185,10 @@ _Measure = TypeVar("_Measure", bound=Callable[..., Any])
 
 
 def documented(also: str = "", **texts: str) -> Callable[[_Measure], _Measure]:
-    """Return a decorator that completes the docstring of a measure by what measures have in common.
+    """Return a decorator that completes the docstring of a measure.
 
-    These are the sections Returns (unless the docstring has one) and Raises, which `also` adds causes to, and the
-    `texts`, or those of `_TEXTS`, that the docstring names.
+    It inserts the sections Returns (unless the docstring has one) and Raises, to which `also` adds causes, and replaces
+    each line with the name of one of the `texts`, or of `_TEXTS`, in braces.
     """
 
     def complete(measure: _Measure) -> _Measure:
@@ -244,13 +244,13 @@ MEASURE_NAMES: Mapping[str, str] = {
 }
 SHORT_NAMES = {name: short for short, name in MEASURE_NAMES.items()}
 
-#: Keys with one meaning in all measures, in the order in which they stand. A measure's own come before ``unparsed``.
+#: Keys with one meaning in all measures, in the order of writing. A measure's own keys come before ``unparsed``.
 KEYS: Mapping[str, str] = {
     "est": "the estimator that is the headline",
     "avg": "what the mean is over",
     "orig": "whether originals are among the paraphrases",
-    "unparsed": "what became of answers that could not be read: refused, wrong, own_class, drop_bucket",
-    "ci": "what intervals resample, and how",
+    "unparsed": "treatment of answers that could not be parsed: refused, wrong, own_class, drop_bucket",
+    "ci": "what intervals resample, and the method",
     "level": "confidence level of the intervals",
     "seed": "of the resampling",
     "dtype": "in which the model was computed, where not in float32",
@@ -263,14 +263,14 @@ _LEADING, _TRAILING = ("est", "avg", "orig"), ("unparsed", "ci", "level", "seed"
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature taken apart."""
+    """A parsed signature."""
 
     measure: str  # full name, such as ``paraphrastic_consistency``
     parts: Mapping[str, str] = field(default_factory=dict)  # the values by key, in the order in which they are written
 
     def __str__(self) -> str:
-        own = [key for key in self.parts if key not in KEYS]
-        order = [*_LEADING, *own, *_TRAILING]
+        special = [key for key in self.parts if key not in KEYS]
+        order = [*_LEADING, *special, *_TRAILING]
         written = [f"{key}:{_encode(self.parts[key])}" for key in order if key in self.parts]
         return "|".join([SHORT_NAMES.get(self.measure, self.measure), *written])
 
@@ -290,7 +290,7 @@ def signature(measure: str, **parts: str | None) -> str:
 
 
 def parse_signature(text: str) -> Signature:
-    """Take a signature apart; ``str`` of the result is the text again.
+    """Parse a signature; ``str`` of the result is the text again.
 
     InputError if `text` is no signature: a part without ``key:``, a key given twice, more than one line.
 
@@ -370,10 +370,10 @@ def interval_options(
 def share_options(
     function: str, interval_method: str, confidence_level: float, n_resamples: int, seed: Any, groups: Any
 ) -> IntervalSettings:
-    """Return the options of shares of rows: ``"auto"`` depends on whether there are groups, and so does what may be.
+    """Return the options of shares of rows: the default and the valid methods depend on whether there are groups.
 
     Intervals of independent rows are Clopper-Pearson's; those of rows in groups Korn and Graubard's, since t and
-    percentile intervals of small shares run short (`paraconsist.measures.intervals.korn_graubard_interval`).
+    percentile intervals of small shares are too narrow (`paraconsist.measures.intervals.korn_graubard_interval`).
     """
     options = interval_options(function, interval_method, confidence_level, n_resamples, seed, SHARE_METHODS)
     if interval_method == "auto":
@@ -392,11 +392,11 @@ def share_options(
 
 def constant_message(label: Any) -> str:
     """Return the warning about predictions that are all `label`."""
-    return f"every prediction is {label!r}: a constant answer has consistency 1 whatever the texts say"
+    return f"every prediction is {label!r}: a constant answer has consistency 1 regardless of the text"
 
 
 class Share(NamedTuple):
-    """A share of rows and what is known of its uncertainty (see `Result`); all nan in an empty population."""
+    """A share of rows and its uncertainty (see `Result`); all nan in an empty population."""
 
     value: float
     interval: list[float]
@@ -408,7 +408,7 @@ class Share(NamedTuple):
 
 @dataclass
 class Estimates:
-    """Collects what is known of a measure's values: shares of rows (`add_share`), or functions of sums (`add`)."""
+    """Collector of values' uncertainty: of shares of rows (`add_share`), or of functions of sums (`add`)."""
 
     options: IntervalSettings
     unit: str  # what is resampled where there are no groups: "pair"
@@ -441,7 +441,7 @@ class Estimates:
         self.warnings.append(message)
 
     def put(self, name: str, interval: Sequence[float], error: float, n_clusters: int, effect: float | None) -> None:
-        """Keep what is known of one value."""
+        """Set the uncertainty of one value."""
         self.confidence_interval[name] = [float(interval[0]), float(interval[1])]
         self.standard_error[name] = error
         self.n_clusters[name] = n_clusters
@@ -449,23 +449,23 @@ class Estimates:
             self.design_effect[name] = effect
 
     def drop(self, name: str) -> None:
-        """Forget what is known of one value."""
+        """Remove the uncertainty of one value."""
         for table in UNCERTAINTY:
             getattr(self, table).pop(name, None)
 
     def warn_of_constant(self, label: Any, score: int = 0) -> None:
         """Warn that every prediction is `label`."""
-        self.warn(f"every prediction is {label!r}: a constant answer scores {score} whatever the texts say")
+        self.warn(f"every prediction is {label!r}: a constant answer scores {score} regardless of the text")
 
     def warn_of_few(self, n_units: int) -> None:
-        """Warn that there are too few units for intervals that hold, or for good ones where a method was chosen."""
+        """Warn that there are too few units for an interval, or for a reliable one if a method was chosen."""
         chosen = self.options.method in ("bootstrap", "closed_form")
         few = f"one {self.unit}" if n_units == 1 else f"only {n_units} {self.unit}s"
         effect = "the intervals are rough" if chosen and n_units > 1 else f"no interval below {FEW_UNITS}"
         self.warn(f"{few}: {effect}")
 
     def note_undefined(self, values: Mapping[str, object]) -> None:
-        """Remember which values are nan: they are named in the last warning."""
+        """Note which values are nan; the last warning names them."""
         self.undefined += [name for name, value in values.items() if isinstance(value, float) and np.isnan(value)]
 
     def fields(self, values: Mapping[str, object], method: str | None = None, **parts: str | None) -> dict[str, Any]:
@@ -493,7 +493,7 @@ class Estimates:
         *,
         between: str | None = "units",
     ) -> None:
-        """Keep the intervals of the named values; `between` names the units in the warning about no spread."""
+        """Set the uncertainty of the named values; `between` names the units in the warning about no spread."""
         for i, name in enumerate(names):
             error, effect = float(bounds.standard_error[i]), None if effects is None else float(effects[i])
             self.put(name, (bounds.low[i], bounds.high[i]), error, n_clusters, effect)
@@ -508,7 +508,7 @@ class Estimates:
     # ------------------------------------------------------------------------------------------ shares of rows
 
     def add_share(self, name: str, hits: Mask, population: Mask | None = None) -> float:
-        """Return the share of hits in the population (all rows without one), and keep its uncertainty."""
+        """Return the share of hits in the population (all rows without one), and set its uncertainty."""
         share = self.share(hits, population)
         self.put(name, share.interval, share.standard_error, share.n_clusters, share.design_effect)
         if np.isnan(share.value):
@@ -522,7 +522,7 @@ class Estimates:
         return share.value
 
     def add_chance(self, level: ChanceLevel, population: Mask | None = None) -> dict[str, float]:
-        """Return the chance level of the rows in the population and the consistency above it; keep its uncertainty."""
+        """Return the chance level of the rows in the population and the consistency above it; set its uncertainty."""
         groups: Integers | Dyads | None = self.codes
         if self.dyads is not None:
             groups = self.dyads.where(population)
@@ -533,7 +533,7 @@ class Estimates:
         return {"chance": level.shuffled, "chance_corrected": self.add_corrected("chance_corrected", level, groups)}
 
     def add_corrected(self, name: str, level: ChanceLevel, groups: Integers | Dyads | None) -> float:
-        """Return the consistency above the chance level of rows or buckets, and keep its uncertainty."""
+        """Return the consistency above the chance level of rows or buckets, and set its uncertainty."""
         interval, error, n = level.interval(groups, self.options.confidence_level)
         self.put(name, interval, error, n, effect_of(error, error if groups is None else level.interval()[1]))
         return level.corrected
@@ -621,7 +621,7 @@ class Estimates:
 
 
 def _row_units(n: int, k: int) -> Units:
-    """Return n rows of which k are hits, each a unit of its own."""
+    """Return n rows, k of them hits, as separate units."""
     occurs = np.array([n - k, k]) > 0
     return Units.of(np.array([[1.0, 0.0], [1.0, 1.0]])[occurs], np.array([n - k, k])[occurs])
 

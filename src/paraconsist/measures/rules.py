@@ -1,4 +1,4 @@
-"""What breaks a measure's rule: the one function of each, read by scoring, comparison, page and Spaces alike."""
+"""What breaks a measure's rule: the one function of each, used by scoring, comparison, page and Spaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORIGINAL, PARAPHRASE = "original", "paraphrase"
 
 
 class Statements(NamedTuple):
-    """The probabilities of the tuples that m counted rows stand for, arrays of shape (n,): each row is a statement."""
+    """The probabilities of the tuples of m counted rows, arrays of shape (n,): each row is a statement."""
 
     probability: NDArray[np.float64]  # that it is true; or shape (n, n_labels)
     role: NDArray[Any]
@@ -24,7 +24,7 @@ class Statements(NamedTuple):
 
 @dataclass(frozen=True)
 class Answers:
-    """The m rows that a measure counts and, in the same order, the rows that stand beside them in their buckets."""
+    """The m rows that a measure counts and, in the same order, the other rows of their buckets."""
 
     #: Role -> answers, shape (m,). An unparsed answer holds a value that equals no label.
     predictions: Mapping[str, NDArray[Any]]
@@ -71,22 +71,22 @@ def mixed(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 
 def changed(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The answer differs from the original's, where it must not."""
+    """Return where the answer differs from the original's, although it must not."""
     differ = answers.predictions[answers.target] != answers.predictions[ORIGINAL]
     return differ.astype(np.float64), np.ones(len(differ), dtype=np.bool_)
 
 
 def unchanged(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The answer is the original's, where it must not be."""
+    """Return where the answer is the original's, although it must not be."""
     same = answers.predictions[answers.target] == answers.predictions[ORIGINAL]
     return (same | answers.unanswered).astype(np.float64), np.ones(len(same), dtype=np.bool_)
 
 
 def does_not_follow(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The answer is none that the rule allows, where the antecedents are answered right."""
+    """Return where the rule does not allow the answer, among rows whose antecedents are answered right."""
     if answers.allowed is None:
-        kept = answers.right
+        follows = answers.right
     else:
         pairs = zip(answers.predictions[answers.target].tolist(), answers.allowed, strict=True)
-        kept = np.array([answer in allowed for answer, allowed in pairs], dtype=np.bool_)
-    return (~kept).astype(np.float64), answers.partners_right
+        follows = np.array([answer in allowed for answer, allowed in pairs], dtype=np.bool_)
+    return (~follows).astype(np.float64), answers.partners_right

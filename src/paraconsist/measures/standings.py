@@ -54,7 +54,7 @@ def joint_test(differences: Floats, *, n_draws: int = 10_000, seed: int = 0) -> 
     """Flip the signs of all pairs' differences together: the single-step max-T of Westfall and Young.
 
     `differences`, shape (n_units, n_pairs), are what each unit (a bucket, or a group of them) adds to each pair's, in
-    any scale. The tests are two-sided sign-flip tests: for one pair `adjusted` is p itself, for pairs that say the same
+    any scale. The tests are two-sided sign-flip tests: for one pair `adjusted` is p itself, for identical pairs
     it stays p, for unrelated ones it nears Bonferroni's.
 
     Westfall, Young (1993), "Resampling-based multiple testing", section 2.5.
@@ -251,7 +251,7 @@ def adjusted_p_values(p: Floats, correction: str) -> Floats:
 
 
 def too_few_resamples(n_resamples: int, n_tests: int, alpha: float, *, tails: int = 2) -> bool:
-    """Whether 2 / (S + 1) >= alpha / M: S resamples cannot tell a p that would be rejected from 0.
+    """Return whether S resamples are too few for a p above 0 to be rejected: 2 / (S + 1) >= alpha / M.
 
     `tails` is 1 for a statistic without a sign (McNemar's).
 
@@ -294,11 +294,11 @@ CORRECTIONS = ("holm", "bonferroni", "benjamini_hochberg", "none")
 
 
 def corrected_p_values(p_values: Sequence[float], correction: str = "holm") -> list[float]:
-    """Return p-values corrected for there being several; undefined ones (nan) stay so and count for nothing.
+    """Return p-values corrected for their number; undefined ones (nan) stay nan and are not counted.
 
-    They are those of the whole family: every pair of models that is looked at. Holm's and Bonferroni's correction bound
-    the chance of any false claim, Benjamini and Hochberg's (1995) the expected share of false claims among the claims
-    made, for tests that are independent or positively dependent.
+    The p-values are those of the whole family: every pair of models that is compared. Holm's and Bonferroni's
+    correction bound the chance of any false claim, Benjamini and Hochberg's (1995) the expected share of false claims
+    among the claims made, for tests that are independent or positively dependent.
 
     >>> corrected_p_values([0.01, 0.04, float("nan")])
     [0.02, 0.04, nan]
@@ -314,7 +314,7 @@ def corrected_p_values(p_values: Sequence[float], correction: str = "holm") -> l
 
 
 class PairTest(NamedTuple):
-    """What a pair's tests say: the first model's value less the second's, p, and p corrected for all pairs."""
+    """The tests of a pair: the first model's value less the second's, p, and p corrected for all pairs."""
 
     accuracy: float
     accuracy_p: float
@@ -342,11 +342,6 @@ class ParetoRow(Record):
     #: consistency.
     less_consistent_than_worse: list[str]
     untested: list[str]  # models that this one was not compared with
-
-    @property
-    def on_front(self) -> bool:
-        """Whether no other model is better beyond chance and in nothing worse."""
-        return not self.dominated_by
 
 
 def pareto_table(
