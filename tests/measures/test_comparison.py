@@ -187,26 +187,6 @@ def test_originals_apart_and_models_that_never_change_their_mind() -> None:
     assert any("no prediction of model 2 differs within any bucket" in warning for warning in found.warnings)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"estimator": "best"}, "`estimator` must be one of unbiased, plugin; got 'best'"),
-        ({"n_permutations": 0}, "`n_permutations` must be a whole number of at least 1"),
-        ({"interval_method": "exact"}, "`interval_method` must be one of auto, sign_flip, closed_form"),
-        ({"predictions2": [1]}, "`predictions2` must have one value per row of `predictions1` (4)"),
-        ({"references": [1, 0, 1, 1]}, "`references` must give every row of a bucket the same gold label"),
-        ({"groups": [1, 2, 1, 1]}, "`groups` must give every row of a bucket the same group"),
-        ({"roles": ["original"] * 4}, "`roles` must leave at least one paraphrase"),
-        ({"roles": ["swap"] * 4}, "`roles` must be 'original' or 'paraphrase'; got 'swap' at row 0"),
-    ],
-)
-def test_bad_input(change: dict[str, Any], message: str) -> None:
-    good = {"predictions1": [1, 0, 1, 1], "predictions2": [1] * 4, "references": [1] * 4, "buckets": [0, 0, 1, 1]}
-    with pytest.raises(InputError) as raised:
-        consistency_difference(**{**good, **change})
-    assert f"consistency_difference: {message}" in str(raised.value)
-
-
 # ---------------------------------------------------------------------------- shares on a common population
 
 

@@ -79,19 +79,6 @@ def test_judges_of_few_pairs_and_of_none_that_turn():
     assert grouped.n_clusters["first_place_share"] == 20
 
 
-@pytest.mark.parametrize(
-    ("places", "message"),
-    [
-        ("A", "be two labels, or three"),
-        ("AA", "be two labels, or three"),
-        ([1, 2], "be a name, as the predictions are"),
-    ],
-)
-def test_places_that_are_none(places, message):
-    with pytest.raises(pc.InputError, match=f"`places` must {message}"):
-        pc.symmetric_inconsistency(list("AB"), list("AB"), places=places)
-
-
 def test_the_how_to_is_what_the_commands_print(tmp_path, command, monkeypatch):
     text = (ROOT / "docs" / "howto" / "judges.md").read_text(encoding="utf-8")
     assert text.count("\n") <= 60

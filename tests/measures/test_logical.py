@@ -330,61 +330,6 @@ def test_one_group_and_few_groups() -> None:
 # ------------------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize("measure", PAIRS)
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"predictions": []}, "`predictions` must not be empty"),
-        ({"predictions": None}, "`predictions` must be given; got None"),
-        ({"predictions": "0120"}, "`predictions` must be a list or a one-dimensional array; got '0120'"),
-        ({"perturbed_predictions": [0, 1]}, "`perturbed_predictions` must have one value per row of "),
-        ({"predictions": [0, "1", 2, 0]}, "`predictions` must be of one kind throughout; got '1' at row 1"),
-        ({"predictions": [0, 1, None, 0]}, "`predictions` must not hold missing values; got None at row 2"),
-        ({"predictions": [0, 1.5, 2, 0]}, "`predictions` must be of one kind throughout; got 1.5 at row 1"),
-        (
-            {"perturbed_predictions": ["0", "1", "2", "0"]},
-            "`perturbed_predictions` must hold integers, as `predictions` does; got '0' at row 0",
-        ),
-        ({"references": [0]}, "`references` must have one value per row of `predictions` \\(4\\)"),
-        ({"groups": [0]}, "`groups` must have one value per row of `predictions` \\(4\\); got '1 values'"),
-        ({"condition": "0"}, "`condition` must be a number, as the predictions are; got '0'"),
-        ({"condition": [0]}, "`condition` must hold one label; got \\[0\\]"),
-        ({"confidence_level": 95}, "`confidence_level` must lie between 0 and 1; got 95"),
-        ({"n_resamples": 0}, "`n_resamples` must be a whole number of at least 1; got 0"),
-        ({"seed": -1}, "`seed` must be a whole number of at least 0; got -1"),
-        ({"interval_method": "bca"}, "`interval_method` must be one of auto, exact, korn_graubard, bootstrap, "),
-        ({"interval_method": "exact", "groups": [0, 0, 1, 1]}, "`interval_method` must not be 'exact' with `groups`"),
-        ({"interval_method": "korn_graubard"}, "`interval_method` must have `groups` for 'korn_graubard'"),
-    ],
-)
-def test_bad_pairs(measure: Any, change: dict[str, Any], message: str) -> None:
-    good = {"predictions": [0, 1, 2, 0], "perturbed_predictions": [0, 1, 1, 1]}
-    with pytest.raises(InputError, match=f"^{measure.__name__}: {message}"):
-        measure(**{**good, **change})
-
-
-@pytest.mark.parametrize(
-    ("references", "message"),
-    [
-        ([[0], 1], "hold labels throughout, or lists of allowed labels throughout; got 1 at row 1"),
-        ([0, [1]], r"hold labels throughout, or lists of allowed labels throughout; got \[1\] at row 1"),
-        ([[0], []], r"allow at least one label; got \[\] at row 1"),
-        ([[0], [1, "2"]], r"hold lists of integers or of strings, nothing missing; got \[1, '2'\] at row 1"),
-        ([[0], [None]], r"hold lists of integers or of strings, nothing missing; got \[None\] at row 1"),
-        ([[0], ["1"]], r"hold integers, as the first row does; got \['1'\] at row 1"),
-        ([["0"], ["1"]], "hold integers, as `predictions` does"),
-        ([[[0]], [1]], "hold lists of labels"),
-        ([[0]], r"have one value per row of `predictions` \(2\); got '1 values'"),
-        ([], "not be empty"),
-        ("01", "be a list of labels, or of lists of allowed labels; got '01'"),
-        ([None, None], "not hold missing values; got None at row 0"),
-    ],
-)
-def test_bad_rules(references: Any, message: str) -> None:
-    with pytest.raises(InputError, match=f"^transitive_inconsistency: `references` must {message}"):
-        transitive_inconsistency([0, 1], references, [0, 1], [0, 1], [0, 1], [0, 1])
-
-
 def test_bad_antecedents_parts_and_strata() -> None:
     with pytest.raises(InputError, match="`antecedent_2_references` must have one value per row of"):
         transitive_inconsistency([0, 1], [0, 1], [0, 1], [0, 1], [0, 1], [0])

@@ -332,24 +332,3 @@ GOOD: dict[str, Any] = {
     "repeats": [0, 0, 1, 1],
     "kinds": ["main", "main", "numeric", "numeric"],
 }
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"kinds": ["main"] * 4}, "`kinds` must be 'main' for exactly one run; got '2 runs'"),
-        ({"kinds": ["numeric"] * 4}, "`kinds` must be 'main' for exactly one run; got '0 runs'"),
-        ({"kinds": ["main", "main", "numeric", "decoding"]}, "must be the same in all rows of a run; got"),
-        ({"kinds": ["main", "main", "batch", "batch"]}, "must be one of main, numeric, decoding; got 'batch' at row 2"),
-        ({"examples": ["x", "x", "x", "y"]}, "`examples` must occur once in a run; got 'x'"),
-        ({"buckets": ["a", "a", "b", "a"]}, "`buckets` must give every row of a bucket the same bucket"),
-        (
-            {"repeats": [0, 0, 0, 0], "kinds": ["main"] * 4, "examples": list("wxyz")},
-            "have a numeric or decoding repeat",
-        ),
-        ({"predictions": [1, 0]}, "`references` must have one value per row of `predictions`"),
-    ],
-)
-def test_bad_input(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        noise_floor(**{**GOOD, **change})
