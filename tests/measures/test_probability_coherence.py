@@ -246,7 +246,7 @@ def test_several_relations_are_told_apart_by_their_roles() -> None:
         ({"relations": "cond"}, "relations", "name a relation"),
         ({"relations": {5: "Neg"}}, "relations", "every bucket"),
         ({"relations": {1: "Cond"}}, "roles", "relation"),
-        ({"relations": {"A": {"P": "a", "x": "b"}, "B": {"x": "b", "P": "a or b"}}}, "relations", "by their roles"),
+        ({"relations": {"A": {"P": "a", "x": "b"}, "B": {"x": "b", "P": "a or b"}}}, "relations", "different roles"),
         ({"relations": {"A": {"P": "a", "x": "b", "where": "a and not a"}}}, "relations", "possible world"),
         ({"relations": {"A": {"P": "a", "x": "b given c and not c"}}}, "relations", "in some world"),
         ({"relations": {"A": {"P": "a", "x": "__import__('os')"}}}, "relations", "formulas"),
