@@ -169,7 +169,7 @@ def test_nothing_of_this_machine_and_nobody_is_pushed(hub, tmp_path):
     (folder / "predictions" / "notes.txt").write_text("mine")
     with pytest.warns(UserWarning, match="does not name theirs.parquet"):
         printed = push("run", folder, "--repo", "org/run", "--dry-run")
-    assert "Columns of toy-all.parquet that nobody declared, and that are not sent: email, worker." in printed
+    assert "Undeclared columns of toy-all.parquet, which are not sent: email, worker." in printed
     assert "Columns of the predictions: example_id, " in printed
     assert not hub.repos
     with pytest.warns(UserWarning, match="does not name theirs.parquet"):
@@ -313,7 +313,7 @@ def test_a_measure_that_is_not_known_here_is_named_and_left_off_the_card(hub, tm
     results["toy:all"]["measures"]["odd"] = {"odd": 0.5}
     (folder / "results.json").write_text(json.dumps(results))
     printed = push("run", folder, "--repo", "org/run", "--benchmark", "toy=org/toy")
-    assert "not known here, which the card leaves out: odd." in printed
+    assert "unknown measures, which the card leaves out: odd." in printed
     files = hub.repos["dataset", "org/run"].files
     assert "odd" not in files["README.md"].data.decode()
     assert "odd" not in files[".eval_results/toy-all.yaml"].data.decode()

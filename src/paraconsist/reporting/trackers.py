@@ -1,6 +1,6 @@
 """Scores in experiment trackers, MLflow and trackio: one run for one model, with every number by set and measure.
 
-Where it goes is what the tools' own environment variables say: ``MLFLOW_TRACKING_URI``, ``MLFLOW_EXPERIMENT_NAME`` and
+The tools' own environment variables choose the place: ``MLFLOW_TRACKING_URI``, ``MLFLOW_EXPERIMENT_NAME`` and
 ``MLFLOW_RUN_ID``; ``TRACKIO_DIR`` and ``TRACKIO_SPACE_ID``, with ``TRACKIO_PROJECT`` for the project.
 """
 
@@ -25,9 +25,9 @@ Part = tuple[dict[str, str], dict[str, float]]  # of one set: signatures, number
 
 @extras("score")
 def check_tracker(tracker: str) -> None:
-    """Raise unless it is a tracker that is installed."""
+    """Refuse trackers that are unknown or not installed."""
     check_choice("score", "log_to", tracker, _LOGGERS)
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # else it tells its makers of its use
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # otherwise MLflow reports its use
     import_module(tracker)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.reporting.formatting import percent
@@ -68,11 +69,11 @@ def curve_plot(
 
     def draw(axes: Axes) -> None:
         for number, (label, points) in enumerate(series.items()):
-            style: dict[str, Any] = {"color": series_colour(number), "marker": MARKERS[number % len(MARKERS)]}
+            plot = partial(axes.plot, color=series_colour(number), marker=MARKERS[number % len(MARKERS)])
             x, y = zip(*points, strict=True)
-            axes.plot(x, [100 * value for value in y], markersize=3.5, alpha=0.55, linestyle="", **style)
+            plot(x, [100 * value for value in y], markersize=3.5, alpha=0.55, linestyle="")
             x, y = zip(*_means(points), strict=True)
-            axes.plot(x, [100 * value for value in y], markersize=5.5, label=short(label, 34), **style)
+            plot(x, [100 * value for value in y], markersize=5.5, label=short(label, 34))
         axes.set(xlabel=xlabel, ylabel=ylabel)
         if log:
             places = sorted({x for points in series.values() for x, _ in points})

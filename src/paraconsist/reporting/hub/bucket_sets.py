@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paraconsist.errors import input_error
-from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, read_card
+from paraconsist.reporting.hub.client import NEW, Card, HubFile, Push, Remote, card_text, read_card
 
 if TYPE_CHECKING:
     from huggingface_hub import RepoCard
@@ -22,7 +22,7 @@ _NO_LICENCE = frozenset({"", "none", "other", "unknown"})
 def check_rights(name: str, reason: str | None) -> None:
     """Refuse to publish a set whose card states no licence (``license`` in its metadata), unless a reason is given.
 
-    What is known about the licence stands in the card under the heading *Licence*.
+    The card's heading *Licence* has what is known about the licence.
     """
     if reason is not None and not reason.strip():
         raise input_error("push", "i_have_the_rights", "say why you may publish the set", got=reason)
@@ -45,7 +45,7 @@ def bucket_set_dataset(
     reason: str | None = None,
     remote: Remote = NEW,
 ) -> Push:
-    """Build a set and return what its repository holds.
+    """Build a set and return its push.
 
     The Parquet files go to `folder`, which is empty, to be kept until they are sent. All `configs` by default; others
     that the repository has already stay in it and in its card. `data_dir` and `cache_dir` are as for
@@ -91,7 +91,7 @@ def bucket_set_dataset(
 
 
 def section(text: str, title: str) -> str:
-    """Return what stands under a heading of any level, up to the next one; empty if there is no such heading."""
+    """Return the text under a heading of any level, up to the next one; empty if there is no such heading."""
     # what is before, then heading, text, heading, ...
     _, *parts = re.split(r"^#+ *(.*?) *#*$", text, flags=re.MULTILINE)
     inner = dict(zip(parts[::2], parts[1::2], strict=True)).get(title, "")
@@ -104,23 +104,23 @@ def _card_of(name: str) -> RepoCard:
     return read_card(builder_class(name).source_folder() / "README.md")
 
 
-def _licence(metadata: Mapping[str, Any]) -> str:
+def _licence(metadata: Card) -> str:
     licence = metadata.get("license") or ""
     return ", ".join(map(str, licence)) if isinstance(licence, list) else str(licence).strip().lower()
 
 
-def _configs(metadata: Mapping[str, Any]) -> list[str]:
+def _configs(metadata: Card) -> list[str]:
     """Return the configs of a card, the default one first."""
     entries = [entry for entry in metadata.get("configs") or [] if isinstance(entry, Mapping)]
     entries.sort(key=lambda entry: not entry.get("default"))
     return [str(entry.get("config_name")) for entry in entries]
 
 
-def _lay_out(target: Path, remote_card: Mapping[str, Any], repo_id: str, known: list[str], wanted: set[str]) -> None:
+def _lay_out(target: Path, remote_card: Card, repo_id: str, known: list[str], wanted: set[str]) -> None:
     """Make `target` look like what the repository has, so that configs that are not pushed now stay in the card."""
     there = set(_configs(remote_card))
     if _TAG not in (remote_card.get("tags") or []) or not there & set(known):
-        remedy = "Its card is another one's. Choose another name; nothing was sent."
+        remedy = "Its card belongs to another set. Choose another name; nothing was sent."
         raise input_error("push", "repo", "be new, or hold an earlier push of the same set", got=repo_id, remedy=remedy)
     for config in there & set(known) - wanted:
         (target / "data" / config).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What a push sends to a repository on the Hub: its files against those it has there, in one commit."""
+"""Pushes to repositories on the Hub: the files that are new or changed, in one commit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from paraconsist.errors import InputError, first_line, input_error
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RepoType = Literal["dataset", "space", "model"]
 State = Literal["new", "changed", "same", "gone"]
+#: The metadata of a README.md.
+Card: TypeAlias = Mapping[str, Any]
 
 _TYPES = {"dataset": "a dataset", "space": "a Space", "model": "a model"}
 _LOG_IN = "Make a token with write access at {endpoint}/settings/tokens and run `hf auth login`, or set HF_TOKEN."
@@ -71,7 +73,7 @@ class HubFile:
 
 @dataclass(frozen=True)
 class Push:
-    """What one repository is to hold afterwards: a metric is a Space, all else is a dataset repository."""
+    """The content of one repository after a push: a metric is a Space, everything else is a dataset repository."""
 
     repo_id: str  # ``namespace/name``
     repo_type: RepoType
@@ -92,7 +94,7 @@ class Remote:
     sha: str | None = None  # the last commit
     private: bool = True
     files: Mapping[str, RemoteFile] = field(default_factory=dict)  # path -> file
-    card: Mapping[str, Any] = field(default_factory=dict)  # the metadata of its README.md
+    card: Card = field(default_factory=dict)  # the metadata of its README.md
 
     @property
     def is_empty(self) -> bool:
@@ -106,7 +108,7 @@ NEW = Remote()
 
 @dataclass(frozen=True)
 class Change:
-    """What a push does to one file."""
+    """The effect of a push on one file."""
 
     path: str
     state: State
@@ -114,7 +116,7 @@ class Change:
 
 
 def changes(push: Push, remote: Mapping[str, RemoteFile]) -> list[Change]:
-    """Return what the push does to a repository's files (path -> file), in order of path."""
+    """Return the effects of a push on a repository's files (path -> file), in order of path."""
     files = {file.path: file for file in push.files}
     listed = [Change(path, "new", file.size) for path, file in files.items() if path not in remote]
     for path, there in remote.items():
@@ -126,7 +128,7 @@ def changes(push: Push, remote: Mapping[str, RemoteFile]) -> list[Change]:
 
 
 def look(repo_id: str, repo_type: RepoType, *, parameter: str = "repo", dry_run: bool = False) -> Remote:
-    """Return what the Hub has under a name, which errors call `parameter`; refuse a repository of another type.
+    """Return the Hub's repository of a name, which errors call `parameter`; refuse a repository of another type.
 
     A `dry_run` goes on without a token and without a network.
     """
@@ -210,7 +212,7 @@ def read_card(path: Path) -> RepoCard:
     return card
 
 
-def card_text(metadata: Mapping[str, Any], text: str) -> str:
+def card_text(metadata: Card, text: str) -> str:
     """Return a card: the metadata as YAML in the given order, then the text."""
     from huggingface_hub import CardData
 
@@ -218,7 +220,7 @@ def card_text(metadata: Mapping[str, Any], text: str) -> str:
 
 
 def check_repo_id(parameter: str, repo_id: str) -> None:
-    """Refuse what cannot be the name of a repository with its namespace, ``namespace/name``."""
+    """Refuse names that are not ``namespace/name`` of a possible repository."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 
@@ -266,7 +268,7 @@ def _root(error: BaseException) -> BaseException:
 
 
 def _refusal(repo_id: str, error: Any) -> InputError:
-    """What the Hub's refusal means, by its status."""
+    """Return the error for the Hub's refusal, by its status."""
     from huggingface_hub import constants
 
     status = int(error.response.status_code)
@@ -281,7 +283,7 @@ def _refusal(repo_id: str, error: Any) -> InputError:
 
 
 def _namespaces() -> str:
-    """``Yours are: a, b.``, or nothing where the Hub does not tell."""
+    """Return ``Yours are: a, b.``, or nothing if the Hub does not answer."""
     from huggingface_hub import HfApi
 
     try:

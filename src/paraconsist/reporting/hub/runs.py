@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow.parquet as pq
 
@@ -32,17 +32,20 @@ from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_te
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
+#: The results of one set, or the whole file, as results.json or run.json holds them.
+Saved: TypeAlias = Mapping[str, Any]
+
 _TAG = "paraconsist-run"
 _ENTRIES = ".eval_results"
 _UNSAFE = r"[^\w.-]"  # in a file's name
-_TYPED = ("command", "options")  # of run.json: as it was typed here
+_TYPED = ("command", "options")  # of run.json: as typed on this machine
 _HOW = "Give the folder that `paraconsist run --output` wrote; if it was cut off, the same command finishes it."
 
 
 def run_dataset(
     folder: Path, repo_id: str, *, benchmarks: Mapping[str, str] = MappingProxyType({}), remote: Remote = NEW
 ) -> Push:
-    """Return what the repository of a run holds: the `folder` that ``paraconsist run --output`` wrote.
+    """Return the push of a run: the `folder` that ``paraconsist run --output`` wrote.
 
     `benchmarks` maps a set to its repository on the Hub, for `.eval_results` (see `eval_result_entries`).
     """
@@ -98,16 +101,14 @@ def run_dataset(
 
 
 def model_results(run: Push, model: str) -> Push:
-    """Return what of a run stands in the `model`'s own repository, where the Hub reads it: its `.eval_results`."""
+    """Return the push of a run's `.eval_results` to the `model`'s own repository, where the Hub reads them."""
     files = tuple(file for file in run.files if file.path.startswith(f"{_ENTRIES}/"))
     if not files:
         raise input_error("push", "benchmark", "say where a set of the run is on the Hub", remedy=" ".join(run.notes))
     return Push(model, "model", files, "Add consistency, by paraconsist", how_to_use=f"The page of {model} shows them.")
 
 
-def _predictions(
-    folder: Path, run: Mapping[str, Any]
-) -> tuple[list[HubFile], dict[str, list[str]], dict[str, str], list[str]]:
+def _predictions(folder: Path, run: Saved) -> tuple[list[HubFile], dict[str, list[str]], dict[str, str], list[str]]:
     """Return the predictions to send, each set's columns in them, the local models' names, and notes.
 
     They are the files that run.json names, with the columns that are declared: of every bucket set, of this package's
@@ -125,7 +126,7 @@ def _predictions(
         known = {*KEY_COLUMNS, *PREDICTION_COLUMNS, *STRATUM_COLUMNS, *metadata.get("strata", ())}
         kept = [name for name in table.column_names if name in known]
         if left := [name for name in table.column_names if name not in known]:
-            notes.append(f"Columns of {file.name} that nobody declared, and that are not sent: {', '.join(left)}.")
+            notes.append(f"Undeclared columns of {file.name}, which are not sent: {', '.join(left)}.")
         columns[str(metadata.get("set"))] = kept
         path = file.relative_to(folder).as_posix()
         if not left and public(metadata, names) == metadata:
@@ -140,7 +141,7 @@ def _predictions(
 
 
 def _with_strata(value: Any, columns: Collection[str]) -> Any:
-    """Return a result with the breakdowns by `columns` only, and without what was typed here."""
+    """Return a result with the breakdowns by `columns` only, and without the command line."""
     if not isinstance(value, Mapping):
         return value
     parts = ("strata", "by_stratum")
@@ -153,20 +154,20 @@ def _with_strata(value: Any, columns: Collection[str]) -> Any:
     }
 
 
-def _known(saved: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return results without the measures that only another version or a plug-in knows, and a note that names these."""
+def _known(saved: Saved) -> tuple[Saved, list[str]]:
+    """Return results without the measures of other versions and plug-ins, and a note that names those."""
     unknown = sorted({measure for result in saved.values() for measure in result["measures"]} - CATALOGUE.keys())
     of_sets = {name: {m: v for m, v in one["measures"].items() if m in CATALOGUE} for name, one in saved.items()}
     results = {name: {**result, "measures": of_sets[name]} for name, result in saved.items()}
-    left = f"results.json has measures that are not known here, which the card leaves out: {', '.join(unknown)}."
+    left = f"results.json has unknown measures, which the card leaves out: {', '.join(unknown)}."
     return results, [left] if unknown else []
 
 
-def _models(results: Mapping[str, Mapping[str, Any]]) -> str:
+def _models(results: Mapping[str, Saved]) -> str:
     return ", ".join(dict.fromkeys(str(r["model"]) for r in results.values() if r.get("model"))) or "a model"
 
 
-def _notes(results: Mapping[str, Any], entries: Mapping[str, Any]) -> list[str]:
+def _notes(results: Saved, entries: Collection[str]) -> list[str]:
     notes = []
     without = [name for name in results if name not in entries]
     if without:
@@ -178,7 +179,7 @@ def _notes(results: Mapping[str, Any], entries: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _card(repo_id: str, results: Mapping[str, Mapping[str, Any]], predictions: list[str], has_entries: bool) -> str:
+def _card(repo_id: str, results: Mapping[str, Saved], predictions: list[str], has_entries: bool) -> str:
     stems = [Path(path).stem for path in predictions]
     title = f"Consistency of {_models(results)}"
     data = {
@@ -217,7 +218,7 @@ def _card(repo_id: str, results: Mapping[str, Mapping[str, Any]], predictions: l
     return card_text(data, "\n".join(lines) + "\n")
 
 
-def _table_rows(name: str, result: Mapping[str, Any]) -> list[str]:
+def _table_rows(name: str, result: Saved) -> list[str]:
     rows = []
     for measure, values in result["measures"].items():
         headline = CATALOGUE[measure].headline
@@ -231,7 +232,7 @@ def _table_rows(name: str, result: Mapping[str, Any]) -> list[str]:
 
 
 def eval_result_entries(
-    results: Mapping[str, Mapping[str, Any]],
+    results: Mapping[str, Saved],
     benchmarks: Mapping[str, str],
     *,
     date: str | None = None,
@@ -240,9 +241,9 @@ def eval_result_entries(
 ) -> dict[str, list[EvalResultEntry]]:
     """Return the entries of a run's `results`, a whole ``results.json``, by set; sets without any are left out.
 
-    An entry has the measure's headline value as it stands in ``results.json`` (a share in [0, 1]), the
-    benchmark's repository as `dataset_id`, and ``<config>-<measure>`` as `task_id`. Its notes say the
-    interval, which end is good, and the signature. Values that are undefined have no entry.
+    An entry has the measure's headline value of ``results.json`` (a share in [0, 1]), the benchmark's repository as
+    `dataset_id`, and ``<config>-<measure>`` as `task_id`. Its notes hold the interval, which end is good, and the
+    signature. Undefined values have no entry.
 
     `benchmarks` maps the set's name, or the part before its colon, to the repository of the data set (``paranlu`` ->
     ``org/paranlu``). Sets that were read from the Hub need none; others without one have no entry. `date` is in ISO
@@ -279,7 +280,7 @@ def _benchmark_of(name: str, benchmarks: Mapping[str, str]) -> str | None:
     return benchmarks.get(name, benchmarks.get(source, source if is_on_hub else None))
 
 
-def _result_notes(measure: str, values: Mapping[str, Any]) -> str:
+def _result_notes(measure: str, values: Saved) -> str:
     headline = CATALOGUE[measure].headline
     parts = [f"{headline} in [0, 1], {'higher' if CATALOGUE[measure].higher_is_better else 'lower'} is better"]
     if ends := interval(values.get("confidence_interval", {}).get(headline), decimal):
@@ -288,8 +289,8 @@ def _result_notes(measure: str, values: Mapping[str, Any]) -> str:
 
 
 def evaluation_record(
-    name: str, result: Mapping[str, Any], dataset: str | None, repo_id: str, ended: str | None
-) -> dict[str, Any] | None:
+    name: str, result: Saved, dataset: str | None, repo_id: str, ended: str | None
+) -> Mapping[str, object] | None:
     """Return the record of one set: each measure's headline and accuracy, with interval, units and signature.
 
     `dataset` is the set's repository on the Hub, `repo_id` that of the run, `ended` when it did (ISO 8601). None where

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from paraconsist.errors import input_error
 from paraconsist.registry import metric_kind, metric_script
-from paraconsist.reporting.hub.client import HubFile, Push, card_text, read_card
+from paraconsist.reporting.hub.client import Card, HubFile, Push, card_text, read_card
 
 #: The gradio that a Space gets where its card does not say: the one the tests are run with.
 SDK_VERSION = "6.31.0"
@@ -26,7 +26,7 @@ paraconsist[space]{source}
 
 
 def metric_space(name: str, namespace: str, *, package: str | None = None) -> Push:
-    """Return what the Space ``namespace/name`` of a metric holds: its script, its completed card, its page.
+    """Return the push of a metric's Space ``namespace/name``: its script, its completed card, its page.
 
     `package` is what pip installs this package from where that is not PyPI: a URL or ``git+https://...``. It goes into
     ``requirements.txt``, and into what evaluate prints where the package is missing.
@@ -55,7 +55,7 @@ def metric_space(name: str, namespace: str, *, package: str | None = None) -> Pu
 
 
 def check_space(push: Push, remote: Collection[str]) -> None:
-    """Refuse to write into a Space that is another one's: it has files, but not the metric's script."""
+    """Refuse to write into a Space of something else: it has files, but not the metric's script."""
     script = f"{push.repo_id.partition('/')[2]}.py"
     if script not in remote and set(remote) - {".gitattributes", "README.md"}:
         remedy = f"It holds no {script}. Rename that Space or choose another namespace; nothing was sent to it."
@@ -63,10 +63,10 @@ def check_space(push: Push, remote: Collection[str]) -> None:
         raise input_error("push", "namespace", must, got=push.repo_id, remedy=remedy)
 
 
-def complete_metadata(data: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
-    """Return a card's metadata with what a Space of evaluate needs: title, sdk, its version, app file, tags.
+def complete_metadata(data: Card, name: str, kind: str) -> Card:
+    """Return a card's metadata with the title, sdk, its version, app file and tags that a Space of evaluate needs.
 
-    Refuse what contradicts the metric, or what its app cannot run with.
+    Refuse metadata that contradict the metric, or that its app cannot run with.
     """
     metadata: dict[str, Any] = {"title": name.replace("_", " ").capitalize(), **data}
     for key, value in (("sdk", "gradio"), ("sdk_version", SDK_VERSION), ("app_file", "app.py"), ("tags", [])):
@@ -85,7 +85,7 @@ def complete_metadata(data: Mapping[str, Any], name: str, kind: str) -> dict[str
     elif any(tag in _KINDS and tag != kind for tag in tags):
         wrong = "tags", f"name the kind of module, {kind}"
     if wrong is not None:
-        remedy = f"It stands in the metadata of metrics/{name}/README.md."
+        remedy = f"It is in the metadata of metrics/{name}/README.md."
         raise input_error("push", *wrong, got=metadata[wrong[0]], remedy=remedy)
     metadata["tags"] = [*tags, *(tag for tag in ("evaluate", kind) if tag not in tags)]
     return metadata

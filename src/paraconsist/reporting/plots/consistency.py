@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,8 +122,8 @@ def _draw_point(axes: Axes, point: Point, number: int) -> None:
         axes.plot([100 * end for end in point.accuracy_interval], [y, y], color=colour, linewidth=0.9)
     if point.consistency_interval is not None:
         axes.plot([x, x], [100 * end for end in point.consistency_interval], color=colour, linewidth=0.9)
-    style: dict[str, Any] = {"color": colour, "markersize": 6.5, "markeredgecolor": COLOURS["paper"]}
-    (drawn,) = axes.plot([x], [y], series_marker(number), **style)
+    marker, edge = series_marker(number), COLOURS["paper"]
+    (drawn,) = axes.plot([x], [y], marker, color=colour, markersize=6.5, markeredgecolor=edge)
     mark(drawn, _in_words(point), point.href)
 
 
@@ -138,6 +139,7 @@ def _label_beside(axes: Axes, places: Mapping[str, tuple[float, float]], height:
     lift = max(0.0, -at[-1])
     for i in reversed(range(len(at))):  # from below, where the last ones have left the axes
         at[i] = max(at[i], (at[i + 1] + gap) if i + 1 < len(at) else at[i] + lift)
+    annotate = partial(axes.annotate, xycoords="data", textcoords="axes fraction", va="center", fontsize=8.5)
     for label, name, y in zip(order, told_apart(order, 22), at, strict=True):
         line = {
             "arrowstyle": "-",
@@ -147,8 +149,7 @@ def _label_beside(axes: Axes, places: Mapping[str, tuple[float, float]], height:
             "shrinkB": 4,
             "relpos": (0, 0.5),
         }
-        text: dict[str, Any] = {"xycoords": "data", "textcoords": "axes fraction", "arrowprops": line}
-        axes.annotate(name, places[label], (1.03, y), va="center", fontsize=8.5, **text)
+        annotate(name, places[label], (1.03, y), arrowprops=line)
 
 
 def _draw_curves(axes: Axes, left: float, floor: float, *, in_words: bool) -> None:
@@ -161,13 +162,13 @@ def _draw_curves(axes: Axes, left: float, floor: float, *, in_words: bool) -> No
     if not in_words:
         return
     at = max(0.25, (left + 2) / 100)  # further left the curves run together
-    small: dict[str, Any] = {"fontsize": 8.5, "color": COLOURS["muted"]}
+    annotate = partial(axes.annotate, fontsize=8.5, color=COLOURS["muted"])
     for share in _SHARES:
         height = 100 * (1 - 2 * share * at * (1 - at))
         text = f"PVAP {100 * share:.0f} %"
-        axes.annotate(text, (100 * at, height), xytext=(0, 3), textcoords="offset points", **small)
+        annotate(text, (100 * at, height), xytext=(0, 3), textcoords="offset points")
     least = (100 + left) / 2 + 0.34 * (100 - left), 0.86 * floor + 14
-    axes.annotate("only chance\nleads here", least, ha="center", va="center", **small)
+    annotate("only chance\nleads here", least, ha="center", va="center")
 
 
 def _bins(accuracies: NDArray[np.float64]) -> NDArray[np.intp]:

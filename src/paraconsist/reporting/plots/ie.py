@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -133,8 +134,8 @@ def _runs(axes: Axes, families: _Families, alpha: float) -> None:
         axes.scatter(x, y, s=18, alpha=0.7, c=colour, linewidths=0, label=label)
         collapsed = [i for i, run in enumerate(runs) if run["collapsed"]]
         if collapsed:
-            ring: dict[str, Any] = {"facecolors": "none", "edgecolors": BAD}
-            axes.scatter(x[collapsed], y[collapsed], s=60, label="collapsed: one label", **ring)
+            ring = partial(axes.scatter, s=60, facecolors="none", edgecolors=BAD)
+            ring(x[collapsed], y[collapsed], label="collapsed: one label")
     _rho_axis(axes, "accuracy on the originals, per cent", families, always=True)
 
 

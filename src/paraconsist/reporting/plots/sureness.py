@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,17 +104,17 @@ def sureness_plot(name: str, set_name: str, models: Sequence[Sureness]) -> Plot:
         titles = [f"{name}\n{one.sentence.partition(' of ')[0]}" for name, one in zip(names, models, strict=True)]
         label = "probability of the right answer: original"
         parts = [axes] if n_columns == 1 else panels(axes, titles, n_columns, label=label, left=0.6, below=0.75)
-        style: dict[str, Any] = {"color": COLOURS["muted"], "linewidth": 0.8}
         for number, (part, one, step) in enumerate(zip(parts, models, steps, strict=True)):
-            part.plot([0, 1], [0, 1], **style)
+            line = partial(part.plot, color=COLOURS["muted"], linewidth=0.8)
+            line([0, 1], [0, 1])
             for shift in () if one.band is None else (-one.band, one.band):
-                part.plot([0, 1], [shift, 1 + shift], dashes=(4, 3), **style)
+                line([0, 1], [shift, 1 + shift], dashes=(4, 3))
             kinds = {"same": ~(one.lost | one.gained), "lost": one.lost, "gained": one.gained}
             drawn = np.arange(len(one.original)) % step == 0
             for kind, colour, marker, size in _KINDS:
                 chosen = kinds[kind] & drawn
-                look: dict[str, Any] = {"s": size, "color": colour, "marker": marker, "alpha": 0.6, "linewidths": 0}
-                part.scatter(one.original[chosen], one.reworded[chosen], **look)
+                x, y = one.original[chosen], one.reworded[chosen]
+                part.scatter(x, y, s=size, color=colour, marker=marker, alpha=0.6, linewidths=0)
             part.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
             part.set_ylabel("rewording" if number % n_columns == 0 else "")
         if n_columns == 1:
