@@ -17,17 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.data.foreign import archive_entries
+from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Records, as_texts, walk
-from paraconsist.data.logs.format import (
-    Head,
-    LogFormat,
-    Texts,
-    bad_log,
-    linked_columns,
-    log_predictions,
-    shown_texts,
-    unique_ids,
-)
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions
@@ -50,7 +41,7 @@ _DAMAGE = (
 )
 
 
-def recognises(path: Path, head: Head) -> bool:
+def recognises(path: Path, head: logs.Head) -> bool:
     """Say whether a file is an inspect log: a zip with a header or the start of a journal, or JSON."""
     if head.start.startswith(b"PK") and zipfile.is_zipfile(path):
         try:
@@ -79,7 +70,7 @@ def log_rows(
     """Return the rows of a finished log from its header and samples; InputError as for `read`."""
     samples = _of_epoch(samples, query.epoch, path)
     if not samples:
-        raise bad_log("hold at least one sample", path)
+        raise logs.bad_log("hold at least one sample", path)
     scorer = _scorer(header, samples, query.metric)
     fields = Records([_row(sample) for sample in samples])
     failed = sum(not sample["scores"] for sample in samples)
@@ -94,11 +85,11 @@ def log_rows(
     for name in ("input_id", *own["strata"]) if own else ():
         if (column := fields.column(f"metadata.{name}")) is not None:
             columns[name] = column
-    linked = linked_columns(fields, query, roots=_ROOTS)
+    linked = logs.linked_columns(fields, query, roots=_ROOTS)
     epochs = [sample["epoch"] for sample in samples]
     several = len(set(epochs)) > 1
     ids = [f"{sample['id']} epoch {sample['epoch']}" if several else str(sample["id"]) for sample in samples]
-    ids = unique_ids(ids, path, "sample")
+    ids = logs.unique_ids(ids, path, "sample")
     if several and linked:
         linked = _by_epoch(linked, epochs)
         notes.append(
@@ -115,9 +106,11 @@ def log_rows(
         "reported": _reported(header, scorer),
     }
     name, model = walk(header, "eval", "task") or path.stem, walk(header, "eval", "model")
-    shown = shown_texts(fields, texts, _ROOTS, lambda: _texts(fields.rows))
+    shown = logs.shown_texts(fields, texts, _ROOTS, lambda: _texts(fields.rows))
     columns = {**linked, **columns}
-    rows = log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown)
+    rows = logs.log_predictions(
+        ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown
+    )
     return replace(rows, metadata={**rows.metadata, **own})
 
 
@@ -134,7 +127,7 @@ def _bucket_set(header: Any, n_samples: int) -> Metadata:
     return metadata
 
 
-def _texts(rows: Sequence[Json]) -> Texts:
+def _texts(rows: Sequence[Json]) -> logs.Texts:
     """Return the texts of the samples' input, and of their choices if there are any."""
     texts = {"input": [_message_texts(row.get("input")) for row in rows]}
     if any(isinstance(row.get("choices"), list) for row in rows):
@@ -160,7 +153,7 @@ def _from_zip(path: Path) -> tuple[Any, list[Json]]:
             entries = archive_entries(archive)
             if "header.json" not in entries:
                 remedy = "The run was killed, or is still going; `inspect log` can recover its samples."
-                raise bad_log("be the log of a run that ended", path, remedy=remedy)
+                raise logs.bad_log("be the log of a run that ended", path, remedy=remedy)
             header = json.loads(_content(stream, archive, entries["header.json"]))
             named = [name for name in entries if name.startswith("samples/") and name.endswith(".json")]
             samples = [_sample(json.loads(_content(stream, archive, entries[name])), path) for name in named]
@@ -177,7 +170,7 @@ def _sample(sample: Any, path: Path) -> Json:
     epoch = 1 if epoch is None else epoch
     if walk(sample, "id") is None or not isinstance(epoch, int) or not isinstance(scores or {}, Mapping):
         remedy = "It may be damaged: copy it again."
-        raise bad_log("have an id, scores and a whole epoch in every sample", path, remedy=remedy)
+        raise logs.bad_log("have an id, scores and a whole epoch in every sample", path, remedy=remedy)
     by_scorer = {name: score for name, score in (scores or {}).items() if isinstance(score, Mapping)}
     small = {key: value for key, value in sample.items() if key not in _LARGE}
     return {**small, "epoch": epoch, "scores": by_scorer}
@@ -185,7 +178,7 @@ def _sample(sample: Any, path: Path) -> Json:
 
 def _not_whole(path: Path) -> InputError:
     remedy = "It is a log of inspect_ai that is cut short or damaged: copy it again."
-    return bad_log("be a readable, whole file", path, remedy=remedy)
+    return logs.bad_log("be a readable, whole file", path, remedy=remedy)
 
 
 def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -221,9 +214,9 @@ def _check_finished(header: Any, path: Path) -> None:
         why = walk(header, "error", "message")
         got = status if status != "success" else "no results"
         remedy = f"{path.name} did not succeed{f' ({why})' if why else ''}: `inspect eval-retry` continues it."
-        raise bad_log("be the log of a run that succeeded", got, remedy=remedy)
+        raise logs.bad_log("be the log of a run that succeeded", got, remedy=remedy)
     if walk(header, "invalidated"):
-        raise bad_log("hold valid samples", path.name, remedy="Some were marked as invalid: run them again.")
+        raise logs.bad_log("hold valid samples", path.name, remedy="Some were marked as invalid: run them again.")
 
 
 def _of_epoch(samples: Sequence[Json], wanted: int | None, path: Path) -> Sequence[Json]:
@@ -243,7 +236,7 @@ def _scorer(header: Any, samples: Sequence[Json], wanted: str | None) -> str:
             raise input_error("score", "metric", f"be one of the log's scorers ({', '.join(names)})", got=wanted)
         return wanted
     if not names:
-        raise bad_log("be the log of a scored run", "no scores", remedy="`inspect score` adds them.")
+        raise logs.bad_log("be the log of a scored run", "no scores", remedy="`inspect score` adds them.")
     headline = walk(header, "results", "headline", "score")
     return str(headline) if headline in names else names[0]
 
@@ -351,7 +344,7 @@ def _by_epoch(linked: dict[str, pa.ChunkedArray], epochs: Sequence[int]) -> dict
     return {**linked, "bucket_id": pa.chunked_array([ids]), "group_id": linked.get("group_id", linked["bucket_id"])}
 
 
-INSPECT = LogFormat(
+INSPECT = logs.LogFormat(
     name="inspect_ai",
     what=".eval or .json log of inspect_ai",
     recognises=recognises,

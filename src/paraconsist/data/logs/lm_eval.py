@@ -19,17 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
-from paraconsist.data.logs.format import (
-    Head,
-    LogFormat,
-    Texts,
-    bad_log,
-    linked_columns,
-    log_predictions,
-    shown_texts,
-    unique_ids,
-)
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
@@ -46,7 +37,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 
-def recognises(path: Path, head: Head) -> bool:
+def recognises(path: Path, head: logs.Head) -> bool:
     return head.first_row.keys() >= _KEYS
 
 
@@ -66,8 +57,8 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     own = walk(results, "configs", task, "metadata", "dataset") if task.startswith("paraconsist") else None
     doc_ids = fields.column("doc_id" if own is None else "doc.example_id")  # the id in the bucket set of our own tasks
     if doc_ids is None or doc_ids.null_count:
-        raise bad_log("have `doc_id` in every row", path, remedy="lm-eval writes it.")
-    ids = unique_ids(doc_ids.to_pylist(), path, "doc_id")
+        raise logs.bad_log("have `doc_id` in every row", path, remedy="lm-eval writes it.")
+    ids = logs.unique_ids(doc_ids.to_pylist(), path, "doc_id")
     notes = []
     reported = walk(results, "results", task, f"{metric},{which}")
     if right is not None and isinstance(reported, (int, float)) and abs(reported - right.mean()) > 1e-6:
@@ -86,13 +77,15 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
         "reported": reported,
     }
     model = walk(results, "model_name") or walk(results, "config", "model_args")
-    columns = linked_columns(fields, query, roots=_ROOTS) | columns
-    shown = shown_texts(fields, texts, _ROOTS, lambda: _texts(fields))
+    columns = logs.linked_columns(fields, query, roots=_ROOTS) | columns
+    shown = logs.shown_texts(fields, texts, _ROOTS, lambda: _texts(fields))
     name = task if own is None else str(own)
-    return log_predictions(ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown)
+    return logs.log_predictions(
+        ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown
+    )
 
 
-def _texts(fields: Fields) -> Texts:
+def _texts(fields: Fields) -> logs.Texts:
     """Return the model's prompts and, if there are several, the choices; without prompts the documents' texts."""
     prompts = [column.to_pylist() for column in _arguments(fields, 0)]
     if not prompts or not any(prompts[0]):
@@ -120,7 +113,7 @@ def _results(path: Path, time: str | None) -> Any:
     try:
         return json.loads(results.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError):
-        raise bad_log("have a whole results file", results, remedy="Mend it, or move it away.") from None
+        raise logs.bad_log("have a whole results file", results, remedy="Mend it, or move it away.") from None
 
 
 def _rows(path: Path) -> Fields:
@@ -135,7 +128,7 @@ def _rows(path: Path) -> Fields:
         return Records(rows)
     except ValueError as problem:
         remedy = f"It could not be read ({first_line(problem)}): it may be cut short; copy it again."
-        raise bad_log("be a readable, whole file", path, remedy=remedy) from None
+        raise logs.bad_log("be a readable, whole file", path, remedy=remedy) from None
 
 
 def _leaf(kind: pa.DataType) -> pa.DataType:
@@ -192,7 +185,7 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
     answers = fields.column("filtered_resps")
     target = fields.column("target")
     if answers is None or target is None:
-        raise bad_log("hold targets and answers", fields.names()[:10])
+        raise logs.bad_log("hold targets and answers", fields.names()[:10])
     gold = [*map(str, target.to_pylist())]
     by_choice = multiple_choice(fields, answers.combine_chunks(), gold, metric, right)
     if by_choice is not None:
@@ -396,7 +389,7 @@ def _numbers(text: str, n_choices: int) -> list[int]:
     return value if isinstance(value, list) and value and all(one in range(n_choices) for one in value) else []
 
 
-LM_EVAL = LogFormat(
+LM_EVAL = logs.LogFormat(
     name="lm_eval",
     what="samples_<task>_<time>.jsonl of lm-evaluation-harness",
     recognises=recognises,
