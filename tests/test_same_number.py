@@ -82,13 +82,13 @@ def no_explanations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @cache
 def tables(folder: Path) -> list[Path]:
-    """Return three models' answers to 12 problems in 4 wordings each, some of them unparsed."""
+    """Return three models' answers to 10 problems in 3 wordings each, some of them unparsed."""
     paths = []
     for model, (right, read) in enumerate([(0.8, 0.85), (0.7, 0.95), (0.5, 1.0)]):
         rng, rows = np.random.default_rng(model), []
-        for bucket in range(12):
+        for bucket in range(10):
             solved = rng.random() < right
-            for wording in range(4):
+            for wording in range(3):
                 gold = "yes" if bucket % 3 else "no"
                 is_right = solved if rng.random() < 0.8 else not solved
                 answer = gold if is_right else {"yes": "no", "no": "yes"}[gold]

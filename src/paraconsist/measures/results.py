@@ -55,6 +55,8 @@ _LAST = ("chance", "chance_corrected", *UNCERTAINTY, "bias", "signature", "warni
 
 #: Values by name, or by name and side (`distribution_shift`): numbers, or the two ends of intervals.
 Table: TypeAlias = Mapping[str, Any]
+#: A result by its keys: a `Record`, or the mapping that was written of one.
+Values: TypeAlias = Mapping[str, Any]
 #: The shares and the numbers of rows of one stratum by name, and the intervals of the shares.
 Stratum: TypeAlias = Mapping[str, Any]
 
@@ -70,14 +72,14 @@ class Record(Mapping[str, Any]):
 
         Undefined values stay ``nan``; `to_strict_json` turns them into ``None`` for files.
         """
-        return {name: _plain(value) for name, value in self._written().items()}
+        return {name: plain(value) for name, value in self._written().items()}
 
     def __getitem__(self, key: str) -> Any:
         """Return one value of `to_dict`."""
         written = self._written()
         if key not in written:
             raise KeyError(f"{type(self).__name__} has no {key!r}; its keys are {', '.join(written)}")
-        return _plain(written[key])
+        return plain(written[key])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._written())
@@ -216,11 +218,12 @@ def _text(value: float) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value as plain Python: mappings as dictionaries, sequences as lists."""
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,6 +14,7 @@ from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
+from paraconsist.measures.results import Result
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.roles import is_counted
 
@@ -87,42 +89,40 @@ def degenerate(rows: Rows, unparsed: str) -> list[str]:
     return [note for note in notes if note is not None]
 
 
-def judged(spec: MeasureSpec, rows: Rows, values: dict[str, Any]) -> dict[str, Any]:
-    """Return a measure's values; undefined (nan), with the reason as first warning, where rows cannot be judged.
+def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
+    """Return a measure's result; undefined (nan), with the reason as first warning, if its rows cannot be judged.
 
-    Parameters
-    ----------
-    spec : MeasureSpec
-    rows : Rows
-        What was measured.
-    values : dict
-        Its keys. Where no answer could be read none of them has a value. Where there is one bucket, or where a measure
-        of buckets finds none with two rows, accuracies keep theirs.
+    If no answer could be read, no value is defined. If there is one bucket, or a measure of buckets finds none with two
+    rows, only accuracies are defined.
     """
     if rows.unparsed.all():
-        return {**_undefined(values), "warnings": [_nothing_parsed(rows)]}
+        return _undefined(result, [_nothing_parsed(rows)])
     assert rows.buckets is not None
     counted = rows.buckets[is_counted(spec, rows)]
     if len(counted) and (counted == counted[0]).all():
         reason = f"there is one bucket, so {spec.symbol} is undefined: one problem says nothing of others"
-    elif spec.mean_over == "buckets" and values["n_examples"] == values["n_buckets"]:
+    elif spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
         reason = (
             f"no bucket has two rows to compare, so {spec.symbol} is undefined: give several wordings of each problem"
         )
     else:
-        return values
-    warnings = [f"{reason} (is the column of bucket ids the right one?)", *values["warnings"]]
-    return {**_undefined(values, but="accuracy"), "warnings": warnings}
+        return result
+    warnings = [f"{reason} (is the column of bucket ids the right one?)", *result.warnings]
+    return _undefined(result, warnings, but="accuracy")
 
 
-def _undefined(value: Any, *, but: str | None = None) -> Any:
-    """Return a result with nan for every number that is no count; keys that end in `but` keep theirs."""
-    if isinstance(value, Mapping):
-        kept = {key for key in value if but is not None and key.endswith(but)}
-        return {key: inner if key in kept else _undefined(inner, but=but) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_undefined(inner, but=but) for inner in value]
-    return float("nan") if isinstance(value, float) else value
+def _undefined(result: Result, warnings: Sequence[str], *, but: str | None = None) -> Result:
+    """Return a result with nan for every number that is no count; keys that end in `but` keep their values."""
+
+    def undefined(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            defined = {key for key in value if but is not None and key.endswith(but)}
+            return {key: inner if key in defined else undefined(inner) for key, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [undefined(inner) for inner in value]
+        return float("nan") if isinstance(value, float) else value
+
+    return replace(result, **{**undefined(result), "signature": result.signature, "warnings": tuple(warnings)})
 
 
 def _nothing_parsed(rows: Rows) -> str:

@@ -19,7 +19,7 @@ from paraconsist.data.run_folder import content_identity
 from paraconsist.data.tables import values_of
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor
-from paraconsist.measures.results import parse_signature
+from paraconsist.measures.results import Result, parse_signature
 
 RUN_AGAIN = "Run with --noise-floor again."
 _RUN, _KIND = "repeat", "kind"
@@ -64,7 +64,7 @@ def split_trials(predictions: Predictions, bucket: str, example: str, trial: str
     return replace(predictions, table=table.filter(pa.array(is_first))), again
 
 
-def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **intervals: Any) -> dict[str, Any]:
+def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **intervals: Any) -> Result:
     """Return the noise floor of a set: flip rates at no change, inconsistency in excess of them, the variance split.
 
     That is what `paraconsist.measures.noise_floor.noise_floor` returns (`intervals` are its options); two answers that
@@ -99,7 +99,7 @@ def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **int
         **intervals,
     )
     made = parse_signature(result.signature).replace(unparsed="own_class")
-    return result.to_dict() | {"signature": str(made)}
+    return replace(result, signature=str(made))
 
 
 def same_run(main: Predictions, again: Predictions) -> bool:

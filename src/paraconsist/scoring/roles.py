@@ -16,6 +16,7 @@ from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.measures.bucket_model import fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, check_result, scored_measures
+from paraconsist.measures.results import Result
 from paraconsist.measures.rules import ORIGINAL, Answers, Statements
 
 #: A column with more values than this is no stratum (an id, say).
@@ -127,7 +128,7 @@ def violations(spec: MeasureSpec, rows: Rows) -> Violations:
     return Violations(positions, partners, amount, counts)
 
 
-def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> dict[str, Any]:
+def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> Result:
     """Call a measure's function with the columns that the catalogue names; `options` are passed on."""
     positions, partners = find_partners(spec, rows)
     answers = _answers(spec, rows, positions, partners)
@@ -139,7 +140,7 @@ def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> dict[str, Any
         groups = answers.statements.group
     called = {parameter: source.partition(".")[2] for parameter, source in spec.arguments.items()}
     with renamed(**called, groups="group"):
-        result: dict[str, Any] = spec.function(**columns, groups=groups, **options).to_dict()
+        result: Result = spec.function(**columns, groups=groups, **options)
     check_result(spec, result)
     return result
 

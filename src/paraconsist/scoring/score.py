@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from paraconsist.errors import InputError, input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures, reads_probabilities
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
-from paraconsist.measures.results import parse_signature
+from paraconsist.measures.results import Result, Values, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.alarms import degenerate, judged, row_alarms
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
@@ -46,6 +46,10 @@ _COLUMNS = (
 )
 
 
+#: Column -> value -> measure -> its result.
+Strata: TypeAlias = dict[str, dict[str, dict[str, Result]]]
+
+
 @dataclass(frozen=True)
 class SetScores:
     """One set's rows and what was measured of them. Breakdowns are computed when they are asked for."""
@@ -56,7 +60,7 @@ class SetScores:
     rows: Rows  # as read
     kept: Rows  # as the policy for unparsed answers has left them
     n_dropped: int  # buckets that the policy left out
-    measures: Mapping[str, dict[str, Any]]  # measure -> its keys
+    measures: Mapping[str, Values]  # measure -> its `Result`, or what a file keeps of one
     #: Accuracy of always giving the commonest label on the rows whose accuracy stands beside it: the paraphrases of
     #: paraphrastic consistency, else the originals.
     majority_rate: float
@@ -64,7 +68,7 @@ class SetScores:
     #: those of the warnings for which a consistency says nothing of the model; `gate` fails there
     degenerate: tuple[str, ...] = ()
     overlap: Overlap | None = None  # with the rows that the model was trained on
-    noise_floor: Mapping[str, Any] | None = None  # what `paraconsist.scoring.noise.score_noise` returns
+    noise_floor: Values | None = None  # what `paraconsist.scoring.noise.score_noise` returns
     test_majority_rate: float | None = None  # as `majority_rate`, on the full test set
 
     @property
@@ -78,8 +82,8 @@ class SetScores:
         return int(self.rows.unparsed.sum())
 
     @cached_property
-    def strata(self) -> dict[str, dict[str, Any]]:
-        """Column -> value -> measure -> keys."""
+    def strata(self) -> Strata:
+        """The measures of every stratum: column -> value -> measure -> its result."""
         return _strata(self.kept, self.specs, self.options, self.predictions.label_names)
 
     @cached_property
@@ -111,13 +115,13 @@ class SetScores:
             "by_policy": self.by_policy,
             "majority_rate": self.majority_rate,
             **({} if self.test_majority_rate is None else {"test_majority_rate": self.test_majority_rate}),
-            "measures": dict(self.measures),
-            "strata": self.strata,
+            "measures": plain(self.measures),
+            "strata": plain(self.strata),
             "figures": self.figures,
             **({} if overlap is None else {"training_overlap": {**asdict(overlap), "columns": list(overlap.columns)}}),
             "warnings": list(self.warnings),
             "degenerate": list(self.degenerate),
-            **({} if self.noise_floor is None else {"noise_floor": dict(self.noise_floor)}),
+            **({} if self.noise_floor is None else {"noise_floor": plain(self.noise_floor)}),
             **({"source": metadata["source"]} if "source" in metadata else {}),
         }
 
@@ -165,7 +169,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     if PARAPHRASTIC in specs and (note := _single_buckets(kept, predictions.label_names)) is not None:
         warnings.append(note)
     if CHANGE in specs:
-        name_labels(measures[CHANGE.name], predictions.label_names)
+        measures[CHANGE.name] = with_label_names(measures[CHANGE.name], predictions.label_names)
     overlap = None if training is None else training_overlap(predictions, training, role=source.columns.role)
     if overlap is not None and (note := overlap.warning()) is not None:
         warnings.append(note)
@@ -284,11 +288,11 @@ def _score(
     options: ScoreOptions,
     test: Rows | None = None,
     about: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, Any]:
+) -> Result:
     columns = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else {}
-    values = judged(spec, rows, measure_rows(spec, rows, **options.intervals, **columns))
-    values["signature"] = str(parse_signature(values["signature"]).replace(unparsed=options.unparsed, **about))
-    return values
+    result = judged(spec, rows, measure_rows(spec, rows, **options.intervals, **columns))
+    signature = parse_signature(result.signature).replace(unparsed=options.unparsed, **about)
+    return replace(result, signature=str(signature))
 
 
 def origin_of(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -304,7 +308,7 @@ def origin_of(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _by_policy(
-    rows: Rows, specs: Sequence[MeasureSpec], options: ScoreOptions, measures: Mapping[str, Mapping[str, Any]]
+    rows: Rows, specs: Sequence[MeasureSpec], options: ScoreOptions, measures: Mapping[str, Values]
 ) -> dict[str, dict[str, Any]]:
     """Return every measure's headline under every policy, where any answer is unparsed."""
     values: dict[str, dict[str, Any]] = {}
@@ -317,7 +321,7 @@ def _by_policy(
     return values
 
 
-def _under(policy: str, spec: MeasureSpec, rows: Rows, options: ScoreOptions) -> dict[str, Any] | None:
+def _under(policy: str, spec: MeasureSpec, rows: Rows, options: ScoreOptions) -> Result | None:
     try:
         return _score(spec, apply_policy(rows, policy)[0], replace(options, unparsed=policy))
     except InputError:  # the policy leaves no row that the measure could be of
@@ -339,11 +343,9 @@ def _test_columns(rows: Rows, test: Rows, options: ScoreOptions) -> dict[str, An
     return columns
 
 
-def _strata(
-    rows: Rows, specs: Sequence[MeasureSpec], options: ScoreOptions, label_names: Sequence[str]
-) -> dict[str, dict[str, Any]]:
+def _strata(rows: Rows, specs: Sequence[MeasureSpec], options: ScoreOptions, label_names: Sequence[str]) -> Strata:
     """Break every measure down that does not do it itself."""
-    values: dict[str, dict[str, Any]] = {}
+    values: Strata = {}
     for spec in specs:
         for column, parts in () if spec is CHANGE else _breakdowns(rows, spec, label_names):
             for value, part in parts:
@@ -373,12 +375,14 @@ def _single_buckets(rows: Rows, label_names: Sequence[str]) -> str | None:
     return f"buckets with one paraphrase, of which P_C knows nothing and P_C as published is 1: {', '.join(parts)}"
 
 
-def name_labels(values: dict[str, Any], label_names: Sequence[str]) -> None:
-    """Call the strata of gold labels by the labels' names; the measure itself knows their numbers only."""
-    strata = values.get("by_stratum") or {}
-    if "label" in strata and label_names:
-        names = {str(number): name for number, name in enumerate(label_names)}
-        strata["label"] = {names.get(label, label): part for label, part in strata["label"].items()}
+def with_label_names(result: Result, label_names: Sequence[str]) -> Result:
+    """Return a result of `prediction_change` whose strata of gold labels have the labels' names, if there are any."""
+    strata = result.get("by_stratum") or {}
+    if "label" not in strata or not label_names:
+        return result
+    names = {str(number): name for number, name in enumerate(label_names)}
+    named = {names.get(label, label): part for label, part in strata["label"].items()}
+    return replace(result, by_stratum={**strata, "label": named})  # type: ignore[call-arg]
 
 
 def _breakdowns(

@@ -17,7 +17,7 @@ from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.formatting import Values
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import measure_rows
-from paraconsist.scoring.score import SetScores, name_labels, score_sources
+from paraconsist.scoring.score import SetScores, score_sources, with_label_names
 from paraconsist.scoring.sources import Opened, Source, model_of, open_source, read_json
 
 #: What `results.json` holds of the options that a run was scored with.
@@ -117,8 +117,7 @@ def _change_of(scored: SetScores, intervals: Values) -> Values | None:
         change = measure_rows(CHANGE, scored.kept, **intervals)
     except InputError:
         return None
-    name_labels(change, scored.predictions.label_names)
-    return change
+    return with_label_names(change, scored.predictions.label_names)
 
 
 def _run(path: Path, opened: Opened, options: ScoreOptions, *, rescore: bool) -> Model:
