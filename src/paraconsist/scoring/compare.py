@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -42,6 +42,8 @@ from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, mem
 from paraconsist.scoring.score import chosen_measures, origin_of
 from paraconsist.scoring.sources import Opened, Source
 
+Difference: TypeAlias = ConsistencyDifferenceResult | InconsistencyDifferenceResult
+
 
 @dataclass(frozen=True)
 class ModelPair(Record):
@@ -50,7 +52,7 @@ class ModelPair(Record):
     first: str
     second: str
     measure: str
-    result: dict[str, Any]  # of `paraconsist.measures.consistency_difference` or `inconsistency_difference`
+    result: Difference
     corrected_p_value: float  # of the headline difference, over all pairs, sets and measures compared
     #: With more than two models: p by joint sign flips of all pairs (max-T), and an interval at the level that goes
     #: with it, which excludes 0 just where this p is at most 1 less the confidence level. All pairs, sets and measures
@@ -68,17 +70,12 @@ class SetComparison(Record):
     n_buckets: dict[str, int]  # how many buckets each model's file has
     n_unparsed: dict[str, int]  # unparsed answers of each model, before the policy
     pairs: list[ModelPair]
-    pareto: list[dict[str, Any]]  # `paraconsist.measures.standings.ParetoRow`; empty where the set has no P_C
-    #: `paraconsist.measures.standings.Standing` by the simultaneous p; empty where fewer than three models were
-    #: compared, or not every pair.
-    standings: list[dict[str, Any]]
+    pareto: list[ParetoRow]  # empty if the set has no P_C
+    #: By the simultaneous p; empty for fewer than three models, or if not every pair is compared.
+    standings: list[Standing]
     correction: str
     n_comparisons: int  # what the correction runs over
     warnings: list[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values; pairs are mappings."""
-        return {**super().to_dict(), "pairs": [pair.to_dict() for pair in self.pairs]}
 
 
 def compare_options(options: ScoreOptions, margin: float | None = None) -> CompareOptions:
@@ -119,8 +116,8 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
                 n_buckets=part.aligned.n_buckets,
                 n_unparsed=part.n_unparsed,
                 pairs=pairs,
-                pareto=[row.to_dict() for row in _pareto(pairs, list(models), options)],
-                standings=[one.to_dict() for one in ranked],
+                pareto=_pareto(pairs, list(models), options),
+                standings=ranked,
                 correction=options.correction,
                 n_comparisons=len(flat),
                 warnings=part.aligned.notes + list(dict.fromkeys(w for pair in pairs for w in pair.result["warnings"])),
@@ -200,9 +197,6 @@ def _common_sets(models: Mapping[str, Mapping[str, Source]]) -> list[str]:
     return common
 
 
-_Difference = ConsistencyDifferenceResult | InconsistencyDifferenceResult
-
-
 @dataclass(frozen=True)
 class _Part:
     """One set: its rows, what is measured, the pairs of models, and what their signatures say of the rows."""
@@ -271,7 +265,7 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
     for one, two in part.who:
         result = _compare(spec, rows[one], rows[two], options)
         signature = parse_signature(result.signature).replace(unparsed=options.unparsed, **part.about)
-        pair = ModelPair(one, two, spec.name, replace(result, signature=str(signature)).to_dict(), float("nan"))
+        pair = ModelPair(one, two, spec.name, replace(result, signature=str(signature)), float("nan"))
         if joint is not None:
             ends = [-1.0, 1.0]
             if level < 1.0 and isinstance(result, ConsistencyDifferenceResult):
@@ -285,7 +279,7 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
         yield pair
 
 
-def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> _Difference:
+def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> Difference:
     settings: dict[str, Any] = {
         "confidence_level": options.confidence_level,
         "margin": options.margin,

@@ -12,7 +12,7 @@ from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.results import Record
-from paraconsist.measures.standings import standings
+from paraconsist.measures.standings import Standing, standings
 from paraconsist.scoring.alignment import align
 from paraconsist.scoring.compare import compared_measures, read_models, values_of_units
 from paraconsist.scoring.options import CompareOptions
@@ -28,9 +28,9 @@ class SetRanking(Record):
 
     set: str
     n_common_buckets: int  # that all ranked models answered, and they are ranked on
-    #: `paraconsist.measures.standings.Standing` of every measure and ranked model: ranks and groups of one measure hold
+    #: Of every measure and ranked model: ranks and groups of one measure hold
     #: for all of its pairs together at the confidence level; sets and measures are families of their own.
-    standings: list[dict[str, Any]]
+    standings: list[Standing]
     left_out: dict[str, str]  # model -> why it is not ranked
 
 
@@ -49,7 +49,7 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
     if len(rows) < 2:
         return SetRanking(name, 0, [], left_out)
     aligned = align(rows)
-    models, ranked = list(rows), []
+    models, ranked = list(rows), list[Standing]()
     for spec in compared_measures(sources, aligned, options):
         units = values_of_units(spec, aligned.rows, options)
         one, two, sums, p = units.pair_tests(n_draws=options.n_permutations, seed=options.seed)
@@ -57,7 +57,7 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
         is_better = (sums > 0.0) if spec is PARAPHRASTIC else (sums < 0.0)  # of violations fewer are better
         better = dict(zip(pairs, is_better.tolist(), strict=True))
         differ = dict(zip(pairs, (p <= 1.0 - options.confidence_level).tolist(), strict=True))
-        ranked += [one.to_dict() for one in standings(spec.name, models, better, differ)]
+        ranked += standings(spec.name, models, better, differ)
     return SetRanking(name, aligned.n_common, ranked, left_out)
 
 
