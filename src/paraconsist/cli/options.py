@@ -215,7 +215,7 @@ class Command(click.Command):
         parameter: Any
         for parameter in self.params:
             if isinstance(parameter, click.Argument):
-                panels["Arguments"].append((parameter.make_metavar(ctx), parameter.about or ""))
+                panels["Arguments"].append((parameter.make_metavar(ctx), getattr(parameter, "about", "") or ""))
             elif rare or not parameter.rare:
                 panels.setdefault(parameter.panel or "Options", []).append(parameter.get_help_record(ctx))
         return {panel: records for panel, records in panels.items() if records}
