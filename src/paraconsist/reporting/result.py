@@ -14,6 +14,7 @@ from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
+from paraconsist.measures.results import Values
 from paraconsist.scoring.compare import SetComparison, compare_opened, compare_options
 from paraconsist.scoring.gate import Check, check, check_margin, parse_conditions, with_margin_tests
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
@@ -181,7 +182,7 @@ class Scores(_Shown):
         options = next(iter(self.sets.values())).options
         conditions = parse_conditions(condition, options.confidence_level)
         check_margin(conditions, against, margin)
-        results = {name: scored.to_dict() for name, scored in self.sets.items()}
+        results: Mapping[str, Values] = {name: scored.to_dict() for name, scored in self.sets.items()}
         if against is not None:
             comparing = compare_options(options, margin)
             results = with_margin_tests(results, self.opened, against.opened, comparing)

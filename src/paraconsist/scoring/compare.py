@@ -232,7 +232,7 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
     """Return the measures that models are compared by on one set."""
     named = next((m for source in sources.values() if (m := source.predictions.metadata.get("measures"))), None)
     first = next(iter(aligned.rows.values()))
-    chosen_specs = chosen_measures("compare", options.measures, {"measures": named}, first)
+    chosen_specs = chosen_measures("compare", options.measures, {"measures": named or []}, first)
     return list({spec.name: spec for spec in map(tested_by, chosen_specs)}.values())
 
 

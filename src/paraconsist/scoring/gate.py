@@ -23,15 +23,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from paraconsist.data.options import SourceOptions
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
+from paraconsist.measures.results import Values
 from paraconsist.scoring.compare import compare
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.score import score_sources
 from paraconsist.scoring.sources import Opened, Source, open_source, read_json
+
+#: Results by set, or by measure: as they are written, or typed.
+Results: TypeAlias = Mapping[str, Values]
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -125,9 +129,7 @@ def parse_conditions(text: str, confidence_level: float = 0.95) -> tuple[Conditi
     return tuple(conditions)
 
 
-def check(
-    conditions: tuple[Condition, ...], results: Mapping[str, Mapping[str, Any]], *, allow_degenerate: bool = False
-) -> list[Check]:
+def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenerate: bool = False) -> list[Check]:
     """Check every condition on every set that has its quantity.
 
     `results` are set name -> what `paraconsist.scoring.score.score` returns, or its strict JSON; with
@@ -150,7 +152,7 @@ def check(
     return checks
 
 
-def warnings_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def warnings_of(results: Results) -> list[str]:
     """Return what results warn of, each sentence once with its set's name before it."""
     lines = [
         f"{name}: {warning}"
@@ -161,9 +163,7 @@ def warnings_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def opened_or_written(
-    path: Path, read: SourceOptions, options: ScoreOptions
-) -> Opened | Mapping[str, Mapping[str, Any]]:
+def opened_or_written(path: Path, read: SourceOptions, options: ScoreOptions) -> Opened | Results:
     """Return what a path holds: predictions, opened, or results by set as they were written.
 
     InputError if there is no such file, it holds neither results nor predictions, or options are given that results
@@ -181,7 +181,7 @@ def opened_or_written(
     return open_source(path, read, function="gate")
 
 
-def results_of(opened: Opened, read: SourceOptions, options: ScoreOptions) -> Mapping[str, Mapping[str, Any]]:
+def results_of(opened: Opened, read: SourceOptions, options: ScoreOptions) -> Results:
     """Return results by set: those of a run folder if they are newer than the predictions, else those of scoring."""
     is_default = (read, options) == (SourceOptions(), ScoreOptions())
     if is_default and opened.saved_is_newer and _is_whole(opened.saved):
@@ -198,9 +198,7 @@ def check_margin(conditions: Sequence[Condition], against: object, margin: float
         raise input_error("gate", "condition", "compare with the other model where `against` is given", remedy=remedy)
 
 
-def with_margin_tests(
-    results: Mapping[str, Mapping[str, Any]], model: Opened, against: Opened, options: CompareOptions
-) -> dict[str, dict[str, Any]]:
+def with_margin_tests(results: Results, model: Opened, against: Opened, options: CompareOptions) -> dict[str, Values]:
     """Return a model's results with the ``margin_test`` of each measure against another model.
 
     Sets that the other model lacks stay as they are; where each has one set, these are taken for the same. InputError
@@ -208,7 +206,7 @@ def with_margin_tests(
     """
     if options.margin is None:
         raise input_error("gate", "margin", "be given with `against`", got=None, remedy="Two points are 0.02.")
-    with_margin = {name: {**one, "measures": dict(one["measures"])} for name, one in results.items()}
+    with_margin: dict[str, Values] = {name: {**one, "measures": dict(one["measures"])} for name, one in results.items()}
     models: dict[str, Mapping[str, Source]] = {"the model": model.sets, "the other model": against.sets}
     if all(len(sets) == 1 for sets in (*models.values(), with_margin)):
         models = {who: {next(iter(with_margin)): next(iter(sets.values()))} for who, sets in models.items()}
@@ -220,7 +218,7 @@ def with_margin_tests(
     return with_margin
 
 
-def _is_whole(written: Mapping[str, Any]) -> bool:
+def _is_whole(written: Values) -> bool:
     """Say whether a JSON file holds results of sets and nothing else."""
     return bool(written) and all(isinstance(part, Mapping) and "measures" in part for part in written.values())
 
@@ -233,9 +231,9 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _find(condition: Condition, result: Mapping[str, Any], allow_degenerate: bool) -> tuple[float, str] | None:
+def _find(condition: Condition, result: Values, allow_degenerate: bool) -> tuple[float, str] | None:
     """Return the value in one set's results, and why it cannot be judged; None where the set has no such quantity."""
-    measures: Mapping[str, Mapping[str, Any]] = result["measures"]
+    measures: Results = result["measures"]
     void = "" if allow_degenerate else "; ".join(result.get("degenerate", ()))
     first, _, rest = condition.quantity.partition(".")
     spec, published = _spec_of(first)
@@ -268,7 +266,7 @@ def _spec_of(name: str) -> tuple[MeasureSpec | None, bool]:
     return (None if spec is None or (published and not spec.published) else spec), published
 
 
-def _value(condition: Condition, keys: Mapping[str, Any], key: str, void: str = "") -> tuple[float, str] | None:
+def _value(condition: Condition, keys: Values, key: str, void: str = "") -> tuple[float, str] | None:
     if key not in keys:
         return None
     whole = keys[key]
@@ -291,7 +289,7 @@ def _value(condition: Condition, keys: Mapping[str, Any], key: str, void: str = 
     return float(value), "" if is_count or key.endswith("accuracy") else void
 
 
-def _known(result: Mapping[str, Any]) -> list[str]:
+def _known(result: Values) -> list[str]:
     numbers = [
         key
         for keys in result["measures"].values()

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.predictions import Predictions, input_notes, read_predictions
+from paraconsist.data.predictions import Metadata, Predictions, input_notes, read_predictions
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.tables import is_among
@@ -46,6 +46,48 @@ _COLUMNS = (
 )
 
 
+class Transition(TypedDict):
+    """Number of pairs with a gold label, an answer to the original and an answer to the perturbed text."""
+
+    label: str | int | None
+    prediction: str | int | None
+    perturbed_prediction: str | int | None
+    n_pairs: int
+
+
+class Confidence(TypedDict):
+    """Mean probability of the predicted label over pairs that break a rule, or over those that do not."""
+
+    n_pairs: int
+    n_predictions: int
+    confidence: float
+    original_confidence: float
+    perturbed_confidence: float
+
+
+class _Transitions(TypedDict):
+    transitions: list[Transition]
+
+
+class Figures(_Transitions, total=False):
+    """Answers and confidence behind a rate on pairs: see `pair_figures`."""
+
+    confidence: dict[str, Confidence]
+
+
+class PlainAccuracy(TypedDict):
+    """Accuracy on a set that is no bucket set: see `plain_accuracies`."""
+
+    accuracy: float
+    majority_rate: float
+    n_rows: int
+    n_unparsed: int
+    split: str | None
+    corrects: str | None
+
+
+#: Policy -> measure -> its headline and interval by their keys; None if the policy leaves nothing to measure.
+ByPolicy: TypeAlias = dict[str, dict[str, Values | None]]
 #: Column -> value -> measure -> its result.
 Strata: TypeAlias = dict[str, dict[str, dict[str, Result]]]
 
@@ -87,12 +129,12 @@ class SetScores:
         return _strata(self.kept, self.specs, self.options, self.predictions.label_names)
 
     @cached_property
-    def by_policy(self) -> dict[str, dict[str, Any]]:
+    def by_policy(self) -> ByPolicy:
         """Policy -> measure -> headline and interval, where an answer is unparsed; None where nothing is left."""
         return _by_policy(self.rows, self.specs, self.options, self.measures)
 
     @cached_property
-    def figures(self) -> dict[str, dict[str, Any]]:
+    def figures(self) -> dict[str, Figures]:
         """Measure on pairs -> which answers turn into which, and how sure the model was."""
         names = self.predictions.label_names
         return {spec.name: pair_figures(spec, self.kept, names) for spec in self.specs if spec.is_about_pairs}
@@ -203,7 +245,7 @@ def score_sources(opened: Opened, options: ScoreOptions, *, training: pa.Table |
     return {name: _score_source(source, options, training) for name, source in opened.sets.items()}
 
 
-def plain_accuracies(opened: Opened) -> dict[str, dict[str, Any]]:
+def plain_accuracies(opened: Opened) -> dict[str, PlainAccuracy]:
     """Return the accuracy of every set that is no bucket set: full test sets, development rows.
 
     By set: ``accuracy`` and ``majority_rate`` (both in [0, 1]; unparsed answers are wrong), ``n_rows``, ``n_unparsed``,
@@ -211,7 +253,7 @@ def plain_accuracies(opened: Opened) -> dict[str, dict[str, Any]]:
     where there is none).
     """
     corrected = {test_set_of(name): name for name, source in opened.sets.items() if source.test is not None}
-    accuracies = {}
+    accuracies: dict[str, PlainAccuracy] = {}
     for name, source in opened.plain.items():
         rows = read_rows(source.predictions, source.columns, need_buckets=False)
         kept, _ = apply_policy(rows, "wrong")
@@ -228,7 +270,7 @@ def plain_accuracies(opened: Opened) -> dict[str, dict[str, Any]]:
 
 def score_run_folder(
     folder: Path, options: ScoreOptions, typed: Mapping[str, Any] = MappingProxyType({})
-) -> tuple[dict[str, SetScores], dict[str, dict[str, Any]]]:
+) -> tuple[dict[str, SetScores], dict[str, PlainAccuracy]]:
     """Score every predictions file of a run folder, and write ``results.json`` and the accuracies into it.
 
     Returns what `score_sources` and `plain_accuracies` return; the accuracies are in ``run.json``,
@@ -272,9 +314,7 @@ def _reference_labels(rows: Rows, specs: Sequence[MeasureSpec]) -> NDArray[Any]:
     return rows.labels[rows.has_gold & beside] if beside.any() else rows.labels[rows.has_gold]
 
 
-def chosen_measures(
-    function: str, wanted: Sequence[str] | None, metadata: Mapping[str, Any], rows: Rows
-) -> list[MeasureSpec]:
+def chosen_measures(function: str, wanted: Sequence[str] | None, metadata: Metadata, rows: Rows) -> list[MeasureSpec]:
     """Return the measures that were named, else those that the run names, else those that the rows call for."""
     names = wanted or metadata.get("measures") or default_measures(np.unique(rows.roles).tolist())
     if rows.variants is not None and not wanted and PARAPHRASTIC.name in names:
@@ -295,7 +335,7 @@ def _score(
     return replace(result, signature=str(signature))
 
 
-def origin_of(metadata: Mapping[str, Any]) -> dict[str, str]:
+def origin_of(metadata: Metadata) -> dict[str, str]:
     """Return what signatures say of a file: set with revision and limit, any dtype but float32, what is left out."""
     dtype, name = metadata.get("model", {}).get("dtype", "float32"), metadata.get("set")
     parts = {} if dtype == "float32" else {"dtype": str(dtype)}
@@ -309,9 +349,9 @@ def origin_of(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 def _by_policy(
     rows: Rows, specs: Sequence[MeasureSpec], options: ScoreOptions, measures: Mapping[str, Values]
-) -> dict[str, dict[str, Any]]:
+) -> ByPolicy:
     """Return every measure's headline under every policy, where any answer is unparsed."""
-    values: dict[str, dict[str, Any]] = {}
+    values: ByPolicy = {}
     for policy in POLICIES if rows.unparsed.any() else ():
         for spec in specs:
             scored = measures[spec.name] if policy == options.unparsed else _under(policy, spec, rows, options)
@@ -409,7 +449,7 @@ def _breakdowns(
         yield name, parts
 
 
-def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> dict[str, Any]:
+def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> Figures:
     """Count a measure's pairs by their answers, and average the confidence of those that break its rule.
 
     ``transitions``: a dict for each (``label``, ``prediction``, ``perturbed_prediction``) that occurs, with its
@@ -426,7 +466,7 @@ def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> d
     sides = pairs.partners[ORIGINAL], pairs.positions
     before, after = (_shown(rows.predictions[side], rows.unparsed[side], label_names) for side in sides)
     golds = _shown(rows.labels[sides[0]], np.zeros(len(sides[0]), dtype=bool), label_names)
-    figures: dict[str, Any] = {"transitions": _transitions(golds, before, after, label_names)}
+    figures: Figures = {"transitions": _transitions(golds, before, after, label_names)}
     if rows.predicted_confidences is not None:
         confidences = [rows.predicted_confidences[side] for side in sides]
         inconsistent = pairs.broken
@@ -445,7 +485,7 @@ def _shown(values: NDArray[Any], unparsed: NDArray[np.bool_], label_names: Seque
     ]
 
 
-def _transitions(golds: list[Any], before: list[Any], after: list[Any], names: Sequence[str]) -> list[dict[str, Any]]:
+def _transitions(golds: list[Any], before: list[Any], after: list[Any], names: Sequence[str]) -> list[Transition]:
     places = {name: place for place, name in enumerate(names)}
     distinct = {value for column in (golds, before, after) for value in column if value is not None}
     order = {value: i for i, value in enumerate(sorted(distinct, key=lambda value: (places.get(value, -1), value)))}
@@ -457,7 +497,7 @@ def _transitions(golds: list[Any], before: list[Any], after: list[Any], names: S
     ]
 
 
-def _confidence(original: NDArray[np.float64], perturbed: NDArray[np.float64]) -> dict[str, Any]:
+def _confidence(original: NDArray[np.float64], perturbed: NDArray[np.float64]) -> Confidence:
     both = np.concatenate([original, perturbed])
     return {
         "n_pairs": len(original),
