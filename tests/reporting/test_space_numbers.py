@@ -193,7 +193,7 @@ def test_columns_are_guessed_once_each():
 def test_what_is_not_chosen_or_chosen_twice_is_refused():
     with pytest.raises(InputError, match=r"`Gold label` must be chosen\. The file has the columns bucket_id, role"):
         measured("paraphrastic_consistency", columns={"label": None})
-    with pytest.raises(InputError, match="`Gold label` must be another column than `Prediction`; got 'prediction'"):
+    with pytest.raises(InputError, match="`Gold label` must differ from the column of `Prediction`; got 'prediction'"):
         measured("paraphrastic_consistency", columns={"label": "prediction"})
     with pytest.raises(InputError, match="`Gold label` must be a column of the file; got 'gone'"):
         measured("paraphrastic_consistency", columns={"label": "gone"})

@@ -39,13 +39,13 @@ class Iteration(StudyRecord):
 
 @dataclass(frozen=True)
 class AfliteResult:
-    """What filtering found; arrays have shape (n,)."""
+    """The result of filtering; arrays have shape (n,)."""
 
     #: Mean over the iterations that a row took part in of the share of classifiers that predicted it right without
     #: having seen it, in [0, 1]; nan where it was never held out.
     score: Matrix
     easy: NDArray[np.bool_]  # whether `score` reaches the threshold
-    removed_in: NDArray[np.int64]  # the iteration, from 0, after which a row went; -1 where it stayed
+    removed_in: NDArray[np.int64]  # the iteration, from 0, that removed the row; -1 where it stayed
     curve: list[Iteration]
 
     @property
@@ -64,16 +64,14 @@ def aflite(
 ) -> AfliteResult:
     """Filter adversarially (Le Bras et al. 2020), as Srikanth et al. 2024 do.
 
-    In each iteration `n_classifiers` logistic regressions are trained on random parts of what is left and predict the
-    rest. Of the rows that a share of at least `threshold` predicts right, the best `cutoff` go. It ends when fewer go,
-    or when no more than `train_size` rows are left. Two labels are fitted together; for more, scikit-learn fits one
-    classifier after the other.
+    In each iteration `n_classifiers` logistic regressions are trained on random parts of the remaining rows and predict
+    the others. Of the rows that a share of at least `threshold` predicts right, the best `cutoff` are removed. The
+    filter ends when fewer are removed, or at most `train_size` rows remain. Two labels are fitted together; for more,
+    scikit-learn fits one classifier after the other.
 
     `embeddings`, shape (n, d), are from an encoder that was not trained on these rows, whose `labels` are int, shape
     (n,); a classifier never predicts a row of one of the `groups` (such as a context; shape (n,)) that it was trained
-    on. `progress` takes each iteration's entry of the curve. InputError for unequal lengths, embeddings that are not
-    finite, one label only, fewer rows than a partition needs, and groups so large that nothing would be left to
-    predict.
+    on. `progress` is called with each iteration.
 
     Le Bras et al. 2020, Adversarial filters of dataset biases; Srikanth et al. 2024, section 4.1 (whose text has the
     last inequality reversed; the code and the data are as here).
@@ -112,7 +110,7 @@ def aflite(
     score = np.divide(total, times, out=np.full(n, np.nan), where=times > 0)
     if (times == 0).any():
         warnings.warn(
-            f"{int((times == 0).sum()):,} of {n:,} rows were never held out and have no score: more classifiers help.",
+            f"{int((times == 0).sum()):,} of {n:,} rows were never held out and have no score: use more classifiers.",
             UserWarning,
             stacklevel=2,
         )
@@ -135,10 +133,10 @@ def _checked(
     codes = np.arange(len(rows)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     sizes = np.bincount(codes)
     if options.train_size >= len(rows):
-        must = f"be smaller than the number of rows ({len(rows):,}): what a classifier is not trained on, it predicts"
+        must = f"be smaller than the number of rows ({len(rows):,}): classifiers predict the other rows"
         raise input_error(_FUNCTION, "train_size", must, got=options.train_size)
     if len(rows) - options.train_size < sizes.max():
-        must = f"make groups that leave whole ones to predict beside {options.train_size:,} rows of training"
+        must = f"leave at least one whole group for prediction after {options.train_size:,} training rows"
         remedy = (
             "A partition through a group would leak what the group has in common. Name other columns, or a smaller "
             "`train_size`."
@@ -149,7 +147,7 @@ def _checked(
 
 
 def _partitions(codes: NDArray[np.int64], options: AfliteOptions, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Random whole groups for each classifier, until it has its rows: bool, shape (n, n_classifiers)."""
+    """Draw whole groups for each classifier until it has its rows: bool, shape (n, n_classifiers)."""
     _, codes = np.unique(codes, return_inverse=True)
     sizes = np.bincount(codes)
     chosen = np.empty((len(codes), options.n_classifiers), dtype=np.bool_)
@@ -165,7 +163,7 @@ def _partitions(codes: NDArray[np.int64], options: AfliteOptions, rng: np.random
 def _right(
     rows: Matrix, labels: NDArray[np.int64], chosen: NDArray[np.bool_], options: AfliteOptions, start: Matrix | None
 ) -> tuple[NDArray[np.bool_], Matrix | None]:
-    """Whether each classifier predicts each row right, shape (n, n_classifiers), and where the next ones begin."""
+    """Return whether each classifier is right about each row, shape (n, n_classifiers), and the next start weights."""
     _, labels = np.unique(labels, return_inverse=True)
     if labels.max() > 1:
         return _right_by_sklearn(rows, labels, chosen, options), None
@@ -234,7 +232,7 @@ def fit_logistic(
         else:
             gained = np.einsum("ij,ij->j", slope, better - last)
             before = np.einsum("ij,ij->j", slope_before, last)
-            turn = np.maximum(gained / np.maximum(before, 1e-300), 0.0)  # Polak-Ribiere, begun anew where negative
+            turn = np.maximum(gained / np.maximum(before, 1e-300), 0.0)  # Polak-Ribiere, restarted where negative
             direction = turn * direction - better
             uphill = np.einsum("ij,ij->j", slope, direction) >= 0
             direction[:, uphill] = -better[:, uphill]
@@ -248,7 +246,7 @@ def fit_logistic(
 
 
 def _preconditioner(rows: Matrix, scores: Matrix, mask: Matrix, seen: Matrix, penalty: Matrix) -> Any:
-    """Return what solves with the curvature that all rows have on average, scaled to what a classifier sees."""
+    """Return a solver with the average curvature of all rows, scaled to the rows of a classifier."""
     from scipy.linalg import cho_factor, cho_solve
 
     share = expit(scores.mean(axis=1, keepdims=True))
@@ -269,7 +267,7 @@ def _line_search(
     penalty: Matrix,
     running: NDArray[np.bool_],
 ) -> Matrix:
-    """Newton's steps to the least of each convex line, kept where they do not lead uphill."""
+    """Take Newton's steps to the minimum of each convex line, without steps uphill."""
     first = np.einsum("ij,ij->j", weights * penalty, direction)
     second = np.einsum("ij,ij->j", direction * penalty, direction)
     masked = mask * along

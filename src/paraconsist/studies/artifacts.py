@@ -20,7 +20,7 @@ from paraconsist.scoring.score import score_set
 from paraconsist.scoring.sources import Source
 
 _FUNCTION = "artifacts"
-#: Artefacts are likely where the label can be told without the context.
+#: Artefacts are likely where the label can be predicted without the context.
 KINDS = ("likely", "unlikely")
 
 
@@ -29,8 +29,8 @@ class ArtifactRow(Record):
     """One model on one kind of bucket.
 
     Accuracies, consistencies and `covered_mass` lie in [0, 1]. The corrected values are weighted by the test set's
-    deciles of confidence, as published: test mass in deciles without a bucket is lost; the renormalized ones are the
-    same, divided by the covered mass. All five are None without predictions on the test set.
+    deciles of confidence, as published: test mass in deciles without a bucket is lost; the renormalized ones are
+    divided by the covered mass. All five are None without predictions on the test set.
     """
 
     artifact: str  # likely or unlikely: whether the partial-input model gets the bucket's original right

@@ -43,7 +43,7 @@ class Items:
     label_names: tuple[str, ...]
     labels: NDArray[np.int64]  # shape (n,)
     inputs: tuple[Any, ...]  # what models read of each row
-    contexts: list[str]  # what rows may share (premise, hypothesis): such rows are never set apart from one another
+    contexts: list[str]  # of premise and hypothesis, for example; rows of one context stay together
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -61,12 +61,12 @@ class Items:
 
     @property
     def groups(self) -> NDArray[np.int64]:
-        """A number for each context, shape (n,)."""
+        """The number of each row's context, shape (n,)."""
         return np.unique(np.array(self.contexts), return_inverse=True)[1].astype(np.int64)
 
     @property
     def group_ids(self) -> list[str]:
-        """A short name for each row's context that is the same wherever the context stands."""
+        """A short name of each row's context, the same in all files."""
         return [hashlib.blake2b(text.encode("utf-8"), digest_size=6).hexdigest() for text in self.contexts]
 
 
@@ -115,10 +115,9 @@ def read_items(
 
 
 def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tuple[str, ...] | None = None) -> None:
-    """Refuse a model that was trained on contexts of the items: what it says of them would be remembered.
+    """Refuse a model that was trained on contexts of the items: its answers would be memorised.
 
-    Where the model's folder says what it was trained on, and that file is still there, the two are compared; the error
-    says how many contexts are common.
+    The items are compared with the training file that the model's folder names, if it still exists.
     """
     try:
         record = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
@@ -134,7 +133,7 @@ def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tup
     if common:
         must = f"not be trained on contexts of {items.name}"
         remedy = (
-            f"{len(common):,} of the {len(set(items.contexts)):,} contexts stand in {file}, such as "
+            f"{len(common):,} of the {len(set(items.contexts)):,} contexts are in {file}, such as "
             f"{sorted(common)[0][:80]!r}: the partition leaks. Train it on other rows (see `pool`)."
         )
         raise input_error(_FUNCTION, parameter, must, got=model, remedy=remedy)
@@ -143,10 +142,10 @@ def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tup
 def round_robin(
     strata: NDArray[np.int64], size: int, *, rng: np.random.Generator, n_strata: int = 10
 ) -> NDArray[np.intp]:
-    """Draw `size` positions, one from each stratum in turn, until enough; strata that are used up are passed over.
+    """Draw `size` positions (at most n), one from each stratum in turn; empty strata are skipped.
 
-    `strata`, shape (n,), go from 0 to n_strata - 1; `rng` is that of the order within a stratum. Returns min(size, n)
-    positions in the order in which they were drawn.
+    `strata`, shape (n,), are from 0 to n_strata - 1; `rng` orders each stratum. The positions are in the order of the
+    draw.
     """
     queues = [list(rng.permutation(np.flatnonzero(strata == s))) for s in range(n_strata)]
     drawn: list[int] = []
@@ -163,7 +162,7 @@ def sample_by_difficulty(
     """Draw easy and difficult items, each evenly over the deciles of a model's confidence in the gold label.
 
     `easy` and `confidences`, in [0, 1], have shape (n,); the paper draws 125 of each. Returns positions, easy items
-    first; a UserWarning says where there are fewer items than asked for.
+    first; a UserWarning names kinds with fewer items than requested.
     """
     values = np.asarray(confidences, dtype=np.float64)
     must = f"be a number from 0 to 1 for each of the {len(easy)} rows"
@@ -186,7 +185,7 @@ def sample_by_difficulty(
 
 @dataclass(frozen=True)
 class Selection:
-    """What was selected."""
+    """The selected items and the scores of all rows."""
 
     result: AfliteResult
     in_pool: NDArray[np.bool_]  # shape (n,)
@@ -202,9 +201,8 @@ def select(
 ) -> Selection:
     """Filter rows, and draw items from them.
 
-    Vectors are kept in ``embeddings.npz`` and used again for the same encoder and texts only. What cannot be filtered,
-    models that have seen the items, and folders that hold something else, or a sheet in which somebody wrote, are an
-    InputError.
+    Vectors are kept in ``embeddings.npz`` and used again for the same encoder and texts only. InputError for models
+    that have seen the items, and for a folder with other files or a filled-in sheet.
     """
     with locked(folder, _FUNCTION, "output"):
         _check_folder(folder)
@@ -287,7 +285,7 @@ def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[
 
 
 def _confidences(items: Items, options: SelectOptions) -> NDArray[np.float64]:
-    """The confidence model's probability of each row's gold label; labels meet by name."""
+    """Return the confidence model's probability of each row's gold label; labels are matched by name."""
     from paraconsist.models.labels import resolve_label_map
     from paraconsist.models.loading import load_model
     from paraconsist.running.predictor import Predictor

@@ -40,7 +40,7 @@ _DOWNLOAD = """() => {
   Object.assign(document.createElement("a"), { href: URL.createObjectURL(page), download: "report.html" }).click();
 }"""
 _UNFORESEEN = (
-    "This could not be read or scored, for a reason that nobody foresaw ({}). The page takes CSV, TSV, JSON Lines and "
+    "Unexpected error ({}): this could not be read or scored. The page takes CSV, TSV, JSON Lines and "
     "Parquet with a line of column names; for this measure the columns are: {}. Choose them on the left, or see the "
     "example. If yours are so, please report it in the discussions of this page, with the first lines of your file."
 )
@@ -179,7 +179,7 @@ def build(module: Module) -> gr.Blocks:
 
 
 def _dropdown(key: str, module: Module) -> gr.Dropdown:
-    """Return a column question as the first layout asks it, hidden where that does not ask it."""
+    """Return the dropdown of a column; hidden if the first layout does not ask for it."""
     one = next(one for layout in module.layouts for one in layout.fields if one.key == key)
     return gr.Dropdown(
         [],
@@ -194,7 +194,7 @@ def _dropdown(key: str, module: Module) -> gr.Dropdown:
 
 
 def _dropdowns(layout: Layout, keys: Sequence[str], columns: Sequence[str]) -> list[Any]:
-    """Return every column question's choices and best guess; those of other layouts are hidden."""
+    """Return choices and best guess of every dropdown; those of other layouts are hidden."""
     own = {one.key: one for one in layout.fields}
     guesses = guess_columns(layout.fields, columns)
     updates = []
@@ -220,7 +220,7 @@ def _whole(value: Any, label: str, least: int, most: int) -> int:
 
 
 def expected_columns(module: Module) -> str:
-    """Return the questions of a page's layouts that have to be answered, in words."""
+    """Return the required columns of a page's layouts, in words."""
     layouts = (", ".join(one.label for one in layout.fields if one.required) for layout in module.layouts)
     return "; or ".join(layouts)
 

@@ -1,4 +1,4 @@
-"""The pages: how files for each measure can be laid out; what else is said of it stands in the measures' catalogue."""
+"""The pages: the layouts of files for each measure; other metadata is in the measures' catalogue."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _GROUP = _field("group", "Group", "group_id group groups context_id", _RESAMPLED
 _GUESSES = f"allowed_labels allowed references reference consequent_label {_GOLD}"
 _SEVERAL = "One label, or several: entailment|neutral, [0, 1]"
 _ALLOWED = _field("allowed", "Labels that the conclusion may have", _GUESSES, _SEVERAL)
-#: Roles by other words than their own.
+#: Roles -> their names on the page.
 _WORDS = {
     "swap": "the swapped pair",
     "antecedent_1": "the first premise",
@@ -156,8 +156,8 @@ _METHODS = [
     ("McNemar, mid-p", "mcnemar_mid_p"),
 ]
 
-#: What a page has of its own: by the measure's function, what `Module` takes. A headline is a key of the catalogue's
-#: quantities, or its path and style.
+#: The measure's function -> arguments of its `Module`. A headline is a key of the catalogue's quantities, or its path
+#: and style.
 _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
     paraphrastic_consistency: {
         "headlines": [PARAPHRASTIC.headline, PARAPHRASTIC.published],

@@ -32,10 +32,10 @@ from paraconsist.reporting.space.reader import read_apart
 
 @dataclass(frozen=True)
 class Field:
-    """A question to the visitor: which column is this?"""
+    """A question to the visitor: which column has this content?"""
 
-    key: str  # what the code calls it
-    label: str  # what the visitor reads, as the info
+    key: str  # its name in the code
+    label: str  # shown to the visitor, as the info
     guesses: Sequence[str]  # names that such columns have, best first
     info: str = ""
     required: bool = True
@@ -46,8 +46,8 @@ class Field:
 class Layout:
     """One way in which a file can be laid out.
 
-    `sides` is for files with all texts of a bucket in one row: role -> what its column is called in the long format ->
-    the field that names it. Empty where every row is one text.
+    `sides` is for files with all texts of a bucket in one row: role -> column of the long format -> the field that
+    names it. Empty where every row is one text.
     """
 
     key: str
@@ -76,7 +76,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class Query:
-    """What the visitor gave."""
+    """The visitor's file, columns and options."""
 
     predictions: Predictions
     layout: Layout
@@ -89,7 +89,7 @@ class Query:
 
     @property
     def intervals(self) -> dict[str, Any]:
-        """What every measure takes."""
+        """The options of intervals that every measure takes."""
         return {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
 
 
@@ -100,12 +100,12 @@ class Flips:
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]  # cells, not yet escaped; a list has several lines; at most `MOST` rows
-    n: int  # how many there are in all
+    n: int  # in all
 
 
 @dataclass(frozen=True)
 class PageResult:
-    """What a module shows of a visitor's file."""
+    """The results that a module shows of a visitor's file."""
 
     keys: Mapping[str, Any]  # what the measure's function returns
     figure: str = ""  # an SVG of what is in no report, empty where there is nothing to draw
@@ -173,7 +173,7 @@ def read_text(text: str) -> Predictions:
         return read_apart(file, "the pasted text", LIMITS)
 
 
-#: No measure reads these stand-ins; they fill the columns that a module does not ask for.
+#: No measure reads these stand-ins for columns that a module does not ask for.
 _STAND_INS = ("prediction", "label")
 
 
@@ -204,7 +204,7 @@ def guess_layout(layouts: Sequence[Layout], names: Sequence[str]) -> Layout:
 
 
 def check_query(query: Query) -> None:
-    """Refuse what is not chosen, chosen twice, or no longer in the file, by the question as the visitor reads it."""
+    """Refuse columns that are not chosen, chosen twice, or missing; errors quote the question that the visitor sees."""
     seen: dict[str, str] = {}
     names = query.predictions.table.column_names
     for one in query.layout.fields:
@@ -216,7 +216,7 @@ def check_query(query: Query) -> None:
             if name not in names:
                 raise input_error("score", one.label, "be a column of the file", got=name)
             if name in seen:
-                raise input_error("score", one.label, f"be another column than `{seen[name]}`", got=name)
+                raise input_error("score", one.label, f"differ from the column of `{seen[name]}`", got=name)
             seen[name] = one.label
 
 
@@ -251,7 +251,7 @@ class Long:
 
 
 def long_rows(query: Query, target: str) -> Long:
-    """Rename and spread out a visitor's columns, to one row for each text, and check as `check_query` does.
+    """Check a visitor's columns, and rename and spread them to one row for each text.
 
     `target` is the role of the texts that are measured: rows are that or ``original`` where a true/false column says.
     """
@@ -333,7 +333,7 @@ def _role_flags(table: pa.Table, target: str) -> tuple[pa.Table, bool]:
 
 
 def _stand_in(table: pa.Table) -> pa.Array:
-    """Return a column of one label, of the kind of the labels or predictions that are there."""
+    """Return a column of one label, of the type of the file's labels or predictions."""
     named = any(_is_text(table[name].type) for name in _STAND_INS if name in table.column_names)
     return pa.array(["-" if named else 0] * table.num_rows)
 
@@ -345,7 +345,7 @@ def _free_texts(table: pa.Table, query: Query) -> list[str]:
 
 
 def _texts(source: pa.Table, query: Query, long: pa.Table) -> list[str]:
-    """Return the columns whose words are shown beside flips: the three with the longest texts, in the file's order."""
+    """Return the columns whose texts are shown with flips: the three with the longest texts, in the file's order."""
     names = [name for name in _free_texts(source, query) if name in long.column_names]
     lengths = {name: pc.mean(pc.utf8_length(source[name])).as_py() or 0 for name in names}
     wordy = sorted((name for name in names if lengths[name] >= 10), key=lambda name: -lengths[name])[:3]

@@ -1,8 +1,8 @@
-"""Files of strangers are read in a process of their own: nothing in a file ends the page or fills its memory.
+"""Strangers' files are read in a separate process: no file ends the page or fills its memory.
 
-The process is kept for the next file, since starting one takes half a second; it is ended after any file that it could
-not answer for. Its memory is bounded where the system has limits (not on Windows, and macOS does not keep them); time,
-bytes, rows and columns are bounded everywhere.
+The process is kept for the next file, since starting one takes half a second; a file that it cannot read ends it. Its
+memory is bounded where the system has limits (not on Windows, and macOS ignores them); time, bytes, rows and columns
+are bounded everywhere.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def serve() -> None:
             fields = ("must", "function", "parameter", "got", "row", "remedy")
             answer = {"error": {name: value for name in fields if (value := getattr(problem, name)) is not ...}}
             answer = {"ended": True} if isinstance(problem.__context__, MemoryError) else answer
-        except Exception:  # too large for the memory, or nobody foresaw it: the next file gets a fresh process
+        except Exception:  # too large for the memory, or unexpected: the next file gets a new process
             answer = {"ended": True}
         print(json.dumps(answer, default=str), flush=True)
 
@@ -106,7 +106,7 @@ def _answer(file: Path, name: str, limits: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _check_footer(file: Path, limits: Mapping[str, int]) -> None:
-    """Refuse a file that is small only as long as it is packed; a broken one is left to the reader."""
+    """Refuse a file that is small only while compressed; a broken one is left to the reader."""
     try:
         footer = pq.ParquetFile(file).metadata
     except (OSError, ValueError):
@@ -117,7 +117,7 @@ def _check_footer(file: Path, limits: Mapping[str, int]) -> None:
 
 
 def check_most(n: int, most: int, what: str) -> None:
-    """Refuse a file that has more than a page takes."""
+    """Refuse a file that exceeds a limit."""
     if n > most:
         raise input_error("read", "file", f"have at most {most:,} {what}", got=n, remedy=_LARGER)
 
@@ -138,7 +138,7 @@ def _bound() -> None:
 
 
 def _take() -> Any:
-    """Return a process that waits for a file, a new one where there is none."""
+    """Return a waiting process, or a new one."""
     while _idle:
         process = _idle.pop()
         if process.poll() is None:
