@@ -83,8 +83,8 @@ def degenerate(rows: Rows, unparsed: str) -> list[str]:
     ]
     if n_unparsed >= _MOSTLY * n and unparsed != "drop_bucket":
         notes.append(
-            f"{n_unparsed:,} of {n:,} predictions are unparsed, so the numbers are of what could not be read, not of "
-            "the model: mend what reads the answers"
+            f"{n_unparsed:,} of {n:,} predictions are unparsed, so the results reflect parsing failures, not the "
+            "model; fix the parser"
         )
     return [note for note in notes if note is not None]
 
@@ -100,7 +100,7 @@ def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
     assert rows.buckets is not None
     counted = rows.buckets[is_counted(spec, rows)]
     if len(counted) and (counted == counted[0]).all():
-        reason = f"there is one bucket, so {spec.symbol} is undefined: one problem says nothing of others"
+        reason = f"there is one bucket, so {spec.symbol} is undefined: one bucket is not enough"
     elif spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
         reason = (
             f"no bucket has two rows to compare, so {spec.symbol} is undefined: give several wordings of each problem"

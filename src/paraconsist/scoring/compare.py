@@ -209,7 +209,7 @@ class _Part:
 
 
 def tested_by(spec: MeasureSpec) -> MeasureSpec:
-    """Return whose test a measure's differences have: what is read off whole buckets is 1 less P_C."""
+    """Return the measure whose test is used for the differences: P_C for measures of whole buckets."""
     return PARAPHRASTIC if spec.mean_over == "buckets" else spec
 
 

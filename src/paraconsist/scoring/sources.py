@@ -27,6 +27,7 @@ from paraconsist.errors import first_line, input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import COHERENCE
 from paraconsist.measures.probability_coherence import chains
+from paraconsist.measures.results import Values
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.noise import Repeats, split_trials
 
@@ -68,8 +69,8 @@ class Opened:
     sets: dict[str, Source]  # the bucket sets by name
     plain: dict[str, Source] = field(default_factory=dict)  # sets of originals alone: full test sets, development rows
     path: Path | None = None
-    run: Mapping[str, Any] = field(default_factory=dict)  # a run folder's ``run.json``, as it is; empty elsewhere
-    saved: Mapping[str, Any] = field(default_factory=dict)  # its ``results.json``
+    run: Values = field(default_factory=dict)  # a run folder's ``run.json``, as it is; empty elsewhere
+    saved: Values = field(default_factory=dict)  # its ``results.json``
 
     @property
     def saved_is_newer(self) -> bool:
