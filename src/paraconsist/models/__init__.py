@@ -1,1 +1,1 @@
-"""Models: any classifier behind one small protocol; `loading.load_model` gives one."""
+"""Models: every kind is a `Classifier`; `loading.load_model` loads one."""

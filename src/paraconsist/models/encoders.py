@@ -126,13 +126,13 @@ def load_encoder(
     check_choice(_FUNCTION, "pooling", pooling, POOLINGS)
     name = str(model)
     config = open_configuration(name)
-    own = task is not None and find_baseline(config.model_type) is not None
+    is_ours = task is not None and find_baseline(config.model_type) is not None
     endings = ("Classification", "MultipleChoice")
-    has_head = own or (task is not None and any(str(a).endswith(endings) for a in config.architectures or ()))
+    has_head = is_ours or (task is not None and any(str(a).endswith(endings) for a in config.architectures or ()))
     if pooling == "auto":
-        pooling = "head" if own else "first" if has_head else "mean"
-    if (own and pooling != "head") or (pooling == "head" and not has_head):
-        fits = "'head' for a word-level model" if own else "'first' or 'mean' for an encoder without a trained head"
+        pooling = "head" if is_ours else "first" if has_head else "mean"
+    if (is_ours and pooling != "head") or (pooling == "head" and not has_head):
+        fits = "'head' for a word-level model" if is_ours else "'first' or 'mean' for an encoder without a trained head"
         raise input_error(_FUNCTION, "pooling", f"be {fits}", got=pooling)
     if has_head and task is not None:
         classifier = load_model(name, task=task, max_length=max_length)

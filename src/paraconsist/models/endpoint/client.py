@@ -81,7 +81,7 @@ class EndpointClient:
         self.retries: Counter[str] = Counter()  # why requests were sent again: a status, timeout, connection, malformed
         self._key = key
         self._rng = random.Random(seed)
-        self._servers = [_Server(one.url, _proxy(one)) for one in settings.each()]
+        self._servers = [_Server(server.url, _proxy(server)) for server in settings.each()]
         self._last_answer = 0.0
         self.stopped: asyncio.Event  # once set, nothing more is sent; requests under way may still be answered
         self._slots: asyncio.Semaphore

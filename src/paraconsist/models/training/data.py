@@ -246,7 +246,7 @@ CONTEXT_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"defeasible_nli": ("premise", "hypothesis"), "abductive_nli": ("observation_1", "observation_2")}
     | {"nli": ("premise",), "yes_no_qa": ("passage",), "word_in_context": ("word",)}
 )
-#: Columns of text ready made, as the authors' files of delta-NLI have them.
+#: Columns of ready-made text, as in the authors' files of delta-NLI.
 READY_MADE = ("sentence1", "sentence2")
 
 
