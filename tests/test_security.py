@@ -189,7 +189,7 @@ def test_sheets_hold_no_formula_and_are_read_back_as_they_were(tmp_path):
 # ---------------------------------------------------------------------------- what leaves this machine
 
 
-@pytest.mark.filterwarnings("default:columns that stay")
+@pytest.mark.filterwarnings("default:columns not written")
 def test_only_declared_and_named_columns_reach_predictions_and_results(command, tmp_path):
     rows = [json.loads(line) for line in write_set(tmp_path / "plain.jsonl", 30).read_text().splitlines()]
     private = {"email": "ada@example.org", "worker": "W7", "token": "hf_abc"}
