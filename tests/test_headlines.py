@@ -106,7 +106,7 @@ def test_headline_buckets_and_rows_agree(name: str, policy: str, tmp_path: Path)
         assert found.broken.sum() == n_broken
 
     # the buckets of the page
-    entry = model_from(scores)
+    entry = model_from(scores.opened, scores.sets)
     aligned = align("predictions", {entry.name: entry.sets["predictions"]})
     shares = aligned.inconsistency[entry.name]
     if spec.mean_over == "buckets":
