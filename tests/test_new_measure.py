@@ -12,6 +12,7 @@ from helpers.report import write_run
 import paraconsist as pc
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
 from paraconsist.measures.pairs import semantic_inconsistency
+from paraconsist.measures.results import Result
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers
 from paraconsist.reporting.page import ReportOptions, load_models, write_report
 
@@ -23,23 +24,23 @@ ROWS = {
 }
 
 
-@dataclass(frozen=True)
-class ToyResult:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ToyResult(Result):
     """What `toy_rate` returns."""
 
-    values: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        return self.values
+    toy_rate: float
+    n_pairs: int
 
 
 def toy_rate(predictions: Any, original_predictions: Any, *, groups: Any = None, **intervals: Any) -> ToyResult:
     """Share of paraphrases answered 1 whose original is answered 0."""
     before, after = np.asarray(original_predictions), np.asarray(predictions)
     rate = float(np.mean((before == 0) & (after == 1)))
-    result = semantic_inconsistency(predictions, original_predictions, groups=groups, **intervals).to_dict()
-    keys = {"toy_rate": rate, "n_pairs": len(before), "confidence_interval": {"toy_rate": [rate / 2, rate * 2]}}
-    return ToyResult({**keys, "signature": result["signature"].replace("semantic", "toy"), "warnings": []})
+    signature = semantic_inconsistency(predictions, original_predictions, groups=groups, **intervals).signature
+    ends = {"confidence_interval": {"toy_rate": [rate / 2, rate * 2]}}
+    return ToyResult(
+        toy_rate=rate, n_pairs=len(before), **ends, signature=signature.replace("semantic", "toy"), warnings=()
+    )
 
 
 def rises(answers: Answers) -> tuple[np.ndarray, np.ndarray]:

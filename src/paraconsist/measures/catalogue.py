@@ -191,7 +191,7 @@ def _tau(function: Callable[..., Any], kind: str, quantities: Sequence[Quantity]
     return MeasureSpec(function, *names, **more)
 
 
-_SPECS = (
+BUILT_IN = (
     MeasureSpec(
         paraphrastic_consistency,
         title="Paraphrastic consistency",
@@ -533,7 +533,7 @@ class _Catalogue(UserDict[str, MeasureSpec]):
 
 
 #: Every measure by name.
-CATALOGUE = _Catalogue({spec.name: spec for spec in _SPECS})
+CATALOGUE = _Catalogue({spec.name: spec for spec in BUILT_IN})
 
 #: The measures that others are built around have a name of their own here.
 PARAPHRASTIC = CATALOGUE[paraphrastic_consistency.__name__]
@@ -577,6 +577,6 @@ def default_measures(roles: Sequence[str]) -> list[str]:
 
     Those of other distributions are computed only where they are named.
     """
-    called = [spec.name for spec in _SPECS if spec.is_default and spec.target in roles]
+    called = [spec.name for spec in BUILT_IN if spec.is_default and spec.target in roles]
     own_role = [name for name in called if CATALOGUE[name].target != PARAPHRASE]
     return own_role or [PARAPHRASTIC.name]

@@ -16,7 +16,6 @@ from paraconsist.measures.catalogue import (
     FOOLING,
     PARAPHRASTIC,
     MeasureSpec,
-    scored_measures,
 )
 from paraconsist.reporting.formatting import Values, bounds, count, decimal, known, plural
 from paraconsist.reporting.table import (
@@ -145,7 +144,8 @@ def by_stratum(strata: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterato
 
 def rates_of(measures: Iterable[str]) -> list[MeasureSpec]:
     """Return those of the measures that are known by one share and compare pairs or rows."""
-    return [CATALOGUE[m] for m in measures if m in scored_measures() and m not in (PARAPHRASTIC.name, CHANGE.name)]
+    specs = [CATALOGUE[measure] for measure in measures if measure in CATALOGUE]
+    return [spec for spec in specs if spec.target and spec not in (PARAPHRASTIC, CHANGE)]
 
 
 def common_symbol(specs: Sequence[MeasureSpec]) -> str:

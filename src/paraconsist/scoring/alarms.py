@@ -13,7 +13,7 @@ import numpy as np
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
-from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
+from paraconsist.measures.catalogue import BUILT_IN, MeasureSpec
 from paraconsist.measures.results import Result
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.roles import is_counted
@@ -32,7 +32,7 @@ _ONE_LABEL = {
     "merged": ("merged texts", ["part_1", "part_2"], "parts"),
 }
 #: Roles whose rule may allow several labels.
-_CONCLUSIONS = [spec.target for spec in CATALOGUE.values() if "target.allowed" in spec.arguments.values()]
+_CONCLUSIONS = [spec.target for spec in BUILT_IN if "target.allowed" in spec.arguments.values()]
 
 
 def row_alarms(

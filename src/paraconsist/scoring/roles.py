@@ -111,9 +111,8 @@ def check_parsed(function: str, parameter: str, rows: Rows, name: str) -> None:
 
 def spec_of(function: str, name: str) -> MeasureSpec:
     """Return the measure of this name, one that bucket sets are scored by."""
-    known = scored_measures()
-    if name not in known:
-        raise input_error(function, "measure", f"be one of {', '.join(known)}", got=name)
+    if name not in CATALOGUE or not CATALOGUE[name].target:
+        raise input_error(function, "measure", f"be one of {', '.join(scored_measures())}", got=name)
     return CATALOGUE[name]
 
 
