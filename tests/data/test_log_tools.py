@@ -15,7 +15,7 @@ import pytest
 from helpers.logs import LOGS, check, double_loop, lines, scored
 
 from paraconsist.data.logs.format import Head
-from paraconsist.data.logs.reading import FORMATS, _head, detect, read_logs
+from paraconsist.data.logs.reading import _head, built_in, detect, read_logs
 from paraconsist.data.options import SourceOptions
 from paraconsist.errors import InputError
 
@@ -121,10 +121,10 @@ def test_a_file_is_of_the_tool_that_wrote_it_and_no_other_claims_it():
     assert {*FILES.values()} == {*CASES, "lm_eval", "inspect_ai"}
     for file, tool in FILES.items():
         assert detect(file).name == tool
-        claims = [one.name for one in FORMATS if one.name != "table" and one.recognises(file, _head(file))]
+        claims = [one.name for one in built_in() if one.name != "table" and one.recognises(file, _head(file))]
         assert claims == [tool], file
     odd = Head(b'{"spec": 3', {"spec": 3, "testCases": 1})
-    assert not [one.name for one in FORMATS if one.recognises(Path("spec"), odd)]
+    assert not [one.name for one in built_in() if one.recognises(Path("spec"), odd)]
 
 
 @pytest.mark.parametrize("tool", CASES)

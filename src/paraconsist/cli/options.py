@@ -13,14 +13,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import click
 
 from paraconsist.cli.ends import state
 from paraconsist.data.options import TASK, option
 from paraconsist.errors import input_error, visible
-from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
+
+if TYPE_CHECKING:
+    from paraconsist.models.endpoint.settings import EndpointSettings
 
 #: The default of an option that must be given.
 REQUIRED: Any = MISSING
@@ -330,6 +332,8 @@ def print_json(results: Any) -> None:
 
 def endpoint_fields(*, only: Collection[str] | None = None, **names: str) -> Fields:
     """Return the options of models behind an endpoint; a command may have `only` some, and call some otherwise."""
+    from paraconsist.models.endpoint.settings import EndpointSettings
+
     own, panel = [one.name for one in fields(EndpointSettings)], "Models behind an endpoint"
     return Fields(EndpointSettings, only=only, without=("patience",), unset=own, names=names, panel=panel)
 
@@ -338,6 +342,8 @@ def endpoint_settings(options: Mapping[str, Any]) -> EndpointSettings | None:
     """Return what the options of `endpoint_fields` say of an endpoint; None where there is none."""
     if not options:
         return None
+    from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
+
     if "urls" not in options:  # the option's value is not shown: it may be a key
         remedy = "This command's model is a local one."
         raise input_error("run", next(iter(options)), "be given only with `endpoint`", remedy=remedy)

@@ -46,14 +46,16 @@ def score(
     from paraconsist.reporting.result import Scores
     from paraconsist.reporting.table import show
     from paraconsist.reporting.tables import score_tables
-    from paraconsist.reporting.trackers import check_tracker, log_results
     from paraconsist.scoring.score import score_sources
     from paraconsist.scoring.sources import open_source
 
     if as_json and markdown:
         raise input_error("score", "markdown", "not be given with `json`", got=True, remedy="Choose one of them.")
-    for tracker in log_to or ():
-        check_tracker(tracker)
+    if log_to:
+        from paraconsist.reporting.trackers import check_tracker, log_results
+
+        for tracker in log_to:
+            check_tracker(tracker)
     opened = open_source([path, *(more or ())], read, test=test_predictions)
     training = None if training_file is None else read_table(training_file, function="score", parameter="training_file")
     scores = Scores(opened, score_sources(opened, options, training=training))

@@ -11,25 +11,15 @@ from __future__ import annotations
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError
-from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
 from paraconsist.measures.buckets import Floats, Mask
-from paraconsist.measures.consistency_difference import consistency_difference
-from paraconsist.measures.distribution_shift import distribution_shift
-from paraconsist.measures.diversity import paraphrase_diversity
-from paraconsist.measures.fooling_rate import fooling_rate
-from paraconsist.measures.ie_test import ie_test
-from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency, symmetric_inconsistency
-from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.prediction_change import prediction_change
-from paraconsist.measures.probability_coherence import incoherent, probability_coherence
-from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.results import SHORT_NAMES
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Rule, changed, does_not_follow, mixed, unchanged
 
@@ -57,11 +47,26 @@ class Quantity:
         return self.words or self.name
 
 
+class _Imported:
+    """A function, or its home below `paraconsist.measures` as ``module:function``, which is imported when read."""
+
+    def __get__(self, spec: MeasureSpec | None, owner: type | None = None) -> Callable[..., Any]:
+        if spec is None:
+            raise AttributeError
+        if isinstance(function := vars(spec)["function"], str):
+            module, _, name = function.partition(":")
+            function = vars(spec)["function"] = getattr(import_module(f"paraconsist.measures.{module}"), name)
+        return cast(Callable[..., Any], function)
+
+    def __set__(self, spec: MeasureSpec, function: Callable[..., Any] | str) -> None:
+        vars(spec)["function"] = function
+
+
 @dataclass(frozen=True, repr=False)
 class MeasureSpec:
     """The facts about a measure."""
 
-    function: Callable[..., Any]  # the measure; its name is the measure's
+    function: Any  # the measure, or its home as `_Imported` reads it; its name is the measure's
     title: str  # for readers, as is the question
     question: str
     direction: str  # which end is good, in a sentence
@@ -96,7 +101,8 @@ class MeasureSpec:
     @property
     def name(self) -> str:
         """The name for `evaluate.load` and ``--measure``."""
-        return str(self.function.__name__)
+        function = vars(self)["function"]
+        return function.partition(":")[2] if isinstance(function, str) else str(function.__name__)
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.question} {self.direction}>"
@@ -141,6 +147,8 @@ class MeasureSpec:
         return self.breaks(answers)
 
 
+MeasureSpec.function = _Imported()
+
 _ASKS = "Does {model} say the same however it is asked?"
 _REWORDING = "Rewording a question changes {answer}"
 _SAME = ("same answer", "another answer")
@@ -161,7 +169,7 @@ ABOVE_CHANCE = Quantity("chance_corrected", "consistency above chance", "above c
 
 
 def _pairs(
-    function: Callable[..., Any],
+    function: str,
     kind: str,
     arguments: dict[str, str] | None = None,
     also: Sequence[Quantity] = (),
@@ -178,22 +186,28 @@ def _pairs(
     return _tau(function, kind, quantities, partners=(ORIGINAL,), arguments={**_PAIRS, **(arguments or {})}, **more)
 
 
-def _conclusions(function: Callable[..., Any], kind: str, **more: Any) -> MeasureSpec:
+def _conclusions(function: str, kind: str, **more: Any) -> MeasureSpec:
     """Return the entry of a share of conclusions."""
     meaning = "share of conclusions that break the rule, of those whose antecedents are answered right"
     tau = Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", meaning)
     return _tau(function, kind, (tau, ABOVE_CHANCE), is_default=True, breaks=does_not_follow, **more)
 
 
-def _tau(function: Callable[..., Any], kind: str, quantities: Sequence[Quantity], **more: Any) -> MeasureSpec:
+def _tau(function: str, kind: str, quantities: Sequence[Quantity], **more: Any) -> MeasureSpec:
     title, symbol, headline = f"{kind.capitalize()} inconsistency", f"tau {kind[:3]}.", "inconsistency"
     names = title, more.pop("question"), _DOWN, headline, symbol, quantities
     return MeasureSpec(function, *names, **more)
 
 
+def _incoherent(answers: Answers) -> tuple[Floats, Mask]:
+    from paraconsist.measures.probability_coherence import incoherent
+
+    return incoherent(answers)
+
+
 BUILT_IN = (
     MeasureSpec(
-        paraphrastic_consistency,
+        "paraphrastic:paraphrastic_consistency",
         title="Paraphrastic consistency",
         question="When a problem is reworded, does the model stay right, or stay wrong?",
         direction="Up is good: 100 % means that every problem is right in all its wordings, or wrong in all of them.",
@@ -261,7 +275,7 @@ BUILT_IN = (
         mean_over="buckets",
     ),
     _pairs(
-        semantic_inconsistency,
+        "pairs:semantic_inconsistency",
         "semantic",
         question="How often does a paraphrase change the model's answer?",
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
@@ -272,7 +286,7 @@ BUILT_IN = (
         breaks=changed,
     ),
     _pairs(
-        symmetric_inconsistency,
+        "pairs:symmetric_inconsistency",
         "symmetric",
         question="How often does the answer depend on which of two texts comes first?",
         also=(
@@ -290,7 +304,7 @@ BUILT_IN = (
         breaks=changed,
     ),
     _pairs(
-        negational_inconsistency,
+        "pairs:negational_inconsistency",
         "negational",
         question="How often does the model give a text and its negation the same answer?",
         chance="Two independent uniform answers among L labels get 1/L; a constant answer gets 100 %.",
@@ -303,7 +317,7 @@ BUILT_IN = (
         breaks=unchanged,
     ),
     _conclusions(
-        transitive_inconsistency,
+        "antecedents:transitive_inconsistency",
         "transitive",
         question="Does the model draw the conclusion that follows from two premises it gets right?",
         chance="A uniform answer among L labels gets 1 - a/L where the rule allows a of them.",
@@ -322,7 +336,7 @@ BUILT_IN = (
         },
     ),
     _conclusions(
-        additive_inconsistency,
+        "antecedents:additive_inconsistency",
         "additive",
         question="If the model labels both parts of a text correctly, does the merged text keep that label?",
         chance="A uniform answer among L labels gets 1 - 1/L.",
@@ -339,7 +353,7 @@ BUILT_IN = (
         },
     ),
     MeasureSpec(
-        prediction_change,
+        "prediction_change:prediction_change",
         title="Prediction change",
         question="How often does a paraphrase change the answer, and which way?",
         direction="Down is good: 0 % is a model that never changes its mind.",
@@ -370,7 +384,7 @@ BUILT_IN = (
         breaks=changed,
     ),
     MeasureSpec(
-        prompt_sensitivity,
+        "prompt_sensitivity:prompt_sensitivity",
         title="Prompt sensitivity",
         question="How much do answers depend on the wording, in terms of the indices that other papers report?",
         direction="Down is good: 0 % means that every problem is right in all its wordings, or wrong in all of them.",
@@ -414,7 +428,7 @@ BUILT_IN = (
         mean_over="buckets",
     ),
     MeasureSpec(
-        probability_coherence,
+        "probability_coherence:probability_coherence",
         title="Coherence of probabilities",
         question="Could the probabilities of related statements all be right?",
         direction="Down is good: 0 % means that no bettor can be sure to gain .01 nats from any bucket.",
@@ -442,10 +456,10 @@ BUILT_IN = (
             "buckets": "tuple.bucket",
             "relations": "tuple.relations",
         },
-        breaks=incoherent,
+        breaks=_incoherent,
     ),
     MeasureSpec(
-        fooling_rate,
+        "fooling_rate:fooling_rate",
         title="Fooling rate",
         question="How many right answers does at least one harmless variant change?",
         direction="Down is good. It grows with the number of variants, so compare only at one number.",
@@ -458,7 +472,7 @@ BUILT_IN = (
         chance="It tends to 100 % with the number of variants.",
     ),
     MeasureSpec(
-        distribution_shift,
+        "distribution_shift:distribution_shift",
         title="Distribution shift",
         question="How far do the class probabilities move when a text is reworded?",
         direction="Down is good: 0 is no move at all, 1 a move from one certain answer to another.",
@@ -469,7 +483,7 @@ BUILT_IN = (
         ),
     ),
     MeasureSpec(
-        ie_test,
+        "ie_test:ie_test",
         title="IE test",
         question="Does a change that keeps the meaning change the accuracy?",
         direction="A small p says that it does, down or up (the test is two-sided): the model is not invariant.",
@@ -479,7 +493,7 @@ BUILT_IN = (
         higher_is_better=None,
     ),
     MeasureSpec(
-        consistency_difference,
+        "consistency_difference:consistency_difference",
         title="Consistency difference",
         question="Is one model more consistent than another on the same problems?",
         direction="Above 0 the first model is more consistent. A small p says that chance does not explain it.",
@@ -490,7 +504,7 @@ BUILT_IN = (
         higher_is_better=None,
     ),
     MeasureSpec(
-        paraphrase_diversity,
+        "diversity:paraphrase_diversity",
         title="Paraphrase diversity",
         question="How far are paraphrases from their originals in words, structure and meaning?",
         direction="Neither end is good. A distance of 0 is a copy, and 1 shares nothing with its original; a "
@@ -536,13 +550,13 @@ class _Catalogue(UserDict[str, MeasureSpec]):
 CATALOGUE = _Catalogue({spec.name: spec for spec in BUILT_IN})
 
 #: The measures that others are built around have a name of their own here.
-PARAPHRASTIC = CATALOGUE[paraphrastic_consistency.__name__]
-SEMANTIC = CATALOGUE[semantic_inconsistency.__name__]
-CHANGE = CATALOGUE[prediction_change.__name__]
-FOOLING = CATALOGUE[fooling_rate.__name__]
-COHERENCE = CATALOGUE[probability_coherence.__name__]
-SHIFT = CATALOGUE[distribution_shift.__name__]
-IE_TEST = CATALOGUE[ie_test.__name__]
+PARAPHRASTIC = CATALOGUE["paraphrastic_consistency"]
+SEMANTIC = CATALOGUE["semantic_inconsistency"]
+CHANGE = CATALOGUE["prediction_change"]
+FOOLING = CATALOGUE["fooling_rate"]
+COHERENCE = CATALOGUE["probability_coherence"]
+SHIFT = CATALOGUE["distribution_shift"]
+IE_TEST = CATALOGUE["ie_test"]
 
 
 def list_measures() -> list[MeasureSpec]:

@@ -15,8 +15,6 @@ from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.results import Values
-from paraconsist.scoring.compare import SetComparison, compare_opened, compare_options
-from paraconsist.scoring.gate import Check, check, check_margin, parse_conditions, with_margin_tests
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.score import SetScores, score_sources
 from paraconsist.scoring.sources import Opened, open_source
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from paraconsist.reporting.table import Part
+    from paraconsist.scoring.compare import SetComparison
+    from paraconsist.scoring.gate import Check
 
 
 class _Shown:
@@ -179,6 +179,9 @@ class Scores(_Shown):
         allow_degenerate: bool = False,
     ) -> list[Check]:
         """Return the condition's value on every set; for tests against another model, p by the scores' own options."""
+        from paraconsist.scoring.compare import compare_options
+        from paraconsist.scoring.gate import check, check_margin, parse_conditions, with_margin_tests
+
         options = next(iter(self.sets.values())).options
         conditions = parse_conditions(condition, options.confidence_level)
         check_margin(conditions, against, margin)
@@ -298,6 +301,8 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
     InputError
         If fewer than two models are given, or they have no set in common.
     """
+    from paraconsist.scoring.compare import compare_opened
+
     columns, comparing = taken(compare, options, SourceOptions, CompareOptions)
     opened = [
         model.opened if isinstance(model, Scores) else open_source(model, columns, function="compare")

@@ -26,7 +26,6 @@ from paraconsist.data.tables import column_error, column_of, floats, plain_colum
 from paraconsist.errors import first_line, input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import COHERENCE
-from paraconsist.measures.probability_coherence import chains
 from paraconsist.measures.results import Values
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.noise import Repeats, split_trials
@@ -282,6 +281,8 @@ def _of_statements(
             partition(values_of(table, getattr(names, name), parameter=name)) for name in ("bucket", "group")
         )
         place = table.column_names.index(names.group)  # one group a bucket, however its rows are joined to others
+        from paraconsist.measures.probability_coherence import chains
+
         table = table.set_column(place, names.group, pa.array(chains(buckets, shared)[buckets.codes]))
     both = pa.array(np.column_stack([1.0 - p, p]).tolist())
     lists = names.probabilities[0]

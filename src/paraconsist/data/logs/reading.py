@@ -12,15 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from paraconsist.data.logs.deepeval import DEEPEVAL
-from paraconsist.data.logs.every_eval_ever import SAMPLES
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
 from paraconsist.data.logs.format import Head, LogFormat, bad_log, unique_ids
-from paraconsist.data.logs.inspect_ai import INSPECT
-from paraconsist.data.logs.lm_eval import LM_EVAL
-from paraconsist.data.logs.mlflow import MLFLOW
-from paraconsist.data.logs.openai_evals import OPENAI_EVALS
-from paraconsist.data.logs.promptfoo import PROMPTFOO
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.data.tables import ENDINGS
@@ -74,8 +67,19 @@ PLAIN = LogFormat(
 )
 
 
-#: The formats in the order of detection.
-FORMATS: tuple[LogFormat, ...] = (INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PROMPTFOO, OPENAI_EVALS, SAMPLES, PLAIN)
+@cache
+def built_in() -> tuple[LogFormat, ...]:
+    """Return the formats of this package, in the order of detection."""
+    from paraconsist.data.logs.deepeval import DEEPEVAL
+    from paraconsist.data.logs.every_eval_ever import SAMPLES
+    from paraconsist.data.logs.inspect_ai import INSPECT
+    from paraconsist.data.logs.lm_eval import LM_EVAL
+    from paraconsist.data.logs.mlflow import MLFLOW
+    from paraconsist.data.logs.openai_evals import OPENAI_EVALS
+    from paraconsist.data.logs.promptfoo import PROMPTFOO
+
+    return INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PROMPTFOO, OPENAI_EVALS, SAMPLES, PLAIN
+
 
 #: Endings of files that are tables, so that the formats of other distributions need not be looked up.
 _TABLES = (".csv", ".tsv", ".parquet")
@@ -85,15 +89,15 @@ _LONGEST_LINE = 1 << 24
 @cache
 def formats() -> tuple[LogFormat, ...]:
     """Return every format, those of other distributions after the tools' and before plain tables."""
-    entries = added("logs", tuple(log_format.name for log_format in FORMATS)).values()
-    return (*FORMATS[:-1], *(log_format for entry in entries if (log_format := load(entry, LogFormat))), PLAIN)
+    entries = added("logs", tuple(log_format.name for log_format in built_in())).values()
+    return (*built_in()[:-1], *(log_format for entry in entries if (log_format := load(entry, LogFormat))), PLAIN)
 
 
 def _recognises(log_format: LogFormat, path: Path, head: Head) -> bool:
     try:
         return log_format.recognises(path, head)
     except Exception as problem:
-        if log_format in FORMATS:
+        if log_format in built_in():
             raise
         warnings.warn(
             f"the log format {log_format.name} is passed over: it fails on {path.name} ({problem!r})", stacklevel=2
@@ -107,7 +111,10 @@ def detect(path: Path) -> LogFormat:
         raise bad_log("name a file that exists", path)
     head = _head(path)
     if not _is_summary(path, head):
-        for log_format in FORMATS if path.suffix.lower() in _TABLES else formats():
+        is_table = path.suffix.lower() in _TABLES
+        is_plain = is_table and not head.start.lstrip().startswith((b"{", b"[", b"PK"))  # every log is JSON or a zip
+        candidates = (PLAIN,) if is_plain else built_in() if is_table else formats()
+        for log_format in candidates:
             if _recognises(log_format, path, head):
                 return log_format
     remedy = f"It is {_description(path, head)}. Known formats: {'; '.join(known.what for known in formats())}."
@@ -181,7 +188,7 @@ def _read(
         remedy = f"It could not be read ({first_line(problem)}): mend it, or copy it again."
         raise bad_log("hold values that can be read", file, remedy=remedy) from None
     except Exception as problem:
-        if log_format in FORMATS:
+        if log_format in built_in():
             raise
         remedy = f"{log_format.name}, a format of another distribution, failed: {problem!r}."
         raise bad_log("be read by its format", file, remedy=remedy) from problem
