@@ -212,6 +212,40 @@ def test_the_measures_pull_in_numpy_and_scipy_only():
     assert not loaded & (PLATFORM | DRAWING | {"click", "rich"})
 
 
+#: Runs the command line that follows it and prints the package's modules that this imported.
+MODULES_OF_A_COMMAND = """
+import contextlib, io, json, sys
+from paraconsist.cli import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main()
+print(json.dumps([name for name in sys.modules if name.startswith("paraconsist.")]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "most"),
+    [
+        ("score a.csv", 70),
+        ("gate accuracy>=.1 a.csv", 75),
+        ("compare a.csv b.csv", 75),
+        ("plan a.csv --half-width .05", 75),
+        ("report a.csv --output page.html", 110),
+    ],
+)
+def test_scoring_starts_no_model(line, most, tmp_path):
+    for name, right in {"a.csv": 3, "b.csv": 4}.items():
+        rows = [f"{row // 2},{int(row % right > 0)},1" for row in range(24)]
+        (tmp_path / name).write_text("\n".join(["bucket_id,prediction,label", *rows]))
+    command = [sys.executable, "-c", MODULES_OF_A_COMMAND, *line.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stderr.count("error") == 0
+    modules = json.loads(done.stdout.splitlines()[-1])
+    rooms = {name.split(".")[1] for name in modules}
+    assert not rooms & {"running", "models", "studies", "transforms"}
+    assert len(modules) < most
+
+
 def loaded_by(code: str) -> set[str]:
     code += "; import sys, json; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -140,7 +140,7 @@ def one_exit() -> Iterator[None]:
             code = UNREAD
     except BaseException as problem:
         code = 128 + signal.SIGINT if state.signal is not None else _explain(problem)
-    if code == 128 + signal.SIGINT:  # click and typer turn Ctrl-C into an exit of their own
+    if code == 128 + signal.SIGINT:  # click turns Ctrl-C into an exit of its own
         _say_stopped()
         code = _stopped_code()
     state.is_over = True

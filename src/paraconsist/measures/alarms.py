@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, stdtrit
 
-from paraconsist.measures.buckets import Mask, as_column, code_columns
+from paraconsist.measures.buckets import Floats, Mask, as_column, code_columns
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.results import constant_message
 
@@ -107,16 +108,13 @@ model's order? (rows selected against the model look the same)
     confusion = np.bincount(predicted * n_labels + gold, minlength=n_labels**2).reshape(n_labels, n_labels)
     if int(confusion.max(axis=1).sum() - np.trace(confusion)) < _LEAST_GAIN * n:  # more than any renaming gains
         return None
-    from scipy.optimize import linear_sum_assignment  # takes longer to import than all measures together
-
     identity = np.arange(n_labels)
     merged = _in_gold_case([names[code] for code in used], np.bincount(gold, minlength=n_labels) > 0)
     together = np.zeros_like(confusion)
     np.add.at(together, merged, confusion)
     # the tiny bonus keeps a label's own name wherever renaming gains nothing; the large one, names in another case
     bonus = np.where(np.bincount(merged, minlength=n_labels) > 1, 2.0 * n, 1e-6)
-    _, renamed = linear_sum_assignment(together + np.diag(bonus), maximize=True)
-    renamed = renamed[merged]
+    renamed = _assignment(together + np.diag(bonus))[merged]
     changed = np.flatnonzero(renamed != identity)
     gained = int(confusion[changed, renamed[changed]].sum())
     lost = int(confusion[changed, changed].sum())
@@ -133,6 +131,17 @@ model's order? (rows selected against the model look the same)
         f"accuracy is {accuracy:.1%}, but {best:.1%} if predicted labels are renamed {', '.join(pairs)}{more}: "
         "are the label names in the model's order? (rows selected against the model look the same)"
     ).replace("%", " %")
+
+
+def _assignment(gains: Floats) -> npt.NDArray[np.intp]:
+    """Return the column of each row, all different, with the largest sum of `gains`."""
+    if len(gains) <= 4:  # importing scipy.optimize takes longer than a whole scoring of a small file
+        rows = np.arange(len(gains))
+        return np.array(max(permutations(rows), key=lambda columns: float(gains[rows, columns].sum())))
+    from scipy.optimize import linear_sum_assignment
+
+    columns: npt.NDArray[np.intp] = linear_sum_assignment(gains, maximize=True)[1]
+    return columns
 
 
 def _in_gold_case(names: list[Any], is_gold: Mask) -> npt.NDArray[np.intp]:
