@@ -214,9 +214,11 @@ def _run(arguments: list[str]) -> int:
         if name is not None and defaults:
             _check_config(name, app.get_command(None, name), defaults)
         with extras("paraconsist"):
-            code = app.main(
-                args=line, prog_name="paraconsist", standalone_mode=False, default_map={str(name): defaults}
-            )
+            if "_PARACONSIST_COMPLETE" in os.environ:  # a shell asks for completions
+                app.main(line, "paraconsist")
+            # `app.main` would print an empty line at Ctrl-C.
+            with app.make_context("paraconsist", line, default_map={str(name): defaults}) as context:
+                app.invoke(context)
     except InputError as problem:
         if ends.state.verbose:
             traceback.print_exception(problem)
@@ -228,9 +230,11 @@ def _run(arguments: list[str]) -> int:
                 usage.message = visible(usage.message)  # type: ignore[misc]
             usage.show()
         return usage.exit_code
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except click.Abort:
         raise KeyboardInterrupt from None
-    return code if isinstance(code, int) else 0
+    return 0
 
 
 class _NoPandas:
