@@ -298,9 +298,9 @@ def test_a_piped_standard_error_gets_no_progress_bars(cache):
 @pytest.mark.slow
 def test_list_and_build_do_not_import_torch(cache):
     code = (
-        "import sys; from paraconsist.cli.build import build; from paraconsist.cli.build import list_; "
-        "assert 'datasets' not in sys.modules; list_(); "
-        f"build(['sample'], config_name=['defeasible_nli'], cache_dir={str(cache)!r}); "
+        "import sys; import paraconsist.cli.build; from paraconsist.cli.app import _run; "
+        "assert 'datasets' not in sys.modules; assert _run(['list']) == 0; "
+        f"assert _run(['build', 'sample', '--config-name', 'defeasible_nli', '--cache-dir', {str(cache)!r}]) == 0; "
         "assert 'torch' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -209,7 +209,7 @@ def test_a_server_that_is_gone_is_done_without():
             "html",
             r"`endpoint` must be the address of an OpenAI-compatible API; .*It answers with a web page \(text/html\)",
         ),
-        ("302", r"`endpoint` must be the address itself; .* sends elsewhere \(302\)"),
+        ("302", r"`endpoint` must be the address itself; .*It redirects \(302\)"),
         ("401", r"`api_key_variable` must name the environment variable of a key that the endpoint takes"),
         ("403", r"answered 403. Look at what the environment variable MY_KEY holds"),
         ("429:900", r"the endpoint asks to wait 900 seconds"),

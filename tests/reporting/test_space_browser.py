@@ -145,7 +145,7 @@ def test_a_page_gives_the_number_of_the_command_line(name, servers, browser, tmp
     visit.upload(good)
     assert visit.score() == true_values(name, tmp_path)
     result = module(name).measure(as_query(name))
-    selectors = {"svg": result.figure, ".pc-flips": result.flips, "iframe": result.entries}
+    selectors = {"svg": result.figure, ".pc-flips": result.flips, "iframe": result.models}
     assert {one: visit.page.query_selector(f"#results {one}") is not None for one in selectors} == {
         one: bool(there) for one, there in selectors.items()
     }

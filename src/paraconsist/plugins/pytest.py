@@ -37,7 +37,7 @@ class Consistency:
         import paraconsist as pc
 
         if not callable(model) and (path := Path(model)).exists() and not (path / "config.json").exists():
-            return pc.score(path, **options)
+            return pc.score(path, **{name: value for name, value in options.items() if name != "sets"})
         usual: dict[str, Any] = (
             {"output": self._folder / f"run-{len([*self._folder.iterdir()])}"} if "output" not in options else {}
         )
