@@ -208,8 +208,8 @@ def callables() -> dict[str, tuple[Callable[..., Any], list[str], list[str]]]:
 #: Public, but not in the package's own list of names.
 _FURTHER = [
     *("ie_test:ie_test_from_counts", "inconsistency_difference:inconsistency_difference", "cue_ratio:cue_design_ratio"),
-    *("multiple_testing:correct_p_values", "multiple_testing:signal_to_noise", "signatures:parse_signature"),
-    *("buckets:partition", "_paraphrastic_counts:minimum_consistency"),
+    *("standings:correct_p_values", "standings:signal_to_noise", "results:parse_signature"),
+    *("buckets:partition", "paraphrastic:minimum_consistency"),
 ]
 
 

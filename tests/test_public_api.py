@@ -214,6 +214,6 @@ def test_a_notebook_of_twelve_lines(tmp_path: Path) -> None:
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert max(len(cell.outputs) for cell in notebook.cells) == 1  # a table is shown once
     shown = [output.get("data", {}) for cell in notebook.cells for output in cell.outputs]
-    assert any("<table" in data.get("text/html", "") and "P_C" in data["text/html"] for data in shown)
+    assert any("<table" in data.get("text/html", "") and "P<sub>C</sub>" in data["text/html"] for data in shown)
     assert any("image/png" in data for data in shown)
     assert (tmp_path / "page.html").stat().st_size > 10_000

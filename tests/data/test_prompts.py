@@ -233,7 +233,7 @@ def test_examples_of_a_file_need_texts_and_labels_only_and_meet_the_templates_la
 
 
 def test_shots_without_examples_and_examples_without_shots():
-    with pytest.raises(InputError, match="`examples` must say where to draw 3 examples from"):
+    with pytest.raises(InputError, match="`examples` must name the source of 3 examples"):
         PromptOptions(shots=3)
     with pytest.raises(InputError, match="`shots` must be 1 or more where `examples` are given"):
         PromptOptions(examples=["a"])

@@ -16,7 +16,6 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from paraconsist.data.writing import quoted, unquoted
 from paraconsist.errors import check_whole, input_error
 from paraconsist.files import replacing
 
@@ -59,6 +58,8 @@ class Sheet:
 @contextmanager
 def open_sheet(path: str | os.PathLike[str], columns: Sequence[str]) -> Iterator[Callable[[Iterable[str]], Any]]:
     """Yield a function that writes a row: CSV in UTF-8 with a byte-order mark, which spreadsheets recognise."""
+    from paraconsist.data.writing import quoted  # imports pyarrow
+
     with replacing(Path(path)) as partial, partial.open("w", encoding="utf-8-sig", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(columns)
@@ -75,6 +76,8 @@ def read_sheet(
     path: str | os.PathLike[str], columns: Sequence[str], *, function: str, parameter: str = "checked"
 ) -> Sheet:
     """Read a sheet with `columns`, separated by comma, semicolon or tab as the spreadsheet program wrote it."""
+    from paraconsist.data.writing import unquoted  # imports pyarrow
+
     file = Path(path)
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
