@@ -23,6 +23,9 @@ def test_markdown_through_the_command(command):
     code, out, err = command("score", samples("yes_no"), *given)
     assert code == 0, err
     found = out.splitlines()
+    assert found[0].startswith("yes_no: Two wordings of a problem get different answers 52.2 % of the time")
+    assert found[1] == ""
+    found = found[2:]
     assert found[:4] == [
         "**yes_no: tiny-random-llama, 18 buckets, 43 paraphrases**",
         "",

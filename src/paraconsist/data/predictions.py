@@ -25,6 +25,8 @@ from paraconsist.files import Json
 KEY_COLUMNS = ("example_id", "input_id", "bucket_id", "group_id", "role", "label", "allowed_labels")
 #: The column with the kind of failure of an input; it is absent where none failed.
 UNANSWERED = "unanswered"
+#: The column that the epochs of a problem share, in logs whose buckets are epochs.
+PROBLEM = "bucket_of_epochs"
 #: The columns that a run adds.
 PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output", UNANSWERED)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import UNANSWERED, Predictions
+from paraconsist.data.predictions import PROBLEM, UNANSWERED, Predictions
 from paraconsist.data.tables import column_error, column_of, filled_column, floats, is_text, plain_column, plain_table
 from paraconsist.errors import input_error
 
@@ -60,6 +60,7 @@ class Rows:
     allowed_probabilities: NDArray[np.float64] | None = None
     relations: Mapping[str, Any] | None = None  # between statements, where these are of the user's own
     inputs: NDArray[np.int32] | None = None  # shape (n,): Equal numbers, equal texts; where a bucket joins two of them
+    problems: NDArray[Any] | None = None  # shape (n,): What was asked in several epochs, each of which is a bucket
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -136,6 +137,7 @@ def read_rows(
         allowed_probabilities=of_rules,
         relations=predictions.metadata.get("relations"),
         inputs=_inputs(table) if np.isin(roles, _JOINED).any() else None,
+        problems=filled_column(table, PROBLEM, "bucket") if PROBLEM in table.column_names else None,
     )
 
 

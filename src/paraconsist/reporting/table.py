@@ -151,7 +151,7 @@ class Line:
     """A line between tables: a sentence, a title, a warning or a signature."""
 
     text: str
-    kind: str = ""  # "title", "warning" or "signature"
+    kind: str = ""  # "finding", "title", "warning" or "signature"
 
 
 Part = Table | Line
@@ -206,7 +206,8 @@ def _print(console: Console, parts: Iterable[Part]) -> None:
             console.print(_in_terminal(part))
         else:
             text = f"warning: {part.text}" if part.kind == "warning" else part.text
-            console.print(Text(visible(text), style=_STYLES.get(part.kind, "")), soft_wrap=True)
+            style = _STYLES.get(part.kind, "")
+            console.print(Text(visible(text), style=style), soft_wrap=part.kind != "finding")
 
 
 def _plain(cell: Cell) -> str:

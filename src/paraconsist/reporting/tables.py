@@ -17,7 +17,7 @@ from paraconsist.measures.catalogue import (
     PARAPHRASTIC,
     MeasureSpec,
 )
-from paraconsist.reporting.formatting import Values, bounds, count, decimal, known, plural
+from paraconsist.reporting.formatting import Values, bounds, count, decimal, known, percent, plural
 from paraconsist.reporting.table import (
     NUMBER,
     P_VALUE,
@@ -27,6 +27,7 @@ from paraconsist.reporting.table import (
     TWO_DIGITS,
     Cell,
     Column,
+    Line,
     Part,
     Table,
     remarks,
@@ -518,6 +519,25 @@ def every_number(title: str, values: Values) -> Table | None:
 # ---- what a terminal and a notebook show
 
 
+def finding(scored: SetScores, model: str = "") -> str:
+    """Return how often two wordings of a problem get different answers, as a sentence; empty where none has two."""
+    if (wording := scored.wording) is None:
+        return ""
+    if scored.degenerate:
+        return f"Nothing can be said of consistency: {scored.degenerate[0]}."
+    ends = bounds(wording.confidence_interval, "wording_change")
+    level = f"{100 * scored.options.confidence_level:g} %"
+    sure = f"{level} interval {percent(ends[0])} to {percent(ends[1])}" if ends else "too few problems for an interval"
+    often = f"{percent(wording.wording_change)} % of the time ({sure})"
+    n = plural(wording.n_problems, "problem")
+    sentence = f"Two wordings of a problem get different answers{f' from {model}' if model else ''} {often}; "
+    sentence += f"{count(wording.n_changed)} of {n} change."
+    if wording.n_right is None:
+        return sentence
+    parts = f"{count(wording.n_right)} right in every wording, {count(wording.n_depends)} right in some"
+    return f"{sentence} {parts}, {count(wording.n_wrong)} wrong in every wording."
+
+
 def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True) -> Iterator[Part]:
     """Yield the tables of every set; with `figures` also the answers behind the rates on pairs.
 
@@ -527,6 +547,8 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
 
     by_model = {"": sets}
     for name, scored in sets.items():
+        if found := finding(scored):
+            yield Line(f"{name}: {found}", "finding")
         for measure, values in scored.measures.items():
             spec = CATALOGUE[measure]
             if _has_own_table(spec, values):

@@ -2,9 +2,11 @@
 
 A condition is ``QUANTITY OPERATOR NUMBER``, several joined by ``and``. A quantity is a measure's short name
 (``pc``, ``semantic``, ``change``, ... its headline value), with ``_published`` the value as its paper computes it where
-that is another (``pc`` is the unbiased P_C, ``pc_published`` the plug-in), any key of its results
-(``paraphrastic_consistency_unbiased``, ``accuracy``), ``measure.key`` where two measures have that key, or
-a key of the set (``unparsed_rate``). ``.low`` and ``.high`` take the ends of its interval.
+that is another (``pc`` is the unbiased P_C, ``pc_published`` the plug-in; so are ``agreement``, ``vap``, ``pvap`` and
+``between_variance``), any other key of its results (``paraphrastic_consistency_unbiased``, ``accuracy``),
+``measure.key``, which is never another estimator's, or a key of the set: ``wording_change``, ``same_answer``,
+``above_chance`` (`paraconsist.scoring.outcomes`), ``unparsed_rate``. ``.low`` and ``.high`` take the ends of its
+interval.
 
 What is undefined fails. So does a consistency that says nothing of the model (a constant or nearly constant answer,
 labels that never meet, nearly no answer that could be read; `paraconsist.scoring.alarms.degenerate`), whatever its
@@ -27,7 +29,7 @@ from typing import TypeAlias
 
 from paraconsist.data.options import SourceOptions
 from paraconsist.errors import input_error
-from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.results import Values
 from paraconsist.scoring.compare import compare
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
@@ -45,10 +47,13 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 _CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)\s*(%?)\s*")
 _OF_THE_SET = ("unparsed_rate", "n_unparsed", "n_rows", "majority_rate", "n_dropped_buckets")
+_OF_THE_WORDINGS = ("wording_change", "same_answer", "above_chance")
 _PUBLISHED = "_published"
+#: Names whose bare key is a plug-in estimate: they mean the unbiased one, as ``pc`` does.
+_SHORT = ("agreement", "vap", "pvap", "between_variance")
 _MARGIN = re.compile(r"\s*([a-z0-9_]+)\.(not_worse|equivalent)\s*")
 _MARGIN_KEYS = {"not_worse": "p_not_worse1", "equivalent": "p_equivalent"}
-_HOW = "Write for instance 'pc.low >= 0.75' or 'change.high < 10% and unparsed_rate <= 0.01'."
+_HOW = "Write for instance 'wording_change.high <= 10%' or 'change.high < 10% and unparsed_rate <= 0.01'."
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,8 @@ class Condition:
         if self.end in _MARGIN_KEYS:
             return f"p, {self.bound:.4g} at most"
         spec, published = _spec_of(self.quantity)
-        return "" if spec is None or not spec.published else "as published" if published else "unbiased"
+        has_both = self.quantity.removesuffix(_PUBLISHED) in _SHORT or (spec is not None and spec.published)
+        return "" if not has_both else "as published" if published else "unbiased"
 
     def holds(self, value: float) -> bool:
         """Say whether `value` meets it; an undefined value never does."""
@@ -249,6 +255,12 @@ def _find(condition: Condition, result: Values, allow_degenerate: bool) -> tuple
         return _value(condition, measures[name], rest or headline, void)
     if first in _OF_THE_SET and not rest:
         return _value(condition, result, first)
+    of_buckets = measures.get(PARAPHRASTIC.name, {})
+    if first in _OF_THE_WORDINGS and not rest:
+        return _value(condition, result.get("wording", {}), first, void)
+    short = first.removesuffix(_PUBLISHED)
+    if short in _SHORT and not rest and f"{short}_unbiased" in of_buckets:
+        return _value(condition, of_buckets, short if published else f"{short}_unbiased", void)
     holders = [measure for measure, keys in measures.items() if first in keys] if not rest else []
     if len(holders) > 1:
         listed = ", ".join(f"{holder}.{first}" for holder in holders)
@@ -297,7 +309,7 @@ def _known(result: Values) -> list[str]:
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
     names = [CATALOGUE[name].short if name in CATALOGUE else name for name in result["measures"]]
-    return [*names, *numbers, *_OF_THE_SET]
+    return [*(_OF_THE_WORDINGS if "wording" in result else ()), *names, *numbers, *_OF_THE_SET]
 
 
 def _listed(known: list[str]) -> str:

@@ -27,6 +27,7 @@ from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.alarms import degenerate, judged, row_alarms
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.outcomes import Outcomes, outcomes, parts_from
 from paraconsist.scoring.roles import (
     MAX_STRATUM_VALUES,
     POLICIES,
@@ -112,6 +113,7 @@ class SetScores:
     overlap: Overlap | None = None  # with the rows that the model was trained on
     noise_floor: Values | None = None  # what `paraconsist.scoring.noise.score_noise` returns
     test_majority_rate: float | None = None  # as `majority_rate`, on the full test set
+    wording: Outcomes | None = None  # how often two wordings get different answers; None where no problem has two
 
     @property
     def predictions(self) -> Predictions:
@@ -156,6 +158,7 @@ class SetScores:
             "n_dropped_buckets": self.n_dropped,
             "by_policy": self.by_policy,
             "majority_rate": self.majority_rate,
+            **({} if self.wording is None else {"wording": plain(self.wording)}),
             **({} if self.test_majority_rate is None else {"test_majority_rate": self.test_majority_rate}),
             "measures": plain(self.measures),
             "strata": plain(self.strata),
@@ -203,10 +206,13 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         n_resamples=options.n_resamples if any("-bootstrap" in m["signature"] for m in measures.values()) else None,
     )
     warnings += input_notes(predictions.metadata)
+    wording = outcomes(kept, options)
     if test is not None:
         warnings += [f"of the full test set {note}" for note in input_notes(test.metadata)]
     void = degenerate(rows, options.unparsed)
     warnings = list(dict.fromkeys([*warnings, *void]))
+    if PARAPHRASTIC in specs and wording is not None and not void:
+        warnings += parts_from(measures[PARAPHRASTIC.name], wording)
     warnings += _undivided(kept, specs, source.columns.stratum or ())
     if PARAPHRASTIC in specs and (note := _single_buckets(kept, predictions.label_names)) is not None:
         warnings.append(note)
@@ -228,6 +234,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         degenerate=tuple(void),
         overlap=overlap,
         test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels[test_rows.has_gold]),
+        wording=wording,
     )
 
 

@@ -21,7 +21,7 @@ from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Records, as_texts, walk
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import Metadata, Predictions
+from paraconsist.data.predictions import PROBLEM, Metadata, Predictions
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 
@@ -341,7 +341,9 @@ def _by_epoch(linked: dict[str, pa.ChunkedArray], epochs: Sequence[int]) -> dict
     """Make each epoch of a bucket a separate bucket, and the bucket their group."""
     buckets = as_texts(linked["bucket_id"]).to_pylist()
     ids = [None if bucket is None else f"{bucket} epoch {epoch}" for bucket, epoch in zip(buckets, epochs, strict=True)]
-    return {**linked, "bucket_id": pa.chunked_array([ids]), "group_id": linked.get("group_id", linked["bucket_id"])}
+    problem = linked["bucket_id"]
+    columns = {"bucket_id": pa.chunked_array([ids]), PROBLEM: problem, "group_id": linked.get("group_id", problem)}
+    return {**linked, **columns}
 
 
 INSPECT = logs.LogFormat(

@@ -1,0 +1,198 @@
+"""What becomes of each problem over all its wordings, and how often two of these get different answers.
+
+Sentence, bar, links, tables, gate and notebook read this and nothing else. A wording is a row of role original,
+paraphrase or none; swaps, negations, premises and parts of texts are no wordings, and have measures of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paraconsist.data.rows import Rows
+from paraconsist.measures.buckets import count_buckets, partition_integers
+from paraconsist.measures.catalogue import PARAPHRASTIC, Quantity
+from paraconsist.measures.chance import agreement_chance
+from paraconsist.measures.intervals import FEW_UNITS, Units, design_effects, distinct, group_units, mean_of_sums
+from paraconsist.measures.results import METHODS, Estimates, Result, interval_options
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
+from paraconsist.scoring.options import ScoreOptions
+
+#: Roles of the rows that are wordings of their problem.
+WORDINGS = (ORIGINAL, PARAPHRASE)
+_FAR_APART = 0.1
+
+#: What of an `Outcomes` tables and plots show, and `gate` judges.
+WORDING_CHANGE = Quantity(
+    "wording_change",
+    "different answers to two wordings",
+    "change",
+    "how often two wordings of a problem, the original among them, get different answers",
+)
+SAME_ANSWER = Quantity("same_answer", "the same answer to two wordings", "same", "1 less the wording change")
+STEADINESS = Quantity(
+    "above_chance",
+    "same answer, above chance",
+    "above chance",
+    "0: as often as if the answers were shuffled over the texts; 100: no wording changes an answer",
+)
+
+Outcome = Literal["right", "depends", "wrong", "same", "changes"]
+
+
+@dataclass(frozen=True)
+class Problems:
+    """The m problems that have two wordings or more; all arrays have shape (m,)."""
+
+    ids: NDArray[Any]
+    n_wordings: NDArray[np.intp]
+    n_right: NDArray[np.intp] | None  # wordings that are answered right; None without gold labels
+    is_same: NDArray[np.bool_]  # whether all wordings get one answer
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def outcomes(self) -> NDArray[np.str_]:
+        """``right`` or ``wrong`` in every wording, else ``depends``; without gold labels ``same`` or ``changes``."""
+        if self.n_right is None:
+            return np.where(self.is_same, "same", "changes")
+        return np.where(self.n_right == self.n_wordings, "right", np.where(self.n_right == 0, "wrong", "depends"))
+
+    def count(self, outcome: Outcome) -> int:
+        """Return how many problems have this outcome."""
+        return int(np.count_nonzero(self.outcomes == outcome))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Outcomes(Result):
+    """How often two wordings of a problem get different answers; every problem counts once.
+
+    Attributes
+    ----------
+    wording_change : float
+        Share of pairs of different wordings of a problem with another answer, in [0, 1], unbiased; down is good.
+    same_answer : float
+        1 less it. Paraphrastic consistency's `agreement_unbiased` is that of paraphrases alone.
+    above_chance : float
+        `same_answer` on a scale where 0 is what the model's own answers give when they are shuffled over the texts and
+        1 is never another answer; nan for a constant answer.
+    n_problems, n_wordings : int
+        Problems with two wordings or more, and their wordings.
+    n_same, n_changed : int
+        Problems all of whose wordings get one answer, and the others.
+    n_right, n_depends, n_wrong : int or None
+        Problems that are right in every wording, in some, and in none; None without gold labels.
+    """
+
+    wording_change: float
+    same_answer: float
+    above_chance: float
+    n_problems: int
+    n_wordings: int
+    n_same: int
+    n_changed: int
+    n_right: int | None = None
+    n_depends: int | None = None
+    n_wrong: int | None = None
+
+
+def wordings_of(rows: Rows) -> Rows:
+    """Return the rows that are wordings of a problem with two or more of them."""
+    assert rows.buckets is not None
+    wordings = rows.where(np.isin(rows.roles, WORDINGS))
+    assert wordings.buckets is not None
+    _, codes, sizes = np.unique(wordings.buckets, return_inverse=True, return_counts=True)
+    return wordings.where(sizes[codes] > 1)
+
+
+def problems_of(rows: Rows) -> Problems:
+    """Return what becomes of each problem; `rows` are as a policy for unparsed answers has left them.
+
+    Where a problem was asked in several epochs all of these count: it is ``right`` if it is in all wordings of all.
+    """
+    rows = wordings_of(rows)
+    problems = np.asarray(rows.buckets if rows.problems is None else rows.problems)
+    ids, codes, sizes = np.unique(problems, return_inverse=True, return_counts=True)
+    answers = np.unique(rows.predictions, return_inverse=True)[1]
+    most, least = np.zeros(len(ids), dtype=np.intp), np.full(len(ids), len(rows))
+    np.maximum.at(most, codes, answers)
+    np.minimum.at(least, codes, answers)
+    right = np.bincount(codes, weights=is_right(rows), minlength=len(ids)).astype(np.intp)
+    return Problems(ids, sizes, right if rows.has_gold.all() else None, most == least)
+
+
+def is_right(rows: Rows) -> NDArray[np.bool_]:
+    """Return which answers are their gold label, of shape (n,)."""
+    return np.asarray(rows.has_gold & (rows.predictions == rows.labels))
+
+
+def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
+    """Return how often two wordings get different answers; None where no problem has two wordings.
+
+    `rows` are as `options.unparsed` has left them: an answer that could not be read differs from every other, or is
+    one more answer.
+    """
+    counted = wordings_of(rows)
+    if not len(counted) or counted.unparsed.all():
+        return None
+    problems = problems_of(rows)
+    divided = partition_integers(np.unique(np.asarray(counted.buckets), return_inverse=True)[1])
+    names, answers = np.unique(counted.predictions, return_inverse=True)
+    gold = np.zeros(len(divided), dtype=np.intp)
+    counts, pool, _ = count_buckets(divided.codes, len(divided), answers, gold, len(names))
+    groups = None
+    if counted.groups is not None:
+        first = np.unique(divided.codes, return_index=True)[1]
+        groups = partition_integers(np.unique(counted.groups[first], return_inverse=True)[1]).codes
+    method = options.interval_method if options.interval_method in METHODS else "auto"  # shares of rows have others
+    settings = interval_options("wording_change", **{**options.intervals, "interval_method": method})
+    estimates = Estimates(settings, "bucket" if groups is None else "group")
+    size = counts.size.astype(np.float64)
+    index, pattern, n_alike = distinct(counts.size, counts.same_label)
+    differ = ((size**2 - counts.same_label) / (size * (size - 1.0)))[index]
+    sums = np.stack([np.ones(len(index)), differ], axis=1)
+    buckets = Units.of(sums, n_alike)
+    units = buckets if groups is None else group_units(sums, pattern, groups)
+    bounds = estimates.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
+    effect = design_effects(units, buckets, mean_of_sums).tolist()
+    estimates.add(["wording_change"], bounds, units.n, effect)
+    low, high = estimates.confidence_interval["wording_change"]
+    error = estimates.standard_error["wording_change"]
+    estimates.put("same_answer", (1.0 - high, 1.0 - low), error, units.n, effect[0])
+    above = estimates.add_corrected("above_chance", agreement_chance(counts, pool), groups)
+    if units.n < FEW_UNITS:
+        estimates.warn_of_few(units.n)
+    changed = float(mean_of_sums(units.total)[0])
+    values = {
+        "wording_change": changed,
+        "same_answer": 1.0 - changed,
+        "above_chance": above,
+        "chance": pool.same,
+        "n_problems": len(problems),
+        "n_wordings": len(counted),
+        "n_same": int(problems.is_same.sum()),
+        "n_changed": int((~problems.is_same).sum()),
+    }
+    if problems.n_right is not None:
+        values |= {f"n_{outcome}": problems.count(outcome) for outcome in ("right", "depends", "wrong")}
+    estimates.note_undefined(values)
+    parts = {"avg": "bucket", "unparsed": options.unparsed}
+    return Outcomes(**estimates.fields(values, bounds.method, **parts))
+
+
+def parts_from(paraphrastic: Mapping[str, Any], wording: Outcomes) -> list[str]:
+    """Return a warning where P_C and `same_answer` are so far apart that one must not be told as the other."""
+    consistency = paraphrastic[PARAPHRASTIC.headline]
+    if not abs(consistency - wording.same_answer) > _FAR_APART:
+        return []
+    return [
+        f"P_C is {100 * consistency:.1f} % and two wordings get the same answer {100 * wording.same_answer:.1f} % of "
+        "the time: P_C compares whether answers are right, so two different wrong answers count as consistent, and "
+        "originals are left out"
+    ]

@@ -1,0 +1,98 @@
+"""How often two wordings of a problem get different answers, against plain loops over the rows."""
+
+import itertools
+import random
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import paraconsist as pc
+from paraconsist.scoring.gate import check, parse_conditions
+
+
+def table(rows, columns=("bucket_id", "prediction", "label", "role")):
+    return pd.DataFrame(rows, columns=columns)
+
+
+def free_answers(*, first_is_original, seed=0):
+    """100 problems of six wordings: a quarter solved, every other answer another wrong one."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for problem in range(100):
+        for wording in range(6):
+            wrong = f"wrong {problem} {rng.integers(10**6)}"
+            answer = f"right {problem}" if problem < 25 else wrong
+            role = "original" if first_is_original and wording == 0 else "paraphrase"
+            rows.append((f"q{problem}", answer, f"right {problem}", role))
+    return table(rows)
+
+
+def only(scores):
+    return next(iter(scores.sets.values()))
+
+
+def naive(rows):
+    """The definition, row by row: (change, number of problems, right, depends, wrong)."""
+    answers = defaultdict(list)
+    for bucket, prediction, label, role in rows:
+        if role in ("original", "paraphrase"):
+            answers[bucket].append((prediction, prediction == label))
+    answers = {bucket: given for bucket, given in answers.items() if len(given) > 1}
+    differ = [np.mean([a != b for (a, _), (b, _) in itertools.combinations(given, 2)]) for given in answers.values()]
+    rights = [[right for _, right in given] for given in answers.values()]
+    right, wrong = sum(map(all, rights)), sum(not any(given) for given in rights)
+    return float(np.mean(differ)), len(answers), right, len(answers) - right - wrong, wrong
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_equals_the_definition(seed):
+    rng = random.Random(seed)
+    labels = "abcd"[: rng.randint(2, 4)]
+    rows = []
+    for bucket in range(rng.randint(3, 30)):
+        label = rng.choice(labels)
+        roles = ["original"] * rng.randint(0, 1) + ["paraphrase"] * rng.randint(1, 6)
+        rows += [(f"b{bucket}", rng.choice(labels), label, role) for role in roles]
+    change, n, right, depends, wrong = naive(rows)
+    rng.shuffle(rows)
+    wording = only(pc.score(table(rows))).wording
+    assert wording.wording_change == pytest.approx(change, abs=1e-12)
+    assert wording.same_answer == pytest.approx(1 - change, abs=1e-12)
+    assert (wording.n_problems, wording.n_right, wording.n_depends, wording.n_wrong) == (n, right, depends, wrong)
+    low, high = wording.confidence_interval["wording_change"]
+    assert np.isnan(low) or low <= wording.wording_change <= high
+
+
+@pytest.mark.parametrize("first_is_original", [True, False])
+def test_different_wrong_answers_are_no_consistency(first_is_original):
+    scores = pc.score(free_answers(first_is_original=first_is_original))
+    scored = only(scores)
+    assert scored.measures["paraphrastic_consistency"].paraphrastic_consistency_unbiased > 0.95
+    assert scored.wording.same_answer == pytest.approx(0.25, abs=0.01)
+    assert any("two different wrong answers count as consistent" in warning for warning in scored.warnings)
+    results = {name: one.to_dict() for name, one in scores.sets.items()}
+    failed = check(parse_conditions("wording_change <= 20% and same_answer.low >= .7 and above_chance >= .5"), results)
+    assert [one.passed for one in failed] == [False, False, False]
+
+
+def test_other_roles_never_enter():
+    rows = [(f"b{i}", "a", "a", role) for i in range(12) for role in ("original", "swap")]
+    assert only(pc.score(table(rows))).wording is None
+
+
+def test_two_coin_flips_fail_a_gate_on_agreement():
+    """The plug-in estimate of a pair counts each answer with itself: .769 where .538 agree."""
+    rng = np.random.default_rng(3)
+    rows = [(f"b{i}", "ab"[rng.integers(2)], "a", "paraphrase") for i in range(500) for _ in range(2)]
+    results = {name: one.to_dict() for name, one in pc.score(table(rows)).sets.items()}
+    found = {
+        text: check(parse_conditions(f"{text} >= 0"), results)[0].value
+        for text in ("agreement", "agreement_published", "vap", "vap_published")
+    }
+    measured = results[next(iter(results))]["measures"]["paraphrastic_consistency"]
+    assert found["agreement"] == measured["agreement_unbiased"] < 0.6
+    assert found["agreement_published"] == measured["agreement"] > 0.75
+    assert (found["vap"], found["vap_published"]) == (measured["vap_unbiased"], measured["vap"])
+    assert not check(parse_conditions("agreement >= 0.75"), results)[0].passed
