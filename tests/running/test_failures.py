@@ -257,6 +257,20 @@ def test_nodes_without_a_shared_folder_are_told_so(tmp_path):
 
 
 @pytest.mark.slow
+def test_what_only_the_second_process_meets_is_told(tmp_path):
+    script = tmp_path / "one_fails.py"
+    script.write_text(
+        "import os, sys, time\n"
+        "from paraconsist.cli import main\n"
+        "time.sleep(60) if os.environ['RANK'] == '0' else main()\n"
+    )
+    ended = launch(["score", str(tmp_path / "absent.jsonl")], processes=2, script=(str(script),), check=False)
+    assert ended.returncode != 0
+    assert ended.stderr.count("error: ") == 1
+    assert "absent.jsonl" in ended.stderr
+
+
+@pytest.mark.slow
 def test_cut_inputs_are_counted_with_one_process_with_two_and_when_all_is_there(tmp_path):
     data, model = write_set(tmp_path / "set.jsonl", 60), tiny_encoder(tmp_path / "model")
     rows = load_bucket_set(str(data))

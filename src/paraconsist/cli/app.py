@@ -222,7 +222,7 @@ def _run(arguments: list[str]) -> int:
     except InputError as problem:
         if ends.state.verbose:
             traceback.print_exception(problem)
-        ends.say(f"error: {problem if name is None else _as_typed(problem, name, app.get_command(None, name))}")
+        ends.say_failure(f"error: {problem if name is None else _as_typed(problem, name, app.get_command(None, name))}")
         return ends.BAD_INPUT
     except click.ClickException as usage:
         if is_main():

@@ -13,6 +13,7 @@ import select
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -47,14 +48,29 @@ class State:
 
 
 state = State()
+_AFTER_THE_FIRST = 3.0  # seconds
 _saying = threading.Lock()
 
 
 def say(line: str) -> None:
     """Print a line to standard error, in one of several processes only; that nobody reads it changes nothing."""
     if is_main():
-        with suppress(OSError, ValueError):
-            print(visible(line), file=sys.stderr, flush=True)
+        _print(line)
+
+
+def say_failure(line: str) -> None:
+    """Print why this process fails: the first of several at once, another only if the first does not fail as well.
+
+    Where all fail alike the launcher ends the others while they wait.
+    """
+    if not is_main():
+        time.sleep(_AFTER_THE_FIRST)
+    _print(line)
+
+
+def _print(line: str) -> None:
+    with suppress(OSError, ValueError):
+        print(visible(line), file=sys.stderr, flush=True)
 
 
 def say_status(line: str) -> None:
@@ -158,9 +174,11 @@ def _explain(problem: BaseException) -> int:
         traceback.print_exception(problem)
     kind = f"{type(problem).__name__}: {first_line(problem)}"
     if isinstance(problem, _FOREIGN) or type(problem).__module__.startswith("pyarrow"):
-        say(f"error: {state.command}: its input cannot be worked with: {kind}. `PARACONSIST_DEBUG=1` shows where.")
+        say_failure(
+            f"error: {state.command}: its input cannot be worked with: {kind}. `PARACONSIST_DEBUG=1` shows where."
+        )
         return BAD_INPUT
-    say(
+    say_failure(
         f"error: {state.command} met something that nobody foresaw: {kind}. `PARACONSIST_DEBUG=1` shows where; please "
         "report it to the authors of paraconsist with this line."
     )
