@@ -176,6 +176,38 @@ def test_one_command_at_a_time_writes_into_a_folder(tmp_path, monkeypatch, soft)
     assert names(folder) == []
 
 
+_RACE = """
+import os, sys
+from pathlib import Path
+from paraconsist.errors import InputError
+from paraconsist.files import locked
+
+folder, holder, taken, shared = Path(sys.argv[1]), Path(sys.argv[2]), 0, 0
+while taken < 500:
+    try:
+        with locked(folder, "run", "output"):
+            taken += 1
+            try:
+                os.close(os.open(holder, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                shared += 1
+            else:
+                holder.unlink()
+    except InputError:
+        pass
+print(taken, shared)
+"""
+
+
+@pytest.mark.faults
+@pytest.mark.slow
+def test_four_processes_that_race_for_a_lock_never_hold_it_together(tmp_path):
+    """Below filelock 4.0 two did: one removed the file that the other was about to lock."""
+    call = [sys.executable, "-c", _RACE, str(tmp_path / "folder"), str(tmp_path / "holder")]
+    racing = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [process.communicate(timeout=240)[0].split() for process in racing] == [["500", "0"]] * 4
+
+
 def test_what_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     for context in (replacing, staged):

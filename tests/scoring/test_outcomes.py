@@ -65,6 +65,7 @@ def test_equals_the_definition(seed):
     assert np.isnan(low) or low <= wording.wording_change <= high
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("first_is_original", [True, False])
 def test_different_wrong_answers_are_no_consistency(first_is_original):
     scores = pc.score(free_answers(first_is_original=first_is_original))
@@ -82,6 +83,7 @@ def test_other_roles_never_enter():
     assert only(pc.score(table(rows))).wording is None
 
 
+@pytest.mark.faults
 def test_two_coin_flips_fail_a_gate_on_agreement():
     """The plug-in estimate of a pair counts each answer with itself: .769 where .538 agree."""
     rng = np.random.default_rng(3)
