@@ -233,3 +233,11 @@ def test_judges_of_the_card(recorded):
         result = prompt_sensitivity(answers, pd.concat([part["gold"]] * 2), items)
         assert result.n_buckets == 419
         assert (round(100 * result.agreement, 1), round(100 * result.accuracy, 1)) == of_card
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("names", [(0, 1), (-1, 1), (0, 9), (5, 2000), ("no", "yes")])
+def test_entropy_does_not_depend_on_what_labels_are_called(names):
+    a, c = names
+    result = prompt_sensitivity([a, c, a, c], [a, a, c, c], [0, 0, 1, 1])
+    assert result.normalized_entropy == pytest.approx(1.0, abs=1e-12)

@@ -218,8 +218,8 @@ def prompt_sensitivity(
     if grouping is not None:
         grouping = partition_integers(grouping[keep]).codes
     buckets_of, predicted = place[divided.codes], codes_of["predictions"]
-    n_labels = len(columns.labels)
-    answers = Answers.of(buckets_of[is_wording], predicted[is_wording], bucket_gold[keep], n_labels)
+    sizes = len(columns.labels), len(np.unique(np.concatenate([predicted, codes_of["references"]])))
+    answers = Answers.of(buckets_of[is_wording], predicted[is_wording], bucket_gold[keep], *sizes)
     counts = answers.counts
 
     estimates = Estimates(options, "bucket" if grouping is None else "group", rng=as_generator(function, "seed", seed))
@@ -326,7 +326,8 @@ class Answers:
     pattern: tuple[Integers, ...]  # columns whose equal rows are equal buckets
 
     @classmethod
-    def of(cls, buckets: Integers, predictions: Integers, gold: Integers, n_labels: int) -> Answers:
+    def of(cls, buckets: Integers, predictions: Integers, gold: Integers, n_labels: int, n_used: int) -> Answers:
+        """Count answers; codes are below `n_labels`, of which `n_used` occur (integer labels may leave gaps)."""
         counts, pool, used = count_buckets(buckets, len(gold), predictions, gold, n_labels)
         cells, n = np.unique(buckets.astype(np.int64) * n_labels + predictions, return_counts=True)
         bucket, label = cells // n_labels, cells % n_labels
@@ -336,7 +337,7 @@ class Answers:
         tied = np.bincount(bucket[is_top], minlength=len(gold))
         right = np.bincount(bucket[is_top & (label == gold[bucket])], minlength=len(gold))
         entropy = np.bincount(bucket, weights=entr(n / counts.size[bucket]), minlength=len(gold))
-        entropy = np.maximum(entropy, 0.0) / np.log(max(n_labels, 2))
+        entropy = np.maximum(entropy, 0.0) / np.log(max(n_used, 2))
         answer = np.full(len(gold), -1)
         whole = n == counts.size[bucket]
         answer[bucket[whole]] = label[whole]
