@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -49,21 +50,21 @@ def with_role(path: Path, role: str, answers: dict[str, str], **metadata) -> Pat
 
 def test_a_set_of_paraphrases_says_how_often_rewording_changes_an_answer(tmp_path):
     (block,), entries = screen(write_run(tmp_path / "run", answers=MANY))
-    pairs = [(answers[0], answer) for answers in MANY.values() for answer in answers[1:]]
-    share = np.mean([one != other for one, other in pairs])
-    assert re.match(
-        rf"Rewording a question changes .* in \d+ \({percent(share)} %, 95 % interval \S+ to \S+\)\. For",
-        block.sentence,
-    )
+    pairs = [[a != b for a, b in combinations(answers, 2)] for answers in MANY.values()]
+    share, changed = np.mean([np.mean(differ) for differ in pairs]), sum(map(any, pairs))
+    sentence = rf"Two wordings of a problem get different answers {percent(share)} % of the time \(95 % interval "
+    assert re.match(rf"{sentence}\S+ to \S+\); {changed} of {len(MANY)} problems change\. ", block.sentence)
     assert block.verdict in ("Not always.", "Often not.", "No.")
-    rights = [answers[1:].count("1") for answers in MANY.values()]
+    rights = [answers.count("1") for answers in MANY.values()]
     sizes = {words: size for _, words, size, *_ in block.bars[0].parts}
-    assert list(sizes.values()) == [rights.count(4), sum(0 < n < 4 for n in rights), rights.count(0)]
-    values = entries[0].sets["toy:set"].measures["paraphrastic_consistency"]
-    for fact in block.facts[1:]:
+    assert list(sizes.values()) == [rights.count(5), sum(0 < n < 5 for n in rights), rights.count(0)]
+    scored = entries[0].sets["toy:set"]
+    for fact in block.facts:
+        values = scored.wording if fact.measure == "wording" else scored.measures[fact.measure]
         assert fact.value == f"{percent(values[fact.key])} %"
         ends = bounds(values["confidence_interval"], fact.key)
         assert ends is None or f"95 %: {percent(ends[0])} to {percent(ends[1])}" in fact.below.replace("−", "-")
+    values = scored.measures["paraphrastic_consistency"]
     assert block.facts[1].scale[0] == 100 * values["min_paraphrastic_consistency"]
     assert "40 problems" in block.sureness[0][0]
     assert "About 160 problems" in block.sureness[1][0]
@@ -212,9 +213,15 @@ def test_every_number_of_the_page_is_that_of_score_json(tmp_path, command):
         if key in values["n_clusters"]:
             assert (units, effect) == (f"{values['n_clusters'][key]:,}", f"{values['design_effect'][key]:.1f}")
 
-    facts = re.findall(r'class="value" data-measure="paraphrastic_consistency" data-key="(\w+)">(.*?)</p>', page)
-    assert len(facts) == 3
-    assert all(text == f"{percent(values[key])} %" for key, text in facts)
+    facts = re.findall(r'class="value" data-measure="(\w+)" data-key="(\w+)">(.*?)</p>', page)
+    assert [key for _, key, _ in facts] == [
+        "wording_change",
+        "paraphrastic_consistency_unbiased",
+        "above_chance",
+        "accuracy",
+    ]
+    for measure, key, text in facts:
+        assert text == f"{percent((result['wording'] if measure == 'wording' else values)[key])} %"
 
     headline = cells_of(page, "Paraphrastic consistency, in per cent, with intervals")
     line = [cell.split("|")[0] for cell in headline["mine"]]

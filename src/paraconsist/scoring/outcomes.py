@@ -31,10 +31,10 @@ _FAR_APART = 0.1
 WORDING_CHANGE = Quantity(
     "wording_change",
     "different answers to two wordings",
-    "change",
+    "wording change",
     "how often two wordings of a problem, the original among them, get different answers",
 )
-SAME_ANSWER = Quantity("same_answer", "the same answer to two wordings", "same", "1 less the wording change")
+SAME_ANSWER = Quantity("same_answer", "the same answer to two wordings", "same answer", "1 less the wording change")
 STEADINESS = Quantity(
     "above_chance",
     "same answer, above chance",
@@ -125,6 +125,16 @@ def problems_of(rows: Rows) -> Problems:
     np.minimum.at(least, codes, answers)
     right = np.bincount(codes, weights=is_right(rows), minlength=len(ids)).astype(np.intp)
     return Problems(ids, sizes, right if rows.has_gold.all() else None, most == least)
+
+
+def outcome_of_buckets(rows: Rows) -> dict[Any, str]:
+    """Return what becomes of the problem of each bucket that has two wordings: bucket id -> outcome."""
+    problems, counted = problems_of(rows), wordings_of(rows)
+    of_problem = dict(zip(problems.ids.tolist(), problems.outcomes.tolist(), strict=True))
+    assert counted.buckets is not None
+    which = counted.buckets if counted.problems is None else counted.problems
+    pairs = zip(counted.buckets.tolist(), which.tolist(), strict=True)
+    return {bucket: of_problem[problem] for bucket, problem in pairs}
 
 
 def is_right(rows: Rows) -> NDArray[np.bool_]:

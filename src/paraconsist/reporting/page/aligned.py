@@ -34,6 +34,7 @@ from paraconsist.measures.catalogue import (
     scored_measures,
 )
 from paraconsist.measures.rules import ORIGINAL
+from paraconsist.scoring.outcomes import outcome_of_buckets
 from paraconsist.scoring.roles import Violations, apply_policy, violations
 from paraconsist.scoring.score import SetScores
 
@@ -66,6 +67,9 @@ class AlignedSet:
     accuracy: dict[str, Floats]  # shape (m,): share of right answers (of paraphrases, where there are any)
     #: Shape (m, 4): answers (to paraphrases, where there are any), right ones; rows of `rule`, those that break it.
     counts: dict[str, Floats]
+    #: Shape (m,): what becomes of the bucket's problem over all its wordings, empty where it has one
+    #: (`paraconsist.scoring.outcomes.Problems.outcomes`).
+    outcomes: dict[str, NDArray[np.str_]]
 
     @property
     def rule(self) -> MeasureSpec:
@@ -117,10 +121,10 @@ def align(name: str, scored: Mapping[str, SetScores]) -> AlignedSet:
     spec = next((CATALOGUE[m] for m in scored[models[0]].measures if m in scored_measures()), PARAPHRASTIC)
     policies = {model: scored[model].options.unparsed for model in models}
     values = {model: _bucket_values(rows[model], spec, policies[model], numbers) for model in models}
-    by_model = ({model: values[model][i] for model in models} for i in range(4))
-    return AlignedSet(
-        name, models, spec.name, predictions, policies, rows, positions, base, bucket, list(numbers), *by_model
-    )
+    shares = ({model: values[model][i] for model in models} for i in range(4))
+    outcomes = {model: _outcomes(rows[model], policies[model], numbers) for model in models}
+    where = positions, base, bucket, list(numbers)
+    return AlignedSet(name, models, spec.name, predictions, policies, rows, *where, *shares, outcomes)
 
 
 def _keys(predictions: Mapping[str, Predictions], rows: Mapping[str, Rows]) -> dict[str, list[Any]]:
@@ -166,6 +170,11 @@ def _bucket_values(
         return unknown, unknown, accuracy, counts
     shrunken = broken.shrunken_by_bucket(codes, len(numbers), right if spec.mean_over == "buckets" else None)
     return broken.by_bucket(codes, len(numbers)), shrunken, accuracy, counts
+
+
+def _outcomes(rows: Rows, policy: str, numbers: Mapping[Any, int]) -> NDArray[np.str_]:
+    outcomes = outcome_of_buckets(apply_policy(rows, policy)[0])
+    return np.array([outcomes.get(bucket, "") for bucket in numbers])
 
 
 def _violations(spec: MeasureSpec, rows: Rows) -> Violations | None:

@@ -170,6 +170,7 @@ class _SetMaker:
             "s": number,
             "id": str(aligned.bucket_ids[place]),
             **{key: [_rounded(values[model][place]) for model in aligned.models] for key, values in shares.items()},
+            "o": [str(aligned.outcomes[model][place])[:1] for model in aligned.models],
             "n": [_plain(aligned.counts[model][place]) for model in aligned.models],
             "st": self._bucket_strata([row for row, *_ in kept]),
             "x": shared,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from paraconsist.errors import InputError
-from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, Quantity
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, Quantity
 from paraconsist.measures.results import parse_signature
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.formatting import (
@@ -29,13 +29,21 @@ from paraconsist.reporting.formatting import (
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
 from paraconsist.reporting.page.excerpts import boundary
 from paraconsist.reporting.page.models import Model, ie_results
-from paraconsist.reporting.tables import link
+from paraconsist.reporting.tables import finding, link
 from paraconsist.scoring.compare import SetComparison, tested_by
+from paraconsist.scoring.outcomes import STEADINESS, WORDING_CHANGE
 from paraconsist.scoring.roles import violations
 from paraconsist.scoring.score import SetScores
 
 #: (Upper bound of a share of broken rules, the verdict below it).
 _VERDICTS = ((0.02, "Almost always."), (0.05, "Mostly."), (0.15, "Not always."), (0.4, "Often not."), (1.01, "No."))
+_NOTHING, _TOO_FEW = "Nothing can be said.", "Too few problems to say."
+#: What becomes of a problem -> the colour and the words of that part of the bar.
+_OUTCOMES = {
+    "right": ("right", "right in every wording"),
+    "depends": ("mixed", "right in some wordings, wrong in others"),
+    "wrong": ("wrong", "wrong in every wording"),
+}
 _LEAST = f"min_{PARAPHRASTIC.published}"
 _MOST_LETTERS = 300  # of a text in the flip that is shown
 
@@ -145,10 +153,11 @@ def _block(
         change = changed.get((item.name, best)) if spec is PARAPHRASTIC else None
         errors = list(results[best].degenerate)
         facts = list(_facts(spec, values[best], change, results[best], who[best]))
-        verdict, sentence = _verdict(CHANGE, change, errors) if change else _verdict(spec, values[best], errors)
-        mixed = sum(size for colour, _, size, *_ in bars[0].parts if colour == "mixed")
-        if mixed:
-            sentence += f" For {mixed:,} of {bars[0].n:,} problems the wording decides whether the answer is right."
+        verdict, sentence = _verdict(spec, values[best], errors)
+        if spec.mean_over == "buckets" and (wording := results[best].wording) is not None:
+            sure = bounds(wording.confidence_interval, "wording_change") is not None
+            verdict = _NOTHING if errors else _in_words(wording.wording_change) if sure else _TOO_FEW
+            sentence = finding(results[best])
     example = None if where else flip(item, texts, spec, who)
     sureness = list(_sureness(spec, values[best], results[best], len(item.bucket_ids)))
     return Block(item.name, verdict, sentence, bars, _name(spec), spec.symbol, errors, facts, example, sureness)
@@ -222,27 +231,28 @@ class _Words(dict[str, str]):
 
 def _verdict(spec: MeasureSpec, values: Values, errors: Sequence[str]) -> tuple[str, str]:
     """Return the verdict and the sentence behind it, in the measure's words."""
-    broken, nothing = _broken(spec, values), "Nothing can be said."
+    broken = _broken(spec, values)
     if broken is None:
-        return nothing, next(iter(values.get("warnings") or ()), f"{spec.symbol} is undefined.")
+        return _NOTHING, next(iter(values.get("warnings") or ()), f"{spec.symbol} is undefined.")
     words = spec.sentence.format_map(_Words(broken, values)).removesuffix(".") or spec.question
     sentence = f"{words} ({percent(broken)} %, {_interval(spec, values, of_broken=True)})."
     if errors or not spec.asks:
-        return nothing if errors else "", sentence
+        return _NOTHING if errors else "", sentence
     if bounds(values.get("confidence_interval"), spec.headline) is None:
-        return "Too few problems to say.", sentence
-    return next(verdict for end, verdict in _VERDICTS if broken < end), sentence
+        return _TOO_FEW, sentence
+    return _in_words(broken), sentence
+
+
+def _in_words(broken: float) -> str:
+    return next(verdict for end, verdict in _VERDICTS if broken < end)
 
 
 def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where: Values) -> Bar:
     """Return the set's problems by outcome; each part links to its filter of the flip browser."""
-    broken, accuracy = item.inconsistency[model], item.accuracy[model]
-    untested = np.isnan(accuracy if spec is PARAPHRASTIC else broken)
-    if spec is PARAPHRASTIC:
-        mixed = (accuracy > 0.0) & (accuracy < 1.0)
-        kinds = [("right", "right", "right in every wording", accuracy == 1.0)]
-        kinds += [("broken", "mixed", "right in some wordings, wrong in others", mixed)]
-        kinds += [("wrong", "wrong", "wrong in every wording", accuracy == 0.0)]
+    broken = item.inconsistency[model]
+    outcomes, untested = item.outcomes[model], np.isnan(broken)
+    if spec.mean_over == "buckets":
+        kinds = [(outcome, *words, outcomes == outcome) for outcome, words in _OUTCOMES.items()]
     else:  # the browser's "same" takes in what is not tested
         kept, breaks = spec.outcomes
         kinds = [("" if untested.any() else "same", "right", kept, broken == 0.0)]
@@ -260,22 +270,23 @@ def _facts(
     context += [f"always the commonest label: {percent(majority)}"] if known(majority) else []
     if spec is not PARAPHRASTIC:
         for q in spec.quantities[:4]:
-            yield from _fact(spec, q, values, context if q.key == "accuracy" else ())
+            yield from _fact(spec.name, q, values, context if q.key == "accuracy" else ())
         return
     by_key = {q.key: q for q in spec.quantities}
+    links = []
     if change:
         turned = (("correct_to_incorrect", "lost"), ("incorrect_to_correct", "gained"))
         links = [(f"{count(change[key])} {show}", link(show=show, **where)) for key, show in turned]
-        yield from _fact(CHANGE, CHANGE.quantities[0], change, links=links)
-    else:
-        yield from _fact(spec, by_key["agreement_unbiased"], values)
-    yield from _fact(spec, by_key[spec.headline], values, least=values.get(_LEAST))
-    yield from _fact(spec, ABOVE_CHANCE, values, [ABOVE_CHANCE.meaning])
-    yield from _fact(spec, by_key["accuracy"], values, context)
+    if (wording := result.wording) is not None:
+        yield from _fact("wording", WORDING_CHANGE, wording, links=links)
+    yield from _fact(spec.name, by_key[spec.headline], values, least=values.get(_LEAST))
+    if wording is not None:
+        yield from _fact("wording", STEADINESS, wording, [STEADINESS.meaning])
+    yield from _fact(spec.name, by_key["accuracy"], values, context)
 
 
 def _fact(
-    spec: MeasureSpec,
+    result: str,
     q: Quantity,
     values: Values,
     context: Sequence[str] = (),
@@ -290,7 +301,7 @@ def _fact(
     interval = [f"{level(values)}: {written(ends[0])} to {written(ends[1])}"] if ends else []
     scale = (least, *(ends or (value, value)), value) if known(least) and known(value) else ()
     texts = (minus(quantity(value, q.is_share)), minus(" · ".join([*interval, *context])))
-    yield Fact(q.plain, q.symbol, *texts, spec.name, q.key, tuple(100.0 * place for place in scale), links)
+    yield Fact(q.plain, q.symbol, *texts, result, q.key, tuple(100.0 * place for place in scale), links)
 
 
 def _sureness(spec: MeasureSpec, values: Values, result: SetScores, n_problems: int) -> Iterator[tuple[str, str]]:

@@ -27,6 +27,7 @@ from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.reporting.table import Table, to_html, with_symbols
 from paraconsist.scoring.compare import SetComparison
 from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.outcomes import WORDING_CHANGE
 
 _STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css", "screen.css", "sureness.css")
 _SCRIPTS = (
@@ -319,7 +320,7 @@ class Glossary:
     """The help buttons of a page, which its templates ask for, and the terms that they explain."""
 
     def __init__(self) -> None:
-        quantities = [q for spec in list_measures() for q in spec.quantities if q.meaning]
+        quantities = [WORDING_CHANGE, *(q for spec in list_measures() for q in spec.quantities if q.meaning)]
         terms = {spec.symbol: f"{spec.question} {spec.direction}" for spec in list_measures()}
         terms |= {q.symbol: f"{q.plain[0].upper()}{q.plain[1:]}: {q.meaning}." for q in reversed(quantities)}
         self.terms = terms | _TERMS

@@ -118,8 +118,7 @@ const browser = (() => {
     if (query.model !== null && mine.length === 0) return false;
     if (state.show === "same" && mine.some((place) => bucket.v[place] > 0)) return false;
     if (state.show === "broken" && !mine.some((place) => bucket.v[place] > 0)) return false;
-    if (state.show === "wrong" && !mine.some((place) => bucket.a[place] === 0)) return false;
-    if (state.show === "right" && !mine.some((place) => bucket.a[place] === 1)) return false;
+    if (["right", "depends", "wrong"].includes(state.show) && !mine.some((place) => bucket.o[place] === state.show[0])) return false;
     if (query.accuracy !== null && !mine.some((place) => bucket.a[place] !== null && isAbout(bucket.a[place], query.accuracy))) return false;
     for (const [key, flips] of [["flips", true], ["holds", false]]) {
       if (state[key] === "") continue;
@@ -356,7 +355,7 @@ const browser = (() => {
     if (head.kinds && head.kinds.length) select("edit", "kind", [["", "all edits"], ...named(head.kinds)]);
     select("show", "show", [
       ["", "all buckets"], ["broken", "inconsistent"], ["changed", "another answer than the original"], ["lost", "original right, a rewording wrong"],
-      ["gained", "original wrong, a rewording right"], ["wrong", "all rewordings wrong"], ["right", "all rewordings right"], ["same", "consistent"],
+      ["gained", "original wrong, a rewording right"], ["right", "right in every wording"], ["depends", "right in some wordings"], ["wrong", "wrong in every wording"], ["same", "consistent"],
     ]);
     select("sort by", "sort", [
       ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ["accuracy", "least accurate"],
