@@ -69,6 +69,7 @@ def run_action(folder: Path, inputs: dict[str, str]) -> tuple[int, dict[str, str
     [
         ({"predictions": "good.csv", "baseline": "baseline.csv", "margin": "0.05"}, 0, "pass: pc.not_worse "),
         ({"predictions": "worse.csv", "baseline": "baseline.csv", "margin": "0.05"}, 1, "fail: pc.not_worse "),
+        ({"predictions": "good.csv", "baseline": "baseline.csv"}, 0, "pass: pc.not_worse "),
         ({"predictions": "worse.csv", "condition": "pc.low >= 0.75"}, 1, "fail: pc.low >= 0.75 "),
         ({"predictions": "absent.csv", "condition": "pc.low >= 0.75"}, 2, "no verdict"),
     ],
@@ -76,11 +77,26 @@ def run_action(folder: Path, inputs: dict[str, str]) -> tuple[int, dict[str, str
 def test_the_action_gates_and_posts_the_table(repository, inputs, code, verdict):
     assert run_action(repository, inputs)[0] == code
     summary = (repository / "summary.md").read_text(encoding="utf-8")
-    assert summary.startswith(f"### paraconsist: {verdict}")
+    assert summary.startswith(f"### paraconsist\n\n```text\n{verdict}")
     assert ("| this change |" in summary) == ("baseline" in inputs)
     assert (repository / "asked").read_text() == (
         f"pr comment 7 --edit-last --create-if-none --body-file {repository}/paraconsist.md\n"
     )
+
+
+@pytest.mark.faults
+@pytest.mark.slow
+def test_columns_of_ones_own_and_a_set_that_is_called_like_a_link(repository):
+    for name in ("good", "baseline"):
+        text = (repository / f"{name}.csv").read_text(encoding="utf-8").replace("bucket_id", "question")
+        (repository / f"{name} [l](http:evil) @team.csv").write_text(text, encoding="utf-8")
+    files = {
+        role: f"{name} [l](http:evil) @team.csv" for role, name in (("predictions", "good"), ("baseline", "baseline"))
+    }
+    assert run_action(repository, {**files, "options": "--bucket question"})[0] == 0
+    before, verdict, after = (repository / "summary.md").read_text(encoding="utf-8").split("```", 2)
+    assert "@team" in verdict
+    assert not re.search(r"@|(?<!\\)\]\(", before + after)
 
 
 @pytest.mark.slow

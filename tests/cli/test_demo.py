@@ -37,7 +37,7 @@ def test_it_prints_the_table(demo):
             "P_C as published",
             "VAP, variance due to paraphrasing",
             "PVAP, share of variance",
-            "least P_C that this accuracy allows",
+            "least P_C as published at this accuracy",
             "P_C, corrected",
             "rewording",
         ):

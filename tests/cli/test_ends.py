@@ -33,8 +33,11 @@ def test_what_nobody_foresaw_has_an_exit_code_of_its_own_and_one_line(command, m
     assert "Traceback" in command("score", "--verbose", tmp_path / "rows.csv")[2]
     monkeypatch.setenv("PARACONSIST_DEBUG", "1")
     assert "Traceback" in command("score", tmp_path / "rows.csv")[2]
-    monkeypatch.setenv("RANK", "1")  # of several processes the first one speaks
-    assert command("score", tmp_path / "rows.csv") == (70, "", "")
+    monkeypatch.setenv("RANK", "1")  # of several processes the first one speaks first
+    waited: list[float] = []
+    monkeypatch.setattr("paraconsist.cli.ends.time.sleep", waited.append)
+    code, _, err = command("score", tmp_path / "rows.csv")
+    assert (code, len(err.splitlines()), len(waited)) == (70, 1, 1)
 
 
 @pytest.mark.parametrize(

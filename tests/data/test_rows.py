@@ -80,7 +80,7 @@ def test_a_missing_column_is_an_error_of_the_field_that_names_it(parameter, name
         ("gold", [0, 0, 0.5], 2, "label"),
         ("q", ["a", "", "b"], 1, "bucket"),
         ("kind", ["original", "twin", "swap"], 1, "role"),
-        ("answer", ["0", "0", "1"], 0, "prediction"),
+        ("answer", ["no", "no", "yes"], 0, "prediction"),
         ("p", [0.9, 1.2, 0.7], 1, "confidence"),
         ("probabilities", [[0.9, 0.1], [0.2, 0.8], [1.0]], 2, "probabilities"),
         ("probabilities", [[0.9, 0.1], [0.2, 0.7], [0.3, 0.7]], 1, "probabilities"),

@@ -125,7 +125,9 @@ def predicted_labels(
         values = np.full(len(values), "" if named else 0)
     if is_text(values) != named:
         must = "be of the labels' kind (both names, or both numbers)"
-        raise column_error("prediction", name, must, values.item(0), 0, f"The first label is {labels.item(0)!r}.")
+        remedy = f"The first label is {labels.item(0)!r}."
+        remedy += "" if named else " If labels are numbers for names, give the names in order as `label_names`."
+        raise column_error("prediction", name, must, values.item(0), 0, remedy)
     of_rules = np.array([label for rule in allowed or () for label in rule], dtype=values.dtype)
     return mark_unparsed(values, unparsed, labels, of_rules), unparsed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -10,12 +11,14 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from paraconsist.errors import input_error
 
 _MAX_YAML = 1_000_000  # bytes
+_LONGEST_NUMBER = 400  # characters: every finite float has fewer
 
 
 def parse_yaml(text: str, *, typed: bool = True) -> Any:
     """Return the value of a YAML text, its scalars as text unless `typed`; ValueError if it cannot be read.
 
-    Aliases are refused, as a few lines of them expand to gigabytes, and so are deeply nested values.
+    Aliases are refused, as a few lines of them expand to gigabytes, and so are deeply nested values, numbers of
+    hundreds of digits, which take minutes in base 60, and a key that stands twice.
     """
     import yaml  # its first import is slow
 
@@ -24,6 +27,17 @@ def parse_yaml(text: str, *, typed: bool = True) -> Any:
             if self.check_event(yaml.AliasEvent):
                 raise yaml.YAMLError("It has an alias (*name): write the value out.")
             return super().compose_node(parent, index)
+
+        def construct_scalar(self, node: Any) -> Any:
+            if node.tag.endswith((":int", ":float")) and len(node.value) > _LONGEST_NUMBER:
+                raise yaml.YAMLError(f"It has a number of {len(node.value):,} characters.")
+            return super().construct_scalar(node)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+            if twice := [key for key, n in keys.items() if n > 1]:
+                raise yaml.YAMLError(f"It has the key {twice[0]!r} twice.")
+            return super().construct_mapping(node, deep)
 
     try:
         return yaml.load(text, Loader)

@@ -64,19 +64,24 @@ def shared_buckets(table: pa.Table, names: SourceOptions) -> str | None:
     return names.bucket if len(set(buckets)) < table.num_rows else None
 
 
-def named_labels(predictions: Predictions, column: str, label_names: list[str]) -> Predictions:
-    """Replace label names by their numbers in `label_names`, for files whose predictions are numbers.
+def named_labels(predictions: Predictions, column: str, answered: str, label_names: list[str]) -> Predictions:
+    """Replace names by their numbers in `label_names` in the columns of labels and of predictions (`answered`).
 
-    InputError if a label is not among the names.
+    A prediction that is none of them could not be read. InputError if a label is not among the names.
     """
     table = predictions.table
+    number = {name: place for place, name in enumerate(label_names)}
+    if answered in table.column_names and pa.types.is_string(table[answered].type):
+        numbers = pa.array([number.get(answer) for answer in table[answered].to_pylist()], pa.int64())
+        table = table.set_column(table.column_names.index(answered), answered, numbers)
     values = column_of(table, column, parameter="label").to_pylist()
     if all(isinstance(value, str) for value in values):
-        index = {name: number for number, name in enumerate(label_names)}
         for row, value in enumerate(values):
-            if value not in index:
+            if value not in number:
                 raise input_error("score", column, f"be one of {', '.join(label_names)}", got=value, row=row)
-        table = table.set_column(table.column_names.index(column), column, pa.array([index[value] for value in values]))
+        table = table.set_column(
+            table.column_names.index(column), column, pa.array([number[value] for value in values])
+        )
     return Predictions(table, {**predictions.metadata, "label_names": label_names})
 
 

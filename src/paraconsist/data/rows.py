@@ -90,7 +90,7 @@ def read_rows(
     InputError if a column is missing, or holds missing values or values of two kinds; its parameter is the field of
     `SourceOptions` that names the column.
     """
-    table = plain_table(predictions.table)
+    table = _answers_of_one_kind(plain_table(predictions.table), names, predictions.label_names)
     predictions = replace(predictions, table=table)
     _check_columns(table, names, ("bucket", "prediction", "label") if need_buckets else ("prediction", "label"))
     labels, has_gold, allowed = gold_labels(predictions, names.label, names.prediction)
@@ -139,6 +139,20 @@ def read_rows(
         inputs=_inputs(table) if np.isin(roles, _JOINED).any() else None,
         problems=filled_column(table, PROBLEM, "bucket") if PROBLEM in table.column_names else None,
     )
+
+
+def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Sequence[str]) -> pa.Table:
+    """Return numeric labels as text where predictions are text that holds them: one answer of many may be no number."""
+    columns = [name for name in (names.label, names.prediction) if name in table.column_names]
+    if len(columns) < 2 or label_names or not pa.types.is_string(table[names.prediction].type):
+        return table
+    labels = table[names.label]
+    if not pa.types.is_integer(labels.type):
+        return table
+    texts = labels.cast(pa.string())
+    if not pc.any(pc.equal(texts, table[names.prediction])).as_py():
+        return table
+    return table.set_column(table.column_names.index(names.label), names.label, texts)
 
 
 def _check_columns(table: pa.Table, names: SourceOptions, needed: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'`,;()<>\[\]]+", re.IGNORECASE)
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s\"'`,;()<>\[\]]+", re.IGNORECASE)
 _ROOT = re.compile(r"[/\\][^/\\\n]+[/\\]|(?:~|\.{1,2}|[A-Za-z]:)[/\\]")
 _PATH = re.compile(r"(?<![\w.:/\\])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[^\s/\\\"'`,;:()\[\]]+){2,}")
 #: The texts that are kept as values of a request's fields; any other text may be a key.

@@ -164,7 +164,10 @@ _PAIRS = {
 
 
 #: On one scale for every measure that answers can be shuffled in.
-_SCALE = "0: as if the wording decided all, so answers shuffled over the texts; 100: no wording changes an answer"
+_SCALE = (
+    "0: as if the wording decided all, so answers shuffled over the texts; 100: no wording changes an answer; below 0: "
+    "answers change more often than shuffled ones"
+)
 ABOVE_CHANCE = Quantity("chance_corrected", "consistency above chance", "above chance", _SCALE)
 
 
@@ -233,7 +236,10 @@ BUILT_IN = (
                 "the same as published: it pairs paraphrases with themselves too, so it is too high",
             ),
             Quantity(
-                "min_paraphrastic_consistency", "least P_C that this accuracy allows", "least P_C", "at this accuracy"
+                "min_paraphrastic_consistency",
+                "least P_C as published at this accuracy",
+                "least P_C publ.",
+                "at this accuracy",
             ),
             Quantity(
                 "agreement_unbiased", "same answer, right or wrong", "same answer", "two paraphrases get one answer"

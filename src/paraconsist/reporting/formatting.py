@@ -23,12 +23,16 @@ def percent(value: Any, *, digits: int = 1, signed: bool = False, undefined: str
     >>> percent(0.7382), percent(0.7382, signed=True), percent(None)
     ('73.8', '+73.8', '–')
     """
-    return f"{100 * value:{'+' if signed else ''}.{digits}f}" if known(value) else undefined
+    return decimal(100 * value, digits=digits, signed=signed) if known(value) else undefined
 
 
 def decimal(value: Any, *, digits: int = 4, signed: bool = False, undefined: str = UNDEFINED) -> str:
-    """Return what is no share with a fixed number of decimals."""
-    return f"{value:{'+' if signed else ''}.{digits}f}" if known(value) else undefined
+    """Return what is no share with a fixed number of decimals; nothing is -0.
+
+    >>> decimal(-0.00001), decimal(-0.26, digits=1, signed=True)
+    ('0.0000', '-0.3')
+    """
+    return f"{round(value, digits) + 0.0:{'+' if signed else ''}.{digits}f}" if known(value) else undefined
 
 
 def quantity(value: Any, share: bool, *, undefined: str = "undefined") -> str:

@@ -279,7 +279,7 @@ class _Fitting(RichTable):
 # ---- Markdown
 
 _SPECIAL = str.maketrans(
-    {c: f"\\{c}" for c in "\\`*~|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " "}
+    {c: f"\\{c}" for c in "\\`*~|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "\n": " ", "\r": " "}
 )
 _EMPHASIS, _LINK = re.compile(r"(?<!\w)_|_(?!\w)"), re.compile(r"\](?=[(\[:])")
 

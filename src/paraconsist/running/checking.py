@@ -53,6 +53,9 @@ def check_folder(folder: Path) -> list[CheckedFile]:
     return checked
 
 
+_NO_NUMBER = "its record holds no number of rows"
+
+
 def _checked(path: Path, name: str, recorded: Json) -> CheckedFile:
     read = next((read for ending, read in _READERS.items() if path.name.endswith(ending)), None)
     if path.name == JOURNAL or path.match("store/*/rank-*.jsonl"):
@@ -61,8 +64,8 @@ def _checked(path: Path, name: str, recorded: Json) -> CheckedFile:
         content = read(path) if read is not None else "unchanged since it was written" if recorded else "not checked"
     except Exception as problem:  # damaged files cause errors of any kind in their libraries
         return CheckedFile(name, problem=f"cannot be read: {first_line(problem)}")
-    if "rows" in recorded and content != _rows(recorded["rows"]):
-        return CheckedFile(name, problem=f"{content} in place of {recorded['rows']:,}")
+    if (rows := recorded.get("rows")) is not None and (not isinstance(rows, int) or content != _rows(rows)):
+        return CheckedFile(name, problem=f"{content} in place of {rows:,}" if isinstance(rows, int) else _NO_NUMBER)
     return CheckedFile(name, content, _unfinished(path))
 
 

@@ -22,7 +22,7 @@ from paraconsist.errors import InputError, input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures, reads_probabilities
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
-from paraconsist.measures.results import Result, Values, parse_signature, plain
+from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.alarms import degenerate, judged, row_alarms
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
@@ -339,7 +339,10 @@ def _score(
     columns = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else {}
     result = judged(spec, rows, measure_rows(spec, rows, **options.intervals, **columns))
     signature = parse_signature(result.signature).replace(unparsed=options.unparsed, **about)
-    return replace(result, signature=str(signature))
+    marks = {constant_message(mark) for mark in set(rows.predictions[rows.unparsed].tolist())}
+    unread = "none of the answers that it counts could be read"
+    warnings = tuple(unread if warning in marks else warning for warning in result.warnings)
+    return replace(result, signature=str(signature), warnings=warnings)
 
 
 def origin_of(metadata: Metadata) -> dict[str, str]:

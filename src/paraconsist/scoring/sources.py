@@ -239,7 +239,7 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
     else:
         _check_named(options, predictions.table.column_names)
     if options.label_names is not None:
-        predictions = named_labels(predictions, columns.label, list(options.label_names))
+        predictions = named_labels(predictions, columns.label, columns.prediction, list(options.label_names))
     if options.groups_from is not None:
         predictions = with_groups(predictions, options.groups_from, bucket=columns.bucket, group=columns.group)
     statement = _statement_column(predictions.table, columns)

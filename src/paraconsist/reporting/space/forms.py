@@ -259,7 +259,7 @@ def long_rows(query: Query, target: str) -> Long:
     file = query.predictions
     label = query.columns.get("label")
     if query.label_names and label:
-        file = named_labels(file, label, list(query.label_names))
+        file = named_labels(file, label, query.columns.get("prediction", ""), list(query.label_names))
     if query.layout.sides:
         table, source = _spread(file.table, query)
     else:

@@ -1,0 +1,80 @@
+"""The least cases of faults that people met at the command line, each as they met it."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from paraconsist.data.foreign import parse_yaml
+from paraconsist.data.sharing import public
+from paraconsist.reporting.formatting import decimal, percent
+from paraconsist.reporting.table import Line, as_markdown
+
+pytestmark = pytest.mark.faults
+
+
+def write(path: Path, rows, columns=("bucket_id", "prediction", "label")) -> Path:
+    path.write_text("\n".join(",".join(map(str, row)) for row in [columns, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_one_answer_that_is_no_number_does_not_make_numbers_and_texts_meet(command, tmp_path):
+    rows = [(b, f"about {b}" if (b, k) == (3, 2) else b, b) for b in range(20) for k in range(3)]
+    code, out, err = command("score", write(tmp_path / "numbers.csv", rows), "--json")
+    assert code == 0, err
+    assert json.loads(out)["numbers"]["wording"]["wording_change"] == pytest.approx(2 / 3 / 20)
+
+
+def test_numbers_as_gold_and_names_as_answers_are_told_of_label_names(command, tmp_path):
+    path = write(tmp_path / "names.csv", [(b, ["no", "yes"][(b + k) % 2], b % 2) for b in range(20) for k in range(3)])
+    code, _, err = command("score", path)
+    assert (code, "--label-names" in err) == (2, True)
+    code, out, err = command("score", path, "--label-names", "no,yes", "--json")
+    assert code == 0, err
+    assert json.loads(out)["names"]["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(2 / 3)
+
+
+def test_unparsed_answers_are_no_constant_answer(command, tmp_path):
+    rows = [row for b in range(20) for row in ((b, "original", b % 2, 1), (b, "paraphrase", "", 1))]
+    path = write(tmp_path / "half.csv", rows, ("bucket_id", "role", "prediction", "label"))
+    code, out, err = command("score", path, "--unparsed", "own_class")
+    assert code == 0, err
+    assert "every prediction is -2" not in out
+    assert "none of the answers that it counts could be read" in out
+
+
+def test_nothing_is_minus_zero():
+    assert [percent(-1e-9), percent(-1e-9, signed=True), decimal(-0.0)] == ["0.0", "+0.0", "0.0000"]
+
+
+def test_markdown_mentions_nobody_and_links_nowhere():
+    text = as_markdown([Line("<img src=x> [l](http://evil) @team")])
+    assert not {"@", "<"} & set(text)
+    assert not re.search(r"(?<!\\)\]\(", text)
+
+
+def test_texts_that_took_minutes_take_no_time():
+    before = time.process_time()
+    assert public("a." * 20_000) == "a." * 20_000
+    for number in ("1:" * 50_000 + "1", "0x" + "f" * 50_000):
+        with pytest.raises(ValueError, match=r"It has a number of [\d,]+ characters\."):
+            parse_yaml(f"seed: {number}")
+    assert time.process_time() - before < 20  # minutes before
+
+
+def test_a_key_that_stands_twice_is_refused(command, tmp_path):
+    (tmp_path / "c.yaml").write_text("score:\n  unparsed: wrong\n  unparsed: own_class\n")
+    code, _, err = command("score", tmp_path / "absent.csv", "--config", tmp_path / "c.yaml")
+    assert (code, "the key 'unparsed' twice" in err) == (2, True)
+
+
+def test_a_record_without_a_number_of_rows_is_told(command, tmp_path):
+    (tmp_path / "run").mkdir()
+    file = write(tmp_path / "run" / "predictions.csv", [(1, 1, 1)])
+    entry = {"bytes": file.stat().st_size, "sha256": "0", "rows": [23]}
+    (tmp_path / "run" / "run.json").write_text(json.dumps({"files": {file.name: entry}, "ended": "now"}))
+    code, out, err = command("check", tmp_path / "run")
+    assert code in (1, 2), (out, err)
+    assert "TypeError" not in out + err
