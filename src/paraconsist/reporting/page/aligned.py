@@ -121,10 +121,25 @@ def align(name: str, scored: Mapping[str, SetScores]) -> AlignedSet:
     spec = next((CATALOGUE[m] for m in scored[models[0]].measures if m in scored_measures()), PARAPHRASTIC)
     policies = {model: scored[model].options.unparsed for model in models}
     values = {model: _bucket_values(rows[model], spec, policies[model], numbers) for model in models}
-    shares = ({model: values[model][i] for model in models} for i in range(4))
+    inconsistency, shrunken, accuracy, counts = ({model: values[model][i] for model in models} for i in range(4))
     outcomes = {model: _outcomes(rows[model], policies[model], numbers) for model in models}
-    where = positions, base, bucket, list(numbers)
-    return AlignedSet(name, models, spec.name, predictions, policies, rows, *where, *shares, outcomes)
+    return AlignedSet(
+        name,
+        models,
+        spec.name,
+        predictions,
+        policies,
+        rows,
+        positions,
+        base,
+        bucket,
+        list(numbers),
+        inconsistency,
+        shrunken,
+        accuracy,
+        counts,
+        outcomes,
+    )
 
 
 def _keys(predictions: Mapping[str, Predictions], rows: Mapping[str, Rows]) -> dict[str, list[Any]]:
