@@ -36,3 +36,4 @@ class ConsistencyDifference(evaluate_module.Comparison):
     function = staticmethod(consistency_difference)
     labels = ("predictions1", "predictions2", "references")
     identifiers = ("buckets",)
+    answers = ("predictions1", "predictions2")

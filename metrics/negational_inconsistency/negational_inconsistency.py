@@ -35,3 +35,4 @@ class NegationalInconsistency(evaluate_module.Metric):
 
     function = staticmethod(negational_inconsistency)
     labels = ("predictions", "perturbed_predictions")
+    answers = ("predictions", "perturbed_predictions")

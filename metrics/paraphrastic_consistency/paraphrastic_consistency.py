@@ -39,3 +39,4 @@ class ParaphrasticConsistency(evaluate_module.Metric):
     function = staticmethod(paraphrastic_consistency)
     labels = ("predictions", "references")
     identifiers = ("buckets",)
+    answers = ("predictions",)

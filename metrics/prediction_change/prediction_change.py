@@ -38,3 +38,4 @@ class PredictionChange(evaluate_module.Metric):
 
     function = staticmethod(prediction_change)
     labels = ("predictions", "original_predictions", "references")
+    answers = ("predictions", "original_predictions")

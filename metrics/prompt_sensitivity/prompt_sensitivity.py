@@ -43,3 +43,4 @@ class PromptSensitivity(evaluate_module.Metric):
     function = staticmethod(prompt_sensitivity)
     labels = ("predictions", "references")
     identifiers = ("buckets",)
+    answers = ("predictions",)

@@ -34,3 +34,4 @@ class SemanticInconsistency(evaluate_module.Metric):
 
     function = staticmethod(semantic_inconsistency)
     labels = ("predictions", "perturbed_predictions")
+    answers = ("predictions", "perturbed_predictions")

@@ -37,3 +37,4 @@ class SymmetricInconsistency(evaluate_module.Metric):
 
     function = staticmethod(symmetric_inconsistency)
     labels = ("predictions", "perturbed_predictions")
+    answers = ("predictions", "perturbed_predictions")

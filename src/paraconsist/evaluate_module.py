@@ -10,21 +10,30 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
-from itertools import product
+from itertools import chain, product
 from typing import Any, ClassVar
 
 import datasets
 import evaluate
 
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, check_choice, input_error
 from paraconsist.measures.antecedents import as_allowed_labels
 from paraconsist.measures.buckets import as_column, as_probabilities, check_comparable, check_same_length
 from paraconsist.measures.distribution_shift import as_probability_rows
+from paraconsist.measures.results import parse_signature
 
 # Strings first: evaluate takes the first alternative that can hold the data, and "3" would pass as 3.
 _TYPES = ("string", "int64")
 # evaluate drops `references` unless they are a column: as an option they get another name.
 _REFERENCES = "references_as_option"
+#: How unparsed answers are treated, as by `paraconsist score`, and what warnings say of it.
+POLICIES = {
+    "wrong": "count as wrong answers, each different from all others",
+    "own_class": "count as one more answer, wrong and the same each time",
+}
+_UNPARSED = """    unparsed (option): how answers that are "", or -1 where no gold label is -1, are treated:
+        'wrong' (default), each different from all others, or 'own_class', one more label.
+"""
 
 
 class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
@@ -40,6 +49,8 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
     labels, allowed_labels, identifiers, probabilities, numbers, texts : tuple of str
         The columns by their content. All labels are either integers or strings, independently of the identifiers;
         `allowed_labels` has a list of labels in each row, `probabilities` a list of floats, `numbers` one in [0, 1].
+    answers : tuple of str
+        The columns of answers that the measure compares with one another; these modules have the option `unparsed`.
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -50,6 +61,7 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
     probabilities: ClassVar[tuple[str, ...]] = ()
     numbers: ClassVar[tuple[str, ...]] = ()
     texts: ClassVar[tuple[str, ...]] = ()
+    answers: ClassVar[tuple[str, ...]] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -60,11 +72,13 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
     @property
     def options(self) -> list[str]:
         """The options of `compute`."""
-        return [name for name in inspect.signature(self.function).parameters if name not in self.columns]
+        of_function = [name for name in inspect.signature(self.function).parameters if name not in self.columns]
+        return of_function + ["unparsed"] * bool(self.answers)
 
     def _info(self) -> Any:
         description, _, inputs = inspect.cleandoc(self.__doc__ or "").partition("\nArgs:\n")
         arguments, _, values = inputs.partition("Returns:\n")
+        arguments += _UNPARSED * bool(self.answers)
         shared = [name for name in self.options if not re.search(rf"\b{name}\b[^.:]*\(option", arguments)]
         where = f"{self.function.__module__}.{self.function.__name__}"
         card = files("paraconsist.metrics").joinpath(self.function.__name__, "README.md").read_text(encoding="utf-8")
@@ -123,11 +137,38 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
             raise
         return values
 
-    def _compute(self, **arguments: Any) -> dict[str, Any]:
+    def _compute(self, *, unparsed: str = "wrong", **arguments: Any) -> dict[str, Any]:
         if _REFERENCES in arguments:
             arguments["references"] = arguments.pop(_REFERENCES)
+        check_choice(self.name, "unparsed", unparsed, POLICIES)
+        notes = self._treat_unparsed(arguments, unparsed) if self.answers else []
         values: dict[str, Any] = self.function(**arguments).to_dict()
+        if notes:
+            values["warnings"] = [*notes, *values["warnings"]]
+            values["signature"] = str(parse_signature(values["signature"]).replace(unparsed=unparsed))
         return values
+
+    def _treat_unparsed(self, arguments: dict[str, Any], policy: str) -> list[str]:
+        """Give each unparsed answer a value of its own if the policy is "wrong"; return a warning if there are any."""
+        golds = [name for name, values in arguments.items() if name.endswith("references") and values is not None]
+        columns = {n: as_column(arguments[n], function=self.name, parameter=n) for n in (*self.answers, *golds)}
+        answers = {name: columns[name].tolist() for name in self.answers}
+        mark = "" if columns[self.answers[0]].kind == "string" else -1
+        is_label = any(mark in columns[name].tolist() for name in golds)
+        n = sum(values.count(mark) for values in answers.values())
+        if not n or is_label:
+            return []
+        if mark == -1 and not golds:
+            return ["-1 is taken for a label: if it means unparsed, give gold labels, or names as labels and ''"]
+        if policy == "wrong":
+            lowest = 0 if mark == "" else min(chain.from_iterable(column.tolist() for column in columns.values()))
+            others = (f"\0unparsed{i}" if mark == "" else lowest - 1 - i for i in range(n))
+            if "unanswered" in self.options and arguments.get("unanswered") is None:
+                arguments["unanswered"] = [mark in row for row in zip(*answers.values(), strict=True)]
+            for name, values in answers.items():
+                arguments[name] = [next(others) if value == mark else value for value in values]
+        total = sum(map(len, answers.values()))
+        return [f"{n} of {total} predictions are unparsed ({mark!r}) and {POLICIES[policy]}"]
 
     def _checked(self, batch: Mapping[str, object]) -> dict[str, list[Any]]:
         """Return the columns of a batch as plain lists of one type, so that Arrow has nothing to cast."""

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import yaml
 from helpers.metric_loading import load_metric
 
+import paraconsist
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.results import parse_signature
 from paraconsist.registry import metric_kind, metric_names, metric_script, register
 
 ROWS: dict[str, Any] = {
@@ -54,6 +57,46 @@ def test_compute_equals_the_function(metric: Any, convert: Any, with_string_buck
     options = {"groups": [1, 1, 1, 2, 2, 2], "confidence_level": 0.9, "seed": 3, "n_resamples": 100}
     values = metric.compute(**rows, **options)
     assert to_strict_json(values) == to_strict_json(paraphrastic_consistency(**rows, **options).to_dict())
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("mark", ["", -1])
+@pytest.mark.parametrize("policy", ["wrong", "own_class"])
+@pytest.mark.parametrize("name", ["paraphrastic_consistency", "prompt_sensitivity", "negational_inconsistency"])
+def test_unparsed_answers_are_treated_as_score_treats_them(name: str, policy: str, mark: Any) -> None:
+    rng = np.random.default_rng(5)
+    kind = str if mark == "" else int
+    gold = np.repeat(rng.integers(0, 2, 40), 2)
+    answers = [kind(label) for label in np.where(rng.random(80) < 0.7, gold, 1 - gold)]
+    lost, references, buckets = rng.random(80) < 0.2, list(map(kind, gold)), np.repeat(range(40), 2).tolist()
+    table = {"bucket_id": buckets, "label": references}
+    table["prediction"] = [None if is_lost else answer for answer, is_lost in zip(answers, lost, strict=True)]
+    written = [mark if is_lost else answer for answer, is_lost in zip(answers, lost, strict=True)]
+    columns: dict[str, Any] = {"predictions": written, "references": references, "buckets": buckets}
+    if name == "negational_inconsistency":
+        table["role"] = ["original", "negation"] * 40
+        columns = {"predictions": written[::2], "perturbed_predictions": written[1::2]}
+        columns |= {"references": references[::2], "perturbed_references": references[1::2]}
+    scores = paraconsist.score(pa.table(table), measures=[name], unparsed=policy)
+    (expected,) = (scored.measures[name] for scored in scores.sets.values())
+    values = load_metric(name).compute(**columns, unparsed=policy)
+    assert f"unparsed:{policy}" in values["signature"]
+    assert f"{lost.sum()} of 80 predictions are unparsed" in values.pop("warnings")[0]
+    assert parse_signature(values.pop("signature")).parts["unparsed"] == policy
+    assert to_strict_json(values) == to_strict_json({key: expected[key] for key in values})
+    if mark == -1:  # a gold label like any other
+        values = load_metric(name).compute(**columns | {"references": [-1] * len(columns["references"])})
+        assert "unparsed:refused" in values["signature"]
+
+
+@pytest.mark.faults
+def test_a_number_that_may_be_a_label_is_one() -> None:
+    metric = load_metric("semantic_inconsistency")
+    values = metric.compute(predictions=[-1, -1, 0, 1], perturbed_predictions=[-1, -1, 1, 1])
+    assert values["inconsistency"] == 0.25
+    assert "-1 is taken for a label" in values["warnings"][0]
+    with pytest.raises(InputError, match="`unparsed` must be one of wrong, own_class; got 'drop_bucket'"):
+        metric.compute(predictions=[1], perturbed_predictions=[1], unparsed="drop_bucket")
 
 
 def test_strings_that_look_like_numbers_are_not_cast(metric: Any) -> None:
