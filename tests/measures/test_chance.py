@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets
+from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE
 from paraconsist.measures.chance import (
     ChanceLevel,
     agreement_chance,
@@ -245,3 +246,16 @@ def test_intervals_cover(n: int, k: int, shape: tuple[float, float], truth: floa
         (low, high), *_ = level_of_table(np.stack([right, k - right], axis=1)).interval()
         hits.append(low <= truth <= high)
     assert 0.93 <= np.mean(hits) <= 0.985
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("name", ["semantic_inconsistency", "symmetric_inconsistency", "prediction_change"])
+def test_a_negative_value_above_chance_of_a_model_that_answers_originals_alike_is_explained(name):
+    function, texts = CATALOGUE[name].function, [0] * 85 + [1] * 15
+    if name == "prediction_change":
+        calls = [function(texts, originals, texts) for originals in ([0] * 100, [1] + [0] * 99)]
+    else:
+        calls = [function(originals, texts) for originals in ([0] * 100, [1] + [0] * 99)]
+    assert calls[0].chance_corrected == pytest.approx(1 - 1 / (1 - 0.15 / 2) * 199 / 200)
+    assert ["every original is answered 0" in " ".join(result.warnings) for result in calls] == [True, False]
+    assert "originals" in ABOVE_CHANCE.meaning

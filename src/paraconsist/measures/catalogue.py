@@ -166,7 +166,7 @@ _PAIRS = {
 #: On one scale for every measure that answers can be shuffled in.
 _SCALE = (
     "0: as if the wording decided all, so answers shuffled over the texts; 100: no wording changes an answer; below 0: "
-    "answers change more often than shuffled ones"
+    "answers change more often than shuffled ones, as a single change does if all originals are answered alike"
 )
 ABOVE_CHANCE = Quantity("chance_corrected", "consistency above chance", "above chance", _SCALE)
 

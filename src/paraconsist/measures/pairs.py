@@ -267,6 +267,8 @@ def _pair_measure(
     constant = columns.constant("predictions", "perturbed_predictions")
     if constant:
         estimates.warn_of_constant(constant[0], int(rule is unchanged))
+    elif rule is changed:
+        estimates.warn_of_one_original(columns, "predictions")
     return PairInconsistencyResult(
         n_pairs=len(original), **estimates.fields(values, avg="pair", **parts, unparsed="refused")
     )

@@ -119,6 +119,8 @@ def prediction_change(
     constant = columns.constant("predictions", "original_predictions")
     if constant:
         estimates.warn_of_constant(constant[0])
+    else:
+        estimates.warn_of_one_original(columns, "original_predictions")
     by_stratum: Mapping[str, Stratum | Mapping[str, Stratum]] | None = None
     if isinstance(strata, Mapping):
         by_stratum = {

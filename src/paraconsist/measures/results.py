@@ -26,7 +26,16 @@ from scipy.special import stdtrit
 
 from paraconsist._version import __version__
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, Integers, LabelPool, Mask, as_generator, partition
+from paraconsist.measures.buckets import (
+    MOST_DRAWN,
+    BucketCounts,
+    CodedColumns,
+    Integers,
+    LabelPool,
+    Mask,
+    as_generator,
+    partition,
+)
 from paraconsist.measures.chance import ChanceLevel, agreement_chance, fleiss_kappa
 from paraconsist.measures.intervals import (
     FEW_UNITS,
@@ -459,6 +468,12 @@ class Estimates:
     def warn_of_constant(self, label: Any, score: int = 0) -> None:
         """Warn that every prediction is `label`."""
         self.warn(f"every prediction is {label!r}: a constant answer scores {score} regardless of the text")
+
+    def warn_of_one_original(self, columns: CodedColumns, name: str) -> None:
+        """Warn that all originals, whose answers the named column holds, are answered alike and other texts are not."""
+        if len(columns[name]) >= FEW_UNITS and (label := columns.constant(name)):
+            effect = "puts the consistency above chance below 0: read the share itself"
+            self.warn(f"every original is answered {label[0]!r}, and any other answer to another text then {effect}")
 
     def warn_of_few(self, n_units: int) -> None:
         """Warn that there are too few units for an interval, or for a reliable one if a method was chosen."""
