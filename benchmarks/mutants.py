@@ -2,8 +2,8 @@
 
 Each mutant changes one operator, number or condition of one line that the tests reach, drawn at random; the tests that
 reach the line are run on it, and one of them must fail. The rooms' tests are run once to record which test reaches
-which line (pytest-cov), then the mutants, two at a time. Survivors are printed with their line: some compute the same
-as the original, which only a reader can tell. Half an hour of processor time for 60.
+which line (pytest-cov), then the mutants, `--jobs` at a time. Survivors are printed with their line: some compute the
+same as the original, which only a reader can tell. Half an hour of processor time for 60.
 """
 
 from __future__ import annotations
@@ -169,8 +169,9 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rooms", nargs="+", default=["measures", "scoring"])
+    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as name, ThreadPoolExecutor(2) as pool:
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name, ThreadPoolExecutor(options.jobs) as pool:
         folder = Path(name)
         drawn = list(mutants(reached(options.rooms, folder), options.mutants, random.Random(options.seed)))
         survivors = 0

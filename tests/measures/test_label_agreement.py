@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets, partition
-from paraconsist.measures.chance import agreement_chance, fleiss_kappa, krippendorff_alpha
+from paraconsist.measures.chance import agreement_chance, fleiss_kappa
 from paraconsist.measures.paraphrastic import measures_of_counts
 
 
@@ -17,6 +17,10 @@ def counts_of(codes: np.ndarray, labels: np.ndarray) -> tuple[BucketCounts, Labe
     gold = np.zeros(n_buckets, dtype=np.intp)
     counts, pool, _ = count_buckets(codes, n_buckets, labels, gold, n_labels)
     return counts, pool
+
+
+def krippendorff_alpha(counts: BucketCounts, pool: LabelPool) -> float:
+    return agreement_chance(counts, pool, pooled=True).corrected
 
 
 def lopsided(seed: int, *, one_size: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -52,7 +56,6 @@ def test_alpha_is_that_of_the_coincidence_matrix(seed: int) -> None:
     counts, pool = counts_of(codes, labels)
     alpha = krippendorff_alpha(counts, pool)
     assert alpha == pytest.approx(naive_alpha(codes, labels), abs=1e-12, nan_ok=True)
-    assert agreement_chance(counts, pool, pooled=True).corrected == pytest.approx(alpha, abs=1e-12, nan_ok=True)
 
 
 def test_alpha_of_a_worked_example_with_gaps() -> None:

@@ -26,8 +26,8 @@ from paraconsist.measures.results import Estimates, Result, Stratum, documented,
 
 
 @dataclass(frozen=True, repr=False)
-class TransitiveInconsistencyResult(Result):
-    """Share of consequents that a rule does not allow, given that both antecedents are predicted correctly.
+class AdditiveInconsistencyResult(Result):
+    """Share of conclusions that break the rule, given that both antecedents (parts) are predicted correctly.
 
     Attributes
     ----------
@@ -35,32 +35,25 @@ class TransitiveInconsistencyResult(Result):
         In [0, 1], down is good; nan if no row has both antecedents right.
     n_satisfied, n_rows : int
         Rows with both antecedents right (what `inconsistency` is over), and all rows.
+    """
+
+    inconsistency: float
+    n_satisfied: int
+    n_rows: int
+
+
+@dataclass(frozen=True, repr=False)
+class TransitiveInconsistencyResult(AdditiveInconsistencyResult):
+    """The same, by rule as well.
+
+    Attributes
+    ----------
     by_rule : dict of str to dict
         ``"<label 1> & <label 2> -> <allowed>|<allowed>"`` (gold labels of the antecedents, allowed labels of
         the consequent) to that rule's `inconsistency`, `n_satisfied`, `n_rows` and `confidence_interval`.
     """
 
-    inconsistency: float
-    n_satisfied: int
-    n_rows: int
     by_rule: dict[str, Stratum]
-
-
-@dataclass(frozen=True, repr=False)
-class AdditiveInconsistencyResult(Result):
-    """Share of merged texts that do not get the label of their two parts, given that both parts do.
-
-    Attributes
-    ----------
-    inconsistency : float
-        In [0, 1], down is good; nan if no row has both parts right.
-    n_satisfied, n_rows : int
-        Rows with both parts right (what `inconsistency` is over), and all rows.
-    """
-
-    inconsistency: float
-    n_satisfied: int
-    n_rows: int
 
 
 @documented("rows that allow no label")
@@ -154,12 +147,8 @@ def transitive_inconsistency(
 
     estimates = Estimates(options, "row", grouping(function, checked))
     inconsistency = estimates.add_share("inconsistency", violated, satisfied)
-    answers, rules, members = (
-        columns["predictions"][satisfied],
-        allowed.of_row[satisfied],
-        allowed.members(columns.labels),
-    )
-    level = rule_chance(answers, rules, members, len(allowed.sets), len(columns.labels))
+    answers, rules = columns["predictions"][satisfied], allowed.of_row[satisfied]
+    level = rule_chance(answers, rules, allowed.members(columns.labels), len(allowed.sets), len(columns.labels))
     chance = estimates.add_chance(level, satisfied)
     if not satisfied.any():
         estimates.warn("no row has both antecedents predicted correctly: nothing follows from them")

@@ -261,16 +261,24 @@ def as_mask(function: str, parameter: str, column: Column) -> Mask:
     return array.astype(np.bool_)
 
 
+def as_floats(values: Any, function: str, parameter: str, must: str) -> Floats:
+    """Return numbers of any shape as floats; `must` is what an error demands."""
+    check_unmasked(function, parameter, values)
+    try:
+        if values is None:  # numpy would make it nan
+            raise TypeError
+        iterable = isinstance(values, Iterable) and not hasattr(values, "__array__")
+        return np.asarray(list(values) if iterable else values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise input_error(function, parameter, must, got=values) from None
+
+
 def as_probabilities(values: Any, *, function: str, parameter: str, names: Sequence[Any] | None = None) -> Floats:
     """Return `values` as floats in [0, 1]; float32 softmax may exceed 1 in the seventh digit and is let pass.
 
     `names` are the names of the rows in errors.
     """
-    check_unmasked(function, parameter, values)
-    try:
-        array = np.asarray(values if hasattr(values, "__array__") else list(values), dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise input_error(function, parameter, "hold numbers between 0 and 1", got=values) from None
+    array = as_floats(values, function, parameter, "hold numbers between 0 and 1")
     if array.ndim != 1 or len(array) == 0:
         raise input_error(function, parameter, "be a list of at least one number", got=values)
     wrong = ~((array >= 0.0) & (array <= 1.0 + 1e-6))

@@ -189,8 +189,14 @@ def _pairs(
     return _tau(function, kind, quantities, partners=(ORIGINAL,), arguments={**_PAIRS, **(arguments or {})}, **more)
 
 
-def _conclusions(function: str, kind: str, **more: Any) -> MeasureSpec:
+def _conclusions(function: str, kind: str, partners: tuple[str, str], references: str, **more: Any) -> MeasureSpec:
     """Return the entry of a share of conclusions."""
+    arguments = {"predictions": "target.prediction", "references": references}
+    for partner in partners:
+        arguments[f"{partner}_predictions"] = f"{partner}.prediction"
+        if kind == "transitive":
+            arguments[f"{partner}_references"] = f"{partner}.label"
+    more |= {"partners": partners, "arguments": arguments}
     meaning = "share of conclusions that break the rule, of those whose antecedents are answered right"
     tau = Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", meaning)
     return _tau(function, kind, (tau, ABOVE_CHANCE), is_default=True, breaks=does_not_follow, **more)
@@ -325,38 +331,26 @@ BUILT_IN = (
     _conclusions(
         "antecedents:transitive_inconsistency",
         "transitive",
+        ("antecedent_1", "antecedent_2"),
+        "target.allowed",
         question="Does the model draw the conclusion that follows from two premises it gets right?",
         chance="A uniform answer among L labels gets 1 - a/L where the rule allows a of them.",
         asks="Does {model} draw the conclusions of what it gets right?",
         sentence="Of two premises that are answered right it fails to draw {conclusion}",
         outcomes=("the conclusion follows", "it does not follow"),
         target="consequent",
-        partners=("antecedent_1", "antecedent_2"),
-        arguments={
-            "predictions": "target.prediction",
-            "references": "target.allowed",
-            "antecedent_1_predictions": "antecedent_1.prediction",
-            "antecedent_1_references": "antecedent_1.label",
-            "antecedent_2_predictions": "antecedent_2.prediction",
-            "antecedent_2_references": "antecedent_2.label",
-        },
     ),
     _conclusions(
         "antecedents:additive_inconsistency",
         "additive",
+        ("part_1", "part_2"),
+        "target.label",
         question="If the model labels both parts of a text correctly, does the merged text keep that label?",
         chance="A uniform answer among L labels gets 1 - 1/L.",
         asks="Does {model} stand by the answers to the parts of a text?",
         sentence="Both parts of a text answered right, it gets {merged text} wrong",
         outcomes=("the whole as its parts", "the whole otherwise"),
         target="merged",
-        partners=("part_1", "part_2"),
-        arguments={
-            "predictions": "target.prediction",
-            "references": "target.label",
-            "part_1_predictions": "part_1.prediction",
-            "part_2_predictions": "part_2.prediction",
-        },
     ),
     MeasureSpec(
         "prediction_change:prediction_change",

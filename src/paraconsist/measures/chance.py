@@ -50,9 +50,8 @@ _FEWEST = 8  # effective units that an interval needs
 class ChanceLevel:
     """The share of rows that break a rule, and the expected share if the answers were shuffled."""
 
-    broken: (
-        float  # The two shares, in [0, 1]; nan if no row is subject to the rule, or there are no answers to shuffle.
-    )
+    #: The two shares, in [0, 1]; nan if no row is subject to the rule, or there are no answers to shuffle.
+    broken: float
     shuffled: float
     #: What each distinct row or bucket adds to the number of these, to the breaches, and to the breaches after a
     #: shuffle (linearised: a row's own answer changes the label rates), shape (p, 3).
@@ -211,10 +210,24 @@ def _level(broken: Floats, values: Floats, pattern: Integers, multiplicity: npt.
 
 
 def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = False) -> ChanceLevel:
-    """Return the chance level of two different answers in a bucket being the same, over buckets with two.
+    r"""Return the chance level of two different answers in a bucket being the same, over buckets with two.
 
-    `pooled`, every bucket counts by its size, so that `corrected` is Krippendorff's alpha; by default each counts once,
-    as in all means over buckets. For buckets of one size the two are the same.
+    By default each bucket counts once, as in all means over buckets. `pooled`, every bucket counts by its size, so that
+    `corrected` is Krippendorff's alpha for nominal labels, with buckets as units and paraphrases as coders,
+
+    .. math:: \alpha = 1 - \frac{\frac{1}{N} \sum_b \frac{k_b^2 - s_b}{k_b - 1}}
+                               {1 - \frac{1}{N(N-1)} \sum_l N_l (N_l - 1)}
+
+    with :math:`k_b` answers in bucket b, :math:`s_b` ordered pairs of them with the same label, and :math:`N_l` of all
+    N answers with label l. For buckets of one size the two are the same.
+
+    Krippendorff (2019), "Content Analysis", 4th edition, chapter 12. Prompt Stability Score (Barrie, Palaiologou,
+    Törnberg 2024) is this alpha of a model's answers under several prompts.
+
+    >>> counts = BucketCounts.from_counts(size=[2, 2], correct=[2, 1])  # answered a a and a b
+    >>> pool = LabelPool(np.array([3, 1]), np.array([3 / 4 + 3 / 4, 3 / 4 + 1 / 4]))
+    >>> agreement_chance(counts, pool, pooled=True).corrected
+    0.0
     """
     first, pattern, n_alike = distinct(counts.size, counts.same_label, pool.commonness.view(np.int64))
     counts, commonness = counts.take(first), pool.commonness[first]
@@ -249,9 +262,8 @@ def consistency_chance(label_counts: Whole, gold_counts: Whole) -> float:
         return float("nan")
     right = label_counts.astype(np.float64)
     same = (right * (right - 1.0) + (n - right) * (n - right - 1.0)) / (n * (n - 1.0))
-    return math.fsum((gold_counts * same).tolist()) / int(
-        gold_counts.sum()
-    )  # exact, so the order of the labels does not matter
+    # an exact sum, so the order of the labels does not matter
+    return math.fsum((gold_counts * same).tolist()) / int(gold_counts.sum())
 
 
 def fooling_chance(original: Integers, items: Integers, answers: Integers, n_labels: int) -> ChanceLevel:
@@ -286,36 +298,6 @@ def fooling_chance(original: Integers, items: Integers, answers: Integers, n_lab
     return _level(broken, values, np.arange(n), np.ones(n, dtype=np.intp))
 
 
-def krippendorff_alpha(counts: BucketCounts, pool: LabelPool) -> float:
-    r"""Return Krippendorff's alpha for nominal labels, with buckets as units and paraphrases as coders.
-
-    .. math:: \alpha = 1 - \frac{\frac{1}{N} \sum_b \frac{k_b^2 - s_b}{k_b - 1}}
-                               {1 - \frac{1}{N(N-1)} \sum_l N_l (N_l - 1)}
-
-    with :math:`k_b` answers in bucket b, :math:`s_b` ordered pairs of them with the same label, and :math:`N_l` of all
-    N answers with label l, over the buckets with two answers. 1 if no bucket holds two labels, about 0 if answers are
-    drawn independently, below 0 if they differ more than that; nan if all answers have one label, because agreement and
-    a constant answer cannot be distinguished then.
-
-    Krippendorff (2019), "Content Analysis", 4th edition, chapter 12. Prompt Stability Score (Barrie, Palaiologou,
-    Törnberg 2024) is this alpha of a model's answers under several prompts.
-
-    >>> counts = BucketCounts.from_counts(size=[2, 2], correct=[2, 1])  # answered a a and a b
-    >>> pool = LabelPool(np.array([3, 1]), np.array([3 / 4 + 3 / 4, 3 / 4 + 1 / 4]))
-    >>> krippendorff_alpha(counts, pool)
-    0.0
-    """
-    paired = counts.size > 1
-    size, same = counts.size[paired], counts.same_label[paired]
-    by_chance = 1.0 - pool.same
-    if not by_chance > 0.0:
-        return float("nan")
-    by_size = np.bincount(size, weights=size**2 - same)[
-        2:
-    ]  # whole numbers, so the order of the buckets does not matter
-    return float(1.0 - (by_size / np.arange(1.0, len(by_size) + 1.0)).sum() / pool.size / by_chance)
-
-
 def fleiss_kappa(counts: BucketCounts, pool: LabelPool) -> float:
     r"""Return Fleiss' kappa of the labels; nan where buckets differ in size, or one label is given throughout.
 
@@ -329,7 +311,7 @@ def fleiss_kappa(counts: BucketCounts, pool: LabelPool) -> float:
     ----------
     Fleiss (1971), "Measuring nominal scale agreement among many raters", Psychological Bulletin 76, 378-382.
     """
-    if len(counts) == 0 or counts.size.min() != counts.size.max() or pool.size < 2:
-        return float("nan")
     n = pool.size
-    return 1.0 - (1.0 - krippendorff_alpha(counts, pool)) * n / (n - 1.0)
+    if n < 2 or counts.size.min() != counts.size.max():
+        return float("nan")
+    return 1.0 - (1.0 - agreement_chance(counts, pool, pooled=True).corrected) * n / (n - 1.0)

@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from paraconsist.errors import input_error
-from paraconsist.measures.buckets import Floats, check_rows, check_unmasked
+from paraconsist.measures.buckets import Floats, as_floats, check_rows
 
 _FUNCTION = "cue_design_ratio"
 
@@ -92,13 +92,7 @@ def cue_design_ratio(inconsistency: Any, snli_inconsistency: Any, best_inconsist
 
 
 def _numbers(name: str, value: Any) -> Floats:
-    check_unmasked(_FUNCTION, name, value)
-    try:
-        if value is None:  # numpy would make it nan
-            raise TypeError
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise input_error(_FUNCTION, name, "be a number or an array of numbers", got=value) from None
+    numbers = as_floats(value, _FUNCTION, name, "be a number or an array of numbers")
     outside = (numbers < 0) | (numbers > 100)
     check_rows(_FUNCTION, name, "lie between 0 and 1 (or 100, in per cent)", numbers, outside)
     return numbers

@@ -22,11 +22,11 @@ from paraconsist.errors import extras, input_error
 from paraconsist.measures.buckets import (
     Floats,
     as_column,
+    as_floats,
     as_mask,
     check_both,
     check_length,
     check_rows,
-    check_unmasked,
     group_codes,
 )
 from paraconsist.measures.intervals import FEW_UNITS, Units, mean_of_sums
@@ -200,11 +200,7 @@ def _similarity(function: str, n: int, new: Any, old: Any, similarities: Any) ->
 
 
 def _floats(values: Any, n: int, function: str, parameter: str, must: str, *, n_axes: int) -> Floats:
-    check_unmasked(function, parameter, values)
-    try:
-        array = np.asarray(values if hasattr(values, "__array__") else list(values), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise input_error(function, parameter, must, got=values) from None
+    array = as_floats(values, function, parameter, must)
     if array.ndim != n_axes or not np.isfinite(array).all():
         raise input_error(function, parameter, must, got=values)
     check_length(function, parameter, array, n, "paraphrases")

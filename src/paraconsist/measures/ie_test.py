@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+from paraconsist.measures import paired_tests
 from paraconsist.measures.buckets import (
     MOST_DRAWN,
     Floats,
@@ -31,29 +33,7 @@ from paraconsist.measures.buckets import (
     partition_integers,
 )
 from paraconsist.measures.intervals import FEW_UNITS
-from paraconsist.measures.paired_tests import (
-    DRAWS,
-    Ties,
-    exact_p_value,
-    group_differences,
-    grouped_difference,
-    grouped_exact_p_value,
-    grouped_mcnemar_p_value,
-    grouped_mcnemar_resampled_p_value,
-    grouped_mcnemar_statistic,
-    grouped_resampled_p_value,
-    grouped_statistic,
-    is_exact,
-    mcnemar_p_value,
-    mcnemar_replayed_p_value,
-    mcnemar_resampled_p_value,
-    mcnemar_statistic,
-    paired_counts,
-    paired_difference_interval,
-    paired_statistic,
-    replayed_p_value,
-    resampled_p_value,
-)
+from paraconsist.measures.paired_tests import Ties, paired_counts
 from paraconsist.measures.results import Result, documented, signature
 from paraconsist.measures.standings import Correction, correct_p_values, signal_to_noise, too_few_resamples
 
@@ -202,7 +182,7 @@ def ie_test(
     """
     labels = {"predictions": predictions, "transformed_predictions": transformed_predictions, "references": references}
     columns = code_columns("ie_test", labels)
-    options = checked_options("ie_test", method, ties, n_resamples, seed, alpha, correction, confidence_level)
+    options = Options("ie_test", method, ties, n_resamples, seed, alpha, correction, confidence_level)
     original, transformed, gold = columns.codes.values()
     before, after = original == gold, transformed == gold
 
@@ -233,7 +213,7 @@ def ie_test(
         change = before.astype(np.int64) - after
         evidence = by_groups(list(zip(rows_of(change), rows_of(codes), strict=True)), options)
     elif options.method in REPLAYS:
-        replay = replayed_p_value if options.method == "replay" else mcnemar_replayed_p_value
+        replay = paired_tests.replayed_p_value if options.method == "replay" else paired_tests.mcnemar_replayed_p_value
         rows = zip(rows_of(before), rows_of(after), strict=True)
         p_values = np.array([replay(a, b, seed=options.seed, n_resamples=options.n_resamples) for a, b in rows])
         evidence = by_items(*counts, options, p_values)
@@ -275,7 +255,7 @@ def ie_test_from_counts(
     ([0.0615, 0.0615], False)
     """
     name = "ie_test_from_counts"
-    options = checked_options(name, method, ties, n_resamples, seed, alpha, correction, confidence_level)
+    options = Options(name, method, ties, n_resamples, seed, alpha, correction, confidence_level)
     if method in REPLAYS:
         raise input_error(name, "method", "not be a replay", got=method, remedy="Give the rows to `ie_test`.")
     shaped = paired_counts(name, n=n, n10=n10, n01=n01, n_correct=n_correct)
@@ -395,48 +375,41 @@ REPLAYS = ("replay", "mcnemar_replay")
 
 @dataclass(frozen=True)
 class Options:
-    """Checked options of the IE test."""
+    """Options of the IE test, checked; an `InputError` of `function` names the one that is wrong."""
 
+    function: str
     method: Method
-    ties: Ties | None
+    ties: Ties | None  # "mid" for the exact test, where it is not given
     n_resamples: int
     seed: Any
-    generator: np.random.Generator
     alpha: float
     correction: Correction
     confidence_level: float
+
+    def __post_init__(self) -> None:
+        check_choice(self.function, "method", self.method, METHODS)
+        check_choice(self.function, "correction", self.correction, get_args(Correction))
+        if self.method == "exact":
+            object.__setattr__(self, "ties", "mid" if self.ties is None else self.ties)
+            check_choice(self.function, "ties", self.ties, get_args(Ties))
+        elif self.ties is not None:
+            raise input_error(self.function, "ties", "be left out unless `method` is 'exact'", got=self.ties)
+        if self.method in REPLAYS:
+            check_whole(self.function, "seed", self.seed, at_least=0, at_most=None)
+        as_generator(self.function, "seed", self.seed)
+        check_whole(self.function, "n_resamples", self.n_resamples, at_most=MOST_DRAWN)
+        check_fraction(self.function, "confidence_level", self.confidence_level)
+        check_fraction(self.function, "alpha", self.alpha)
+
+    @cached_property
+    def generator(self) -> np.random.Generator:
+        """The one generator of all resampling."""
+        return as_generator(self.function, "seed", self.seed)
 
     @property
     def is_mcnemar(self) -> bool:
         """Whether the statistic is McNemar's."""
         return self.method.startswith("mcnemar")
-
-
-def checked_options(
-    function: str,
-    method: Method,
-    ties: Ties | None,
-    n_resamples: int,
-    seed: int | np.random.Generator,
-    alpha: float,
-    correction: Correction,
-    confidence_level: float,
-) -> Options:
-    """Return the options, or raise an `InputError` that names the one which is wrong."""
-    check_choice(function, "method", method, METHODS)
-    check_choice(function, "correction", correction, get_args(Correction))
-    if method == "exact":
-        ties = "mid" if ties is None else ties
-        check_choice(function, "ties", ties, get_args(Ties))
-    elif ties is not None:
-        raise input_error(function, "ties", "be left out unless `method` is 'exact'", got=ties)
-    if method in REPLAYS:
-        check_whole(function, "seed", seed, at_least=0, at_most=None)
-    generator = as_generator(function, "seed", seed)
-    total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
-    level = check_fraction(function, "confidence_level", confidence_level)
-    alpha = check_fraction(function, "alpha", alpha)
-    return Options(method, ties, total, seed, generator, alpha, correction, level)
 
 
 @dataclass(frozen=True)
@@ -472,14 +445,18 @@ def by_items(n: Whole, n10: Whole, n01: Whole, options: Options, p_values: Float
     if p_values is not None:
         p = p_values
     elif options.method == "exact":
-        p = exact_p_value(n, n10, n01, ties=options.ties or "mid")
+        p = paired_tests.exact_p_value(n, n10, n01, ties=options.ties or "mid")
     elif options.method in ("mcnemar", "mcnemar_mid_p"):
-        p = mcnemar_p_value(n10, n01, mid_p=options.method == "mcnemar_mid_p")
+        p = paired_tests.mcnemar_p_value(n10, n01, mid_p=options.method == "mcnemar_mid_p")
     else:
-        resampled = resampled_p_value if options.method == "paper" else mcnemar_resampled_p_value
+        resampled = (
+            paired_tests.resampled_p_value if options.method == "paper" else paired_tests.mcnemar_resampled_p_value
+        )
         p = resampled(n, n10, n01, n_resamples=options.n_resamples, rng=options.generator)
-    statistics = mcnemar_statistic(n10, n01) if options.is_mcnemar else paired_statistic(n, n10, n01)
-    low, high = paired_difference_interval(n, n10, n01, confidence_level=options.confidence_level)
+    statistics = (
+        paired_tests.mcnemar_statistic(n10, n01) if options.is_mcnemar else paired_tests.paired_statistic(n, n10, n01)
+    )
+    low, high = paired_tests.paired_difference_interval(n, n10, n01, confidence_level=options.confidence_level)
     return Evidence(p, statistics, low, high, n10 + n01 == 0)
 
 
@@ -489,10 +466,10 @@ def by_groups(changes: Sequence[tuple[Integers, Integers]], options: Options) ->
     `changes` holds for each run these and the items' groups as integers, both of shape (n,).
     """
     runs = [(change, partition_integers(groups).codes) for change, groups in changes]
-    differences = [group_differences(*run) for run in runs]
-    statistic = grouped_mcnemar_statistic if options.is_mcnemar else grouped_statistic
+    differences = [paired_tests.group_differences(*run) for run in runs]
+    statistic = paired_tests.grouped_mcnemar_statistic if options.is_mcnemar else paired_tests.grouped_statistic
     parts = [
-        grouped_difference(
+        paired_tests.grouped_difference(
             np.bincount(codes[change == 1], minlength=len(k)),
             np.bincount(codes[change == -1], minlength=len(k)),
             np.bincount(codes),
@@ -501,7 +478,7 @@ def by_groups(changes: Sequence[tuple[Integers, Integers]], options: Options) ->
         for (change, codes), k in zip(runs, differences, strict=True)
     ]
     low, high = np.array([interval for interval, *_ in parts]).T
-    drawn = options.method == "exact" and not all(map(is_exact, differences))
+    drawn = options.method == "exact" and not all(map(paired_tests.is_exact, differences))
     return Evidence(
         np.array([_grouped_p_value(k, options) for k in differences]),
         np.array([statistic(k) for k in differences]),
@@ -509,7 +486,7 @@ def by_groups(changes: Sequence[tuple[Integers, Integers]], options: Options) ->
         high,
         np.array([not k.any() for k in differences]),
         "group",
-        DRAWS if drawn else 0,
+        paired_tests.DRAWS if drawn else 0,
         np.array([len(k) for k in differences]),
         np.array([error for _, error, _ in parts]),
         np.array([effect for *_, effect in parts]),
@@ -518,8 +495,9 @@ def by_groups(changes: Sequence[tuple[Integers, Integers]], options: Options) ->
 
 def _grouped_p_value(differences: Whole, options: Options) -> float:
     if options.method == "exact":
-        return grouped_exact_p_value(differences, ties=options.ties or "mid", rng=options.generator)
+        return paired_tests.grouped_exact_p_value(differences, ties=options.ties or "mid", rng=options.generator)
     if options.method in ("mcnemar", "mcnemar_mid_p"):
-        return grouped_mcnemar_p_value(differences, mid_p=options.method == "mcnemar_mid_p")
-    resampled = grouped_resampled_p_value if options.method == "paper" else grouped_mcnemar_resampled_p_value
-    return resampled(differences, n_resamples=options.n_resamples, rng=options.generator)
+        return paired_tests.grouped_mcnemar_p_value(differences, mid_p=options.method == "mcnemar_mid_p")
+    return paired_tests.grouped_resampled_p_value(
+        differences, n_resamples=options.n_resamples, rng=options.generator, mcnemar=options.is_mcnemar
+    )

@@ -32,8 +32,11 @@ from paraconsist.measures.buckets import (
     Floats,
     Integers,
     Whole,
+    as_column,
     as_generator,
+    as_mask,
     check_rows,
+    check_same_length,
     check_unmasked,
     rectangular,
 )
@@ -44,9 +47,7 @@ Ties: TypeAlias = Literal["mid", "lower"]
 TRUNCATION_ERROR: Final = 2e-13
 """Upper bound of what `exact_p_value` excludes from its sum (absolute, for the two-sided p)."""
 
-_LIMB_BITS: Final = 31
-_LIMIT: Final = 2**_LIMB_BITS
-_LIMB_MASK: Final = _LIMIT - 1
+_LIMIT: Final = 2**31
 _SMALL: Final = 2**21  # products of three such numbers fit in 63 bits
 _FEW: Final = 256  # below this many terms every binomial tail is evaluated on its own
 
@@ -73,16 +74,6 @@ def paired_counts(function: str, **counts: Any) -> tuple[Whole, ...]:
         remedy = "Discordant items cannot be more than all items."
         check_rows(function, "n", "be at least n10 + n01", n, n10 + n01 > n, remedy=remedy)
     return tuple(shaped)
-
-
-def _each(function: Callable[..., float], *arrays: Whole) -> Any:
-    """Apply `function` to every entry of the arrays; equal counts are computed once."""
-    values: dict[tuple[int, ...], float] = {}
-    flat = list(zip(*(array.ravel().tolist() for array in arrays), strict=True))
-    for counts in flat:
-        if counts not in values:
-            values[counts] = function(*counts)
-    return shaped(np.array([values[counts] for counts in flat], dtype=np.float64), arrays[0].shape)
 
 
 def shaped(values: Floats, shape: tuple[int, ...]) -> Any:
@@ -123,19 +114,9 @@ def mcnemar_statistic(n10: npt.ArrayLike, n01: npt.ArrayLike) -> Any:
 
 def compare_squares(a: Whole, d: int, b: int, m: Whole) -> Whole:
     """Return the sign of a^2 d - b^2 m without rounding or overflow, for whole numbers in [0, 2^31)."""
-    if max(d, b, int(a.max()), int(m.max())) < _SMALL:
-        return np.asarray(np.sign(a * a * d - m * (b * b)))
-    high_1, low_1 = _product(a, d)
-    high_2, low_2 = _product(b, m)
-    return np.asarray(np.sign(2 * np.sign(high_1 - high_2) + np.sign(low_1 - low_2)))
-
-
-def _product(x: Whole | int, y: Whole | int) -> tuple[Whole, Whole]:
-    """Return x^2 y as high * 2^31 + low: x^2 < 2^62 is split into two limbs before it is multiplied."""
-    square = np.multiply(x, x, dtype=np.int64)
-    low = (square & _LIMB_MASK) * y
-    high = (square >> _LIMB_BITS) * y + (low >> _LIMB_BITS)
-    return high, low & _LIMB_MASK
+    if max(d, b, int(a.max()), int(m.max())) >= _SMALL:
+        a, m = a.astype(object), m.astype(object)  # Python's integers
+    return np.asarray(np.sign(a * a * d - m * (b * b)), dtype=np.int64)
 
 
 def compare_statistics(k_star: Whole, d_star: Whole, k: int, d: int) -> Whole:
@@ -168,7 +149,9 @@ def exact_p_value(n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, t
     """
     check_choice("exact_p_value", "ties", ties, ("mid", "lower"))
     counts = paired_counts("exact_p_value", n=n, n10=n10, n01=n01)
-    return _each(lambda *count: _exact_p(*count, ties=ties), *counts)
+    flat = list(zip(*(array.ravel().tolist() for array in counts), strict=True))
+    p_values = {count: _exact_p(*count, ties=ties) for count in set(flat)}
+    return shaped(np.array([p_values[count] for count in flat], dtype=np.float64), counts[0].shape)
 
 
 def _exact_p(n: int, n10: int, n01: int, *, ties: Ties) -> float:
@@ -310,12 +293,7 @@ def resampled_p_value(
     ``exact_p_value(..., ties="lower")``. p is a multiple of 2/S and can be 0; it is 1 if D = 0. `rng`, a Generator or
     its seed, is used run after run, in the given order.
     """
-
-    def two_tails(k_star: Whole, d_star: Whole, k: int, d: int) -> float:
-        lower = int(np.count_nonzero(compare_statistics(k_star, d_star, k, d) <= 0))
-        return 2 * min(lower, len(k_star) - lower) / len(k_star)
-
-    return _resampled("resampled_p_value", n, n10, n01, n_resamples, rng, two_tails)
+    return _resampled("resampled_p_value", n, n10, n01, n_resamples, rng, _lower_tail)
 
 
 def mcnemar_resampled_p_value(
@@ -326,11 +304,24 @@ def mcnemar_resampled_p_value(
     The statistic has no sign, so one tail covers both sides; ties do not count, as in the authors' code. The parameters
     and the range are those of `resampled_p_value`.
     """
+    return _resampled("mcnemar_resampled_p_value", n, n10, n01, n_resamples, rng, _beyond)
 
-    def one_tail(k_star: Whole, d_star: Whole, k: int, d: int) -> float:
-        return int(np.count_nonzero(compare_squares(np.abs(k_star), d, abs(k), d_star) > 0)) / len(k_star)
 
-    return _resampled("mcnemar_resampled_p_value", n, n10, n01, n_resamples, rng, one_tail)
+_Tail: TypeAlias = Callable[[Whole, Whole, int, int], int]
+
+
+def _lower_tail(k_star: Whole, d_star: Whole, k: int, d: int) -> int:
+    """Return the number of resamples with t* <= t."""
+    return int(np.count_nonzero(compare_statistics(k_star, d_star, k, d) <= 0))
+
+
+def _beyond(k_star: Whole, d_star: Whole, k: int, d: int) -> int:
+    """Return the number of resamples with K*^2 / D* > K^2 / D."""
+    return int(np.count_nonzero(compare_squares(np.abs(k_star), d, abs(k), d_star) > 0))
+
+
+def _resampled_p(n_in_tail: int, n_resamples: int, tail: _Tail) -> float:
+    return (n_in_tail if tail is _beyond else 2 * min(n_in_tail, n_resamples - n_in_tail)) / n_resamples
 
 
 def _resampled(
@@ -340,9 +331,9 @@ def _resampled(
     n01: npt.ArrayLike,
     n_resamples: int,
     rng: int | np.random.Generator,
-    p_value: Callable[[Whole, Whole, int, int], float],
+    tail: _Tail,
 ) -> Any:
-    """Return `p_value` of K*, D*, K and D for every entry of the counts, with new draws for equal counts."""
+    """Return the p of every entry of the counts, with new draws for equal counts."""
     counts = paired_counts(function, n=n, n10=n10, n01=n01)
     total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
     generator = as_generator(function, "rng", rng)
@@ -355,7 +346,7 @@ def _resampled(
         # resamples under the null hypothesis: two binomial draws each, whatever n
         d_star = generator.binomial(items, d / items, total).astype(np.int64)
         k_star = 2 * generator.binomial(d_star, 0.5).astype(np.int64) - d_star
-        p_values.append(p_value(k_star, d_star, k, d))
+        p_values.append(_resampled_p(tail(k_star, d_star, k, d), total, tail))
     return shaped(np.array(p_values, dtype=np.float64), counts[0].shape)
 
 
@@ -373,7 +364,7 @@ def replayed_p_value(
     if d == 0:
         return 0.0
     sign = compare_statistics(k_star, d_star, k, d)[d_star > 0]
-    return 2 * min(int(np.count_nonzero(sign <= 0)), int(np.count_nonzero(sign > 0))) / len(d_star)
+    return 2 * min(int(np.count_nonzero(sign <= 0)), int(np.count_nonzero(sign > 0))) / n_resamples
 
 
 def mcnemar_replayed_p_value(
@@ -382,9 +373,7 @@ def mcnemar_replayed_p_value(
     """Return the p of the authors' resampled McNemar test; see `replayed_p_value` (they use the same seed for both)."""
     name = "mcnemar_replayed_p_value"
     k, d, k_star, d_star = _replay(name, original_correct, transformed_correct, seed, n_resamples)
-    if d == 0:
-        return 0.0
-    return int(np.count_nonzero(compare_squares(np.abs(k_star), d, abs(k), d_star) > 0)) / len(d_star)
+    return _beyond(k_star, d_star, k, d) / n_resamples if d else 0.0
 
 
 def _replay(
@@ -393,11 +382,10 @@ def _replay(
     total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
     if check_whole(function, "seed", seed, at_least=0, at_most=None) >= 2**32:
         raise input_error(function, "seed", "be below 2**32", got=seed)
-    before = _zero_one(function, "original_correct", original_correct)
-    after = _zero_one(function, "transformed_correct", transformed_correct)
-    if before.shape != after.shape:
-        must = f"have the length of `original_correct`, {before.size}"
-        raise input_error(function, "transformed_correct", must, got=after.size)
+    both = {"original_correct": original_correct, "transformed_correct": transformed_correct}
+    columns = {name: as_column(v, function=function, parameter=name, what="true or false") for name, v in both.items()}
+    check_same_length(function, columns)
+    before, after = (as_mask(function, name, column).astype(np.int8) for name, column in columns.items())
     change = before - after
     n, half = change.size, change.size // 2
     legacy = np.random.RandomState(seed)  # the authors' generator
@@ -408,15 +396,6 @@ def _replay(
         kept = int(np.count_nonzero(drawn[half:] == 1)) - int(np.count_nonzero(drawn[half:] == -1))
         replicates[:, replicate] = kept - swapped, np.count_nonzero(drawn)
     return int(change.sum()), int(np.count_nonzero(change)), replicates[0], replicates[1]
-
-
-def _zero_one(function: str, name: str, values: npt.ArrayLike) -> npt.NDArray[np.int8]:
-    check_unmasked(function, name, values)
-    array = rectangular(values)
-    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "biu":
-        raise input_error(function, name, "be a list of true and false with at least one row", got=values)
-    check_rows(function, name, "be 0 or 1", array, (array != 0) & (array != 1))
-    return array.astype(np.int8)
 
 
 MOST_CELLS: Final = 1 << 22
@@ -472,23 +451,19 @@ def grouped_exact_p_value(differences: Whole, *, ties: Ties, rng: np.random.Gene
     return two_sided(k, beyond, equal, ties)
 
 
-def grouped_resampled_p_value(differences: Whole, *, n_resamples: int, rng: np.random.Generator) -> float:
-    """Return the same p from `n_resamples` draws, no plus-one, with ties in the lower tail as in equation 14."""
+def grouped_resampled_p_value(
+    differences: Whole, *, n_resamples: int, rng: np.random.Generator, mcnemar: bool = False
+) -> float:
+    """Return the same p from `n_resamples` draws, no plus-one, with ties in the lower tail as in equation 14.
+
+    With `mcnemar` it is the share of draws with K*^2 / Q* > K^2 / Q.
+    """
     if not differences.any():
         return 1.0
     k, q = int(differences.sum()), int(differences @ differences)
-    drawn = null_draws(differences, n_resamples, rng)
-    lower = sum(int(np.count_nonzero(compare_statistics(*sums, k, q) <= 0)) for sums in drawn)
-    return 2 * min(lower, n_resamples - lower) / n_resamples
-
-
-def grouped_mcnemar_resampled_p_value(differences: Whole, *, n_resamples: int, rng: np.random.Generator) -> float:
-    """Return the share of draws with K*^2 / Q* > K^2 / Q."""
-    if not differences.any():
-        return 1.0
-    k, q = abs(int(differences.sum())), int(differences @ differences)
-    drawn = null_draws(differences, n_resamples, rng)
-    return sum(int(np.count_nonzero(compare_squares(np.abs(a), q, k, b) > 0)) for a, b in drawn) / n_resamples
+    tail = _beyond if mcnemar else _lower_tail
+    n_in_tail = sum(tail(*sums, k, q) for sums in null_draws(differences, n_resamples, rng))
+    return _resampled_p(n_in_tail, n_resamples, tail)
 
 
 def grouped_mcnemar_p_value(differences: Whole, *, mid_p: bool) -> float:

@@ -172,10 +172,10 @@ class DecisionOptions:
 
     def checked(self, method: str, ties: Literal["mid", "lower"] | None = None) -> Options:
         """Return the options of the IE test by a method, checked."""
-        from paraconsist.measures.ie_test import checked_options
+        from paraconsist.measures.ie_test import Options
 
         sizes = self.n_resamples, self.seed, self.alpha, self.correction, self.confidence_level
-        return checked_options(FUNCTION, method, ties, *sizes)  # type: ignore[arg-type]
+        return Options(FUNCTION, method, ties, *sizes)  # type: ignore[arg-type]
 
 
 def parse_rhos(texts: Sequence[str]) -> tuple[float, ...]:
