@@ -220,9 +220,9 @@ def test_bad_families(function, arguments, message):
 
 
 def test_bad_replays():
-    with pytest.raises(InputError, match=r"`transformed_correct` must be 0 or 1; got 2 at row 1"):
+    with pytest.raises(InputError, match=r"`transformed_correct` must be true or false; got 2 at row 1"):
         replayed_p_value([0, 1], [0, 2], seed=0)
-    with pytest.raises(InputError, match=r"`transformed_correct` must have the length"):
+    with pytest.raises(InputError, match=r"`transformed_correct` must have one value per row"):
         replayed_p_value([0, 1], [0], seed=0)
     with pytest.raises(InputError, match=r"`rng` must be a whole number"):
         resampled_p_value(5, 1, 1, rng="x")
