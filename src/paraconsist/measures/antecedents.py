@@ -261,11 +261,10 @@ def additive_inconsistency(
     n, every = len(columns.labels), np.arange(len(columns.labels))
     level = rule_chance(columns["predictions"][satisfied], gold[satisfied], (every, every), n, n)
     chance = estimates.add_chance(level, satisfied)
-    constant = columns.constant("predictions", "part_1_predictions", "part_2_predictions")
-    if not satisfied.any():
+    if satisfied.any():
+        estimates.warn_of_constant(columns.constant("predictions", "part_1_predictions", "part_2_predictions"))
+    else:
         estimates.warn("no row has both parts predicted correctly: nothing follows from them")
-    elif constant:
-        estimates.warn_of_constant(constant[0])
     return AdditiveInconsistencyResult(
         inconsistency=inconsistency,
         n_satisfied=int(np.count_nonzero(satisfied)),
@@ -326,33 +325,21 @@ def as_allowed_labels(values: Any, *, function: str, parameter: str) -> AllowedL
     """
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise input_error(function, parameter, "be a list of labels, or of lists of allowed labels", got=values)
-    rows = _rows(values)
-    if rows and is_list_of_labels(rows[0]):
+    rows = np.atleast_1d(values).tolist() if hasattr(values, "__array__") else list(values)
+    are_lists = list(map(is_list_of_labels, rows))
+    if any(are_lists) and not all(are_lists):
+        row = are_lists.index(not are_lists[0])
+        must = "hold labels throughout, or lists of allowed labels throughout"
+        remedy = "Write one label as a list of one."
+        raise input_error(function, parameter, must, got=rows[row], row=row, remedy=remedy)
+    if any(are_lists):
         return _from_lists(rows, function, parameter)
-    for row, value in enumerate(rows):
-        if is_list_of_labels(value):
-            raise _not_throughout(function, parameter, value, row)
     column = as_column(values, function=function, parameter=parameter)
     divided = partition(column)
     return AllowedLabels([(label,) for label in divided.ids_of()], divided.codes, column.kind)
 
 
-def _rows(values: Any) -> list[Any]:
-    if isinstance(values, (list, tuple)):
-        return list(values)
-    listed = values.tolist() if hasattr(values, "tolist") else list(values)
-    return listed if isinstance(listed, list) else [listed]
-
-
-def _not_throughout(function: str, parameter: str, value: Any, row: int) -> Exception:
-    must, remedy = "hold labels throughout, or lists of allowed labels throughout", "Write one label as a list of one."
-    return input_error(function, parameter, must, got=value, row=row, remedy=remedy)
-
-
 def _from_lists(rows: list[Any], function: str, parameter: str) -> AllowedLabels:
-    for row, value in enumerate(rows):
-        if not is_list_of_labels(value):
-            raise _not_throughout(function, parameter, value, row)
     try:
         written = list(map(tuple, rows))
         first_row: dict[tuple[Any, ...], int] = {}
@@ -364,7 +351,11 @@ def _from_lists(rows: list[Any], function: str, parameter: str) -> AllowedLabels
     for labels, row in first_row.items():
         if not labels:
             raise input_error(function, parameter, "allow at least one label", got=rows[row], row=row)
-        column = _one_set(labels, row, function, parameter)
+        try:
+            column = as_column(list(labels), function=function, parameter=parameter)
+        except ValueError:
+            must = "hold lists of integers or of strings, nothing missing"
+            raise input_error(function, parameter, must, got=list(labels), row=row) from None
         kind = kind or column.kind
         if column.kind != kind:
             raise input_error(function, parameter, f"hold {kind}s, as the first row does", got=rows[row], row=row)
@@ -374,11 +365,3 @@ def _from_lists(rows: list[Any], function: str, parameter: str) -> AllowedLabels
     code = {labels: index[one_set] for labels, one_set in sets.items()}
     of_row = np.fromiter(map(code.__getitem__, written), dtype=np.intp, count=len(written))
     return AllowedLabels(distinct, of_row, kind)
-
-
-def _one_set(labels: tuple[Any, ...], row: int, function: str, parameter: str) -> Column:
-    try:
-        return as_column(list(labels), function=function, parameter=parameter)
-    except ValueError:
-        must = "hold lists of integers or of strings, nothing missing"
-        raise input_error(function, parameter, must, got=list(labels), row=row) from None

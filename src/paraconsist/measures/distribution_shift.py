@@ -11,7 +11,16 @@ import numpy as np
 from scipy.special import rel_entr
 
 from paraconsist.errors import input_error
-from paraconsist.measures.buckets import Floats, Integers, Mask, check_length, check_unmasked, group_codes, partition
+from paraconsist.measures.buckets import (
+    Floats,
+    Integers,
+    Mask,
+    check_length,
+    check_unmasked,
+    group_codes,
+    partition,
+    rectangular,
+)
 from paraconsist.measures.intervals import Units, design_effects, mean_of_sums
 from paraconsist.measures.results import UNCERTAINTY, Estimates, Result, documented, interval_options
 
@@ -220,13 +229,11 @@ def as_probability_rows(values: Any, *, function: str, parameter: str) -> Floats
 
 def _wrong_row(rows: Any, function: str, parameter: str) -> Exception:
     """Return the error for the first row that is not a list of as many numbers as the first row."""
-    width = len(rows[0]) if isinstance(rows[0], (list, tuple, np.ndarray)) else -1
+    width = np.size(rectangular(rows[0]))
     for row, value in enumerate(rows):
-        try:
-            array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            array = np.zeros(())
-        if array.ndim != 1 or len(array) != width:
-            must = "hold a list of numbers" if array.ndim != 1 else f"have {width} classes, as the first row has"
+        array = rectangular(value)
+        is_list = array.ndim == 1 and array.dtype.kind in "biuf"
+        if not is_list or len(array) != width:
+            must = f"have {width} classes, as the first row has" if is_list else "hold a list of numbers"
             return input_error(function, parameter, must, got=value, row=row)
     return input_error(function, parameter, "be a list of lists of probabilities", got=rows[0], row=0)

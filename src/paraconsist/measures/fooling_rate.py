@@ -153,7 +153,14 @@ def fooling_rate(
     counted = right & (items.n_variants >= least)
 
     estimates = Estimates(options, "item", items.groups)
-    _warn(estimates, items, right, counted, least)
+    n_right, n_counted = int(np.count_nonzero(right)), int(np.count_nonzero(counted))
+    if n_right > n_counted:
+        n_left_out = f"{n_right - n_counted} of {n_right} originals that are answered right"
+        estimates.warn(f"{n_left_out} have fewer than {least} variants: left out")
+    if not n_counted:
+        estimates.warn("no original is answered right and has enough variants")
+    estimates.warn_of_constant(items.constant)
+    estimates.warnings.extend(items.warnings)
     masks = {"relaxed": items.changed, "strict": items.reversed}
     rates = {name: estimates.add_share(name, mask, counted) for name, mask in masks.items()}
     used = counted[items.of_variant]
@@ -165,10 +172,10 @@ def fooling_rate(
         rows = counted & (items.gold == code)
         by_label[str(items.labels[code])] = estimates.stratum(masks, rows, n_items=rows)
     empty = [label for label, values in by_label.items() if values["n_items"] == 0]
-    if empty and counted.any():
+    if empty and n_counted:
         estimates.warn(f"undefined, so nan, for gold labels without an item: {', '.join(empty)}")
     return FoolingRateResult(
-        n_items=int(np.count_nonzero(counted)),
+        n_items=n_counted,
         by_label=by_label,
         **estimates.fields(
             rates,
@@ -181,20 +188,6 @@ def fooling_rate(
             unparsed="refused",
         ),
     )
-
-
-def _warn(estimates: Estimates, items: _Items, right: Mask, counted: Mask, least: int) -> None:
-    n_right, n_counted = int(np.count_nonzero(right)), int(np.count_nonzero(counted))
-    if n_right > n_counted:
-        estimates.warn(
-            f"{n_right - n_counted} of {n_right} originals that are answered right have fewer "
-            f"than {least} variants: left out"
-        )
-    if not n_counted:
-        estimates.warn("no original is answered right and has enough variants")
-    if items.constant:
-        estimates.warn_of_constant(items.constant[0])
-    estimates.warnings.extend(items.warnings)
 
 
 @dataclass(frozen=True)

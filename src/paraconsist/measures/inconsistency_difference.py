@@ -222,12 +222,8 @@ def _compare(
         flips = sign_flip_test(*sums, units.multiplicity, mean_of_sums, n_permutations, rng)
         error = float(standard_errors(units, _difference)[0])
         effect = float(design_effects(units, rows, _difference)[0])
-        p, p_error, n_units, method = (
-            float(flips.p_value[0]),
-            float(flips.error[0]),
-            units.n,
-            f"sign-flip-{flips.method}",
-        )
+        p, p_error = float(flips.p_value[0]), float(flips.error[0])
+        n_units, method = units.n, f"sign-flip-{flips.method}"
         freedom = max(1.0, units.effective_n - 1.0)
         tests = [] if n_units == 1 else [NullTest(point, p), *_score_tests(counts, n_units, effect, error, freedom)]
     interval, margins = [nan, nan], {}

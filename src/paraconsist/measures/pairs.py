@@ -264,11 +264,10 @@ def _pair_measure(
             values[name] = estimates.add_share(name, right)
     if places is not None:
         values |= _position_bias(estimates, columns, places)
-    constant = columns.constant("predictions", "perturbed_predictions")
-    if constant:
-        estimates.warn_of_constant(constant[0], int(rule is unchanged))
-    elif rule is changed:
-        estimates.warn_of_one_original(columns, "predictions")
+    if rule is changed:
+        estimates.warn_of_alike(columns, "predictions", "perturbed_predictions")
+    else:
+        estimates.warn_of_constant(columns.constant("predictions", "perturbed_predictions"), 1)
     return PairInconsistencyResult(
         n_pairs=len(original), **estimates.fields(values, avg="pair", **parts, unparsed="refused")
     )

@@ -116,11 +116,7 @@ def prediction_change(
         "change_rate_given_incorrect": estimates.add_share("change_rate_given_incorrect", changed, ~original_right),
     }
     rates |= estimates.add_chance(pair_chance(columns["original_predictions"], columns["predictions"]))
-    constant = columns.constant("predictions", "original_predictions")
-    if constant:
-        estimates.warn_of_constant(constant[0])
-    else:
-        estimates.warn_of_one_original(columns, "original_predictions")
+    estimates.warn_of_alike(columns, "original_predictions", "predictions")
     by_stratum: Mapping[str, Stratum | Mapping[str, Stratum]] | None = None
     if isinstance(strata, Mapping):
         by_stratum = {

@@ -270,7 +270,6 @@ KEYS: Mapping[str, str] = {
     "excluded": "buckets that a list left out",
     "v": "version of paraconsist",
 }
-_LEADING, _TRAILING = ("est", "avg", "orig"), ("unparsed", "ci", "level", "seed", "dtype", "data", "excluded", "v")
 
 
 @dataclass(frozen=True)
@@ -281,8 +280,8 @@ class Signature:
     parts: Mapping[str, str] = field(default_factory=dict)  # the values by key, in the order in which they are written
 
     def __str__(self) -> str:
-        special = [key for key in self.parts if key not in KEYS]
-        order = [*_LEADING, *special, *_TRAILING]
+        special, common = [key for key in self.parts if key not in KEYS], list(KEYS)
+        order = [*common[: common.index("unparsed")], *special, *common[common.index("unparsed") :]]
         written = [f"{key}:{_encode(self.parts[key])}" for key in order if key in self.parts]
         return "|".join([SHORT_NAMES.get(self.measure, self.measure), *written])
 
@@ -465,13 +464,16 @@ class Estimates:
         for table in UNCERTAINTY:
             getattr(self, table).pop(name, None)
 
-    def warn_of_constant(self, label: Any, score: int = 0) -> None:
-        """Warn that every prediction is `label`."""
-        self.warn(f"every prediction is {label!r}: a constant answer scores {score} regardless of the text")
+    def warn_of_constant(self, labels: Sequence[Any], score: int = 0) -> None:
+        """Warn if there is one label, that of every prediction."""
+        for label in labels:
+            self.warn(f"every prediction is {label!r}: a constant answer scores {score} regardless of the text")
 
-    def warn_of_one_original(self, columns: CodedColumns, name: str) -> None:
-        """Warn that all originals, whose answers the named column holds, are answered alike and other texts are not."""
-        if len(columns[name]) >= FEW_UNITS and (label := columns.constant(name)):
+    def warn_of_alike(self, columns: CodedColumns, originals: str, others: str) -> None:
+        """Warn where two columns that must be alike hold one answer throughout, or that of the originals does."""
+        if label := columns.constant(originals, others):
+            self.warn_of_constant(label)
+        elif len(columns[originals]) >= FEW_UNITS and (label := columns.constant(originals)):
             effect = "puts the consistency above chance below 0: read the share itself"
             self.warn(f"every original is answered {label[0]!r}, and any other answer to another text then {effect}")
 
