@@ -8,15 +8,6 @@ class AdditiveInconsistency(evaluate_module.Metric):
     """Additive inconsistency is the share of merged texts that lose the label which a model gives, correctly, to
     both of their parts (Jang, Kwon and Lukasiewicz, 2022).
 
-    Args:
-        predictions: predicted labels of the merged texts, all integers or all strings.
-        references: the one gold label of both parts, of the same kind.
-        part_1_predictions, part_2_predictions: predicted labels of the parts.
-        groups (option): two columns, the parts of every row; or one, what intervals resample.
-    Returns:
-        inconsistency, n_satisfied, n_rows, chance, chance_corrected,
-        confidence_interval, standard_error, n_clusters,
-        design_effect, signature, warnings.
     Examples:
         >>> metric = evaluate.load("metrics/additive_inconsistency")
         >>> results = metric.compute(

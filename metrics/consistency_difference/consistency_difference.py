@@ -9,18 +9,6 @@ class ConsistencyDifference(evaluate_module.Comparison):
     of a sign-flip permutation test over buckets and the interval that this test gives; accuracy and every other measure
     of paraphrastic consistency (Srikanth, Carpuat and Rudinger, 2024) are compared as well.
 
-    Args:
-        predictions1, predictions2: the two models' labels for the same rows, all integers or all strings.
-        references: gold labels, of the same kind; one and the same within a bucket.
-        buckets: the bucket of every row, all integers or all strings.
-        roles (option): 'original' or 'paraphrase' for every row; originals leave the buckets.
-        groups (option): what stays together in resampling and permutation where buckets are not independent.
-        estimator (option): 'unbiased' or 'plugin', the P_C that difference and p_value are of.
-        margin (option): a share; margin_test then says whether one model is not worse than the other by more than it.
-    Returns:
-        difference, p_value, n_buckets, n_examples, values1, values2, differences, p_values, p_value_error,
-        margin_test (with a margin), confidence_interval, standard_error, n_clusters, design_effect, signature,
-        warnings.
     Examples:
         >>> comparison = evaluate.load("metrics/consistency_difference", module_type="comparison")
         >>> results = comparison.compute(

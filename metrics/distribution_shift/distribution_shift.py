@@ -8,14 +8,6 @@ class DistributionShift(evaluate_module.Metric):
     """Distribution shift is how far a model's class probabilities move between an original and its variant, for
     changed and unchanged predictions apart (Arakelyan, Liu and Augenstein, 2024).
 
-    Args:
-        probabilities: class probabilities of every variant, lists of floats that sum to 1.
-        original_probabilities: the same for its original.
-        groups (option): the original of every pair, or a shared context: what intervals resample.
-    Returns:
-        jensen_shannon_distance, jensen_shannon_divergence, max_difference, standard_deviation,
-        standard_deviation_difference (each a mapping with the keys changed and unchanged), n_changed, n_unchanged,
-        confidence_interval, standard_error, n_clusters, design_effect, signature, warnings.
     Examples:
         >>> metric = evaluate.load("metrics/distribution_shift")
         >>> results = metric.compute(

@@ -9,17 +9,6 @@ class PredictionChange(evaluate_module.Metric):
     prediction (Verma et al., 2023), with the changes from right to wrong and from wrong to right counted
     apart.
 
-    Args:
-        predictions: predicted labels of the paraphrases, all integers or all strings.
-        original_predictions: predicted labels of their originals, of the same kind.
-        references: gold labels, of the same kind.
-        strata (option): a column, or a mapping of names to columns, to break results down by.
-        groups (option): the original of every pair, or a shared context: what intervals resample.
-    Returns:
-        change_rate, n_changed, correct_to_incorrect, incorrect_to_correct, n_pairs,
-        change_rate_given_correct, change_rate_given_incorrect, chance, chance_corrected,
-        confidence_interval, standard_error,
-        n_clusters, design_effect, signature, warnings; with strata also by_stratum.
     Examples:
         >>> metric = evaluate.load("metrics/prediction_change")
         >>> results = metric.compute(

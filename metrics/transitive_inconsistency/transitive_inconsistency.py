@@ -9,16 +9,6 @@ class TransitiveInconsistency(evaluate_module.Metric):
     premises of the rule right (Jang, Kwon and Lukasiewicz, 2022). A rule allows the conclusion one label or
     several.
 
-    Args:
-        predictions: predicted labels of the consequents, all integers or all strings.
-        references: what the rule allows, in every row a label or in every row a list of labels.
-        antecedent_1_predictions, antecedent_1_references: predicted and gold labels of the first antecedents.
-        antecedent_2_predictions, antecedent_2_references: the same for the second antecedents.
-        groups (option): what intervals resample where rows share an antecedent.
-    Returns:
-        inconsistency, n_satisfied, n_rows, by_rule, chance, chance_corrected,
-        confidence_interval, standard_error, n_clusters,
-        design_effect, signature, warnings.
     Examples:
         >>> metric = evaluate.load("metrics/transitive_inconsistency")
         >>> results = metric.compute(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from itertools import chain, product
+from textwrap import indent
 from typing import Any, ClassVar
 
 import datasets
@@ -20,7 +22,7 @@ from paraconsist.errors import InputError, check_choice, input_error
 from paraconsist.measures.antecedents import as_allowed_labels
 from paraconsist.measures.buckets import as_column, as_probabilities, check_comparable, check_same_length
 from paraconsist.measures.distribution_shift import as_probability_rows
-from paraconsist.measures.results import parse_signature
+from paraconsist.measures.results import Result, parse_signature
 
 # Strings first: evaluate takes the first alternative that can hold the data, and "3" would pass as 3.
 _TYPES = ("string", "int64")
@@ -31,16 +33,18 @@ POLICIES = {
     "wrong": "count as wrong answers, each different from all others",
     "own_class": "count as one more answer, wrong and the same each time",
 }
-_UNPARSED = """    unparsed (option): how answers that are "", or -1 where no gold label is -1, are treated:
-        'wrong' (default), each different from all others, or 'own_class', one more label.
+_UNPARSED = """\
+unparsed : {"wrong", "own_class"}
+    How answers that are "", or -1 where no gold label is -1, are treated: each different from all others, or as one
+    more label. Leave out rows that are not to count.
 """
 
 
 class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
     """A measure as a module of evaluate.
 
-    The docstring of a subclass describes the measure and, from ``Args:`` on, its columns, the options whose meaning is
-    its own, and its values. The paper to cite is in the measure's card.
+    The docstring of a subclass describes the measure and has an example. Columns, options and values are described as
+    in the measure's own docstring and that of its result; the paper to cite is in the measure's card.
 
     Attributes
     ----------
@@ -76,19 +80,17 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
         return of_function + ["unparsed"] * bool(self.answers)
 
     def _info(self) -> Any:
-        description, _, inputs = inspect.cleandoc(self.__doc__ or "").partition("\nArgs:\n")
-        arguments, _, values = inputs.partition("Returns:\n")
-        arguments += _UNPARSED * bool(self.answers)
-        shared = [name for name in self.options if not re.search(rf"\b{name}\b[^.:]*\(option", arguments)]
-        where = f"{self.function.__module__}.{self.function.__name__}"
+        description, _, examples = inspect.cleandoc(self.__doc__ or "").partition("\nExamples:\n")
+        result = getattr(sys.modules[self.function.__module__], self.function.__annotations__["return"])
+        arguments = _section(self.function, "Parameters") + _UNPARSED * bool(self.answers)
+        values = "".join(_section(kind, "Attributes") for kind in result.__mro__ if issubclass(kind, Result))
+        parts = {"Args": indent(arguments, "    "), "Returns": indent(values, "    "), "Examples": examples}
         card = files("paraconsist.metrics").joinpath(self.function.__name__, "README.md").read_text(encoding="utf-8")
         features = self._features()
         return self.info_class(
             description=description,
             citation=card.partition("```bibtex")[2].partition("```")[0],
-            inputs_description=(
-                f"\nArgs:\n{arguments}    {', '.join(shared)} (options): see\n        {where}.\nReturns:\n{values}\n"
-            ),
+            inputs_description="".join(f"\n{title}:\n{text.rstrip()}" for title, text in parts.items()) + "\n",
             features=features if len(features) > 1 else features[0],
         )
 
@@ -202,6 +204,12 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
         if labels:
             check_comparable(self.name, labels | {name: columns[name].labels() for name in self.allowed_labels})
         return {name: column.tolist() for name, column in columns.items()}
+
+
+def _section(documented: object, title: str) -> str:
+    """Return a section of a numpydoc docstring."""
+    text = re.split(rf"^{title}\n-+\n", inspect.cleandoc(documented.__doc__ or "") + "\n", flags=re.MULTILINE)
+    return re.split(r"^\w.*\n-+\n", text[1], flags=re.MULTILINE)[0].rstrip() + "\n" if len(text) > 1 else ""
 
 
 def _is_broken(value: Any) -> bool:
