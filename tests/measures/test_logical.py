@@ -235,19 +235,6 @@ def test_change_with_several_strata_and_without_wrong_originals() -> None:
     assert result.warnings == ("undefined, so nan: change_rate_given_incorrect",)
 
 
-# ------------------------------------------------------------------------------------ a perfect model
-
-
-def test_a_perfect_model_scores_0_everywhere() -> None:
-    gold, negated = [0, 1, 2, 0], [2, 0, 0, 1]
-    assert semantic_inconsistency(gold, gold).inconsistency == 0.0
-    assert symmetric_inconsistency(gold, gold).inconsistency == 0.0
-    assert negational_inconsistency(gold, negated).inconsistency == 0.0
-    assert transitive_inconsistency(gold, [[0], [1, 2], [2, 0], [0, 1]], *[gold] * 4).inconsistency == 0.0
-    assert additive_inconsistency(*[gold] * 4).inconsistency == 0.0
-    assert prediction_change(*[gold] * 3).change_rate == 0.0
-
-
 # ------------------------------------------------------------------------------------------- intervals
 
 

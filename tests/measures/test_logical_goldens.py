@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.metric_loading import load_metric
 
-from paraconsist.files import to_strict_json
 from paraconsist.measures.antecedents import transitive_inconsistency
 from paraconsist.measures.prediction_change import prediction_change
 
@@ -57,28 +55,16 @@ def parte_input(columns: dict[str, list[Any]], model: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("model", "changed", "broken", "mended"), [("bert", 110, 55, 55), ("gpt3", 108, 62, 46)])
-@pytest.mark.parametrize("through", ["function", "module"])
-def test_parte_changes(
-    parte: dict[str, list[Any]], model: str, changed: int, broken: int, mended: int, through: str
-) -> None:
-    given = parte_input(parte, model)
-    if through == "function":
-        found = prediction_change(**given).to_dict()
-    else:
-        found = load_metric("prediction_change").compute(**given)
+def test_parte_changes(parte: dict[str, list[Any]], model: str, changed: int, broken: int, mended: int) -> None:
+    found = prediction_change(**parte_input(parte, model))
     assert (found["n_changed"], found["n_pairs"]) == (changed, 1126)
     assert (found["correct_to_incorrect"], found["incorrect_to_correct"]) == (broken, mended)
     assert found["change_rate"] == changed / 1126
 
 
-@pytest.mark.parametrize("through", ["function", "module"])
-def test_parte_splits_of_bert(parte: dict[str, list[Any]], through: str) -> None:
-    given = parte_input(parte, "bert")
+def test_parte_splits_of_bert(parte: dict[str, list[Any]]) -> None:
     strata = {"sides": [SIDES[side] for side in parte["side"]], "task": parte["task"], "label": parte["gold"]}
-    if through == "function":
-        found = prediction_change(**given, strata=strata).to_dict()
-    else:
-        found = load_metric("prediction_change").compute(**given, strata=strata)
+    found = prediction_change(**parte_input(parte, "bert"), strata=strata)
     assert round(100 * found["change_rate_given_correct"], 2) == 6.77
     assert round(100 * found["change_rate_given_incorrect"], 2) == 17.52
     sides = found["by_stratum"]["sides"]
@@ -91,13 +77,6 @@ def test_parte_splits_of_bert(parte: dict[str, list[Any]], through: str) -> None
         assert sum(stratum["n_changed"] for stratum in breakdown.values()) == 110
     low, high = found["confidence_interval"]["change_rate"]
     assert 0.08 < low < 110 / 1126 < high < 0.12
-
-
-def test_parte_through_module_and_function_are_one(parte: dict[str, list[Any]]) -> None:
-    given = parte_input(parte, "gpt3")
-    options = {"strata": parte["side"], "groups": parte["task"], "n_resamples": 200}
-    through_module = load_metric("prediction_change").compute(**given, **options)
-    assert to_strict_json(through_module) == to_strict_json(prediction_change(**given, **options).to_dict())
 
 
 # -------------------------------------------------------------------------------------------- SNLI
@@ -124,13 +103,8 @@ def with_right_antecedents(snli: dict[str, Any], consequents: Any) -> dict[str, 
 
 
 @pytest.mark.parametrize(("constant", "score"), [(0, 1.0), (1, 0.302), (2, 0.0)])
-@pytest.mark.parametrize("through", ["function", "module"])
-def test_snli_constant_consequents(snli: dict[str, Any], constant: int, score: float, through: str) -> None:
-    given = with_right_antecedents(snli, [constant] * 2375)
-    if through == "function":
-        found = transitive_inconsistency(**given).to_dict()
-    else:
-        found = load_metric("transitive_inconsistency").compute(**given)
+def test_snli_constant_consequents(snli: dict[str, Any], constant: int, score: float) -> None:
+    found = transitive_inconsistency(**with_right_antecedents(snli, [constant] * 2375))
     assert round(found["inconsistency"], 3) == score
     assert found["n_satisfied"] == found["n_rows"] == 2375
 

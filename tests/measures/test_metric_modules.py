@@ -105,56 +105,6 @@ def test_strings_that_look_like_numbers_are_not_cast(metric: Any) -> None:
     assert metric.compute(predictions=[True, False], references=[True, True], buckets=[1, 1])["accuracy"] == 0.5
 
 
-def test_rows_can_come_in_batches_and_one_by_one(metric: Any) -> None:
-    metric.add_batch(**{name: column[:4] for name, column in ROWS.items()})
-    metric.add(prediction=0, reference=0, buckets=9)
-    metric.add(prediction=1, reference=0, buckets=9)
-    roles = ["original", *["paraphrase"] * 5]
-    expected = paraphrastic_consistency(**ROWS, roles=roles).to_dict()
-    assert to_strict_json(metric.compute(roles=roles)) == to_strict_json(expected)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"predictions": [1, 1.7, 0, 0, 0, 1]},
-            "`predictions` must be of one kind throughout; got 1.7 at row 1",
-        ),
-        ({"predictions": [1.7] * 6}, "`predictions` must hold integers or strings; got 1.7 at row 0"),
-        (
-            {"predictions": [1, "3", 0, 0, 0, 1]},
-            "`predictions` must be of one kind throughout; got '3' at row 1",
-        ),
-        (
-            {"predictions": [1, None, 0, 0, 0, 1]},
-            "`predictions` must not hold missing values; got None at row 1",
-        ),
-        ({"references": [1]}, "`references` must have one value per row"),
-        ({"buckets": None}, "`buckets` must be given; got None"),
-        ({"strata": [1]}, "`strata` must be an option that exists. The options are roles, groups,"),
-        ({"confidence_level": 2}, "`confidence_level` must lie between 0 and 1; got 2"),
-    ],
-)
-def test_bad_input_is_refused_before_arrow_casts_it(metric: Any, change: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=f"^paraphrastic_consistency: {message}"):
-        metric.compute(**{**ROWS, **change})
-    assert metric.compute(**ROWS)["n_examples"] == 6  # and the metric can still be used
-
-
-def test_missing_columns_and_later_batches_of_another_kind(metric: Any) -> None:
-    with pytest.raises(InputError, match="`buckets` must be given"):
-        metric.compute(predictions=[1], references=[1])
-    with pytest.raises(InputError, match="`predictions` must be given"):
-        metric.compute()
-    with pytest.raises(InputError, match="`groups` must be one of the columns predictions, references, buckets"):
-        metric.add_batch(**ROWS, groups=[1] * 6)
-    metric.add_batch(**ROWS)
-    with pytest.raises(InputError, match="`predictions` must hold integers, as in earlier batches; got '1'"):
-        metric.add_batch(predictions=["1"], references=["1"], buckets=[4])
-    assert metric.compute()["n_examples"] == 6
-
-
 @pytest.mark.parametrize("name", metric_names())
 def test_card(name: str) -> None:
     _, front, body = (metric_script(name).parent / "README.md").read_text(encoding="utf-8").split("---\n", 2)
