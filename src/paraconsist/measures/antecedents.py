@@ -325,7 +325,7 @@ def as_allowed_labels(values: Any, *, function: str, parameter: str) -> AllowedL
     """
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise input_error(function, parameter, "be a list of labels, or of lists of allowed labels", got=values)
-    rows = np.atleast_1d(values).tolist() if hasattr(values, "__array__") else list(values)
+    rows = np.atleast_1d(np.asanyarray(values)).tolist() if hasattr(values, "__array__") else list(values)
     are_lists = list(map(is_list_of_labels, rows))
     if any(are_lists) and not all(are_lists):
         row = are_lists.index(not are_lists[0])
