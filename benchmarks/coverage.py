@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from scipy.special import ndtr
+from scipy.special import expit, ndtr, ndtri
 
 from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
 from paraconsist.measures.buckets import BucketCounts
@@ -33,6 +33,7 @@ from paraconsist.measures.inconsistency_difference import inconsistency_differen
 from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency
 from paraconsist.measures.paraphrastic import measures_of_counts, paraphrastic_consistency
 from paraconsist.measures.prediction_change import prediction_change
+from paraconsist.measures.prompt_sensitivity import prompt_sensitivity, variant_indices
 
 LOWEST, HIGHEST = 93.0, 98.5
 LEAST_SHOWN = 0.05
@@ -50,6 +51,7 @@ class Design:
     name: str
     truth: Mapping[str, float]
     draw: Callable[[np.random.Generator], Intervals]
+    ceiling: float = HIGHEST  # above which intervals are too wide
 
 
 # ------------------------------------------------------------------------------------------ problems and contexts
@@ -367,12 +369,74 @@ def difference_designs() -> Iterator[Design]:
         yield Design(name, dict.fromkeys(keys, 0.0), draw)
 
 
+@dataclass(frozen=True)
+class Wordings:
+    """Problems of which every one is asked in the same wordings; logits of right answers add up.
+
+    `skill` is the mean and the standard deviation of the problems' logits, `effect` the standard deviation of the
+    wordings', which are fixed, `own` that of what a wording adds to a problem (a context, where there are some).
+    """
+
+    n: int
+    n_variants: int
+    effect: float = 0.0
+    skill: tuple[float, float] = (0.5, 1.5)
+    own: float = 0.0
+    per_context: int = 1
+
+    def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return each problem's right answers by wording, and its context."""
+        context = np.arange(self.n) // self.per_context
+        effects = self.effect * np.random.default_rng(5).standard_normal(self.n_variants)
+        logits = rng.normal(*self.skill, context[-1] + 1)[context][:, np.newaxis] + effects
+        logits = logits + self.own * rng.standard_normal((context[-1] + 1, self.n_variants))[context]
+        return rng.random(logits.shape) < expit(logits), context
+
+    def truth(self) -> dict[str, float]:
+        """Return the indices of the true accuracies of the wordings, by the midpoint rule."""
+        score = ndtri((np.arange(200_000) + 0.5) / 200_000)
+        effects = self.effect * np.random.default_rng(5).standard_normal(self.n_variants)
+        deviation = float(np.hypot(self.skill[1], self.own))
+        return variant_indices([float(expit(self.skill[0] + e + deviation * score).mean()) for e in effects.tolist()])
+
+
+WORDINGS = {
+    "60 x 20, equal": Wordings(60, 20),
+    "60 x 20, spread": Wordings(60, 20, effect=0.4),
+    "200 x 6, equal": Wordings(200, 6, own=1.0),
+    "200 x 6, one spread": Wordings(200, 6, effect=1.0),
+    "30 x 3, equal": Wordings(30, 3),
+    "100 x 2, spread": Wordings(100, 2, effect=0.5),
+    "150 x 8, ceiling": Wordings(150, 8, skill=(5.0, 2.0), effect=0.3),
+    "50 contexts of 4 x 5": Wordings(200, 5, effect=0.3, own=1.0, per_context=4),
+}
+
+
+def variant_designs() -> Iterator[Design]:
+    """Yield the indices of the best and the worst of several wordings, and the p of their spread."""
+    for name, wordings in WORDINGS.items():
+        truth = wordings.truth()
+        truth = {key: truth[key] for key in truth if key not in ("mean_accuracy", "combined_performance_score")}
+
+        def draw(rng: np.random.Generator, wordings: Wordings = wordings, keys: Any = tuple(truth)) -> Intervals:
+            right, context = wordings.draw(rng)
+            buckets, variants = np.indices(right.shape).reshape(2, -1)
+            groups = None if wordings.per_context == 1 else context[buckets]
+            options: dict[str, Any] = {"variants": variants, "groups": groups, "n_resamples": 999}
+            result = prompt_sensitivity(right.ravel().astype(int), np.ones(right.size, int), buckets, **options)
+            p = {"equal wordings": (0.0, 1.0) if result.spread_p_value > 0.05 else (1.0, 1.0)}
+            return {key: result.confidence_interval[key] for key in keys} | p
+
+        yield Design(name, truth | ({"equal wordings": 0.5} if wordings.effect == 0.0 else {}), draw, ceiling=100.0)
+
+
 FAMILIES: Mapping[str, Callable[[], Iterator[Design]]] = {
     "buckets": bucket_designs,
     "corrected": corrected_designs,
     "pairs": pair_designs,
     "shift": shift_designs,
     "differences": difference_designs,
+    "variants": variant_designs,
 }
 
 
@@ -385,6 +449,7 @@ class Cell:
     above: float
     width: float
     n: int
+    ceiling: float = HIGHEST
 
     @property
     def covered(self) -> float:
@@ -394,8 +459,8 @@ class Cell:
     @property
     def holds(self) -> bool:
         """Whether the intervals shown hold, up to the Monte Carlo error; true where there are none to speak of."""
-        low, high = (np.sqrt(end * (100.0 - end) / self.n) for end in (LOWEST, HIGHEST))
-        return self.shown < LEAST_SHOWN or LOWEST - low <= self.covered <= HIGHEST + high
+        low, high = (np.sqrt(end * (100.0 - end) / self.n) for end in (LOWEST, self.ceiling))
+        return self.shown < LEAST_SHOWN or LOWEST - low <= self.covered <= self.ceiling + high
 
 
 def cells(design: Design, replications: int, seed: int) -> dict[str, Cell]:
@@ -414,6 +479,7 @@ def cells(design: Design, replications: int, seed: int) -> dict[str, Cell]:
             np.count_nonzero(low > truth + 1e-9) / n,
             float((high - low).mean()) / 2 if len(low) else float("nan"),
             n,
+            design.ceiling,
         )
     return measured
 

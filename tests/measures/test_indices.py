@@ -23,7 +23,15 @@ KINDS = {
     "two wordings, two labels": ((2, 3), 2),
     "variants": ((7, 8), 3),
 }
-NO_INDEX = {"n_buckets", "n_examples", "variant_accuracies", "chance_corrected", "chance"}
+NO_INDEX = {
+    "n_buckets",
+    "n_examples",
+    "variant_accuracies",
+    "chance_corrected",
+    "chance",
+    "spread_by_chance",
+    "spread_p_value",
+}
 
 
 def names(where: str, seed: int) -> dict[str, Any]:

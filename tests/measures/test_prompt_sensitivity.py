@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pandas as pd
@@ -241,3 +241,65 @@ def test_entropy_does_not_depend_on_what_labels_are_called(names):
     a, c = names
     result = prompt_sensitivity([a, c, a, c], [a, a, c, c], [0, 0, 1, 1])
     assert result.normalized_entropy == pytest.approx(1.0, abs=1e-12)
+
+
+def crossed(n_buckets: int, n_variants: int, effect: float = 0.0, seed: int = 0) -> dict[str, list]:
+    """Every problem in the same wordings, whose chances of a right answer lie `effect` apart."""
+    rng = np.random.default_rng(seed)
+    chance = rng.uniform(0.2, 0.8, (n_buckets, 1)) + effect * np.linspace(-0.5, 0.5, n_variants)
+    right = rng.random(chance.shape) < chance
+    buckets, variants = (part.tolist() for part in np.indices(right.shape).reshape(2, -1))
+    ones = [1] * right.size
+    return {
+        "predictions": right.ravel().astype(int).tolist(),
+        "references": ones,
+        "buckets": buckets,
+        "variants": variants,
+    }
+
+
+@pytest.mark.faults
+def test_the_choice_of_the_best_and_worst_wording_is_in_the_interval():
+    """Of 20 equal wordings the interval of the spread, which was positive throughout, begins at 0; p says as much."""
+    equal = [prompt_sensitivity(**crossed(60, 20, seed=seed), n_resamples=999) for seed in range(10)]
+    assert sum(result.confidence_interval["spread"][0] == 0.0 for result in equal) >= 9
+    assert sum(result.confidence_interval["variant_deviation"][0] == 0.0 for result in equal) >= 9
+    assert sum(result.confidence_interval["max_accuracy"][0] <= 0.5 for result in equal) >= 9
+    assert sum(result.spread_p_value > 0.05 for result in equal) >= 9
+    assert np.mean([r.spread for r in equal]) == pytest.approx(np.mean([r.spread_by_chance for r in equal]), abs=0.02)
+    apart = prompt_sensitivity(**crossed(200, 3, effect=0.4), n_resamples=999)
+    low, high = apart.confidence_interval["spread"]
+    assert (0.2 < low < 0.4 < high < 0.6, apart.spread_p_value) == (True, 0.001)
+
+
+@pytest.mark.faults
+def test_spread_of_equal_wordings_by_every_permutation():
+    """Four problems, three wordings: all 6^4 ways to give each problem's answers to the wordings."""
+    right = np.array([[1, 0, 0], [1, 1, 0], [1, 0, 1], [0, 0, 1]])
+    every = [np.ptp(np.sum(rows, axis=0)) / 4 for rows in product(*(list(permutations(row)) for row in right.tolist()))]
+    buckets, variants = np.indices(right.shape).reshape(2, -1)
+    result = prompt_sensitivity(right.ravel(), np.ones(12, int), buckets, variants=variants)
+    assert result.spread_by_chance == pytest.approx(np.mean(every), abs=0.01)
+    assert result.spread_p_value == pytest.approx(np.mean(np.array(every) >= result.spread - 1e-9), abs=0.015)
+
+
+@pytest.mark.faults
+def test_interval_of_the_greatest_is_made_of_those_of_the_wordings():
+    """With two wordings these are paired t intervals: the lower end allows for either being the better one."""
+    columns = crossed(100, 2, effect=0.2)
+    result = prompt_sensitivity(**columns)
+    right = np.array(columns["predictions"], float).reshape(100, 2)
+    difference = right[:, 0] - right[:, 1]
+    error = difference.std(ddof=1) / 10
+    t = {-1: 2.2760, 1: 1.9842}  # quantiles at .9875 and .975 with 99 degrees of freedom
+    ends = [math.tanh(math.atanh(result.spread) + t[s] * s * error / (1 - result.spread**2)) for s in (-1, 1)]
+    assert result.confidence_interval["spread"] == pytest.approx([max(0, ends[0]), ends[1]], abs=0.003)
+    gaps = made(1, n_buckets=60)
+    for options in ({}, {"groups": [int(b[1:]) // 2 for b in gaps["buckets"]]}, {"interval_method": "closed_form"}):
+        found = prompt_sensitivity(**gaps, **options, n_resamples=999)
+        for name in ("max_accuracy", "min_accuracy", "spread", "performance_drop_rate", "variant_deviation"):
+            low, high = found.confidence_interval[name]
+            assert 0 <= low <= getattr(found, name) <= high <= 1, name
+    whole = prompt_sensitivity([1] * 60, [1] * 60, list(range(20)) * 3, variants=[0] * 20 + [1] * 20 + [2] * 20)
+    assert whole.confidence_interval["spread"] == pytest.approx([0.0, 0.168], abs=0.001)
+    assert whole.confidence_interval["max_accuracy"] == pytest.approx([0.832, 1.0], abs=0.001)

@@ -408,7 +408,7 @@ def intervals(
     low, high = point - half, point + half
     if method == "logit_t":
         ends = bounds if scales is None else np.asarray(scales, dtype=np.float64)
-        low, high = _on_logit_scale(point, half, ends, 0.0 if skewed else _LEAST_DISTANCE)
+        low, high = on_logit_scale(point, half, ends, 0.0 if skewed else _LEAST_DISTANCE)
     elif method == "bootstrap":
         replicates = bootstrap(units, estimate, n_resamples, rng or np.random.default_rng(0))
         defined = np.isfinite(replicates)
@@ -433,7 +433,9 @@ def too_few(units: Units) -> bool:
     return units.n < FEW_UNITS or units.effective_n < _LEAST_EFFECTIVE
 
 
-def _on_logit_scale(point: Floats, half: Floats, scales: Floats, least: float) -> tuple[Floats, Floats]:
+def on_logit_scale(
+    point: Floats, half: Floats, scales: Floats, least: float = _LEAST_DISTANCE
+) -> tuple[Floats, Floats]:
     """Return the ends of t intervals on the logit scale; plain ones if a scale has no end.
 
     `least` is the least distance of a point from the ends of its scale, as a share of it.

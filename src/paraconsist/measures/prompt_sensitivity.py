@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import entr
+from scipy.special import entr, stdtrit
 
 from paraconsist.errors import check_whole, input_error
 from paraconsist.measures.buckets import (
@@ -27,11 +28,30 @@ from paraconsist.measures.buckets import (
     partition,
     partition_integers,
 )
-from paraconsist.measures.intervals import FEW_UNITS, Units, design_effects, distinct, group_units
-from paraconsist.measures.results import Estimates, Result, constant_message, documented, interval_options
+from paraconsist.measures.intervals import (
+    FEW_UNITS,
+    NO_SPREAD,
+    Units,
+    design_effects,
+    distinct,
+    group_units,
+    on_logit_scale,
+    sums_by_group,
+    too_few,
+)
+from paraconsist.measures.results import (
+    Estimates,
+    IntervalSettings,
+    Result,
+    constant_message,
+    documented,
+    interval_options,
+)
 
 _ROLES = ("original", "paraphrase", "contrast")
 _MOST_DRAWS = 1_000
+_CELLS, _LEAST_DRAWS = 1 << 24, 999  # of the draws of equal variants, and of their pairs
+_CELLS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,10 +83,14 @@ class PromptSensitivityResult(Result):
     contrast_consistency : float or None
         With contrasts: share of problems that have one answer in every wording and another in every contrast; up is
         good, a constant answer gets 0.
-    mean_accuracy, max_accuracy, spread, performance_drop_rate, combined_performance_score, variant_deviation : float
-        With `variants`, of their accuracies a: mean, greatest, greatest less least, 1 - least/greatest, max (1 - (max -
-        mean)), and standard deviation. Intervals are those of the variants that are best and worst in these data: that
-        they were picked for it is not in them. None without variants.
+    mean_accuracy, max_accuracy, min_accuracy, spread, performance_drop_rate, combined_performance_score : float
+        With `variants`, of their accuracies a: mean, greatest, least, greatest less least, 1 - least/greatest, max (1 -
+        (max - mean)). None without variants.
+    variant_deviation : float or None
+        Standard deviation of these accuracies.
+    spread_by_chance, spread_p_value : float or None
+        The expected spread if all variants were equal, and the chance of one at least as large as this. The answers to
+        a problem (group) change places at random between its variants.
     variant_accuracies : dict of str to float, or None
     n_buckets, n_examples : int
         Buckets and answers, contrasts left out.
@@ -96,10 +120,13 @@ class PromptSensitivityResult(Result):
     contrast_consistency: float | None = None
     mean_accuracy: float | None = None
     max_accuracy: float | None = None
+    min_accuracy: float | None = None
     spread: float | None = None
     performance_drop_rate: float | None = None
     combined_performance_score: float | None = None
     variant_deviation: float | None = None
+    spread_by_chance: float | None = None
+    spread_p_value: float | None = None
     variant_accuracies: dict[str, float] | None = None
 
 
@@ -163,7 +190,9 @@ def prompt_sensitivity(
     -------
     PromptSensitivityResult
         Undefined values are nan and named in `warnings`. Entries of mappings have their intervals under
-        ``"pass_hat_n/2"``.
+        ``"pass_hat_n/2"``. Intervals of what depends on the best or worst variant are for the true greatest, least, ...
+        of these variants: the data that an interval is made from also chose the variants, and it allows for that
+        (`Variants.bounds`).
 
     References
     ----------
@@ -233,18 +262,26 @@ def prompt_sensitivity(
         of_contrast = buckets_of[is_contrast]
         add_contrasts(sums, answers, of_contrast[of_contrast >= 0], predicted[is_contrast][of_contrast >= 0])
     accuracies: dict[str, float] | None = None
+    of_variants: Variants | None = None
     if variants is not None:
         named = partition(checked["variants"])
         shared = partition_integers(named.codes[is_wording])
         if len(keep) > 1 and shared.sizes.max() == 1:
             raise input_error(function, "variants", "name wordings that buckets share", got="another in every row")
         right = predicted[is_wording] == codes_of["references"][is_wording]
-        each = add_variants(sums, buckets_of[is_wording], shared.codes, right)
+        of_variants = Variants.of(buckets_of[is_wording], shared.codes, right)
+        of_variants.add_to(sums)
+        each = of_variants.accuracies
         accuracies = dict(zip(map(str, named.ids_of(np.asarray(shared.ids))), each.tolist(), strict=True))
         if (least := int(shared.sizes.min())) < len(keep):
             which = f"a variant has {least} of {len(keep)} buckets"
             estimates.warn(f"{which}: the accuracies of variants differ by their problems too")
     values, method = sums.estimate(estimates, answers.pattern, grouping)
+    if of_variants is not None:
+        of_variants = of_variants if grouping is None else of_variants.grouped(grouping)
+        if sums.n_units > 1 and not (method == "logit_t" and of_variants.too_few):
+            estimates.confidence_interval |= of_variants.bounds(options)
+        values |= of_variants.by_chance(options)
     values |= {"chance": answers.pool.same} | estimates.add_label_agreement(counts, answers.pool, grouping)
     if len(answers.labels_predicted) == 1 and counts.size.sum() > 1:
         estimates.warn(constant_message(columns.labels[answers.labels_predicted[0]]))
@@ -277,9 +314,9 @@ def variant_indices(accuracies: Any) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        ``mean_accuracy`` (AvgP), ``max_accuracy`` (MaxP), ``spread``, ``performance_drop_rate`` (nan where all
-        accuracies are 0), ``combined_performance_score`` (CPS) and ``variant_deviation``, without intervals: these need
-        the answers.
+        ``mean_accuracy`` (AvgP), ``max_accuracy`` (MaxP), ``min_accuracy``, ``spread``,
+        ``performance_drop_rate`` (nan where all accuracies are 0), ``combined_performance_score`` (CPS) and
+        ``variant_deviation``, without intervals: these need the answers.
 
     Raises
     ------
@@ -294,7 +331,7 @@ def variant_indices(accuracies: Any) -> dict[str, float]:
     """
     of_each = as_probabilities(accuracies, function="variant_indices", parameter="accuracies")
     with np.errstate(invalid="ignore"):
-        values = of_variants(of_each, int(of_each.argmax()), int(of_each.argmin()))
+        values = summaries(of_each, int(of_each.argmax()), int(of_each.argmin()))
     return dict(zip(OF_VARIANTS, values.tolist(), strict=True))
 
 
@@ -472,37 +509,173 @@ def add_contrasts(sums: Sums, answers: Answers, buckets: Integers, predictions: 
     sums.differ_by(has.astype(np.int64) + holds)
 
 
-def add_variants(sums: Sums, buckets: Integers, variants: Integers, right: Mask) -> Floats:
-    """Add the summaries of the accuracies of the variants; return these accuracies, shape (n_variants,)."""
-    n_variants, n_buckets = int(variants.max()) + 1, int(buckets.max()) + 1
-    cells = buckets.astype(np.int64) * n_variants + variants
-    size, correct = (
-        np.bincount(cells[rows], minlength=n_buckets * n_variants).reshape(n_buckets, n_variants)
-        for rows in (slice(None), right)
-    )
-    accuracies = correct.sum(axis=0) / size.sum(axis=0)
-    first, last = sums.add(*size.T), sums.add(*correct.T)
-    best, worst = int(accuracies.argmax()), int(accuracies.argmin())
-    sums.differ_by(np.arange(n_buckets))
-
-    def of_shares(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return of_variants(total[..., last : last + n_variants] / total[..., first : first + n_variants], best, worst)
-
-    sums.functions(of_shares, OF_VARIANTS)
-    return np.asarray(accuracies, dtype=np.float64)
-
-
 #: Summaries of the accuracies of variants: the greatest possible value, and whether it is a mean over buckets.
 OF_VARIANTS = {
-    **{"mean_accuracy": (1.0, True), "max_accuracy": (1.0, True), "spread": (1.0, False)},
+    **{"mean_accuracy": (1.0, True), "max_accuracy": (1.0, True), "min_accuracy": (1.0, True), "spread": (1.0, False)},
     **{"performance_drop_rate": (1.0, False), "combined_performance_score": (1.0, False)},
     "variant_deviation": (0.5, False),
 }
 
 
-def of_variants(accuracies: npt.NDArray[Any], best: int, worst: int) -> npt.NDArray[Any]:
-    """Return `OF_VARIANTS` of accuracies, shape (..., n_variants) to (..., 6)."""
+def summaries(accuracies: npt.NDArray[Any], best: int, worst: int) -> npt.NDArray[Any]:
+    """Return `OF_VARIANTS` of accuracies, shape (..., n_variants) to (..., 7)."""
     mean, most, least = accuracies.mean(axis=-1), accuracies[..., best], accuracies[..., worst]
     deviation = np.sqrt(((accuracies - mean[..., None]) ** 2).mean(axis=-1))
-    values = [mean, most, most - least, 1.0 - least / most, most * (1.0 - (most - mean)), deviation]
+    values = [mean, most, least, most - least, 1.0 - least / most, most * (1.0 - (most - mean)), deviation]
     return np.stack(values, axis=-1)
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The answers of each unit (bucket, or group) by variant: how many, and how many right; (n_units, n_variants)."""
+
+    size: Floats
+    correct: Floats
+
+    @classmethod
+    def of(cls, buckets: Integers, variants: Integers, right: Mask) -> Variants:
+        """Count the rows of every bucket and variant, both as codes."""
+        shape = int(buckets.max()) + 1, int(variants.max()) + 1
+        cells = buckets.astype(np.int64) * shape[1] + variants
+        counts = (np.bincount(cells[rows], minlength=shape[0] * shape[1]) for rows in (slice(None), right))
+        return cls(*(column.reshape(shape).astype(np.float64) for column in counts))
+
+    def grouped(self, groups: Integers) -> Variants:
+        """Return the counts of groups of buckets."""
+        return Variants(sums_by_group(self.size, groups), sums_by_group(self.correct, groups))
+
+    @cached_property
+    def accuracies(self) -> Floats:
+        """The accuracy of each variant, shape (n_variants,)."""
+        return np.asarray(self.correct.sum(axis=0) / self.size.sum(axis=0))
+
+    @cached_property
+    def effective_n(self) -> float:
+        """Kish's effective number of units."""
+        size = self.size.sum(axis=1)
+        return float(size.sum() ** 2 / (size @ size))
+
+    @property
+    def too_few(self) -> bool:
+        """Whether no interval would hold its level."""
+        return too_few(Units.of(self.size.sum(axis=1, keepdims=True), np.ones(len(self.size))))
+
+    def add_to(self, sums: Sums) -> None:
+        """Add `OF_VARIANTS` to sums over buckets, of the variants that are best and worst in these data."""
+        n = len(self.accuracies)
+        first, last = sums.add(*self.size.T), sums.add(*self.correct.T)
+        best, worst = int(self.accuracies.argmax()), int(self.accuracies.argmin())
+        sums.differ_by(np.arange(len(self.size)))
+
+        def of_shares(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return summaries(total[..., last : last + n] / total[..., first : first + n], best, worst)
+
+        sums.functions(of_shares, OF_VARIANTS)
+
+    def bounds(self, options: IntervalSettings) -> dict[str, list[float]]:
+        """Return intervals of the true greatest, least, ... of the variants, which allow for their choice.
+
+        The greatest of true values is at least the greatest of lower ends that hold for all variants together (max-T),
+        and at most the greatest of upper ends that hold one by one, since one of these belongs to the true greatest. So
+        lower ends are simultaneous and upper ends are not, both at half of 1 - confidence_level. The spread is the
+        greatest difference of two variants, and the performance drop rate that of two logarithms. The standard
+        deviation is the greatest of all normed contrasts (Scheffe). For the combined score the best variant is any that
+        no other surpasses in the simultaneous test of all pairs.
+        """
+        a, n = self.accuracies, len(self.accuracies)
+        order = np.argsort(-a, kind="stable")
+        one, two = (order[side] for side in np.triu_indices(n, 1))  # no difference is below 0
+        tail = (1.0 - options.confidence_level) / 2.0
+        freedom = max(self.effective_n - 1.0, 1.0)
+        size = self.size.sum(axis=1)
+        shrunk = np.sqrt(1.0 - 1.0 / len(size)) / (1.0 - size / size.sum())  # as in `linearised_errors`
+        influence = shrunk[:, np.newaxis] * (self.correct - a * self.size) / self.size.sum(axis=0)
+        values, vectors = np.linalg.eigh(influence.T @ influence)
+        rng = np.random.default_rng(options.entropy)
+        n_draws = max(_LEAST_DRAWS, min(options.n_resamples, _CELLS // max(len(one), n)))
+        drawn = rng.standard_normal((n_draws, n)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        drawn /= np.sqrt(rng.chisquare(freedom, n_draws) / freedom)[:, np.newaxis]  # multivariate t
+        t = float(stdtrit(freedom, 1.0 - tail))
+        sure = -np.expm1(np.log(tail) / self.effective_n)  # that an end keeps where no unit varies
+
+        def ends(value: Floats, of_units: Floats, draws: list[Floats], least: float) -> tuple[float, float, float]:
+            """Return the ends of the greatest of values in [least, 1], and the simultaneous quantile of t."""
+            error = np.sqrt((of_units**2).sum(axis=0))
+            varies = error > NO_SPREAD
+            scale = np.where(varies, error, np.inf)
+            top = np.concatenate([(part / scale).max(axis=1) for part in draws])
+            critical = max(float(np.quantile(top, 1.0 - tail)), t)
+            scales = np.tile([least, 1.0], (len(value), 1))
+            low = np.where(varies, on_logit_scale(value, critical * error, scales)[0], value - sure)
+            high = np.where(varies, on_logit_scale(value, t * error, scales)[1], value + sure)
+            return float(low.max()), float(high.max()), critical
+
+        def of_pairs(value: Floats, of_units: Floats, draws: Floats, least: float) -> tuple[float, float, float]:
+            at_once = max(1, _CELLS_AT_ONCE // max(len(one), 1))
+            parts = [draws[start : start + at_once] for start in range(0, n_draws, at_once)]
+            differences = [np.abs(part[:, one] - part[:, two]) for part in parts]
+            return ends(value[one] - value[two], of_units[:, one] - of_units[:, two], differences, least)
+
+        found: dict[str, tuple[float, float]] = {"max_accuracy": ends(a, influence, [drawn], 0.0)[:2]}
+        low, high, _ = ends(1.0 - a, -influence, [-drawn], 0.0)
+        found["min_accuracy"] = 1.0 - high, 1.0 - low
+        low, high, critical = of_pairs(a, influence, drawn, -1.0) if n > 1 else (0.0, 0.0, t)
+        found["spread"] = low, high
+        if a[order[-1]] > 0.0 and n > 1:
+            low, high, _ = of_pairs(np.log(a), influence / a, drawn / a, -np.inf)
+            found["performance_drop_rate"] = float(-np.expm1(-low)), float(-np.expm1(-high))
+        else:
+            found["performance_drop_rate"] = 1.0 - found["min_accuracy"][1] / found["max_accuracy"][0], 1.0
+        centred = drawn - drawn.mean(axis=1, keepdims=True)
+        deviations = influence - influence.mean(axis=1, keepdims=True)
+        widest = float(np.linalg.norm(deviations, 2)) / np.sqrt(n)
+        noise = float(np.quantile(np.sqrt((centred**2).mean(axis=1)), 1.0 - tail))
+        high = float(a.std()) + t * widest if widest > NO_SPREAD else found["spread"][1] / 2.0
+        found["variant_deviation"] = float(a.std()) - noise, high
+        behind = a[one] - a[two] > critical * np.sqrt(((influence[:, one] - influence[:, two]) ** 2).sum(axis=0))
+        may_be_best = np.setdiff1d(np.arange(n), two[behind])
+        rest = 1.0 - a + a.mean()
+        error = influence * (rest - a) + influence.mean(axis=1, keepdims=True) * a
+        half = np.maximum(t * np.sqrt((error**2).sum(axis=0)), np.where(a.min() < 1.0, 0.0, sure))[may_be_best]
+        score = (a * rest)[may_be_best]
+        found["combined_performance_score"] = float((score - half).min()), float((score + half).max())
+        points = dict(zip(OF_VARIANTS, summaries(a, int(order[0]), int(order[-1])).tolist(), strict=True))
+        return {
+            name: [max(0.0, min(low, points[name])), min(OF_VARIANTS[name][0], max(high, points[name]))]
+            for name, (low, high) in found.items()
+        }
+
+    def by_chance(self, options: IntervalSettings) -> dict[str, float]:
+        """Return the expected spread of equal variants, and p of this one, from answers that change places.
+
+        Each unit's cells (answers, right ones) are permuted among the variants that it has, all cells of a unit alike.
+        """
+        rng = np.random.default_rng([options.entropy, 1])
+        observed, has = np.ptp(self.accuracies), self.size > 0.0
+        cells = self.size + 1j * self.correct
+        total, varying = np.zeros(has.shape[1], dtype=np.complex128), []
+        share = self.correct / np.where(has, self.size, 1.0)
+        same = (np.where(has, share, -np.inf).max(axis=1) == np.where(has, share, np.inf).min(axis=1)) & has.all(axis=1)
+        same &= np.ptp(self.size, axis=1) == 0.0
+        total += cells[same].sum(axis=0)
+        n_each = np.where(same, 0, has.sum(axis=1))
+        for m in np.unique(n_each[n_each > 0]).tolist():
+            rows = n_each == m
+            places = np.nonzero(has[rows])[1].reshape(-1, m)
+            varying.append((cells[rows][has[rows]].reshape(-1, m), places))
+        n_cells = max(1, sum(places.size for _, places in varying))
+        n_draws = max(_LEAST_DRAWS, min(options.n_resamples, _CELLS // n_cells))
+        at_once = max(1, _CELLS_AT_ONCE // n_cells)
+        spreads = []
+        for start in range(0, n_draws, at_once):
+            drawn = np.tile(total, (min(at_once, n_draws - start), 1))
+            for values, places in varying:
+                moved = rng.permuted(np.broadcast_to(values, (len(drawn), *values.shape)), axis=2)
+                if places.shape[1] == len(total):
+                    drawn += moved.sum(axis=1)
+                else:
+                    np.add.at(drawn.T, places, moved.transpose(1, 2, 0))
+            spreads.append(np.ptp(drawn.imag / drawn.real, axis=1))
+        every = np.concatenate(spreads)
+        p_value = (np.count_nonzero(every >= observed - NO_SPREAD) + 1.0) / (len(every) + 1.0)
+        return {"spread_by_chance": float(every.mean()), "spread_p_value": float(p_value)}
