@@ -21,6 +21,7 @@ import evaluate
 from paraconsist.errors import InputError, check_choice, input_error
 from paraconsist.measures.antecedents import as_allowed_labels
 from paraconsist.measures.buckets import as_column, as_probabilities, check_comparable, check_same_length
+from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.distribution_shift import as_probability_rows
 from paraconsist.measures.results import Result, parse_signature
 
@@ -66,12 +67,17 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
     numbers: ClassVar[tuple[str, ...]] = ()
     texts: ClassVar[tuple[str, ...]] = ()
     answers: ClassVar[tuple[str, ...]] = ()
+    _has_gold = True  # whether gold labels were given, where the measure can do without
 
     @property
     def columns(self) -> list[str]:
-        """The names of the input columns."""
+        """The names of the input columns; of labels the measure may do without `references`."""
         parameters = inspect.signature(self.function).parameters.values()
-        return [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+        return [p.name for p in parameters if p.default is p.empty or p.name in self.labels]
+
+    @property
+    def _needs_gold(self) -> bool:
+        return CATALOGUE[self.function.__name__].needs_gold or "references" not in self.columns
 
     @property
     def options(self) -> list[str]:
@@ -113,7 +119,7 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **columns: Any) -> None:
         """Add rows; they are checked here, before Arrow casts 1.7 to 1 and "3" to 3."""
-        super().add_batch(**self._checked(_named(predictions, references, columns)))
+        super().add_batch(**self._checked(self._filled(_named(predictions, references, columns))))
 
     def add(self, *, prediction: Any = None, reference: Any = None, **columns: Any) -> None:
         """Add one row."""
@@ -126,6 +132,8 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
             if name not in self.columns and name not in self.options:
                 remedy = f"The options are {', '.join(self.options)}."
                 raise input_error(self.name, name, "be an option that exists", remedy=remedy)
+        if self.writer is None and "predictions" in named:
+            named = self._filled(named)
         missing = [name for name in self.columns if named.get(name) is None]
         if missing and (self.writer is None or len(missing) < len(self.columns)):
             raise input_error(self.name, missing[0], "be given", got=None)
@@ -142,6 +150,8 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
     def _compute(self, *, unparsed: str = "wrong", **arguments: Any) -> dict[str, Any]:
         if _REFERENCES in arguments:
             arguments["references"] = arguments.pop(_REFERENCES)
+        if not self._has_gold:
+            arguments["references"], self._has_gold = None, True
         check_choice(self.name, "unparsed", unparsed, POLICIES)
         notes = self._treat_unparsed(arguments, unparsed) if self.answers else []
         values: dict[str, Any] = self.function(**arguments).to_dict()
@@ -171,6 +181,13 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
                 arguments[name] = [next(others) if value == mark else value for value in values]
         total = sum(map(len, answers.values()))
         return [f"{n} of {total} predictions are unparsed ({mark!r}) and {POLICIES[policy]}"]
+
+    def _filled(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Return columns with a place holder for gold labels that a measure does without: evaluate wants them all."""
+        if self._needs_gold or columns.get("references") is not None:
+            return columns
+        self._has_gold = False
+        return {**columns, "references": columns.get("predictions")}
 
     def _checked(self, batch: Mapping[str, object]) -> dict[str, list[Any]]:
         """Return the columns of a batch as plain lists of one type, so that Arrow has nothing to cast."""

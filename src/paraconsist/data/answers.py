@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tables import (
     EMPTY,
@@ -25,6 +26,8 @@ from paraconsist.errors import input_error
 
 #: The largest number that stands for "no answer could be read" among integer predictions; see `mark_unparsed`.
 UNPARSED = -2
+#: The gold label of every row of a file without gold labels, where predictions are numbers; else it is empty text.
+NO_GOLD = 2**63 - 1
 _ALLOWED = "allowed_labels"
 #: With fewer answers, labels may fail to meet by chance.
 _FEW_ROWS = 10
@@ -36,10 +39,15 @@ def gold_labels(
 ) -> tuple[NDArray[Any], NDArray[np.bool_], list[list[Any]] | None]:
     """Return the gold labels, which rows have one, and the labels that a rule allows each row.
 
-    Where a rule allows several the label may be empty; it is -1 then, or ``(none)``. A label -1 says the same if the
-    file names its labels, or the rule of the row does not allow -1; elsewhere it is a label like any other.
+    Without a column of labels, which is then called as by default or not at all, no row has one (`NO_GOLD`). Where a
+    rule allows several the label may be empty; it is -1 then, or ``(none)``. A label -1 says the same if the file names
+    its labels, or the rule of the row does not allow -1; elsewhere it is a label like any other.
     """
     table = predictions.table
+    if label in ("", SourceOptions.label) and label not in table.column_names:
+        answers, _ = fillable_column(column_of(table, prediction, parameter="prediction"), prediction, "prediction")
+        labels = np.full(len(answers), "" if is_text(answers) else NO_GOLD)
+        return labels, np.zeros(len(labels), dtype=np.bool_), None
     if _ALLOWED not in table.column_names:
         labels = filled_column(table, label, "label")
         return labels, np.ones(len(labels), dtype=np.bool_), None

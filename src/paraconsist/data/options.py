@@ -33,7 +33,8 @@ def option(default: Any, help: str, **more: Any) -> Any:
 
     Of `more`, ``min`` and ``max`` are bounds, ``metavar`` is what the help shows for the value, ``panel`` the heading
     there. ``option`` is the name on the command line if it differs from the field's; ``rare`` leaves the option to
-    ``--help-all``. The class itself may read others (``at_least``, ``choices``).
+    ``--help-all``; ``none`` is what None means in Python, by default the default. The class itself may read others
+    (``at_least``, ``choices``).
     """
     return field(default=default, metadata={"help": help, **more})
 
@@ -57,7 +58,7 @@ class SourceOptions:
     prediction: str = option(
         "prediction", "Column of the predictions; for logs, replaces the answer and verdict recorded by the tool."
     )
-    label: str = option("label", "Column of the gold labels.")
+    label: str = option("label", "Column of the gold labels; without one, what needs none is computed.", none="")
     role: str = option("role", "Column that says 'original' or 'paraphrase'; without it all rows are paraphrases.")
     original: str | None = option(
         None, "True/false column or comparison that marks originals, in place of `role`.", rare=True
@@ -140,7 +141,7 @@ class SourceOptions:
 
 
 def taken(function: Callable[..., Any], values: Mapping[str, Any], *classes: type[_Options]) -> list[Any]:
-    """Return keywords of a function as instances of option classes; a value None stands for the default.
+    """Return keywords of a function as instances of option classes; None stands for the default, or for ``none``.
 
     InputError for a name that no class has, with the most similar name.
     """
@@ -151,7 +152,9 @@ def taken(function: Callable[..., Any], values: Mapping[str, Any], *classes: typ
         near = get_close_matches(name, listed, 1)
         remedy = f"Did you mean `{near[0]}`?" if near else ""
         raise input_error(function.__name__, name, f"be a parameter; there are {', '.join(listed)}", remedy=remedy)
-    set_values = {name: value for name, value in values.items() if value is not None}
+    none = {each.name: each.metadata.get("none") for options in classes for each in fields(options)}  # type: ignore[arg-type]
+    set_values = {name: none[name] if value is None else value for name, value in values.items()}
+    set_values = {name: value for name, value in set_values.items() if value is not None}
     return [
         options(**{name: value for name, value in set_values.items() if name in of_class})
         for options, of_class in zip(classes, names, strict=True)

@@ -65,6 +65,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def is_without_gold(self) -> bool:
+        """Whether no row has a gold label or rule."""
+        return self.allowed is None and not self.has_gold.any()
+
     def where(self, mask: NDArray[np.bool_]) -> Rows:
         return self.take(np.flatnonzero(mask))
 
@@ -93,6 +98,8 @@ def read_rows(
     table = _answers_of_one_kind(plain_table(predictions.table), names, predictions.label_names)
     predictions = replace(predictions, table=table)
     _check_columns(table, names, ("bucket", "prediction", "label") if need_buckets else ("prediction", "label"))
+    if not need_buckets:  # the full test set, whose accuracy is wanted
+        column_of(table, names.label, parameter="label")
     labels, has_gold, allowed = gold_labels(predictions, names.label, names.prediction)
     guesses, unparsed = predicted_labels(table, names.prediction, labels, allowed)
     check_known("label", names.label, labels[has_gold], predictions.label_names)
@@ -157,11 +164,12 @@ def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Seq
 
 def _check_columns(table: pa.Table, names: SourceOptions, needed: Sequence[str]) -> None:
     """Name all missing columns at once, where it is more than one."""
-    absent = [parameter for parameter in needed if getattr(names, parameter) not in table.column_names]
+    columns = {parameter: getattr(names, parameter) for parameter in needed}
+    absent = [parameter for parameter, name in columns.items() if name and name not in table.column_names]
     if len(absent) > 1:
         must = f"name a column of the predictions, as must {' and '.join(f'`{other}`' for other in absent[1:])}"
         remedy = f"Its columns are {', '.join(table.column_names)}."
-        raise input_error("score", absent[0], must, got=[getattr(names, one) for one in absent], remedy=remedy)
+        raise input_error("score", absent[0], must, got=[columns[one] for one in absent], remedy=remedy)
 
 
 def _roles(table: pa.Table, names: SourceOptions, are_statements: bool = False) -> NDArray[Any]:

@@ -88,6 +88,7 @@ class MeasureSpec:
     partners: tuple[str, ...] = ()  # roles that must be in the bucket of each
     optional_partners: tuple[str, ...] = ()  # roles that may be there too
     is_default: bool = False  # whether rows with the target role are scored by it by default
+    needs_gold: bool = True  # whether it is undefined without gold labels
     #: The function's parameter -> ``role.column``: prediction, label, allowed, unanswered or strata of the counted rows
     #: (role ``target``) or of a partner; prediction, label, bucket or role of all rows (role ``rows``); a field of
     #: `paraconsist.measures.rules.Statements` (role ``tuple``).
@@ -186,7 +187,8 @@ def _pairs(
         ABOVE_CHANCE,
         *also,
     )
-    return _tau(function, kind, quantities, partners=(ORIGINAL,), arguments={**_PAIRS, **(arguments or {})}, **more)
+    pairs = {"partners": (ORIGINAL,), "arguments": {**_PAIRS, **(arguments or {})}, "needs_gold": False}
+    return _tau(function, kind, quantities, **pairs, **more)
 
 
 def _conclusions(function: str, kind: str, partners: tuple[str, str], references: str, **more: Any) -> MeasureSpec:
@@ -382,6 +384,7 @@ BUILT_IN = (
             "strata": "target.strata",
         },
         breaks=changed,
+        needs_gold=False,
     ),
     MeasureSpec(
         "prompt_sensitivity:prompt_sensitivity",
@@ -428,6 +431,7 @@ BUILT_IN = (
         optional_partners=(ORIGINAL,),
         arguments={**_ROWS, "variants": "rows.variant"},
         breaks=mixed,
+        needs_gold=False,
         mean_over="buckets",
     ),
     MeasureSpec(
@@ -460,6 +464,7 @@ BUILT_IN = (
             "relations": "tuple.relations",
         },
         breaks=_incoherent,
+        needs_gold=False,
     ),
     MeasureSpec(
         "fooling_rate:fooling_rate",

@@ -13,7 +13,7 @@ from paraconsist.measures.chance import pair_chance
 from paraconsist.measures.results import Estimates, Result, Stratum, documented, share_options
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PredictionChangeResult(Result):
     """How often predictions change under paraphrasing, and in which direction.
 
@@ -22,10 +22,10 @@ class PredictionChangeResult(Result):
     change_rate : float
         Share of pairs with two different predictions, in [0, 1]; down is good.
     n_changed, n_pairs : int
-    correct_to_incorrect, incorrect_to_correct : int
+    correct_to_incorrect, incorrect_to_correct : int or None
         Changed pairs whose original, and whose paraphrase, is the right one. With more than two labels a
         change can also lead from one wrong answer to another: those are in neither.
-    change_rate_given_correct, change_rate_given_incorrect : float
+    change_rate_given_correct, change_rate_given_incorrect : float or None
         `change_rate` over the pairs whose original is answered right, and wrong; nan if there are none.
     by_stratum : dict of str to dict, or None
         For every value of `strata` its `change_rate`, `n_changed`, `correct_to_incorrect`,
@@ -35,11 +35,11 @@ class PredictionChangeResult(Result):
 
     change_rate: float
     n_changed: int
-    correct_to_incorrect: int
-    incorrect_to_correct: int
+    correct_to_incorrect: int | None = None
+    incorrect_to_correct: int | None = None
     n_pairs: int
-    change_rate_given_correct: float
-    change_rate_given_incorrect: float
+    change_rate_given_correct: float | None = None
+    change_rate_given_incorrect: float | None = None
     by_stratum: Mapping[str, Stratum | Mapping[str, Stratum]] | None = None
 
 
@@ -47,7 +47,7 @@ class PredictionChangeResult(Result):
 def prediction_change(
     predictions: Any,
     original_predictions: Any,
-    references: Any,
+    references: Any = None,
     *,
     strata: Any = None,
     groups: Any = None,
@@ -71,8 +71,8 @@ def prediction_change(
     predictions, original_predictions : sequence of int or str, shape (n,)
         Predicted labels on the paraphrase and on the original of every pair; originals are repeated per
         paraphrase.
-    references : sequence of int or str, shape (n,)
-        Gold labels, which paraphrasing keeps.
+    references : sequence of int or str, shape (n,), optional
+        Gold labels, which paraphrasing keeps; without them only `change_rate` and its breakdown are given.
     strata : sequence of int or str, shape (n,), or mapping of str to such sequences, optional
         What results are broken down by (what is paraphrased, gold label, source task): gives `by_stratum`.
     groups : sequence of int or str, shape (n,), optional
@@ -97,24 +97,20 @@ def prediction_change(
     """
     function = "prediction_change"
     options = share_options(function, interval_method, confidence_level, n_resamples, seed, groups)
-    labels = {"predictions": predictions, "original_predictions": original_predictions, "references": references}
-    columns = code_columns(function, labels, groups=groups)
-    original_right = columns["original_predictions"] == columns["references"]
-    paraphrase_right = columns["predictions"] == columns["references"]
+    labels = {"predictions": predictions, "original_predictions": original_predictions}
+    columns = code_columns(
+        function, labels if references is None else {**labels, "references": references}, groups=groups
+    )
     changed = columns["predictions"] != columns["original_predictions"]
-    masks = {
-        "n_changed": changed,
-        "correct_to_incorrect": changed & original_right,
-        "incorrect_to_correct": changed & paraphrase_right,
-        "n_pairs": np.ones(len(changed), dtype=np.bool_),
-    }
-
+    masks = {"n_changed": changed, "n_pairs": np.ones(len(changed), dtype=np.bool_)}
     estimates = Estimates(options, "pair", columns.columns.get("groups"))
-    rates = {
-        "change_rate": estimates.add_share("change_rate", changed),
-        "change_rate_given_correct": estimates.add_share("change_rate_given_correct", changed, original_right),
-        "change_rate_given_incorrect": estimates.add_share("change_rate_given_incorrect", changed, ~original_right),
-    }
+    rates = {"change_rate": estimates.add_share("change_rate", changed)}
+    if references is not None:
+        original_right = columns["original_predictions"] == columns["references"]
+        masks["correct_to_incorrect"] = changed & original_right
+        masks["incorrect_to_correct"] = changed & (columns["predictions"] == columns["references"])
+        for side, rows in (("correct", original_right), ("incorrect", ~original_right)):
+            rates[f"change_rate_given_{side}"] = estimates.add_share(f"change_rate_given_{side}", changed, rows)
     rates |= estimates.add_chance(pair_chance(columns["original_predictions"], columns["predictions"]))
     estimates.warn_of_alike(columns, "original_predictions", "predictions")
     by_stratum: Mapping[str, Stratum | Mapping[str, Stratum]] | None = None

@@ -54,9 +54,11 @@ _CELLS, _LEAST_DRAWS = 1 << 24, 999  # of the draws of equal variants, and of th
 _CELLS_AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PromptSensitivityResult(Result):
     """Indices of sensitivity to wording, all but the numbers of rows in [0, 1]; see `prompt_sensitivity`.
+
+    Without gold labels the indices of right answers are None, and `prompt_sensitivity_score` is nan.
 
     Attributes
     ----------
@@ -102,15 +104,15 @@ class PromptSensitivityResult(Result):
     agreement: float
     agreement_plugin: float
     consistency_rate_pooled: float
-    accuracy: float
-    majority_accuracy: float
-    worst_case_accuracy: float
-    best_case_accuracy: float
-    pass_hat_n: dict[str, float]
-    pass_at_n: dict[str, float]
-    minimum_accuracy_curve: dict[str, float]
-    aucar: float
-    core: float
+    accuracy: float | None = None
+    majority_accuracy: float | None = None
+    worst_case_accuracy: float | None = None
+    best_case_accuracy: float | None = None
+    pass_hat_n: dict[str, float] | None = None
+    pass_at_n: dict[str, float] | None = None
+    minimum_accuracy_curve: dict[str, float] | None = None
+    aucar: float | None = None
+    core: float | None = None
     krippendorff_alpha: float
     normalized_entropy: float
     unanimous_share: float
@@ -133,7 +135,7 @@ class PromptSensitivityResult(Result):
 @documented("gold labels (or groups) that differ within a bucket, unknown roles")
 def prompt_sensitivity(
     predictions: Any,
-    references: Any,
+    references: Any | None,
     buckets: Any,
     *,
     variants: Any = None,
@@ -172,7 +174,8 @@ def prompt_sensitivity(
     Parameters
     ----------
     predictions, references : sequence of int or str, shape (n,)
-        Predicted and gold label of every row. All wordings of a bucket have one gold label.
+        Predicted and gold label of every row. All wordings of a bucket have one gold label. References may be None:
+        then the indices of agreement, alpha, kappa, entropy and contrasts remain.
     buckets : sequence of int or str, shape (n,)
     variants : sequence of int or str, shape (n,), optional
         Which wording each row is, the same over buckets (a prompt template).
@@ -230,7 +233,9 @@ def prompt_sensitivity(
     """
     function = "prompt_sensitivity"
     options = interval_options(function, interval_method, confidence_level, n_resamples, seed)
-    labels = {"predictions": predictions, "references": references}
+    labels = (
+        {"predictions": predictions} if references is None else {"predictions": predictions, "references": references}
+    )
     columns = code_columns(function, labels, {"buckets": buckets}, roles=roles, groups=groups, variants=variants)
     checked, codes_of = columns.columns, columns.codes
     divided = partition(checked["buckets"])
@@ -238,8 +243,10 @@ def prompt_sensitivity(
     is_wording, is_contrast = kinds == "paraphrase", kinds == "contrast"
     if not is_wording.any():
         raise input_error(function, "roles", "leave at least one paraphrase", got=sorted(set(kinds.tolist())))
-    gold = _gold_of_wordings(divided.codes, codes_of["references"], is_contrast)
-    bucket_gold = one_per_bucket(function, divided, gold, "references", "gold label", checked["references"])
+    bucket_gold = np.full(len(divided), len(columns.labels))  # a label that no answer is
+    if references is not None:
+        gold = _gold_of_wordings(divided.codes, codes_of["references"], is_contrast)
+        bucket_gold = one_per_bucket(function, divided, gold, "references", "gold label", checked["references"])
     grouping = bucket_groups(function, divided, checked.get("groups"))
     keep = np.flatnonzero(np.bincount(divided.codes[is_wording], minlength=len(divided)))
     place = np.full(len(divided), -1)
@@ -247,7 +254,7 @@ def prompt_sensitivity(
     if grouping is not None:
         grouping = partition_integers(grouping[keep]).codes
     buckets_of, predicted = place[divided.codes], codes_of["predictions"]
-    sizes = len(columns.labels), len(np.unique(np.concatenate([predicted, codes_of["references"]])))
+    sizes = len(columns.labels) + (references is None), len(np.unique(np.concatenate([*codes_of.values()])))
     answers = Answers.of(buckets_of[is_wording], predicted[is_wording], bucket_gold[keep], *sizes)
     counts = answers.counts
 
@@ -255,15 +262,19 @@ def prompt_sensitivity(
     drawn = [check_whole(function, "draws", n, at_most=_MOST_DRAWS) for n in draws]
     drawn = [n for n in dict.fromkeys(drawn) if n <= counts.size.max()]
     sums = Sums(counts)
-    add_indices(sums, answers)
-    add_curve(sums, counts)
-    add_draws(sums, counts, drawn)
+    add_agreement(sums, answers)
+    if references is None:
+        drawn = []
+    else:
+        add_indices(sums, answers)
+        add_curve(sums, counts)
+        add_draws(sums, counts, drawn)
     if is_contrast.any():
         of_contrast = buckets_of[is_contrast]
         add_contrasts(sums, answers, of_contrast[of_contrast >= 0], predicted[is_contrast][of_contrast >= 0])
     accuracies: dict[str, float] | None = None
     of_variants: Variants | None = None
-    if variants is not None:
+    if variants is not None and references is not None:
         named = partition(checked["variants"])
         shared = partition_integers(named.codes[is_wording])
         if len(keep) > 1 and shared.sizes.max() == 1:
@@ -288,6 +299,12 @@ def prompt_sensitivity(
     if few := [f"{n}: {count}" for n in drawn if (count := int((counts.size < n).sum()))]:
         what = f"buckets with fewer answers are left out of pass_hat_n and pass_at_n (n: buckets; {', '.join(few)})"
         estimates.warn(what)
+    if references is None:
+        estimates.warn(
+            "without gold labels there is no accuracy, prompt_sensitivity_score or other index of right answers"
+        )
+        values["prompt_sensitivity_score"] = float("nan")
+        estimates.put("prompt_sensitivity_score", (float("nan"), float("nan")), float("nan"), sums.n_units, None)
     if (n_units := sums.n_units) < FEW_UNITS:
         estimates.warn_of_few(n_units)
     estimates.note_undefined(values)
@@ -295,6 +312,8 @@ def prompt_sensitivity(
     for name, table in tables.items():
         keys = [key for key in values if key.startswith(f"{name}/")]
         table.update((key.partition("/")[2], values.pop(key)) for key in keys)
+    if references is None:
+        tables = {}
     return PromptSensitivityResult(
         n_buckets=len(counts),
         n_examples=int(counts.size.sum()),
@@ -441,24 +460,28 @@ class Sums:
         return dict(zip(names, values.tolist(), strict=True)), bounds.method
 
 
-def add_indices(sums: Sums, answers: Answers) -> None:
-    """Add the means over buckets, or over their pairs of answers."""
-    k, c, s = (
-        column.astype(np.float64) for column in (answers.counts.size, answers.counts.correct, answers.counts.same_label)
-    )
+def add_agreement(sums: Sums, answers: Answers) -> None:
+    """Add the means over buckets, or over their pairs of answers, that need no gold labels."""
+    k, s = answers.counts.size.astype(np.float64), answers.counts.same_label.astype(np.float64)
     pairs = k * (k - 1.0)
     has_pair = pairs > 0.0
     over = np.where(has_pair, pairs, 1.0)
-    sums.mean("prompt_sensitivity_score", 2.0 * c * (k - c) / over, has_pair)
     sums.mean("agreement", np.where(has_pair, (s - k) / over, 0.0), has_pair)
     sums.mean("agreement_plugin", s / k**2)
     sums.mean("consistency_rate_pooled", s - k, pairs)
+    sums.mean("normalized_entropy", answers.entropy)
+    sums.mean("unanimous_share", answers.answer >= 0)
+
+
+def add_indices(sums: Sums, answers: Answers) -> None:
+    """Add the means of right answers over buckets, or over their pairs of answers."""
+    k, c = answers.counts.size.astype(np.float64), answers.counts.correct.astype(np.float64)
+    pairs = k * (k - 1.0)
+    sums.mean("prompt_sensitivity_score", 2.0 * c * (k - c) / np.maximum(pairs, 1.0), pairs > 0.0)
     sums.mean("accuracy", c, k)
     sums.mean("majority_accuracy", answers.majority)
     sums.mean("worst_case_accuracy", c == k)
     sums.mean("best_case_accuracy", c > 0)
-    sums.mean("normalized_entropy", answers.entropy)
-    sums.mean("unanimous_share", answers.answer >= 0)
 
 
 def add_curve(sums: Sums, counts: BucketCounts) -> None:

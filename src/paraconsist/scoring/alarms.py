@@ -72,15 +72,13 @@ def degenerate(rows: Rows, unparsed: str) -> list[str]:
     consistent without reading a text. `rows` are as read, `unparsed` is the policy.
     """
     n, n_unparsed = len(rows), int(rows.unparsed.sum())
-    parsed = rows.where(rows.has_gold & ~rows.unparsed)
+    parsed = rows.where((rows.has_gold | rows.is_without_gold) & ~rows.unparsed)
     if not len(parsed):
         return [_nothing_parsed(rows)] if n_unparsed == n else []
     clusters = parsed.buckets if parsed.groups is None else parsed.groups
-    notes = [
-        constant_predictions(parsed.predictions),
-        nearly_constant(parsed.predictions, parsed.labels, clusters),
-        _never_right(parsed),
-    ]
+    notes = [constant_predictions(parsed.predictions)]
+    if not rows.is_without_gold:
+        notes += [nearly_constant(parsed.predictions, parsed.labels, clusters), _never_right(parsed)]
     if n_unparsed >= _MOSTLY * n and unparsed != "drop_bucket":
         notes.append(
             f"{n_unparsed:,} of {n:,} predictions are unparsed, so the results reflect parsing failures, not the "
@@ -190,7 +188,7 @@ def _no_gold(rows: Rows) -> str | None:
 def _several_right(rows: Rows) -> str | None:
     """Only of a rule's conclusion may several labels be right."""
     n = int(np.count_nonzero(~rows.has_gold & ~np.isin(rows.roles, _CONCLUSIONS)))
-    if not n:
+    if not n or rows.is_without_gold:
         return None
     return (
         f"{n} of {len(rows)} rows allow several labels and are not the conclusion of a rule: accuracy and the measures "

@@ -233,6 +233,11 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
     named = next((m for source in sources.values() if (m := source.predictions.metadata.get("measures"))), None)
     first = next(iter(aligned.rows.values()))
     chosen_specs = chosen_measures("compare", options.measures, {"measures": named or []}, first)
+    if first.is_without_gold:
+        chosen_specs = [spec for spec in chosen_specs if tested_by(spec) is not PARAPHRASTIC]
+        if not chosen_specs:
+            remedy = "Without gold labels models are compared by pairs, such as of an original and a paraphrase."
+            raise input_error("compare", "label", "name a column of the predictions", got=None, remedy=remedy)
     return list({spec.name: spec for spec in map(tested_by, chosen_specs)}.values())
 
 

@@ -49,6 +49,9 @@ def _read(rows: Rows, measure: str) -> _Pilot:
         changes = violations(SEMANTIC, rows)
         targets, hits = changes.positions, changes.broken
     else:
+        if rows.is_without_gold:
+            remedy = f"{measure} needs gold labels; inconsistency needs none."
+            raise input_error("plan", "label", "name a column of the pilot", got=None, remedy=remedy)
         targets = np.flatnonzero(rows.roles == PARAPHRASE)
         if not len(targets):
             raise input_error("plan", "role", "be 'paraphrase' in at least one row", got=np.unique(rows.roles).tolist())

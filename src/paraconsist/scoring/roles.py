@@ -132,7 +132,6 @@ def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> Result:
     positions, partners = find_partners(spec, rows)
     answers = _answers(spec, rows, positions, partners)
     columns = {parameter: _column(source, rows, positions, answers) for parameter, source in spec.arguments.items()}
-    columns = {parameter: column for parameter, column in columns.items() if column is not None}
     of_all_rows = all(source.startswith("rows.") for source in spec.arguments.values())
     groups = rows.groups if of_all_rows else members_of(rows, positions, partners) or groups_of(rows, positions)
     if answers.statements is not None:
@@ -229,7 +228,8 @@ def _statements(spec: MeasureSpec, rows: Rows, positions: Positions, partners: M
 def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> Any:
     role, _, column = source.partition(".")
     if role == "rows":
-        whole: dict[str, Any] = {"prediction": rows.predictions, "label": rows.labels, "bucket": rows.buckets}
+        labels = None if rows.is_without_gold else rows.labels
+        whole: dict[str, Any] = {"prediction": rows.predictions, "label": labels, "bucket": rows.buckets}
         whole |= {"variant": rows.variants, "places": rows.places}
         has_originals = bool((rows.roles == ORIGINAL).any())
         return whole[column] if column in whole else rows.roles.tolist() if has_originals else None
@@ -243,7 +243,10 @@ def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> 
     if column == "strata":
         columns = {name: values[positions] for name, values in rows.strata.items()}
         few = {name: values for name, values in columns.items() if 2 <= len(np.unique(values)) <= MAX_STRATUM_VALUES}
-        return few if "gold_label" in few else {"label": answers.references[role], **few}
+        has_label = "gold_label" in few or rows.is_without_gold
+        return (few or None) if has_label else {"label": answers.references[role], **few}
+    if column == "label" and rows.is_without_gold:
+        return None
     return (answers.predictions if column == "prediction" else answers.references)[role]
 
 

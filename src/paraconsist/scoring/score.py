@@ -20,10 +20,18 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.tables import is_among
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import to_strict_json
-from paraconsist.measures.catalogue import CHANGE, PARAPHRASTIC, MeasureSpec, default_measures, reads_probabilities
+from paraconsist.measures.catalogue import (
+    BUILT_IN,
+    CHANGE,
+    PARAPHRASTIC,
+    SEMANTIC,
+    MeasureSpec,
+    default_measures,
+    reads_probabilities,
+)
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
-from paraconsist.measures.rules import ORIGINAL
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.alarms import degenerate, judged, row_alarms
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
@@ -44,6 +52,12 @@ from paraconsist.scoring.training_overlap import Overlap, training_overlap
 _COLUMNS = (
     *("bucket", "prediction", "label", "role", "original", "group", "variant", "places", "confidence"),
     "probabilities",
+)
+
+_NEED_NONE = ", ".join(spec.name for spec in BUILT_IN if spec.target and not spec.needs_gold)
+_NO_GOLD = (
+    "there is no column of gold labels (name it as `label`), so what needs them is left out: accuracy, "
+    + ", ".join(spec.name for spec in BUILT_IN if spec.target and spec.needs_gold)
 )
 
 
@@ -216,6 +230,8 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     warnings += _undivided(kept, specs, source.columns.stratum or ())
     if PARAPHRASTIC in specs and (note := _single_buckets(kept, predictions.label_names)) is not None:
         warnings.append(note)
+    if rows.is_without_gold:
+        warnings.append(_NO_GOLD)
     if CHANGE in specs:
         measures[CHANGE.name] = with_label_names(measures[CHANGE.name], predictions.label_names)
     overlap = None if training is None else training_overlap(predictions, training, role=source.columns.role)
@@ -322,11 +338,31 @@ def _reference_labels(rows: Rows, specs: Sequence[MeasureSpec]) -> NDArray[Any]:
 
 
 def chosen_measures(function: str, wanted: Sequence[str] | None, metadata: Metadata, rows: Rows) -> list[MeasureSpec]:
-    """Return the measures that were named, else those that the run names, else those that the rows call for."""
+    """Return the measures that were named, else those that the run names, else those that the rows call for.
+
+    Without gold labels they are those that need none. InputError if one that needs them was named.
+    """
     names = wanted or metadata.get("measures") or default_measures(np.unique(rows.roles).tolist())
+    if rows.is_without_gold:
+        lacking = [name for name in wanted or () if spec_of(function, name).needs_gold]
+        if lacking:
+            remedy = f"{lacking[0]} needs gold labels; {_NEED_NONE} need none."
+            raise input_error(function, "label", "name a column of the predictions", got=None, remedy=remedy)
+        names = [name for name in names if not spec_of(function, name).needs_gold] or _without_gold(rows)
     if rows.variants is not None and not wanted and PARAPHRASTIC.name in names:
         names = [*names, prompt_sensitivity.__name__]
     return [spec_of(function, name).on(rows.roles) for name in names]
+
+
+def _without_gold(rows: Rows) -> list[str]:
+    """Return the default measures of wordings without gold labels."""
+    assert rows.buckets is not None
+    with_original, n_originals = np.unique(rows.buckets[rows.roles == ORIGINAL], return_counts=True)
+    paraphrased, n_paraphrases = np.unique(rows.buckets[rows.roles == PARAPHRASE], return_counts=True)
+    is_paired = len(paraphrased) > 0 and (n_originals == 1).all() and is_among(paraphrased, with_original).all()
+    has_several = (n_paraphrases > 1).any()
+    names = {SEMANTIC.name: is_paired, prompt_sensitivity.__name__: has_several or not is_paired}
+    return [name for name, is_fit in names.items() if is_fit]
 
 
 def _score(
@@ -476,6 +512,7 @@ def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> F
     sides = pairs.partners[ORIGINAL], pairs.positions
     before, after = (_shown(rows.predictions[side], rows.unparsed[side], label_names) for side in sides)
     golds = _shown(rows.labels[sides[0]], np.zeros(len(sides[0]), dtype=bool), label_names)
+    golds = ["(none)"] * len(golds) if rows.is_without_gold else golds
     figures: Figures = {"transitions": _transitions(golds, before, after, label_names)}
     if rows.predicted_confidences is not None:
         confidences = [rows.predicted_confidences[side] for side in sides]

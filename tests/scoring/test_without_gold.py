@@ -1,0 +1,121 @@
+"""Answers without gold labels: what needs none is measured, by every way in; what needs them is left out by name."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.metric_loading import load_metric
+
+import paraconsist as pc
+from paraconsist.measures.catalogue import BUILT_IN
+
+pytestmark = pytest.mark.faults
+
+NEEDING_NONE = ["semantic_inconsistency", "prediction_change", "prompt_sensitivity"]
+
+
+@pytest.fixture
+def answers():
+    """30 problems, an original and three paraphrases of each."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (b, f"{b}-{k}", ["no", "yes"][int(rng.random() < 0.7)], "paraphrase" if k else "original")
+        for b in range(30)
+        for k in range(4)
+    ]
+    return pd.DataFrame(rows, columns=["bucket_id", "example_id", "prediction", "role"])
+
+
+def measured(scores):
+    return next(iter(scores.to_dict().values()))["measures"]
+
+
+@pytest.mark.parametrize("name", NEEDING_NONE)
+def test_the_value_is_that_with_gold_labels(answers, name):
+    key = {"semantic_inconsistency": "inconsistency", "prediction_change": "change_rate"}.get(name, "agreement")
+    values = {
+        label: measured(pc.score(answers.assign(label="yes"), label=label, measures=[name]))[name]
+        for label in (None, "label")
+    }
+    alone = measured(pc.score(answers, measures=[name]))[name]
+    assert values[None] == alone
+    assert (alone[key], alone["confidence_interval"][key]) == (
+        values["label"][key],
+        values["label"]["confidence_interval"][key],
+    )
+    assert not {"accuracy", "correct_to_incorrect"} & set(alone)
+
+
+def test_what_needs_gold_is_left_out_by_name(answers):
+    scores = pc.score(answers)
+    assert list(measured(scores)) == ["semantic_inconsistency", "prompt_sensitivity"]
+    (scored,) = scores.sets.values()
+    assert scored.wording is not None
+    assert scored.wording.n_right is None
+    needing = {spec.name for spec in BUILT_IN if spec.target and spec.needs_gold}
+    (left_out,) = [warning for warning in scored.warnings if "left out" in warning]
+    assert all(name in left_out for name in needing)
+    with pytest.raises(pc.InputError) as refused:
+        pc.score(answers, measures=["paraphrastic_consistency"])
+    assert (refused.value.parameter, "needs gold" in str(refused.value)) == ("label", True)
+    with pytest.raises(pc.InputError) as refused:
+        pc.score(answers, label="gold")
+    assert (refused.value.parameter, "'gold'" in str(refused.value)) == ("label", True)
+
+
+@pytest.mark.parametrize(("role", "name"), [("swap", "symmetric"), ("negation", "negational")])
+def test_pairs_of_other_roles(answers, role, name):
+    pairs = answers.groupby("bucket_id").head(2).replace({"paraphrase": role})
+    assert list(measured(pc.score(pairs))) == [f"{name}_inconsistency"]
+
+
+def test_paraphrases_alone_and_one_of_each(answers):
+    assert list(measured(pc.score(answers[answers.role == "paraphrase"]))) == ["prompt_sensitivity"]
+    assert list(measured(pc.score(answers.groupby("bucket_id").head(2)))) == ["semantic_inconsistency"]
+
+
+def test_a_constant_answer_fails_without_gold_too(answers):
+    assert not pc.score(answers.assign(prediction="yes")).gate("semantic <= .5")
+
+
+def test_command_gate_comparison_and_page(answers, command, tmp_path):
+    for name, frame in {"a": answers, "b": answers.assign(prediction=answers.prediction.iloc[::-1].to_numpy())}.items():
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    a, b = tmp_path / "a.csv", tmp_path / "b.csv"
+    code, out, err = command("score", a, "--measure", "prompt_sensitivity", "--json")
+    assert code == 0, err
+    agreement = json.loads(out)["a"]["measures"]["prompt_sensitivity"]["agreement"]
+    code, out, err = command("gate", f"wording_change <= 50% and agreement >= {agreement}", a)
+    assert (code, out.startswith("pass")) == (0, True), err
+    code, _, err = command("gate", "pc >= 0.5", a)
+    assert (code, "name a quantity" in err) == (2, True)
+    code, out, err = command("compare", a, b)
+    assert (code, "semantic inconsistency" in out) == (0, True), err
+    code, _, err = command("compare", a, b, "--measure", "paraphrastic_consistency")
+    assert (code, "--label" in err) == (2, True)
+    code, _, err = command("plan", a, "--half-width", 0.05)
+    assert (code, "--label" in err) == (2, True)
+    assert command("plan", a, "--half-width", 0.05, "--measure", "inconsistency")[0] == 0
+    code, _, err = command("report", a, b, "--output", tmp_path / "page.html")
+    assert code == 0, err
+    assert "left out" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_evaluate(in_batches):
+    columns = {"predictions": [1, 0, 1, 1], "original_predictions": [1, 1, 1, 0]}
+    of_buckets = {"predictions": ["a", "b", "a", "a"], "buckets": ["x", "x", "y", "y"]}
+    for name, given, direct in (
+        ("prediction_change", columns, pc.prediction_change(**columns)),
+        ("prompt_sensitivity", of_buckets, pc.prompt_sensitivity(references=None, **of_buckets)),
+    ):
+        metric = load_metric(name)
+        if in_batches:
+            metric.add_batch(**given)
+        values = metric.compute(**({} if in_batches else given))
+        assert values.keys() == direct.to_dict().keys()
+        key = next(iter(set(values) & {"change_rate", "agreement"}))
+        assert values[key] == direct[key]
+        again = metric.compute(**given, references=given["predictions"][:1] * 4)
+        assert {"correct_to_incorrect", "accuracy"} & set(again)
