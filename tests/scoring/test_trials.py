@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.logs import inspect_log, samples, scored
 
 import paraconsist as pc
 
@@ -59,6 +60,41 @@ def test_a_column_that_is_not_there_is_named(tmp_path, command):
     code, _, why = command("score", tmp_path / "rows.csv", "--trial", "run")
     assert code == 2
     assert "`--trial` must name a column of the predictions; got 'run'" in why
+
+
+@pytest.mark.faults
+def test_epochs_of_a_log_give_a_noise_floor(command):
+    log = inspect_log("twice")
+    result = scored(command, log, "--bucket", "question_id", "--trial", "epoch")
+    first = scored(command, log, "--bucket", "question_id", "--epoch", 1)
+    assert (result["n_rows"], result["noise_floor"]["n_repeats"]) == (first["n_rows"], 1)
+    assert result["measures"] == first["measures"]
+    code, _, err = command("score", samples("yes_no"), "--bucket", "doc.question_id", "--trial", "epoch")
+    assert (code, "--trial" in err) == (2, True)
+
+
+@pytest.mark.faults
+def test_a_problem_counts_once_however_many_epochs(command, tmp_path):
+    """30 questions x 4 wordings x 3 epochs: each epoch is a bucket, and 30 problems are compared and ranked."""
+    paths = []
+    for model in "ab":
+        rows = answers(30, 4, 3).rename(columns={"bucket_id": "bucket_of_epochs"})
+        rows["bucket_id"] = rows["bucket_of_epochs"].astype(str) + " epoch " + rows["trial"].astype(str)
+        rows["example_id"] = rows["bucket_id"] + " " + rows["example_id"].astype(str)
+        rows["group_id"] = rows["bucket_of_epochs"]
+        rows.loc[rows["bucket_of_epochs"] < "ab".index(model) * 5, "prediction"] = 0
+        paths.append(tmp_path / f"{model}.csv")
+        rows.drop(columns="trial").to_csv(paths[-1], index=False)
+    result = scored(command, paths[0])
+    assert result["measures"]["paraphrastic_consistency"]["n_buckets"] == result["wording"]["n_problems"] == 30
+    code, out, err = command("compare", *paths, "--json")
+    assert code == 0, err
+    (compared,) = json.loads(out)
+    assert (compared["n_common_buckets"], compared["n_buckets"]) == (30, {"a": 30, "b": 30})
+    assert compared["pairs"][0]["result"]["n_buckets"] == 30
+    code, _, err = command("report", paths[0], "--output", tmp_path / "page.html")
+    assert code == 0, err
+    assert "30 problems in 360 wordings" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.real_data

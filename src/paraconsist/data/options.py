@@ -80,8 +80,8 @@ class SourceOptions:
     example: str = option("example_id", "Column that identifies the rows of a bucket; optional.", rare=True)
     trial: str | None = option(
         None,
-        "For tables with several answers to each `example`: column with the number of the answer. The first answer is "
-        "scored; all are used for the noise floor.",
+        "For several answers to each `example`: column with the number of the answer, epoch in inspect logs. The first "
+        "answer is scored; all are used for the noise floor.",
         rare=True,
     )
     variant: str | None = option(

@@ -27,6 +27,8 @@ KEY_COLUMNS = ("example_id", "input_id", "bucket_id", "group_id", "role", "label
 UNANSWERED = "unanswered"
 #: The column that the epochs of a problem share, in logs whose buckets are epochs.
 PROBLEM = "bucket_of_epochs"
+#: The column that the trials of an input share, in logs whose trials are read for the noise floor.
+TRIED = "sample_of_trials"
 #: The columns that a run adds.
 PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output", UNANSWERED)
 

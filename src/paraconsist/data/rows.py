@@ -70,6 +70,11 @@ class Rows:
         """Whether no row has a gold label or rule."""
         return self.allowed is None and not self.has_gold.any()
 
+    @property
+    def n_problems(self) -> int:
+        """The number of buckets; the epochs of a problem count once."""
+        return len(np.unique(np.asarray(self.buckets if self.problems is None else self.problems)))
+
     def where(self, mask: NDArray[np.bool_]) -> Rows:
         return self.take(np.flatnonzero(mask))
 

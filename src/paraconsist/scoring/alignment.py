@@ -48,12 +48,12 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
         listed = "; ".join(f"{name}: {_some(buckets.tolist())}" for name, buckets in of_model.items())
         remedy = "These are different sets, or `bucket` names another column in one file."
         raise input_error("compare", "bucket", "have ids in common", got=listed, remedy=remedy)
-    counts = {name: len(buckets) for name, buckets in of_model.items()}
-    notes = []
-    if any(count > len(common) for count in counts.values()):
-        had = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
-        notes.append(f"{len(common):,} buckets are common and compared; {had}")
     kept = {name: rows.where(is_among(_buckets(rows), common)) for name, rows in rows_of.items()}
+    counts, n_common = {name: rows.n_problems for name, rows in rows_of.items()}, kept[names[0]].n_problems
+    notes = []
+    if any(len(buckets) > len(common) for buckets in of_model.values()):
+        had = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
+        notes.append(f"{n_common:,} buckets are common and compared; {had}")
     by_id = all(ROW_ID in rows.strata for rows in kept.values())
     ordered = {name: rows.take(_order(rows, by_id)) for name, rows in kept.items()}
     first = ordered[names[0]]
@@ -61,7 +61,7 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
         _check_same(names[0], first, name, ordered[name], by_id)
     if not by_id and not set(np.unique(first.roles).tolist()) <= {"original", "paraphrase"}:
         notes.append("rows have no ids of their own and were matched by role and place in their bucket (`example`)")
-    return Aligned(ordered, counts, len(common), notes)
+    return Aligned(ordered, counts, n_common, notes)
 
 
 def _check_kinds(rows_of: Mapping[str, Rows]) -> None:

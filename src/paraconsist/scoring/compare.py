@@ -38,7 +38,7 @@ from paraconsist.measures.standings import (
 )
 from paraconsist.scoring.alignment import ROW_ID, Aligned, align
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
-from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, violations
+from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, per_problem, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
 from paraconsist.scoring.sources import Opened, Source
 
@@ -268,7 +268,7 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
         joint = joint_test(differences, n_draws=options.n_permutations, seed=options.seed)
         level = 1.0 - joint.critical((1.0 - options.confidence_level) / n_families)
     for one, two in part.who:
-        result = _compare(spec, rows[one], rows[two], options)
+        result = per_problem(_compare(spec, rows[one], rows[two], options), rows[one])
         signature = parse_signature(result.signature).replace(unparsed=options.unparsed, **part.about)
         pair = ModelPair(one, two, spec.name, replace(result, signature=str(signature)), float("nan"))
         if joint is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,12 @@ from paraconsist.measures.bucket_model import fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, check_result, scored_measures
 from paraconsist.measures.results import Result
-from paraconsist.measures.rules import ORIGINAL, Answers, Statements
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Statements
 
 #: A column with more values than this is no stratum (an id, say).
 MAX_STRATUM_VALUES = 20
 Positions = NDArray[np.intp]
+AnyResult = TypeVar("AnyResult", bound=Result)
 
 #: How unparsed answers are treated. ``wrong``: an unparsed answer is a wrong answer that agrees with no other answer,
 #: not even with another unparsed one, and after a negation it counts as a failure: not answering never looks
@@ -141,6 +142,13 @@ def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> Result:
         result: Result = spec.function(**columns, groups=groups, **options)
     check_result(spec, result)
     return result
+
+
+def per_problem(result: AnyResult, rows: Rows) -> AnyResult:
+    """Return a result whose `n_buckets`, if it has one, counts a problem that was asked in several epochs once."""
+    if rows.problems is None or "n_buckets" not in result:
+        return result
+    return replace(result, n_buckets=rows.where(rows.roles == PARAPHRASE).n_problems)
 
 
 def groups_of(rows: Rows, positions: Positions) -> NDArray[Any] | None:

@@ -42,6 +42,7 @@ from paraconsist.scoring.roles import (
     apply_policy,
     is_counted,
     measure_rows,
+    per_problem,
     spec_of,
     violations,
 )
@@ -373,7 +374,7 @@ def _score(
     about: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
     columns = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else {}
-    result = judged(spec, rows, measure_rows(spec, rows, **options.intervals, **columns))
+    result = per_problem(judged(spec, rows, measure_rows(spec, rows, **options.intervals, **columns)), rows)
     signature = parse_signature(result.signature).replace(unparsed=options.unparsed, **about)
     marks = {constant_message(mark) for mark in set(rows.predictions[rows.unparsed].tolist())}
     unread = "none of the answers that it counts could be read"

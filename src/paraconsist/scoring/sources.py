@@ -18,7 +18,7 @@ from paraconsist.data.foreign import read_yaml
 from paraconsist.data.logs.format import GOLD_CONFIDENCE
 from paraconsist.data.logs.reading import LogTexts, read_logs
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import Metadata, Predictions, read_predictions
+from paraconsist.data.predictions import TRIED, Metadata, Predictions, read_predictions
 from paraconsist.data.published_predictions import PREFIX, published_folder
 from paraconsist.data.reshaping import long_format, named_labels, with_groups
 from paraconsist.data.run_folder import RunFolder
@@ -222,7 +222,8 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
     noise: Repeats | None = None
     is_log, has_name = "source" in predictions.metadata, "set" in predictions.metadata
     if is_log:  # its reader made the columns
-        parameters = ("label_names", "original_prediction", "trial", "encoding")
+        parameters = ["label_names", "original_prediction", "encoding"]
+        parameters += ["trial"] * (TRIED not in predictions.table.column_names)
         of_tables = [one for one in parameters if getattr(options, one) is not None]
         if of_tables:
             raise input_error("score", of_tables[-1], "be given for tables only", got=name, remedy="This is a log.")
@@ -248,7 +249,8 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
     if options.original_prediction is not None:
         predictions, columns = long_format(predictions, columns, options.original_prediction)
     if options.trial is not None:
-        predictions, noise = split_trials(predictions, columns.bucket, options.example, options.trial)
+        example = TRIED if is_log else options.example
+        predictions, noise = split_trials(predictions, columns.bucket, example, options.trial)
     return Source(name, predictions, columns, path, noise=noise, has_name=has_name)
 
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.logs import format as logs
-from paraconsist.data.logs.fields import Records, as_texts, walk
+from paraconsist.data.logs.fields import Records, as_texts, value_of, walk
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import PROBLEM, Metadata, Predictions
+from paraconsist.data.predictions import PROBLEM, TRIED, Metadata, Predictions
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 
@@ -90,11 +90,14 @@ def log_rows(
     several = len(set(epochs)) > 1
     ids = [f"{sample['id']} epoch {sample['epoch']}" if several else str(sample["id"]) for sample in samples]
     ids = logs.unique_ids(ids, path, "sample")
-    if several and linked:
+    if query.trial is not None:
+        samples_of = pa.chunked_array([[str(sample["id"]) for sample in samples]])
+        columns |= {query.trial: value_of(fields, query.trial, parameter="trial", roots=_ROOTS), TRIED: samples_of}
+    elif several and linked:
         linked = _by_epoch(linked, epochs)
         notes.append(
             f"{len(set(epochs))} epochs: wordings are compared within an epoch, and intervals resample buckets "
-            "with all their epochs (--epoch N scores one of them)"
+            "with all their epochs (--epoch N scores one of them, --trial epoch takes the others for the noise floor)"
         )
     source = {
         "format": INSPECT.name,

@@ -277,9 +277,9 @@ def _facts(models: Sequence[Model], sets: Sequence[tuple[AlignedSet, Any]]) -> l
     """Return model, sets and sizes, for the line above the title."""
     if not sets:
         return [model.name for model in models[:1]]
-    n_problems, n_rows = (
-        sum(sizes) for sizes in zip(*((len(i.bucket_ids), len(i.bucket)) for i, _ in sets), strict=True)
-    )
+    rows = [next(model.sets[item.name].rows for model in models if item.name in model.sets) for item, _ in sets]
+    counts = [len(i.bucket_ids) if r.problems is None else r.n_problems for (i, _), r in zip(sets, rows, strict=True)]
+    n_problems, n_rows = sum(counts), sum(len(item.bucket) for item, _ in sets)
     names = [item.name for item, _ in sets if not is_generic(item.name)]
     of = [names[0]] if len(sets) == 1 and names else [f"{len(sets)} sets"] * (len(sets) > 1)
     model = [models[0].name] * (len(models) == 1 and models[0].name not in of and not is_generic(models[0].name))
