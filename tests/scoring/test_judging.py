@@ -247,7 +247,9 @@ def test_a_nearly_constant_model_is_told_as_one(command: Command, tmp_path: Path
     page = tmp_path / "page.html"
     assert command("report", path, "--output", page)[0] == 0
     assert sentence in page.read_text()
-    better = [row | {"prediction": row["label"] if i % 3 else row["prediction"]} for i, row in enumerate(rows)]
+    better = [
+        row | {"wording": i, "prediction": row["label"] if i % 3 else row["prediction"]} for i, row in enumerate(rows)
+    ]
     assert scored(command, write(tmp_path / "better.parquet", better))["warnings"] == []
 
 

@@ -9,9 +9,13 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
+from paraconsist.data.options import SourceOptions
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
+from paraconsist.errors import input_error
 from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
 from paraconsist.measures.catalogue import BUILT_IN, MeasureSpec
 from paraconsist.measures.results import Result
@@ -61,7 +65,9 @@ def row_alarms(
     notes.append(_few_resamples(confidence_level, n_resamples))
     parsed = rows.where(rows.has_gold & ~rows.unparsed)
     if len(parsed):
-        notes += [permuted_labels(parsed.predictions, parsed.labels), None if label_names else _strays(parsed)]
+        named = parsed.where(_is_gold_name(parsed)) if is_text(parsed.labels) else parsed
+        notes.append(permuted_labels(named.predictions, named.labels) if len(named) else None)
+        notes.append(None if label_names else _strays(parsed))
     return [note for note in notes if note is not None]
 
 
@@ -85,6 +91,50 @@ def degenerate(rows: Rows, unparsed: str) -> list[str]:
             "model; fix the parser"
         )
     return [note for note in notes if note is not None]
+
+
+def check_not_swapped(rows: Rows) -> None:
+    """Raise if gold labels differ between wordings of a problem and predictions never do: the columns are swapped."""
+    paraphrases = rows.where(rows.roles == PARAPHRASE)
+    if rows.is_without_gold or len(paraphrases) < _FEW_ROWS:
+        return
+    codes = np.unique(np.asarray(paraphrases.buckets), return_inverse=True)[1]
+    first = np.unique(codes, return_index=True)[1][codes]
+    differ = paraphrases.labels != paraphrases.labels[first]
+    if differ.any() and (paraphrases.predictions == paraphrases.predictions[first]).all():
+        row = int(np.argmax(differ))
+        bucket = np.asarray(paraphrases.buckets).item(row)
+        got = [paraphrases.labels[first].item(row), paraphrases.labels.item(row)]
+        remedy = (
+            f"Look at bucket {bucket!r}. Predictions never differ: are the columns of `prediction` and this swapped?"
+        )
+        raise input_error("score", "label", "give every row of a bucket the same gold label", got=got, remedy=remedy)
+
+
+def repeated_rows(table: pa.Table, columns: SourceOptions) -> str | None:
+    """Return a warning if rows of a table without ids are equal in every column, which then are copies.
+
+    Tables that hold nothing but buckets, answers and labels have equal rows anyway; there every row must occur equally
+    often, twice or more, while answers to some problems differ.
+    """
+    flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
+    if columns.example in flat or not flat:
+        return None
+    counted = table.select(flat).group_by(flat).aggregate([([], "count_all")])
+    counts = counted["count_all"].to_numpy()
+    n = int((counts - 1).sum())
+    named = {columns.bucket, columns.prediction, columns.label, columns.role, columns.group, columns.original}
+    if not set(flat) - named - {columns.confidence, *columns.probabilities, *(columns.stratum or ())}:
+        n_different = Counter(counted[columns.bucket].to_pylist()).values()
+        if sum(n > 1 for n in n_different) < _FEW_ROWS:
+            return None
+        n = len(table) - len(table) // int(np.gcd.reduce(counts))
+    if not n:
+        return None
+    return (
+        f"{n:,} of {len(table):,} rows equal another row in every column: if they are copies, leave them out; if they "
+        "are not, name the column that tells the rows of a bucket apart as `example`"
+    )
 
 
 def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
@@ -147,6 +197,12 @@ def _never_right(rows: Rows) -> str | None:
         return None
     pair = f"{rows.predictions.item(0)!r} for {rows.labels.item(0)!r}"
     return f"no prediction is any row's gold label ({pair}): do both columns name labels alike?"
+
+
+def _is_gold_name(rows: Rows) -> NDArray[np.bool_]:
+    """Return which answers are a gold label but for case and outer spaces: other text is no renamed label."""
+    known = {str(label).strip().casefold() for label in rows.labels.tolist()}
+    return np.array([str(answer).strip().casefold() in known for answer in rows.predictions.tolist()], dtype=np.bool_)
 
 
 def _strays(rows: Rows) -> str | None:

@@ -32,7 +32,7 @@ from paraconsist.measures.catalogue import (
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
-from paraconsist.scoring.alarms import degenerate, judged, row_alarms
+from paraconsist.scoring.alarms import check_not_swapped, degenerate, judged, repeated_rows, row_alarms
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.outcomes import Outcomes, outcomes, parts_from
@@ -55,6 +55,7 @@ _COLUMNS = (
     "probabilities",
 )
 
+_ABOVE_ALL = "PVAP is above 100 %: it is unbiased, not bounded, and as far as these buckets tell wording decides all"
 _NEED_NONE = ", ".join(spec.name for spec in BUILT_IN if spec.target and not spec.needs_gold)
 _NO_GOLD = (
     "there is no column of gold labels (name it as `label`), so what needs them is left out: accuracy, "
@@ -206,6 +207,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     rows = read_rows(predictions, source.columns, need_probabilities=need)
     if not len(rows):
         raise input_error("score", "predictions", "have at least one row")
+    check_not_swapped(rows)
     test_rows = None if test is None else read_rows(test, source.columns, need_buckets=False)
     specs = chosen_measures("score", options.measures, predictions.metadata, rows)
     kept, n_dropped = apply_policy(rows, options.unparsed)
@@ -231,6 +233,10 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     warnings += _undivided(kept, specs, source.columns.stratum or ())
     if PARAPHRASTIC in specs and (note := _single_buckets(kept, predictions.label_names)) is not None:
         warnings.append(note)
+    if not source.is_log and (note := repeated_rows(predictions.table, source.columns)) is not None:
+        warnings.append(note)
+    if PARAPHRASTIC in specs and measures[PARAPHRASTIC.name]["pvap_unbiased"] > 1.0:
+        warnings.append(_ABOVE_ALL)
     if rows.is_without_gold:
         warnings.append(_NO_GOLD)
     if CHANGE in specs:

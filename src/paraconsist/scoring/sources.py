@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paraconsist.data.foreign import read_yaml
 from paraconsist.data.logs.format import GOLD_CONFIDENCE
@@ -248,10 +249,28 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
         predictions = _of_statements(predictions, statement, columns, options)
     if options.original_prediction is not None:
         predictions, columns = long_format(predictions, columns, options.original_prediction)
+    if not is_log and options.trial is None:
+        _check_once(predictions.table, columns)
     if options.trial is not None:
         example = TRIED if is_log else options.example
         predictions, noise = split_trials(predictions, columns.bucket, example, options.trial)
     return Source(name, predictions, columns, path, noise=noise, has_name=has_name)
+
+
+def _check_once(table: pa.Table, columns: SourceOptions) -> None:
+    """Refuse two rows of a bucket with one id."""
+    keys = [columns.bucket, columns.example]
+    if columns.bucket == columns.example or not set(keys) <= set(table.column_names):
+        return
+    counted = table.select(keys).group_by(keys).aggregate([([], "count_all")])
+    if len(counted) < len(table):
+        twice = counted.filter(pc.greater(counted["count_all"], 1))
+        bucket, example = twice[columns.bucket][0].as_py(), twice[columns.example][0].as_py()
+        remedy = (
+            f"Bucket {bucket!r} has it more than once, as have {len(twice) - 1:,} other pairs: leave copies out; name "
+            "another column as `example`; or, if wordings were asked several times, name the column of the `trial`."
+        )
+        raise input_error("score", "example", "differ within a bucket", got=example, remedy=remedy)
 
 
 def _statement_column(table: pa.Table, names: SourceOptions) -> str | None:

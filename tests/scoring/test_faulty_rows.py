@@ -1,0 +1,73 @@
+"""Rows that are not what they seem: copies, swapped columns, free text that looks like renamed labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import paraconsist as pc
+
+pytestmark = pytest.mark.faults
+
+
+@pytest.fixture
+def answers():
+    """60 problems in four wordings, of which some are answered wrong."""
+    rng = np.random.default_rng(0)
+    rows = [(b, f"{b}-{k}", ["no", "yes"][int(rng.random() < 0.7)], "yes") for b in range(60) for k in range(4)]
+    return pd.DataFrame(rows, columns=["bucket_id", "wording", "prediction", "label"])
+
+
+def warnings_of(frame, **options):
+    (scored,) = pc.score(frame, **options).sets.values()
+    return " ".join(scored.warnings)
+
+
+def test_rows_with_one_id_are_refused(answers, command, tmp_path):
+    twice = pd.concat([answers, answers])
+    with pytest.raises(pc.InputError) as refused:
+        pc.score(twice, example="wording")
+    assert (refused.value.parameter, "trial" in refused.value.remedy) == ("example", True)
+    with pytest.raises(pc.InputError) as refused:
+        pc.score(twice.rename(columns={"wording": "example_id"}))
+    assert refused.value.parameter == "example"
+    twice.to_csv(tmp_path / "twice.csv", index=False)
+    code, _, err = command("score", tmp_path / "twice.csv", "--example", "wording")
+    assert (code, "--trial" in err) == (2, True)
+    trials = twice.assign(trial=np.repeat([0, 1], len(answers)))
+    assert len(next(iter(pc.score(trials, example="wording", trial="trial").sets.values())).rows) == len(answers)
+
+
+@pytest.mark.parametrize("has_texts", [True, False])
+def test_equal_rows_without_an_id_are_counted(answers, has_texts):
+    frame = answers if has_texts else answers.drop(columns="wording")
+    assert "240 of 480 rows equal another" in warnings_of(pd.concat([frame, frame]))
+    assert "equal another" not in warnings_of(frame)
+
+
+def test_swapped_columns_are_guessed(answers):
+    with pytest.raises(pc.InputError, match="swapped") as refused:
+        pc.score(answers, prediction="label", label="prediction")
+    assert refused.value.parameter == "label"
+
+
+def test_free_text_is_no_renamed_label():
+    """Of each city that is answered in words another one is right: nobody renamed a label."""
+    cities = ["Paris", "Rome", "Berlin", "Madrid", "Oslo"]
+    renamed = dict(zip(cities, cities[1:] + cities[:1], strict=True))
+    wrong = {city: f"the answer is {other.lower()}" for city, other in renamed.items()}
+    rows = [
+        (b, cities[b % 5] if (b + k) % 3 == 0 else wrong[cities[b % 5]], cities[b % 5])
+        for b in range(60)
+        for k in range(3)
+    ]
+    frame = pd.DataFrame(rows, columns=["bucket_id", "prediction", "label"])
+    assert "renamed" not in warnings_of(frame)
+    assert "renamed" in warnings_of(frame.assign(prediction=frame.label.map(renamed)))
+
+
+def test_a_share_above_all_of_the_variance_is_explained():
+    rows = [(b, k == b % 2, 1) for b in range(40) for k in range(2)]
+    frame = pd.DataFrame(rows, columns=["bucket_id", "prediction", "label"])
+    (scored,) = pc.score(frame).sets.values()
+    assert scored.measures["paraphrastic_consistency"]["pvap_unbiased"] > 1
+    assert "above 100 %" in " ".join(scored.warnings)
