@@ -1,6 +1,7 @@
 """How often two wordings of a problem get different answers, against plain loops over the rows."""
 
 import itertools
+import json
 import random
 from collections import defaultdict
 
@@ -76,6 +77,56 @@ def test_different_wrong_answers_are_no_consistency(first_is_original):
     results = {name: one.to_dict() for name, one in scores.sets.items()}
     failed = check(parse_conditions("wording_change <= 20% and same_answer.low >= .7 and above_chance >= .5"), results)
     assert [one.passed for one in failed] == [False, False, False]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("first_is_original", [True, False])
+def test_gate_fails_different_wrong_answers_and_the_page_says_no(command, tmp_path, first_is_original):
+    path, page = tmp_path / "free.csv", tmp_path / "page.html"
+    free_answers(first_is_original=first_is_original).to_csv(path, index=False)
+    code, out, _ = command("gate", "pc.low >= 0.9", path)
+    assert (code, "same answer 25.0 %" in out, "q25 (0 of 6 right)" in out) == (1, True, True)
+    assert command("gate", "pc.low >= 0.9", path, "--allow-degenerate")[0] == 0
+    assert command("report", path, "--output", page)[0] == 0
+    assert "<b>No.</b>" in page.read_text(encoding="utf-8")
+
+
+def unparsed_half(seed=0):
+    """100 problems in four wordings: no answer to half of them could be read, the others get a coin's."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (f"b{b}", None if b < 50 else ["no", "yes"][rng.integers(2)], "yes", "paraphrase")
+        for b in range(100)
+        for _ in range(4)
+    ]
+    return table(rows).assign(wording=range(400))
+
+
+@pytest.mark.faults
+def test_gate_fails_where_policies_disagree_unless_one_is_named(command, tmp_path):
+    path, results = tmp_path / "half.csv", tmp_path / "results.json"
+    unparsed_half().to_csv(path, index=False)
+    assert command("score", path, "--output", results)[0] == 0
+    by_policy = json.loads(results.read_text())["half"]["wording_by_policy"]
+    least, *_, most = sorted(values["wording_change"] for values in by_policy.values())
+    for source in (path, results):
+        code, out, _ = command("gate", f"above_chance <= 1 and wording_change >= {(least + most) / 2}", source)
+        assert (code, "disagree" in out, "drop_bucket" in out) == (1, True, True)
+        assert command("gate", f"wording_change >= {least}", source)[0] == 0
+    condition = f"wording_change >= {(least + most) / 2}"
+    assert [command("gate", condition, path, "--unparsed", name)[0] for name in by_policy] == [0, 1, 1]
+    assert pc.score(path, unparsed="wrong").gate(condition)
+    assert not pc.score(path).gate(condition)
+
+
+@pytest.mark.faults
+def test_a_test_against_another_model_is_one_of_every_policy():
+    better = unparsed_half().assign(prediction=lambda frame: frame.prediction.fillna("yes"))
+    frames = [pc.score(frame) for frame in (unparsed_half(), better)]
+    (found,) = frames[0].checks("pc.not_worse", against=frames[1], margin=0.3)
+    named = [pc.score(unparsed_half(), unparsed=policy) for policy in ("wrong", "drop_bucket")]
+    each = {one.checks("pc.not_worse", against=frames[1], margin=0.3)[0].passed for one in named}
+    assert found.passed == (each == {True})
 
 
 def test_other_roles_never_enter():

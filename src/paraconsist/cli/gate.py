@@ -31,7 +31,9 @@ def gate(
     against: Path | None = option(None, "Another model's predictions, for pc.not_worse and pc.equivalent."),
     margin: float | None = option(None, "By how much a measure may be worse: a proportion, 0.02 for two points."),
     allow_degenerate: bool = option(
-        False, "Also accept numbers that say nothing about the model, such as the consistency of a constant answer."
+        False,
+        "Also accept numbers that say little about the model: the consistency of a constant answer, P_C where wrong "
+        "answers differ, conditions on which the policies for unparsed answers disagree.",
     ),
     read: SourceOptions,
     options: ScoreOptions,
@@ -39,7 +41,9 @@ def gate(
     """Pass or fail on a condition: exit code 0 if it holds in every set, 1 if it does not.
 
     Undefined values fail, and so does the consistency of a model that gives (nearly) always the same answer, whose
-    labels never match the gold labels, or whose answers could not be read. Warnings go to standard error.
+    labels never match the gold labels, or whose answers could not be read. So do conditions on which the policies for
+    unparsed answers disagree, and P_C where two wordings get the same answer too rarely for the condition, more than 10
+    points less often than P_C says. A failure names the buckets to look at. Warnings go to standard error.
 
     paraconsist gate 'pc.low >= 0.75' runs/a
     paraconsist gate pc.not_worse runs/b --against runs/a --margin 0.02
@@ -48,18 +52,23 @@ def gate(
     from paraconsist.scoring.gate import (
         check,
         check_margin,
+        has_results,
         opened_or_written,
         parse_conditions,
-        results_of,
         warnings_of,
         with_margin_tests,
+        with_worst,
     )
+    from paraconsist.scoring.score import score_sources
     from paraconsist.scoring.sources import Opened, open_source
 
     conditions = parse_conditions(condition, options.confidence_level)
     check_margin(conditions, against, margin)
     opened = opened_or_written(path, read, options)
-    results = results_of(opened, read, options) if isinstance(opened, Opened) else opened
+    sets, results = {}, opened.saved if isinstance(opened, Opened) else opened
+    if isinstance(opened, Opened) and not has_results(opened, read, options):
+        sets = score_sources(opened, options)
+        results = {name: scored.to_dict() for name, scored in sets.items()}
     if against is not None:
         if not isinstance(opened, Opened):
             remedy = "A paired test needs the answers themselves."
@@ -73,6 +82,9 @@ def gate(
             raise input_error("gate", "set", "be among the results", got=absent[0], remedy=known)
         results = {name: results[name] for name in set_name}
     checks = check(conditions, results, allow_degenerate=allow_degenerate)
+    if isinstance(opened, Opened) and not sets and not all(one.passed for one in checks):
+        sets = score_sources(opened, options)
+    checks = with_worst(checks, sets)
     for warning in warnings_of(results):
         say(f"warning: {warning}")
     echo(verdict(checks))
@@ -91,6 +103,8 @@ def verdict(checks: Sequence[Check]) -> str:
     others = "" if n_sets == 1 else f"; {n_sets} sets"
     why = ""
     if tightest.reason:
-        why = f". Undefined: {tightest.reason}" if is_undefined else f". Says nothing of the model: {tightest.reason}"
+        why = f". Undefined: {tightest.reason}" if is_undefined else f". Says too little: {tightest.reason}"
+    if tightest.worst:
+        why += f". Look at {', '.join(tightest.worst)}"
     what = ", ".join(filter(None, (tightest.set_name, tightest.condition.what, tightest.condition.meaning)))
     return f"{'fail' if failed else 'pass'}: {conditions} (found {value}: {what}{others}){why}"

@@ -180,7 +180,7 @@ class Scores(_Shown):
     ) -> list[Check]:
         """Return the condition's value on every set; for tests against another model, p by the scores' own options."""
         from paraconsist.scoring.compare import compare_options
-        from paraconsist.scoring.gate import check, check_margin, parse_conditions, with_margin_tests
+        from paraconsist.scoring.gate import check, check_margin, parse_conditions, with_margin_tests, with_worst
 
         options = next(iter(self.sets.values())).options
         conditions = parse_conditions(condition, options.confidence_level)
@@ -189,7 +189,7 @@ class Scores(_Shown):
         if against is not None:
             comparing = compare_options(options, margin)
             results = with_margin_tests(results, self.opened, against.opened, comparing)
-        return check(conditions, results, allow_degenerate=allow_degenerate)
+        return with_worst(check(conditions, results, allow_degenerate=allow_degenerate), self.sets)
 
     def _tables(self) -> Iterator[Part]:
         from paraconsist.reporting.tables import score_tables

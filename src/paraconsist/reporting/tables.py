@@ -410,7 +410,7 @@ def policies(sets: Mapping[str, SetScores]) -> Table | None:
             ]
             for policy, by_measure in scored.by_policy.items():
                 headline = by_measure.get(measure) or {}
-                used = "*" if policy == scored.options.unparsed else " "
+                used = "*" if policy == scored.options.policy else " "
                 value = share(headline, CATALOGUE[measure].headline)
                 rows.append([*first, Cell(f"{used} {policy.replace('_', ' ')}"), value])
                 first = [Cell(), Cell()]

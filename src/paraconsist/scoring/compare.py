@@ -244,7 +244,7 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
 def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     rows = read_models(sources, options)
     n_unparsed = {model: int(read.unparsed.sum()) for model, read in rows.items()}
-    aligned = align({model: apply_policy(read, options.unparsed)[0] for model, read in rows.items()})
+    aligned = align({model: apply_policy(read, options.policy)[0] for model, read in rows.items()})
     specs = compared_measures(sources, aligned, options)
     names = list(aligned.rows)
     chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
@@ -269,7 +269,7 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
         level = 1.0 - joint.critical((1.0 - options.confidence_level) / n_families)
     for one, two in part.who:
         result = per_problem(_compare(spec, rows[one], rows[two], options), rows[one])
-        signature = parse_signature(result.signature).replace(unparsed=options.unparsed, **part.about)
+        signature = parse_signature(result.signature).replace(unparsed=options.policy, **part.about)
         pair = ModelPair(one, two, spec.name, replace(result, signature=str(signature)), float("nan"))
         if joint is not None:
             ends = [-1.0, 1.0]

@@ -8,6 +8,10 @@ that is another (``pc`` is the unbiased P_C, ``pc_published`` the plug-in; so ar
 ``above_chance`` (`paraconsist.scoring.outcomes`), ``unparsed_rate``. ``.low`` and ``.high`` take the ends of its
 interval.
 
+Where the policies for unparsed answers disagree on a condition it fails, unless one of them was named; so it does for
+P_C where two wordings get the same answer more than 10 points less often, too rarely for the condition: P_C takes two
+different wrong answers for consistent.
+
 What is undefined fails. So does a consistency that says nothing of the model (a constant or nearly constant answer,
 labels that never meet, nearly no answer that could be read; `paraconsist.scoring.alarms.degenerate`), whatever its
 value, unless `allow_degenerate` is given. Accuracies and counts are judged there too.
@@ -23,17 +27,20 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from paraconsist.data.options import SourceOptions
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.results import Values
 from paraconsist.scoring.compare import compare
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
-from paraconsist.scoring.score import score_sources
+from paraconsist.scoring.outcomes import OF_WORDINGS, are_far_apart
+from paraconsist.scoring.roles import POLICIES
+from paraconsist.scoring.score import SetScores
 from paraconsist.scoring.sources import Opened, Source, open_source, read_json
 
 #: Results by set, or by measure: as they are written, or typed.
@@ -47,7 +54,8 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 _CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)\s*(%?)\s*")
 _OF_THE_SET = ("unparsed_rate", "n_unparsed", "n_rows", "majority_rate", "n_dropped_buckets")
-_OF_THE_WORDINGS = ("wording_change", "same_answer", "above_chance")
+_OF_THE_WORDINGS = tuple(quantity.key for quantity in OF_WORDINGS)
+_N_WORST = 3
 _PUBLISHED = "_published"
 #: Names whose bare key is a plug-in estimate: they mean the unbiased one, as ``pc`` does.
 _SHORT = ("agreement", "vap", "pvap", "between_variance")
@@ -104,6 +112,7 @@ class Check:
     set_name: str
     value: float
     reason: str = ""
+    worst: tuple[str, ...] = ()  # where it does not hold, the buckets to look at
 
     @property
     def passed(self) -> bool:
@@ -146,7 +155,11 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
     checks = []
     for condition in conditions:
         values = [(name, _find(condition, result, allow_degenerate)) for name, result in results.items()]
-        checks += [Check(condition, name, *value) for name, value in values if value is not None]
+        for name, value in values:
+            if value is not None:
+                objection = "" if allow_degenerate else _objection(condition, value[0], results[name])
+                reason = value[1] or objection
+                checks.append(Check(condition, name, value[0], reason))
         if all(value is None for _, value in values):
             if condition.end in _MARGIN_KEYS:
                 must = "name a measure that both models have, with `against` and `margin`"
@@ -156,6 +169,52 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
                 "gate", "condition", "name a quantity of the results", got=condition.quantity, remedy=_listed(known)
             )
     return checks
+
+
+def with_worst(checks: Sequence[Check], sets: Mapping[str, SetScores]) -> list[Check]:
+    """Return checks that name, where a condition does not hold, the buckets that depend most on the wording."""
+    return [
+        one if one.passed or one.set_name not in sets else replace(one, worst=tuple(sets[one.set_name].worst(_N_WORST)))
+        for one in checks
+    ]
+
+
+def _objection(condition: Condition, value: float, result: Values) -> str:
+    """Return why a value that meets its condition says less than it seems to; empty where it does not."""
+    if not condition.holds(value):
+        return ""
+    wording, spec = result.get("wording", {}), _spec_of(condition.quantity)[0]
+    is_consistency = spec is PARAPHRASTIC or condition.quantity in (PARAPHRASTIC.headline, PARAPHRASTIC.published)
+    if is_consistency and wording and condition.end not in _MARGIN_KEYS:
+        same = _value(condition, wording, "same_answer")
+        measured = result["measures"][PARAPHRASTIC.name]
+        if same is not None and not condition.holds(same[0]) and are_far_apart(measured, wording):
+            return (
+                f"two wordings get the same answer {100 * wording['same_answer']:.1f} % of the time, as P_C takes two "
+                "different wrong answers for consistent; write same_answer or wording_change"
+            )
+    named = result.get("options", {}).get("unparsed") is not None
+    found = {} if named else {policy: _under(policy, condition, result) for policy in POLICIES}
+    by_policy = {policy: value[0] for policy, value in found.items() if value is not None}
+    if all(condition.holds(value) for value in by_policy.values()):
+        return ""
+    listed = ", ".join(f"{policy} {value:.4f}" for policy, value in by_policy.items())
+    return f"the policies for unparsed answers disagree ({listed}): name the one that you mean"
+
+
+def _under(policy: str, condition: Condition, result: Values) -> tuple[float, str] | None:
+    """Return a condition's value under a policy for unparsed answers; None where it is not known."""
+    spec, published = _spec_of(condition.quantity)
+    if condition.end in _MARGIN_KEYS:
+        test = result["measures"][condition.quantity if spec is None else spec.name]["margin_tests"].get(policy)
+        return None if test is None else (test[_MARGIN_KEYS[condition.end]], "")
+    if condition.quantity in _OF_THE_WORDINGS:
+        return _value(condition, result.get("wording_by_policy", {}).get(policy, {}), condition.quantity)
+    keys = None if spec is None or published else result.get("by_policy", {}).get(policy, {}).get(spec.name)
+    if spec is None or not keys:
+        return None
+    ends = {"confidence_interval": {spec.headline: keys["confidence_interval"]}}
+    return _value(condition, {**keys, **ends}, spec.headline)
 
 
 def warnings_of(results: Results) -> list[str]:
@@ -187,12 +246,10 @@ def opened_or_written(path: Path, read: SourceOptions, options: ScoreOptions) ->
     return open_source(path, read, function="gate")
 
 
-def results_of(opened: Opened, read: SourceOptions, options: ScoreOptions) -> Results:
-    """Return results by set: those of a run folder if they are newer than the predictions, else those of scoring."""
+def has_results(opened: Opened, read: SourceOptions, options: ScoreOptions) -> bool:
+    """Say whether a run folder holds results by default options that are newer than its predictions."""
     is_default = (read, options) == (SourceOptions(), ScoreOptions())
-    if is_default and opened.saved_is_newer and _is_whole(opened.saved):
-        return opened.saved
-    return {name: scored.to_dict() for name, scored in score_sources(opened, options).items()}
+    return is_default and opened.saved_is_newer and _is_whole(opened.saved)
 
 
 def check_margin(conditions: Sequence[Condition], against: object, margin: float | None) -> None:
@@ -216,11 +273,21 @@ def with_margin_tests(results: Results, model: Opened, against: Opened, options:
     models: dict[str, Mapping[str, Source]] = {"the model": model.sets, "the other model": against.sets}
     if all(len(sets) == 1 for sets in (*models.values(), with_margin)):
         models = {who: {next(iter(with_margin)): next(iter(sets.values()))} for who, sets in models.items()}
-    for one in compare(models, options):
-        measures = with_margin[one.set]["measures"] if one.set in with_margin else {}
-        for pair in one.pairs:
-            if pair.measure in measures:
-                measures[pair.measure] = {**measures[pair.measure], "margin_test": pair.result.get("margin_test")}
+    policies = [options.policy] if options.unparsed else POLICIES
+    for policy in sorted(policies, key=lambda policy: policy != options.policy):
+        compared = []
+        with suppress(*[InputError] if policy != options.policy else []):  # the policy leaves nothing to compare
+            compared = compare(models, replace(options, unparsed=policy))
+        for one in compared:
+            measures = with_margin[one.set]["measures"] if one.set in with_margin else {}
+            for pair in one.pairs:
+                if pair.measure in measures:
+                    keys = measures[pair.measure]
+                    test, tests = pair.result.get("margin_test"), keys.get("margin_tests", {})
+                    tests = {**tests, policy: test}
+                    measures[pair.measure] = {**keys, "margin_test": tests[options.policy], "margin_tests": tests}
+        if policy == options.policy and not any(n for one in compared for n in one.n_unparsed.values()):
+            break
     return with_margin
 
 

@@ -44,7 +44,16 @@ class MeasureOptions:
         "Measure to compute; repeat for several. By default all that apply to the roles of the rows.",
         option="--measure",
     )
-    unparsed: str = option("wrong", "How unparsed answers are treated: wrong, own_class or drop_bucket.")
+    unparsed: str | None = option(
+        None,
+        "How unparsed answers are treated: wrong (the default), own_class or drop_bucket. A condition of gate on which "
+        "these disagree fails unless one is named.",
+    )
+
+    @property
+    def policy(self) -> str:
+        """How unparsed answers are treated."""
+        return self.unparsed or "wrong"
 
 
 @dataclass(frozen=True)

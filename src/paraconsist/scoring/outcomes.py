@@ -6,7 +6,6 @@ paraphrase or none; swaps, negations, premises and parts of texts are no wording
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -19,7 +18,7 @@ from paraconsist.measures.buckets import count_buckets, partition_integers
 from paraconsist.measures.catalogue import PARAPHRASTIC, Quantity
 from paraconsist.measures.chance import agreement_chance
 from paraconsist.measures.intervals import FEW_UNITS, Units, design_effects, distinct, group_units, mean_of_sums
-from paraconsist.measures.results import METHODS, Estimates, Result, interval_options
+from paraconsist.measures.results import METHODS, Estimates, Result, Values, interval_options
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.options import ScoreOptions
 
@@ -41,6 +40,8 @@ STEADINESS = Quantity(
     "above chance",
     "0: as often as if the answers were shuffled over the texts; 100: no wording changes an answer",
 )
+
+OF_WORDINGS = (WORDING_CHANGE, SAME_ANSWER, STEADINESS)
 
 Outcome = Literal["right", "depends", "wrong", "same", "changes"]
 
@@ -137,6 +138,28 @@ def outcome_of_buckets(rows: Rows) -> dict[Any, str]:
     return {bucket: of_problem[problem] for bucket, problem in pairs}
 
 
+def worst_buckets(rows: Rows, n: int) -> list[str]:
+    """Return the `n` buckets whose wordings differ most, each with its number of right answers or of answers.
+
+    Buckets are ranked by the share of pairs of different wordings with another answer; of equal ones those with more
+    wordings come first.
+    """
+    counted = wordings_of(rows)
+    ids, codes, sizes = np.unique(np.asarray(counted.buckets), return_inverse=True, return_counts=True)
+    answers = np.unique(counted.predictions, return_inverse=True)[1]
+    cells, n_same = np.unique(codes.astype(np.int64) * (len(rows) + 1) + answers, return_counts=True)
+    of_bucket = cells // (len(rows) + 1)
+    pairs = np.bincount(of_bucket, weights=n_same * (n_same - 1), minlength=len(ids))
+    differ = 1.0 - pairs / (sizes * (sizes - 1))
+    n_right = np.bincount(codes, weights=is_right(counted), minlength=len(ids)).astype(int)
+    n_answers = np.bincount(of_bucket, minlength=len(ids))
+    order = np.lexsort((-sizes, -differ))[:n]
+    words = [f"{n} of {size} right" for n, size in zip(n_right, sizes, strict=True)]
+    if not counted.has_gold.all():
+        words = [f"{n} answers to {size} wordings" for n, size in zip(n_answers, sizes, strict=True)]
+    return [f"{ids[i]} ({words[i]})" for i in order if differ[i] > 0]
+
+
 def is_right(rows: Rows) -> NDArray[np.bool_]:
     """Return which answers are their gold label, of shape (n,)."""
     return np.asarray(rows.has_gold & (rows.predictions == rows.labels))
@@ -145,7 +168,7 @@ def is_right(rows: Rows) -> NDArray[np.bool_]:
 def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
     """Return how often two wordings get different answers; None where no problem has two wordings.
 
-    `rows` are as `options.unparsed` has left them: an answer that could not be read differs from every other, or is
+    `rows` are as `options.policy` has left them: an answer that could not be read differs from every other, or is
     one more answer.
     """
     counted = wordings_of(rows)
@@ -192,17 +215,22 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
     if problems.n_right is not None:
         values |= {f"n_{outcome}": problems.count(outcome) for outcome in ("right", "depends", "wrong")}
     estimates.note_undefined(values)
-    parts = {"avg": "bucket", "unparsed": options.unparsed}
+    parts = {"avg": "bucket", "unparsed": options.policy}
     return Outcomes(**estimates.fields(values, bounds.method, **parts))
 
 
-def parts_from(paraphrastic: Mapping[str, Any], wording: Outcomes) -> list[str]:
-    """Return a warning where P_C and `same_answer` are so far apart that one must not be told as the other."""
+def are_far_apart(paraphrastic: Values, wording: Values) -> bool:
+    """Say whether P_C and `same_answer` are more than 10 points apart, so that one must not be told as the other."""
     consistency = paraphrastic[PARAPHRASTIC.headline]
-    if not abs(consistency - wording.same_answer) > _FAR_APART:
+    return consistency is not None and abs(consistency - wording["same_answer"]) > _FAR_APART
+
+
+def parts_from(paraphrastic: Values, wording: Outcomes) -> list[str]:
+    """Return a warning where P_C and `same_answer` are far apart."""
+    if not are_far_apart(paraphrastic, wording):
         return []
     return [
-        f"P_C is {100 * consistency:.1f} % and two wordings get the same answer {100 * wording.same_answer:.1f} % of "
-        "the time: P_C compares whether answers are right, so two different wrong answers count as consistent, and "
-        "originals are left out"
+        f"P_C is {100 * paraphrastic[PARAPHRASTIC.headline]:.1f} % and two wordings get the same answer "
+        f"{100 * wording.same_answer:.1f} % of the time: P_C compares whether answers are right, so two different "
+        "wrong answers count as consistent, and originals are left out"
     ]

@@ -70,7 +70,7 @@ def _comparable(sources: Mapping[str, Source], options: CompareOptions) -> tuple
     unread: dict[str, str] = {}
     for model, source in sources.items():
         try:
-            rows[model] = apply_policy(read_models({model: source}, options)[model], options.unparsed)[0]
+            rows[model] = apply_policy(read_models({model: source}, options)[model], options.policy)[0]
         except InputError as problem:
             unread[model] = str(problem)
     buckets = {model: np.unique(read.buckets) for model, read in rows.items() if read.buckets is not None}

@@ -25,9 +25,10 @@ Positions = NDArray[np.intp]
 AnyResult = TypeVar("AnyResult", bound=Result)
 
 #: How unparsed answers are treated. ``wrong``: an unparsed answer is a wrong answer that agrees with no other answer,
-#: not even with another unparsed one, and after a negation it counts as a failure: not answering never looks
-#: consistent. ``own_class``: not answering is an answer like any other, wrong but the same each time. ``drop_bucket``:
-#: a bucket with an unparsed answer is excluded, and counted; this flatters models that refuse what is hard.
+#: not even with another unparsed one, and after a negation it counts as a failure: it never looks consistent, except in
+#: P_C, where two wrong answers are both wrong. ``own_class``: not answering is an answer like any other, wrong but the
+#: same each time. ``drop_bucket``: a bucket with an unparsed answer is excluded, and counted; this flatters models that
+#: refuse what is hard.
 POLICIES = ("wrong", "own_class", "drop_bucket")
 
 

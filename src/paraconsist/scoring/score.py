@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +36,7 @@ from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.alarms import check_not_swapped, degenerate, judged, repeated_rows, row_alarms
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
-from paraconsist.scoring.outcomes import Outcomes, outcomes, parts_from
+from paraconsist.scoring.outcomes import OF_WORDINGS, Outcomes, outcomes, parts_from, worst_buckets
 from paraconsist.scoring.roles import (
     MAX_STRATUM_VALUES,
     POLICIES,
@@ -152,10 +153,27 @@ class SetScores:
         return _by_policy(self.rows, self.specs, self.options, self.measures)
 
     @cached_property
+    def wording_by_policy(self) -> dict[str, Values]:
+        """Policy -> how often two wordings get different answers, where an answer is unparsed."""
+        values: dict[str, Values] = {}
+        for policy in POLICIES if self.rows.unparsed.any() else ():
+            with suppress(InputError):  # the policy leaves no row
+                options = replace(self.options, unparsed=policy)
+                found = outcomes(apply_policy(self.rows, policy)[0], options)
+                if found is not None:
+                    ends = found.confidence_interval
+                    values[policy] = {q.key: found[q.key] for q in OF_WORDINGS} | {"confidence_interval": ends}
+        return values
+
+    @cached_property
     def figures(self) -> dict[str, Figures]:
         """Measure on pairs -> which answers turn into which, and how sure the model was."""
         names = self.predictions.label_names
         return {spec.name: pair_figures(spec, self.kept, names) for spec in self.specs if spec.is_about_pairs}
+
+    def worst(self, n: int = 10) -> list[str]:
+        """Return the `n` buckets, by their ids, whose answers depend most on the wording, with how many are right."""
+        return worst_buckets(self.kept, n)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -170,9 +188,10 @@ class SetScores:
             "n_rows": len(self.rows),
             "n_unparsed": self.n_unparsed,
             "unparsed_rate": float(self.rows.unparsed.mean()),
-            "unparsed_policy": self.options.unparsed,
+            "unparsed_policy": self.options.policy,
             "n_dropped_buckets": self.n_dropped,
             "by_policy": self.by_policy,
+            "wording_by_policy": self.wording_by_policy,
             "majority_rate": self.majority_rate,
             **({} if self.wording is None else {"wording": plain(self.wording)}),
             **({} if self.test_majority_rate is None else {"test_majority_rate": self.test_majority_rate}),
@@ -210,14 +229,14 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     check_not_swapped(rows)
     test_rows = None if test is None else read_rows(test, source.columns, need_buckets=False)
     specs = chosen_measures("score", options.measures, predictions.metadata, rows)
-    kept, n_dropped = apply_policy(rows, options.unparsed)
+    kept, n_dropped = apply_policy(rows, options.policy)
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
     about = origin_of(predictions.metadata)
     measures = {spec.name: _score(spec, kept, options, test_kept, about) for spec in specs}
     warnings = row_alarms(
         rows,
         label_names=predictions.label_names,
-        unparsed=options.unparsed,
+        unparsed=options.policy,
         n_dropped=n_dropped,
         confidence_level=options.confidence_level,
         n_resamples=options.n_resamples if any("-bootstrap" in m["signature"] for m in measures.values()) else None,
@@ -226,7 +245,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     wording = outcomes(kept, options)
     if test is not None:
         warnings += [f"of the full test set {note}" for note in input_notes(test.metadata)]
-    void = degenerate(rows, options.unparsed)
+    void = degenerate(rows, options.policy)
     warnings = list(dict.fromkeys([*warnings, *void]))
     if PARAPHRASTIC in specs and wording is not None and not void:
         warnings += parts_from(measures[PARAPHRASTIC.name], wording)
@@ -381,7 +400,7 @@ def _score(
 ) -> Result:
     columns = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else {}
     result = per_problem(judged(spec, rows, measure_rows(spec, rows, **options.intervals, **columns)), rows)
-    signature = parse_signature(result.signature).replace(unparsed=options.unparsed, **about)
+    signature = parse_signature(result.signature).replace(unparsed=options.policy, **about)
     marks = {constant_message(mark) for mark in set(rows.predictions[rows.unparsed].tolist())}
     unread = "none of the answers that it counts could be read"
     warnings = tuple(unread if warning in marks else warning for warning in result.warnings)
@@ -407,7 +426,7 @@ def _by_policy(
     values: ByPolicy = {}
     for policy in POLICIES if rows.unparsed.any() else ():
         for spec in specs:
-            scored = measures[spec.name] if policy == options.unparsed else _under(policy, spec, rows, options)
+            scored = measures[spec.name] if policy == options.policy else _under(policy, spec, rows, options)
             key = spec.headline
             headline = scored and {key: scored[key], "confidence_interval": scored["confidence_interval"][key]}
             values.setdefault(policy, {})[spec.name] = headline

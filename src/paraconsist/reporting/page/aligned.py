@@ -119,7 +119,7 @@ def align(name: str, scored: Mapping[str, SetScores]) -> AlignedSet:
     values_of_rows = [bucket_lists[owner][place] for owner, place in zip(owners, places, strict=True)]
     bucket = np.array([numbers.setdefault(value, len(numbers)) for value in values_of_rows], dtype=np.intp)
     spec = next((CATALOGUE[m] for m in scored[models[0]].measures if m in scored_measures()), PARAPHRASTIC)
-    policies = {model: scored[model].options.unparsed for model in models}
+    policies = {model: scored[model].options.policy for model in models}
     values = {model: _bucket_values(rows[model], spec, policies[model], numbers) for model in models}
     inconsistency, shrunken, accuracy, counts = ({model: values[model][i] for model in models} for i in range(4))
     outcomes = {model: _outcomes(rows[model], policies[model], numbers) for model in models}

@@ -327,7 +327,7 @@ def _sureness(spec: MeasureSpec, values: Values, result: SetScores, n_problems: 
     policies = []
     for policy, by_measure in result.by_policy.items():
         of_policy = percent((by_measure.get(spec.name) or {}).get(spec.headline))
-        is_used = policy == result.options.unparsed
+        is_used = policy == result.options.policy
         policies.append(f"{policy.replace('_', ' ')} {of_policy}{' (used here)' if is_used else ''}")
     rate = f"{count(result.n_unparsed)} answers ({percent(result.n_unparsed / len(result.rows))} %) could not be read"
     more = f"{rate}. {spec.symbol} by what they count as: {', '.join(policies)}."
