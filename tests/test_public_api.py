@@ -138,6 +138,23 @@ def test_comparison(command: Any, tmp_path: Path) -> None:
     assert "a" in repr(by_path)
 
 
+@pytest.mark.faults
+def test_a_comparison_names_columns_takes_a_mapping_and_has_every_quantity() -> None:
+    rows = {**ROWS, "gpt": ROWS["answer"], "claude": ["yes"] * 80}
+    scores = {name: pc.score(rows, **{**COLUMNS, "prediction": name}) for name in ("gpt", "claude")}
+    found = pc.compare(*scores.values())
+    assert (found.sets[0].pairs[0].first, found.sets[0].pairs[0].second) == ("gpt", "claude")
+    assert pc.compare(scores).to_dict() == found.to_dict()
+    assert pc.compare({"x": scores["gpt"], "y": scores["claude"]}).sets[0].pairs[0].second == "y"
+    frame = found.to_frame().set_index("measure")
+    result = found.sets[0].pairs[0].result
+    for key in ("accuracy", "agreement_unbiased", "vap_unbiased"):
+        assert frame.loc[f"paraphrastic_consistency.{key}", "difference"] == result["differences"][key]
+    assert frame.index.is_unique
+    assert "\\toprule" in found.to_latex()
+    assert f"version = {{{pc.__version__}}}" in scores["gpt"].to_bibtex()
+
+
 def test_errors_name_parameters(tmp_path: Path) -> None:
     with pytest.raises(pc.InputError) as caught:
         pc.score(ROWS, **{**COLUMNS, "bucket": "question"})

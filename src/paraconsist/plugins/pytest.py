@@ -118,10 +118,10 @@ def _flips(scores: Scores, name: str, against: Scores | None, margin: float | No
         before = dict(zip(was.bucket_ids, was.counts[""][:, 1], strict=True))
         lost = [before.get(bucket, k) - k for bucket, k in zip(item.bucket_ids, right, strict=True)]
         worst = worst[sorted(range(len(worst)), key=lambda i: -lost[worst[i]])]
-        pairs = compare(scores, against, names=["model", "baseline"], margin=margin).to_frame()
-        for pair in pairs[pairs["set"] == name].itertuples():
-            ends = interval((pair.low, pair.high), signed=True)
-            yield f"less the baseline's: {percent(pair.difference, signed=True)} {ends}, margin {percent(margin)}"
+        compared = compare(scores, against, names=["model", "baseline"], margin=margin).sets
+        for result in (pair.result for one in compared if one.set == name for pair in one.pairs):
+            ends = interval(result["confidence_interval"]["difference"], signed=True)
+            yield f"less the baseline's: {percent(result['difference'], signed=True)} {ends}, margin {percent(margin)}"
     n_flip = sum(0 < k < m for k, m in zip(right, n, strict=True))
     most = ", ".join(f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS])
     yield f"{n_flip} of {len(n)} buckets flip; the worst: {most}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paraconsist._version import __version__
 from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
@@ -42,6 +43,13 @@ class _Shown:
         from paraconsist.reporting.table import as_latex
 
         return as_latex(self._tables())
+
+    def to_bibtex(self) -> str:
+        """Return the entry to cite this package by; the paper of each measure is in `citation` of its metric."""
+        return (
+            f"@software{{paraconsist,\n  title = {{paraconsist}},\n  author = {{{{The paraconsist authors}}}},\n"
+            f"  version = {{{__version__}}},\n}}\n"
+        )
 
     def __repr__(self) -> str:
         from paraconsist.reporting.table import as_text
@@ -209,16 +217,29 @@ class Comparison(_Shown):
         return list(to_strict_json([comparison.to_dict() for comparison in self.sets]))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line for each pair of models: its difference with interval and p-values, alone and for all pairs."""
+        """Return a line for each pair of models and quantity: its difference with interval and p-values.
+
+        `measure` is the measure's name alone for its headline, which has p-values and intervals for all pairs together
+        too, else ``measure.key``, as in `Scores.to_frame`.
+        """
         import pandas as pd
 
         lines = []
         for comparison in self.sets:
             for pair in comparison.pairs:
-                low, high = pair.result["confidence_interval"]["difference"]
-                alone = (pair.result["difference"], low, high, pair.result["p_value"], pair.corrected_p_value)
+                result, who = pair.result, (pair.first, pair.second)
+                low, high = result["confidence_interval"]["difference"]
+                alone = (result["difference"], low, high, result["p_value"], pair.corrected_p_value)
                 together = (pair.simultaneous_p_value, *(pair.simultaneous_interval or (None, None)))
-                lines.append((comparison.set, pair.measure, pair.first, pair.second, *alone, *together))
+                lines.append((comparison.set, pair.measure, *who, *alone, *together))
+                spec = CATALOGUE[pair.measure]
+                main = spec.published if "|est:plugin|" in result["signature"] else spec.headline
+                for key, difference in result.get("differences", {}).items():
+                    if key == main:
+                        continue
+                    ends = result["confidence_interval"].get(key, (None, None))
+                    of_key = (difference, *ends, result["p_values"].get(key), None, None, None, None)
+                    lines.append((comparison.set, f"{pair.measure}.{key}", *who, *of_key))
         names = ["set", "measure", "first", "second", "difference", "low", "high", "p_value", "corrected_p_value"]
         names += ["simultaneous_p_value", "simultaneous_low", "simultaneous_high"]
         return pd.DataFrame(lines, columns=names)
@@ -291,10 +312,11 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
 
     Parameters
     ----------
-    *models : Scores, path or table
+    *models : Scores, path or table; or one mapping of names to these
         Two or more; as `score` takes them. Options that say how files are read do not apply to `Scores`.
     names : sequence of str, optional
-        Names of the models; by default their own names, or the shortest ends of the paths that differ.
+        Names of the models; by default their own names, the shortest ends of the paths that differ, or, of tables, the
+        columns of their predictions.
 
     Raises
     ------
@@ -304,6 +326,8 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
     from paraconsist.scoring.compare import compare_opened
 
     columns, comparing = taken(compare, options, SourceOptions, CompareOptions)
+    if len(models) == 1 and isinstance(models[0], Mapping):
+        names, models = names or [*models[0]], tuple(models[0].values())
     opened = [
         model.opened if isinstance(model, Scores) else open_source(model, columns, function="compare")
         for model in models

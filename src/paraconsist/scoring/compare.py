@@ -131,7 +131,8 @@ def compare_opened(
 ) -> tuple[list[SetComparison], dict[str, list[str]]]:
     """Compare what was opened; return the comparisons and, for each model, the sets that not every model has.
 
-    Models are called by `names`, else by the shortest ends of their paths that differ, else by their own names. Where
+    Models are called by `names`, else by the shortest ends of their paths that differ, else by their own names or the
+    columns of their predictions. Where
     every model has one set, and at most one name for it is known, these are taken for the same set. InputError if two
     are the same file, or the number of names is another than the models'.
     """
@@ -177,7 +178,9 @@ def _names(opened: Sequence[Opened], names: Sequence[str] | None) -> list[str]:
         return list(names)
     paths = [one.path for one in opened if one.path is not None]
     if len(paths) < len(opened):
-        own = [next((source.model for source in one.sets.values() if source.model), None) for one in opened]
+        sources = [next(iter(one.sets.values())) for one in opened]
+        ways = [[source.model for source in sources], [source.columns.prediction for source in sources]]
+        own = next((way for way in ways if None not in way and len(set(way)) == len(way)), ways[0])
         return [f"model {i}" if own.count(name) > 1 or name is None else name for i, name in enumerate(own, 1)]
     parts = [[*path.resolve().parts[:-1], path.stem if path.is_file() else path.name] for path in paths]
     for n in range(1, max(map(len, parts)) + 1):
