@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.csv as pcsv
 import pytest
 from helpers.examples import examples
 from hypothesis import example, given
@@ -55,6 +56,24 @@ OF_COMPARE = COMMON | {
     "against_first": st.just(True),
     "margin": st.sampled_from([0.02, 0.1]),
 }
+#: Options that exclude others or fit few files; a refusal must be one everywhere too.
+RARE = {
+    "role": "place",
+    "groups_from": "groups",
+    "confidence": "sure",
+    "probabilities": "p_no,p_yes",
+    "label_names": "no,yes",
+    "original_prediction": "first",
+    "trial": "wording",
+    "places": "no,yes",
+    "relations": "groups",
+    "encoding": "latin-1",
+    "metric": "accuracy",
+    "filter": "none",
+    "epoch": 1,
+}
+#: Options that name files of the folder.
+FILES = {"exclude": "marked.csv", "groups_from": "groups.csv", "relations": "groups.csv"}
 NAMES = {
     each.name: each.metadata.get("option", f"--{each.name.replace('_', '-')}")
     for options in (SourceOptions, ScoreOptions, CompareOptions)
@@ -63,14 +82,23 @@ NAMES = {
 
 
 def drawn(options: dict[str, Any]) -> Any:
-    """Return a strategy of options, always with few resamples."""
-    return st.fixed_dictionaries({"n_resamples": st.integers(20, 60)}, optional=options)
+    """Return a strategy of options, always with few resamples, now and then with a rare one."""
+    usual = st.fixed_dictionaries({"n_resamples": st.integers(20, 60)}, optional=options)
+    rare = st.one_of(st.just({}), st.sampled_from(sorted(RARE)).map(lambda name: {name: RARE[name]}))
+    return st.builds(lambda one, other: one | other, usual, rare)
+
+
+def test_every_option_is_drawn() -> None:
+    for strategy, family in ((OF_SCORE, ScoreOptions), (OF_COMPARE, CompareOptions)):
+        of_family = {each.name for options in (SourceOptions, family) for each in fields(options)}
+        assert of_family == {*strategy, *RARE, *COLUMNS, "n_resamples"} | {"n_permutations"} & of_family
 
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
     with TemporaryDirectory() as name:
         (Path(name) / "marked.csv").write_text("bucket_id\nq1\nq2\n")
+        (Path(name) / "groups.csv").write_text("q,group_id\n" + "".join(f"q{b},{b // 3}\n" for b in range(10)))
         yield Path(name)
 
 
@@ -94,6 +122,9 @@ def tables(folder: Path) -> list[Path]:
                 answer = gold if is_right else {"yes": "no", "no": "yes"}[gold]
                 answer = answer if rng.random() < read else None
                 row = {"id": f"{bucket}-{wording}", "q": f"q{bucket}", "context": f"c{bucket // 2}", "answer": answer}
+                sure = 0.5 + (bucket + wording) / 30
+                row |= {"place": "original" if wording == 1 else "paraphrase", "sure": sure, "first": gold}
+                row |= {"p_no": sure if answer == "no" else 1 - sure, "p_yes": 1 - sure if answer == "no" else sure}
                 row |= {"kind": "ab"[bucket % 2], "wording": f"w{wording}", "is_original": wording == 0, "gold": gold}
                 rows.append(row)
         paths.append(folder / f"model{model}.csv")
@@ -125,8 +156,7 @@ def words(options: dict[str, Any]) -> list[object]:
 
 def whole(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Return options with the columns of the tables."""
-    options = {**COLUMNS, **options}
-    return options | ({"exclude": folder / "marked.csv"} if "exclude" in options else {})
+    return COLUMNS | options | {name: folder / file for name, file in FILES.items() if name in options}
 
 
 def result(call: Callable[[], Any]) -> Any:
@@ -142,12 +172,17 @@ def fixture(folder: Path) -> Consistency:
 
 
 @examples(170)
-@given(drawn(OF_SCORE))
-def test_score(folder: Path, options: dict[str, Any]) -> None:
-    path, options = tables(folder)[0], whole(folder, options)
-    code, out = run("score", path, *words(options), "--json")
+@given(drawn(OF_SCORE), st.sampled_from([{}, {}, {"test": "--test-predictions"}, {"training": "--training-file"}]))
+def test_score(folder: Path, options: dict[str, Any], beside: dict[str, str]) -> None:
+    (path, other, _), options = tables(folder), whole(folder, options)
+    code, out = run(
+        "score", path, *words(options), *(word for name in beside.values() for word in (name, other)), "--json"
+    )
     expected = 2 if code else json.loads(out)
-    assert result(lambda: pc.score(path, **options).to_dict()) == expected
+    second = {name: pcsv.read_csv(other) if name == "training" else other for name in beside}
+    assert result(lambda: pc.score(path, **options, **second).to_dict()) == expected
+    if beside:  # the fixture has neither
+        return
     assert result(lambda: fixture(folder).score(path, **options).to_dict()) == expected
 
 
@@ -161,21 +196,23 @@ def test_compare(folder: Path, n: int, options: dict[str, Any]) -> None:
 
 @examples(150)
 @given(
-    st.sampled_from(["pc.low >= 0.3", "accuracy > 0.6", "pc.not_worse", "pc.equivalent"]),
+    st.sampled_from(["pc.low >= 0.3", "accuracy > 0.6", "wording_change <= 0.4", "pc.not_worse", "pc.equivalent"]),
     st.floats(0.01, 0.3),
+    st.booleans(),
     drawn(OF_SCORE),
 )
-@example("pc.not_worse", 0.05, {"n_resamples": 50, "unparsed": "drop_bucket", "confidence_level": 0.5})
-def test_gate(folder: Path, condition: str, margin: float, options: dict[str, Any]) -> None:
+@example("pc.not_worse", 0.05, False, {"n_resamples": 50, "unparsed": "drop_bucket", "confidence_level": 0.5})
+def test_gate(folder: Path, condition: str, margin: float, also_degenerate: bool, options: dict[str, Any]) -> None:
     path, other, *_ = tables(folder)
     options = whole(folder, options)
     is_paired = condition.startswith(("pc.not", "pc.eq"))
     against = ["--against", other, "--margin", margin] if is_paired else []
+    against += ["--allow-degenerate"] * also_degenerate
     code, out = run("gate", condition, path, *against, *words(options))
 
     def by_scores() -> tuple[int, str]:
         paired = {"against": pc.score(other, **options), "margin": margin} if is_paired else {}
-        checks = pc.score(path, **options).checks(condition, **paired)
+        checks = pc.score(path, **options).checks(condition, allow_degenerate=also_degenerate, **paired)
         return int(not all(check.passed for check in checks)), verdict(checks)
 
     def by_fixture() -> int:
@@ -187,7 +224,7 @@ def test_gate(folder: Path, condition: str, margin: float, options: dict[str, An
         return 0
 
     assert result(by_scores) == (2 if code == 2 else (code, out.strip()))
-    if condition != "pc.equivalent":  # a fixture with a baseline also asserts pc.not_worse
+    if condition != "pc.equivalent" and not also_degenerate:  # a fixture with a baseline also asserts pc.not_worse
         assert result(by_fixture) == code
 
 
@@ -199,7 +236,9 @@ def test_report(folder: Path, margin: float | None, options: dict[str, Any]) -> 
     page = folder / "page.html"
     page.unlink(missing_ok=True)
     code, _ = run("report", *paths, *words(options), *(["--margin", margin] if margin else []), "--output", page)
-    assert code == 0
+    if code:
+        assert result(lambda: [pc.score(path, **options).to_dict() for path in paths]) == code == 2
+        return
     text = html.unescape(page.read_text(encoding="utf-8"))
     shown = set(re.findall(r"<dt>[^<]*</dt><dd><code>([^<]*)</code>", text))
     signatures = set()
