@@ -25,18 +25,18 @@ TESTS := pytest pytest-xdist hypothesis polars build setuptools
 
 $(RUNS): pyproject.toml constraints.txt
 	@echo "Installing paraconsist with torch and transformers into $(VENV), some minutes the first time ..."
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --no-compile -c constraints.txt -e '.[run]'
-	touch $@
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --no-compile --quiet -c constraints.txt -e '.[run]'
+	@touch $@
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing paraconsist with all that tests and linters need into $(VENV), some minutes the first time ..."
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --no-compile --quiet -c constraints.txt -e '.[all]'
-	touch $(RUNS) $@
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --no-compile --quiet -c constraints.txt -e '.[all]'
+	@touch $(RUNS) $@
 
 demo: $(RUNS)
-	HF_HUB_OFFLINE=1 $(BIN)/paraconsist demo
+	@HF_HUB_OFFLINE=1 $(BIN)/paraconsist demo
 
 test: $(INSTALLED)
 	mkdir -p build

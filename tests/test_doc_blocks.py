@@ -11,9 +11,11 @@ from itertools import takewhile
 from pathlib import Path
 
 import pytest
+from helpers.commands import Command
 from helpers.scripts import ROOT
 
 from paraconsist.cli.app import COMMANDS, app
+from paraconsist.transforms.lexicon import known_lexicon
 
 _MADE = ("measures", "commands", "generated")
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "examples").rglob("*.md"))]
@@ -74,3 +76,30 @@ def test_python_runs_as_printed(document: Path, tmp_path: Path, monkeypatch: pyt
     for block in blocks:
         if not any(word in block for word in _NEEDS):
             exec(compile(block, str(document), "exec"), scope)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("name", ["first_number", "own_buckets"])
+def test_a_tutorial_s_cells_run_where_WordNet_is_not_installed(
+    name: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Q10, P28: every cell runs, plots what it says, and fits the column of the site."""
+    for library in ("pandas", "matplotlib"):
+        pytest.importorskip(library)
+    monkeypatch.setattr("paraconsist.transforms.lexicon.find_wordnet", lambda folder=None: None)
+    known_lexicon.cache_clear()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.mkdtemp", lambda: tmp_path)
+    scope: dict[str, object] = {}
+    for language, block in _FENCE.findall((ROOT / "docs" / "tutorials" / f"{name}.md").read_text("utf-8")):
+        if language != "{code-cell}":
+            continue
+        assert max(map(len, block.splitlines())) <= 80
+        python, _, line = block.partition("!paraconsist ")
+        exec(compile(re.sub(r"^:.*", "", python), name, "exec"), scope)
+        if line:
+            code, _, err = command(*shlex.split(line.replace("\\\n", " ")))
+            assert code == 0, err
+        if "plot(" in python:
+            figure = eval(python.splitlines()[-1], scope)
+            assert {"capitals", "rivers"} <= {label.get_text() for label in figure.axes[0].get_yticklabels()}

@@ -1,9 +1,11 @@
 """The demo, as a person runs it: train, run, print, and a run folder with everything in it."""
 
 import json
+import subprocess
 
 import pytest
 from helpers.processes import launch
+from helpers.scripts import ROOT
 
 from paraconsist.data.predictions import read_predictions
 
@@ -106,3 +108,24 @@ def test_a_trial_has_an_accuracy_on_the_full_test_set_or_none(demo, tmp_path, co
     measure = results["measures"]["paraphrastic_consistency"]
     assert ("test_accuracy" in measure) is ("full test set" in out) is (n_test == 160)
     assert ("accuracy" in out.partition("sample:defeasible_nli_test")[2].partition("48 rows")[0]) is (n_test == 48)
+
+
+@pytest.mark.faults
+def test_make_demo_prints_one_line_before_the_demo(tmp_path):
+    """Q10: with a pip that talks as much as pip does."""
+    stub = tmp_path / "python"
+    stub.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in\n'
+        '"-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/paraconsist";;\n'
+        "*pip*--quiet*) ;;\n"
+        "*pip*) seq 300;;\n"
+        "demo) echo the demo;;\n"
+        "esac\n"
+    )
+    stub.chmod(0o755)
+    call = ["make", "demo", f"PYTHON={stub}", f"VENV={tmp_path / 'venv'}"]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"})
+    first, *rest = done.stdout.splitlines()
+    assert first.startswith("Installing paraconsist")
+    assert rest == ["the demo"]
