@@ -50,8 +50,11 @@ def test_nothing_is_minus_zero():
 
 
 def test_markdown_mentions_nobody_and_links_nowhere():
-    text = as_markdown([Line("<img src=x> [l](http://evil) @team")])
+    text = as_markdown([Line("<img src=x> [l](http://evil) www.evil.org @team a@b.org")])
     assert not {"@", "<"} & set(text)
+    assert text.count("&#64;&#8203;") == 2  # GitHub looks for mentions in what entities have become
+    assert "://" not in text
+    assert "www." not in text
     assert not re.search(r"(?<!\\)\]\(", text)
 
 

@@ -13,7 +13,7 @@ from huggingface_hub import constants
 from paraconsist.errors import InputError
 from paraconsist.registry import metric_names, metric_script
 from paraconsist.reporting.hub.client import HubFile, RemoteFile
-from paraconsist.reporting.hub.spaces import SDK_VERSION, complete_metadata
+from paraconsist.reporting.hub.spaces import SDK_VERSION, complete_metadata, metric_space
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = OLD_UPLOADS
@@ -99,6 +99,20 @@ def test_another_source_of_the_package(hub):
     assert "# From: paraconsist\n" not in files["ie_test.py"].data.decode()
     assert re.search(rf"^paraconsist(\[\S+\])? @ {re.escape(source)}$", files["requirements.txt"].data.decode(), re.M)
     push(*METRIC, "--package", "two words", fails="`package` must be one word that pip installs; got 'two words'")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("name", metric_names())
+def test_a_pushed_card_has_no_relative_link(name):
+    """Links into the project's documents led nowhere on the Hub: they lead to its repository, or are plain words."""
+    for package, base in ((None, ""), ("git+https://me:token@host.org/us/it.git@v1", "https://host.org/us/it/blob/v1")):
+        (card,) = (file for file in metric_space(name, "org", package=package).files if file.path == "README.md")
+        links = re.findall(r"\]\(([^)\s]*)\)", card.content.decode())
+        assert not [link for link in links if not link.startswith(("https://", "#"))]
+        ours = [link for link in links if base and link.startswith(base)]
+        assert all((ROOT / link.removeprefix(f"{base}/").partition("#")[0]).is_file() for link in ours)
+        assert bool(ours) == bool(base)
+        assert "sampling unit" in card.content.decode().replace("\n", " ")
 
 
 def test_a_card_is_completed():

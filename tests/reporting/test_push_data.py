@@ -5,6 +5,7 @@ import io
 import json
 import re
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -348,14 +349,33 @@ def test_the_card_of_a_run_shows_its_numbers(hub, tmp_path):
 @pytest.mark.slow
 def test_a_folder_that_is_no_scored_run(hub, tmp_path):
     where = ("--repo", "org/run")
-    push("run", tmp_path, *where, fails="`folder` must hold a readable results.json")
+    push("run", tmp_path, *where, fails="`folder` must hold a readable run.json")
     folder = write_run(tmp_path / "run")
+    (folder / "results.json").write_text("no JSON")
+    push("run", folder, *where, fails="`folder` must hold a readable results.json")
+    (folder / "results.json").unlink()
     push("run", folder, *where, "--benchmark", "x=org/x", fails="`benchmark` must name sets of the run: .*; got 'x'")
     push("run", folder, *where, "--benchmark", "toy", fails="`benchmark` must be items of the form SET=NAMESPACE/NAME")
     push("run", folder, *where, "--benchmark", "toy=x", fails="`benchmark` must give a repository as NAMESPACE/NAME")
     for path in folder.glob("predictions/*"):
         path.unlink()
     push("run", folder, *where, fails=r"`folder` must hold predictions/\*.parquet")
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_a_run_from_python_is_scored_when_it_is_pushed(hub, tmp_path):
+    """`paraconsist.run` leaves no results.json, and its folder was refused."""
+    questions = [{"bucket_id": f"b{i // 3}", "text": f"text {i}", "label": i // 3 % 2} for i in range(36)]
+    run = pc.run(
+        lambda prompts: ["positive"] * len(prompts), pd.DataFrame(questions), output=tmp_path / "run", task="sentiment"
+    )
+    push("run", run.folder, "--repo", "org/run")
+    files = hub.repos["dataset", "org/run"].files
+    assert json.loads(files["results.json"].data) == run.score().to_dict()
+    assert "results.json" in states(push("run", run.folder, "--repo", "org/another", "--dry-run"))
+    assert not (run.folder / "results.json").exists()
+    assert "Nothing to send" in push("run", run.folder, "--repo", "org/run")
 
 
 @pytest.mark.slow

@@ -279,9 +279,11 @@ class _Fitting(RichTable):
 # ---- Markdown
 
 _SPECIAL = str.maketrans(
-    {c: f"\\{c}" for c in "\\`*~|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "\n": " ", "\r": " "}
+    {c: f"\\{c}" for c in "\\`*~|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " "}
 )
 _EMPHASIS, _LINK = re.compile(r"(?<!\w)_|_(?!\w)"), re.compile(r"\](?=[(\[:])")
+#: GitHub makes mentions and links of the rendered text, so an entity is not enough: a space without width parts them.
+_ZERO_WIDTH = {"@": "&#64;&#8203;", "://": ":&#8203;//", "www.": "www&#8203;."}
 
 
 def as_markdown(parts: Iterable[Part]) -> str:
@@ -316,7 +318,10 @@ def _markdown(part: Part) -> str:
 def _escaped(text: str) -> str:
     plain = visible(text, keep="\n\r")
     indent = len(plain) - len(plain.lstrip(" "))
-    return "&nbsp;" * indent + _LINK.sub(r"\\]", _EMPHASIS.sub(r"\_", plain.strip().translate(_SPECIAL)))
+    text = _LINK.sub(r"\\]", _EMPHASIS.sub(r"\_", plain.strip().translate(_SPECIAL)))
+    for sign, parted in _ZERO_WIDTH.items():
+        text = text.replace(sign, parted)
+    return "&nbsp;" * indent + text
 
 
 # ---- HTML

@@ -21,6 +21,8 @@ from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Statements
 
 #: A column with more values than this is no stratum (an id, say).
 MAX_STRATUM_VALUES = 20
+#: More gold labels than this are free text: changes of answers are not broken down by them.
+MAX_LABELS = 50
 Positions = NDArray[np.intp]
 AnyResult = TypeVar("AnyResult", bound=Result)
 
@@ -252,8 +254,9 @@ def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> 
     if column == "strata":
         columns = {name: values[positions] for name, values in rows.strata.items()}
         few = {name: values for name, values in columns.items() if 2 <= len(np.unique(values)) <= MAX_STRATUM_VALUES}
-        has_label = "gold_label" in few or rows.is_without_gold
-        return (few or None) if has_label else {"label": answers.references[role], **few}
+        labels = None if rows.is_without_gold or "gold_label" in few else answers.references[role]
+        has_labels = labels is not None and len(np.unique(labels)) <= MAX_LABELS
+        return ({"label": labels, **few} if has_labels else few) or None
     if column == "label" and rows.is_without_gold:
         return None
     return (answers.predictions if column == "prediction" else answers.references)[role]

@@ -24,10 +24,13 @@ from paraconsist.data.predictions import (
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.sharing import local_names, public
 from paraconsist.errors import input_error
-from paraconsist.files import read_record, to_json
+from paraconsist.files import read_record, to_json, to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.reporting.formatting import bounds, count, decimal, interval, known
 from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, check_repo_id
+from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.score import score_sources
+from paraconsist.scoring.sources import open_source
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -39,21 +42,24 @@ _TAG = "paraconsist-run"
 _ENTRIES = ".eval_results"
 _UNSAFE = r"[^\w.-]"  # in a file's name
 _TYPED = ("command", "options")  # of run.json: as typed on this machine
-_HOW = "Give the folder that `paraconsist run --output` wrote; if it was cut off, the same command finishes it."
+_HOW = "Give the folder that `paraconsist run` or `pc.run` wrote; if it was cut off, the same call finishes it."
 
 
 def run_dataset(
     folder: Path, repo_id: str, *, benchmarks: Mapping[str, str] = MappingProxyType({}), remote: Remote = NEW
 ) -> Push:
-    """Return the push of a run: the `folder` that ``paraconsist run --output`` wrote.
+    """Return the push of a run: the `folder` that ``paraconsist run`` or `paraconsist.run` wrote.
 
+    A run without a ``results.json`` is scored first, as ``paraconsist run`` does it; the folder stays as it is.
     `benchmarks` maps a set to its repository on the Hub, for `.eval_results` (see `eval_result_entries`).
     """
     from huggingface_hub import constants, eval_result_entries_to_yaml
     from huggingface_hub.utils import yaml_dump
 
-    saved, run = (read_record("push", "folder", folder / name, remedy=_HOW) for name in ("results.json", "run.json"))
+    run = read_record("push", "folder", folder / "run.json", remedy=_HOW)
     files, columns, names, notes = _predictions(folder, run)
+    is_scored = (folder / "results.json").exists()
+    saved = read_record("push", "folder", folder / "results.json", remedy=_HOW) if is_scored else _scored(folder)
     predictions = [file.path for file in files]
     usual = [*KEY_COLUMNS, *STRATUM_COLUMNS]
     shared = public({name: _with_strata(result, columns.get(name, usual)) for name, result in saved.items()}, names)
@@ -86,7 +92,7 @@ def run_dataset(
     ]
     card = HubFile("README.md", _card(repo_id, results, predictions, bool(entries)).encode())
     kept = (
-        HubFile(name, folder / name if before == after else f"{to_json(after)}\n".encode())
+        HubFile(name, folder / name if before == after and (folder / name).exists() else f"{to_json(after)}\n".encode())
         for name, (before, after) in both.items()
     )
     return Push(
@@ -106,6 +112,13 @@ def model_results(run: Push, model: str) -> Push:
     if not files:
         raise input_error("push", "benchmark", "say where a set of the run is on the Hub", remedy=" ".join(run.notes))
     return Push(model, "model", files, "Add consistency, by paraconsist", how_to_use=f"The page of {model} shows them.")
+
+
+def _scored(folder: Path) -> Saved:
+    """Return what ``results.json`` would hold of a run that was not scored."""
+    scored = score_sources(open_source(folder, function="push"), ScoreOptions())
+    results: Saved = to_strict_json({name: scores.to_dict() for name, scores in scored.items()})
+    return results
 
 
 def _predictions(folder: Path, run: Saved) -> tuple[list[HubFile], dict[str, list[str]], dict[str, str], list[str]]:

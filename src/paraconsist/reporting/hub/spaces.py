@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Collection
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
+from urllib.parse import urlsplit
 
 from paraconsist.errors import input_error
 from paraconsist.registry import metric_kind, metric_script
@@ -12,6 +16,7 @@ from paraconsist.reporting.hub.client import Card, HubFile, Push, card_text, rea
 #: The gradio that a Space gets where its card does not say: the one the tests are run with.
 SDK_VERSION = "6.31.0"
 _OLDEST_SDK = 6
+_RELATIVE_LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)\s]+)\)")
 _KINDS = ("metric", "comparison", "measurement")
 _APP = '''"""The page of this metric's Space."""
 
@@ -38,9 +43,10 @@ def metric_space(name: str, namespace: str, *, package: str | None = None) -> Pu
     if package is not None:
         script = script.replace("  # From: paraconsist\n", f"  # From: {package}\n")
     kind, here = metric_kind(name), f"{namespace}/{name}"
-    metadata = complete_metadata(card.data.to_dict(), name, kind)
+    text = absolute_links(card.text, f"metrics/{name}", _repository(package))
+    text = text.replace(f'evaluate.load("{name}")', f'evaluate.load("{here}")')
     texts = {
-        "README.md": card_text(metadata, card.text.replace(f'evaluate.load("{name}")', f'evaluate.load("{here}")')),
+        "README.md": card_text(complete_metadata(card.data.to_dict(), name, kind), text),
         path.name: script,
         "app.py": _APP.format(name=name),
         "requirements.txt": _REQUIREMENTS.format(source="" if package is None else f" @ {package}"),
@@ -52,6 +58,34 @@ def metric_space(name: str, namespace: str, *, package: str | None = None) -> Pu
         message=f"Push the {kind} {name} with paraconsist",
         how_to_use=f'evaluate.load("{here}")',
     )
+
+
+def absolute_links(text: str, folder: str, repository: str | None) -> str:
+    """Return a card of a `folder` of this project with links that work elsewhere; without a `repository` their words.
+
+    >>> absolute_links("[a word](../../docs/a.md#b)", "metrics/x", "https://host/org/name/blob/HEAD")
+    '[a word](https://host/org/name/blob/HEAD/docs/a.md#b)'
+    """
+
+    def link(found: re.Match[str]) -> str:
+        place = posixpath.normpath(posixpath.join(folder, found[2]))
+        return f"[{found[1]}]({repository}/{place})" if repository else found[1]
+
+    return _RELATIVE_LINK.sub(link, text)
+
+
+def _repository(package: str | None) -> str | None:
+    """Return where the project's files can be read: the repository of `package`, else the one that the project names."""
+    if package is not None and package.startswith("git+https://"):
+        parts = urlsplit(package.removeprefix("git+"))
+        path, _, revision = parts.path.partition("@")
+        host = parts.netloc.rpartition("@")[2]  # no token goes into a card
+        return f"https://{host}{path.removesuffix('.git')}/blob/{revision or 'HEAD'}"
+    try:
+        urls = dict(url.split(", ", 1) for url in metadata("paraconsist").get_all("Project-URL") or [])
+    except PackageNotFoundError:  # a checkout that is not installed
+        return None
+    return f"{urls['Source'].rstrip('/')}/blob/HEAD" if "Source" in urls else None
 
 
 def check_space(push: Push, remote: Collection[str]) -> None:
