@@ -24,19 +24,23 @@ from paraconsist.errors import input_error
 _PART = 16  # batches in a part at most
 
 
-def check_device(function: str, device: str | None) -> None:
-    """Raise InputError unless `device` is None, ``"cpu"``, or this machine's kind of accelerator (cuda, mps ...)."""
-    if device in (None, "cpu"):
-        return
+def check_device(function: str, device: str | None) -> str:
+    """Return the kind of device to compute on: this machine's accelerator (cuda, mps ...), if any, unless told ``cpu``.
+
+    InputError for another kind than these two.
+    """
+    if device == "cpu":
+        return device
     import torch
 
     best = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    if best is None or device != best.type:
+    if device is not None and (best is None or device != best.type):
         must = "be cpu: this machine has no accelerator" if best is None else f"be cpu or {best.type}, which is here"
         remedy = (
             "The best available device is used by default; CUDA_VISIBLE_DEVICES or accelerate's launcher selects it."
         )
         raise input_error(function, "device", must, got=device, remedy=remedy)
+    return "cpu" if best is None else best.type
 
 
 @dataclass(slots=True)  # frozen ones take several times as long to make

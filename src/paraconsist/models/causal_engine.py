@@ -11,16 +11,19 @@ import inspect
 import math
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from accelerate.utils.memory import should_reduce_batch_size
-from numpy.typing import NDArray
+from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
+from numpy.typing import ArrayLike, NDArray
+from torch.nn.utils.parametrize import register_parametrization, remove_parametrizations
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicCache
 
+from paraconsist.errors import first_line, input_error
 from paraconsist.files import Json
 
 Integers = NDArray[np.int64]
@@ -219,13 +222,15 @@ def compute_prefix(module: Any, tokens: Sequence[int]) -> Prefix:
     return Prefix(layers)
 
 
-#: Largest difference of log-probabilities that passes as rounding.
-_TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}
-_HALF_TOLERANCE = 0.25
+#: Largest difference of log-probabilities that passes as rounding in float32, and in coarser numbers. What a wrong mask
+#: changes, .08 to .32, would be among these, so that every model is compared in float32 too.
+_TOLERANCE = 1e-3
+_COARSE_TOLERANCE = 0.25
+_COARSE = (torch.bfloat16, torch.float16)
 _N_CHECKED = 3
 _PLAIN_TOKENS = 8192
 _MOST_ROWS = 16
-_CANNOT = (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError, NotImplementedError)
+CANNOT = (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError, NotImplementedError)
 
 Way = Callable[[Sequence["PromptTokens"]], torch.Tensor]
 
@@ -288,24 +293,19 @@ class CausalEngine:
 
     def _choose(self, rows: Sequence[PromptTokens]) -> None:
         """Choose the first way that agrees with the plain one on rows with finite numbers; none without such rows."""
+        self._check_plain(rows[:1])
         if not self._share:
             self.way, self._compute = "plain", self._plain
             return
         some = sorted(rows, key=lambda row: row.n_tokens)[-_N_CHECKED:]
-        expected = self._plain(some[-1:])  # the last and longest, which would see the others if a mask were wrong
-        tolerance = tolerance_of(self.module)
         failed: list[str] = []
         for name, way in self._ways():
             try:
-                if self.prefix is None and self.prefix_tokens:
-                    self.prefix = compute_prefix(self.module, self.prefix_tokens)
-                difference = float((way(some)[-1:] - expected).abs().max())
-            except _CANNOT as problem:
-                if should_reduce_batch_size(problem):
-                    raise
+                agrees, difference = self._compare(way, some)
+            except CANNOT as problem:
                 failed.append(f"{name}: {type(problem).__name__}")
                 continue
-            if difference <= tolerance:
+            if agrees:
                 self.way, self._compute = name.partition(" ")[0], way
                 return
             odd = [] if math.isfinite(difference) else [row for row in some if not self._plain([row]).isfinite().all()]
@@ -316,6 +316,34 @@ class CausalEngine:
             failed.append(f"{name}: differs by {difference:.2g}")
         self.way, self._compute, self.prefix = "plain", self._plain, None
         warn_of_no_sharing(self.module, "; ".join(failed))
+
+    def _compare(self, way: Way, rows: Sequence[PromptTokens]) -> tuple[bool, float]:
+        """Return if a way agrees with the plain one on all rows, and their largest difference; keep its prefix."""
+
+        def difference(prefix: Prefix | None) -> float:
+            self.prefix = prefix
+            return float((way(rows) - self._plain(rows)).abs().max())
+
+        try:
+            return check_sharing(self.module, self.prefix_tokens, difference)
+        except (RuntimeError, MemoryError) as problem:
+            if len(rows) == 1 or not should_reduce_batch_size(problem):
+                raise
+            clear_device_cache()
+            return self._compare(way, rows[-1:])
+
+    def _check_plain(self, rows: Sequence[PromptTokens]) -> None:
+        """Compute rows as they are, of all places where the model cannot take some; InputError if that fails too."""
+        try:
+            self._plain(rows)
+        except CANNOT as problem:
+            if should_reduce_batch_size(problem):
+                raise
+            if not self._keeps_some:
+                must, got = "compute a prompt without an error", type(self.module).__name__
+                raise input_error("run", "model", must, got=got, remedy=f"It says: {first_line(problem)}") from problem
+            self._keeps_some = False
+            self._check_plain(rows)
 
     def _ways(self) -> list[tuple[str, Way]]:
         config = self.module.config.get_text_config()
@@ -343,12 +371,11 @@ class CausalEngine:
             mask = {kind: masks[window] for kind, window in windows.items()}
         else:
             mask = self._mask(pack.visible(n_prefix, windows))
-        places, which = np.unique(pack.read_places, return_inverse=True)
-        arrays = (places, which, pack.tokens[None], n_prefix + pack.depths[None], pack.read_tokens, pack.read_labels)
-        read, term_of, ids, positions, tokens, labels = (torch.from_numpy(a).to(self.module.device) for a in arrays)
+        ids, positions = (self._tensor(array[None]) for array in (pack.tokens, n_prefix + pack.depths))
         inputs = {"input_ids": ids, "position_ids": positions, "attention_mask": mask, "use_cache": True}
-        logits = self._logits(read, **inputs, past_key_values=self._cache(n_prefix, len(pack.tokens)))[0]
-        return _totals(_terms(logits, term_of, tokens), labels, rows)
+        places, which = np.unique(pack.read_places, return_inverse=True)
+        logits = self._logits(places, **inputs, past_key_values=self._cache(n_prefix, len(pack.tokens)))[0]
+        return _totals(logits, which, pack.read_tokens, pack.read_labels, rows)
 
     def _expanded(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
         return self._in_parts(rows, _MOST_ROWS, min(row.n_shared for row in rows))
@@ -375,32 +402,36 @@ class CausalEngine:
                 for step, token in enumerate(word):
                     reads.append((sequences[key], len(prompt) - 1 + step, token, number * len(row.labels) + label))
         width = max(map(len, lines))
-        device = self.module.device
-        ids = torch.tensor([[*line, *[0] * (width - len(line))] for line in lines], device=device)
+        ids = self._tensor([[*line, *[0] * (width - len(line))] for line in lines])
         inputs: dict[str, object] = {"input_ids": ids, "use_cache": n_prefix > 0}
         if self._takes_positions:
-            positions = torch.arange(n_prefix, n_prefix + width, device=device)
-            inputs["position_ids"] = positions[None].expand(len(lines), -1)
+            inputs["position_ids"] = self._tensor([range(n_prefix, n_prefix + width)]).expand(len(lines), -1)
         if n_prefix:
-            inputs["attention_mask"] = torch.ones(len(lines), n_prefix + width, dtype=torch.long, device=device)
+            inputs["attention_mask"] = torch.ones(len(lines), n_prefix + width, dtype=torch.long, device=ids.device)
             inputs["past_key_values"] = self._cache(n_prefix)
-        line_of, place_of, token_of, label_of = (torch.tensor(c, device=device) for c in zip(*reads, strict=True))
-        places, which = torch.unique(place_of, return_inverse=True)
-        logits = self._logits(places, **inputs)
-        terms = _terms(logits.flatten(0, 1), line_of * len(places) + which, token_of)
-        return _totals(terms, label_of, rows)
+        line_of, place_of, token_of, label_of = np.array(reads).T
+        places, which = np.unique(place_of, return_inverse=True)
+        logits = self._logits(places, **inputs).flatten(0, 1)
+        return _totals(logits, line_of * len(places) + which, token_of, label_of, rows)
 
-    def _logits(self, places: torch.Tensor, **inputs: Any) -> torch.Tensor:
-        """Return logits at some places of every row, shape (rows, places, vocabulary)."""
+    def _tensor(self, numbers: ArrayLike) -> torch.Tensor:
+        return torch.from_numpy(np.asarray(numbers, dtype=np.int64)).to(self.module.device)
+
+    def _logits(self, places: Integers, **inputs: Any) -> torch.Tensor:
+        """Return logits at some places of every row, shape (rows, places, vocabulary).
+
+        Places are a list, which no hook moves to the first of several devices: the last one has the states.
+        """
         if self._keeps_some:
-            inputs["logits_to_keep"] = places
+            inputs["logits_to_keep"] = places.tolist()
         logits: torch.Tensor = self.module(**inputs).logits
         return logits if self._keeps_some else logits[:, places]
 
     def _mask(self, visible: np.ndarray[Any, Any]) -> torch.Tensor:
         """Return 0 where a token sees a key, else the least number; shape (1, 1, q, k)."""
         hidden = torch.from_numpy(~visible).to(self.module.device)
-        mask = torch.zeros(hidden.shape, dtype=self.module.dtype, device=hidden.device)
+        dtype = self.module.get_input_embeddings().weight.dtype  # of the weights as they are read: see `in_float32`
+        mask = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
         return mask.masked_fill_(hidden, torch.finfo(mask.dtype).min)[None, None]
 
     def _cache(self, n_prefix: int, n_more: int = 0) -> Any:
@@ -427,9 +458,47 @@ def stretched_from(config: Any) -> int | None:
     return None if limit is None else int(limit)
 
 
-def tolerance_of(module: Any) -> float:
-    """Return the largest difference between two computations that passes as rounding in the module's dtype."""
-    return _TOLERANCE.get(module.dtype, _HALF_TOLERANCE)
+class _Upcast(torch.nn.Module):
+    def forward(self, weights: torch.Tensor) -> torch.Tensor:
+        return weights.float()
+
+
+@contextmanager
+def in_float32(module: Any) -> Iterator[None]:
+    """Compute a module of any dtype in float32: weights are converted whenever they are read, one at a time."""
+    by_part = [
+        (part, name)
+        for part in module.modules()
+        for name, p in part.named_parameters(recurse=False)
+        if p.dtype in _COARSE
+    ]
+    matmul = torch.backends.cuda.matmul
+    tf32, matmul.allow_tf32 = matmul.allow_tf32, False
+    try:
+        for part, name in by_part:
+            register_parametrization(part, name, _Upcast(), unsafe=True)
+        yield
+    finally:
+        matmul.allow_tf32 = tf32
+        for part, name in by_part:
+            remove_parametrizations(part, name, leave_parametrized=False)
+
+
+def check_sharing(
+    module: Any, tokens: Sequence[int], difference: Callable[[Prefix | None], float]
+) -> tuple[bool, float]:
+    """Return if results behind a cached prefix are those without one, and by how much they differ.
+
+    `difference` compares them, given the prefix; the last one it is given is in the module's dtype.
+    """
+    is_coarse = module.dtype in _COARSE or (module.device.type == "cuda" and torch.backends.cuda.matmul.allow_tf32)
+    changed = 0.0
+    for context, tolerance in ((in_float32(module), _TOLERANCE), (nullcontext(), _COARSE_TOLERANCE))[: 1 + is_coarse]:
+        with context:
+            changed = difference(compute_prefix(module, tokens) if tokens else None)
+        if not changed <= tolerance:
+            return False, changed
+    return True, changed
 
 
 def warn_of_no_sharing(module: Any, why: str) -> None:
@@ -438,14 +507,15 @@ def warn_of_no_sharing(module: Any, why: str) -> None:
     warnings.warn(f"{name} cannot share prefixes exactly ({why}): {cost}.", UserWarning, stacklevel=3)
 
 
-def _totals(terms: torch.Tensor, labels: torch.Tensor, rows: Sequence[PromptTokens]) -> torch.Tensor:
-    """Add up the terms of each label, numbered row by row; shape (rows, labels)."""
-    totals = torch.zeros(len(rows) * len(rows[0].labels), dtype=torch.float32, device=terms.device)
-    return totals.index_add_(0, labels, terms).view(len(rows), -1)
+def _totals(
+    logits: torch.Tensor, places: Integers, tokens: Integers, labels: Integers, rows: Sequence[PromptTokens]
+) -> torch.Tensor:
+    """Add up the log-probabilities of each label's tokens; float32, shape (rows, labels).
 
-
-def _terms(logits: torch.Tensor, places: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """Return the log-probability of each token at its place, float32; `logits` has shape (places, vocabulary)."""
+    `logits` has shape (places, vocabulary); `labels` are numbered row by row.
+    """
     logits = logits.float()
-    normaliser = logits.logsumexp(dim=-1)
-    return logits[places, tokens] - normaliser[places]
+    at, token_of, label_of = (torch.from_numpy(numbers).to(logits.device) for numbers in (places, tokens, labels))
+    terms = logits[at, token_of] - logits.logsumexp(dim=-1)[at]
+    totals = torch.zeros(len(rows) * len(rows[0].labels), dtype=torch.float32, device=logits.device)
+    return totals.index_add_(0, label_of, terms).view(len(rows), -1)

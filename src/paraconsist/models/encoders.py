@@ -61,8 +61,7 @@ class Encoder:
         from paraconsist.models.batching import BatchPolicy, check_device, plan_batches
         from paraconsist.models.classifier import warn_of_cut
 
-        check_device("encoder", device)
-        where = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+        where = check_device("encoder", device)
         self.classifier.module.to(where).eval()
         prepared = self.classifier.prepare(inputs)
         warn_of_cut(prepared)

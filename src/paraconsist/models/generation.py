@@ -19,7 +19,13 @@ from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import input_error
 from paraconsist.files import Json
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.models.causal_engine import FrozenLayer, Prefix, compute_prefix, tolerance_of, warn_of_no_sharing
+from paraconsist.models.causal_engine import (
+    CANNOT,
+    FrozenLayer,
+    Prefix,
+    check_sharing,
+    warn_of_no_sharing,
+)
 from paraconsist.models.classifier import Inputs, Prepared, TokenArray, pad_sequences
 from paraconsist.models.endpoint.settings import PromptSettings
 from paraconsist.models.pretrained import LanguageModel
@@ -187,20 +193,27 @@ class CausalWriter(CausalScorer):
         if not self.engine.prefix_tokens:
             return True
         whole = torch.tensor([[*self.engine.prefix_tokens[:n_shared], *rest]], device=self.module.device)
-        expected = self.module(input_ids=whole, use_cache=False).logits[:, -1].float()
-        if bool(_not_finite(expected)):
+
+        def expected() -> torch.Tensor:
+            logits: torch.Tensor = self.module(input_ids=whole, use_cache=False).logits[:, -1].float()
+            return logits
+
+        def difference(prefix: Prefix | None) -> float:
+            self._prefix = prefix
+            return float((decode(self.module, prefix, n_shared, [rest], 1, ())[1] - expected()).abs().max())
+
+        if bool(_not_finite(expected())):
             return False
         try:
-            prefix = compute_prefix(self.module, self.engine.prefix_tokens)
-            _, first = decode(self.module, prefix, n_shared, [rest], 1, ())
-        except (TypeError, ValueError, KeyError, IndexError, AttributeError) as problem:
-            warn_of_no_sharing(self.module, type(problem).__name__)
-            return True
-        difference = float((first - expected).abs().max())
-        if difference <= tolerance_of(self.module):
-            self._prefix = prefix
-        else:
-            warn_of_no_sharing(self.module, f"differs by {difference:.2g}")
+            agrees, changed = check_sharing(self.module, self.engine.prefix_tokens, difference)
+            why = f"differs by {changed:.2g}"
+        except CANNOT as problem:
+            if should_reduce_batch_size(problem):
+                raise
+            agrees, why = False, type(problem).__name__
+        if not agrees:
+            self._prefix = None
+            warn_of_no_sharing(self.module, why)
         return True
 
 
@@ -272,11 +285,11 @@ class Draws(LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return scores that are finite for the drawn token only."""
-        shares = torch.softmax(scores.double() / self._temperature, dim=-1).cumsum(dim=-1)
-        wanted = self._numbers[:, self._place].to(scores.device)[:, None] * shares[:, -1:]
+        shares = torch.softmax(scores.cpu().double() / self._temperature, dim=-1).cumsum(dim=-1)  # MPS has no float64
+        wanted = self._numbers[:, self._place, None] * shares[:, -1:]
         self._place += 1
         drawn = torch.searchsorted(shares, wanted, right=True).clamp(max=scores.shape[-1] - 1)
-        return torch.full_like(scores, -torch.inf).scatter(1, drawn, 0.0)
+        return torch.full_like(scores, -torch.inf).scatter(1, drawn.to(scores.device), 0.0)
 
 
 def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:

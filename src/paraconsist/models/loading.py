@@ -11,7 +11,7 @@ import transformers
 
 from paraconsist.data.tasks import Task
 from paraconsist.errors import check_choice, first_line, input_error
-from paraconsist.files import Json
+from paraconsist.files import Json, launched
 from paraconsist.models.causal_engine import has_dynamic_rope
 from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input, window_of
 from paraconsist.models.endpoint.settings import PromptSettings
@@ -102,6 +102,10 @@ def load_model(
     options: Json = {"revision": revision, "dtype": DTYPES[dtype], "trust_remote_code": trust_remote_code}
     if ask is not None and (language := kind_of(config, kind)) != "classifier":
         settings = ask()
+        if settings.device_map is not None and (n_processes := launched()[1]) > 1:
+            must = "not be given under a launcher: each process would spread the model over all devices"
+            remedy = "Start one process, or leave `device_map` out: each process then has a device."
+            raise input_error("run", "device_map", must, got=f"{n_processes} processes", remedy=remedy)
         opened = load_language_model(name, language, device_map=settings.device_map, **options)
         return prompted(opened, settings, max_length=max_length, identity=identity)
     auto, multiple_choice = _head(name, config, task)

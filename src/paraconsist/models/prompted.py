@@ -366,6 +366,6 @@ class Seq2SeqScorer(Seq2SeqModel):
         columns = []
         for word in self._labels:
             place = beginnings.index((self._start, *word[:-1].tolist()))
-            steps = torch.arange(len(word), device=device)
-            columns.append(probable[:, place, steps, torch.from_numpy(word).to(device)].sum(dim=-1))
+            steps, tokens = torch.arange(len(word)), torch.from_numpy(word)
+            columns.append(probable[:, place, steps, tokens].sum(dim=-1))
         return self.normalised(torch.stack(columns, dim=1), batch)

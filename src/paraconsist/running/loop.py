@@ -61,11 +61,9 @@ class LoopStatistics:
 
 def start_accelerator(*, device: str | None = None) -> Accelerator:
     """Return the accelerator of this process: the processor if `device` is ``"cpu"``, the best device if None."""
-    check_device("run", device)
-    on_cpu = device == "cpu" or not torch.accelerator.is_available()
     # Processes wait for each other only at the start and at the end, where their work may differ by hours.
     patience = InitProcessGroupKwargs(timeout=timedelta(days=7))
-    return Accelerator(cpu=on_cpu, kwargs_handlers=[patience])
+    return Accelerator(cpu=check_device("run", device) == "cpu", kwargs_handlers=[patience])
 
 
 def main_first(accelerator: Accelerator, action: Callable[[], T]) -> T:
@@ -339,7 +337,7 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
             if model.writes:
                 results = model.write(prepared)
             else:
-                results = torch.softmax(model.logits(prepared).double(), dim=-1).cpu()
+                results = torch.softmax(model.logits(prepared).cpu().double(), dim=-1)  # MPS has no float64
     except (RuntimeError, MemoryError) as problem:
         if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
             raise

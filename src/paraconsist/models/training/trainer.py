@@ -301,10 +301,9 @@ def training_arguments(options: TrainingOptions, folder: Path, **more: Any) -> A
 
     The rows of a step are divided among processes and devices: a training is the same on any of them.
     """
-    check_device("train", options.device)
     arguments = transformers.TrainingArguments(
         output_dir=str(folder),
-        use_cpu=options.device == "cpu" or not torch.accelerator.is_available(),
+        use_cpu=check_device("train", options.device) == "cpu",
         gradient_accumulation_steps=options.gradient_accumulation,
         num_train_epochs=options.epochs,
         warmup_steps=options.warmup,

@@ -1,0 +1,180 @@
+"""The way to an accelerator, on a device of the tests: no float64, no foreign operands, no wait of the host for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from helpers.language_models import byte_tokenizer, save_language_model, tiny_language_model
+from helpers.mock_device import MockDevice, OnDevice, place, spread
+from helpers.models import tiny_encoder
+from helpers.prompts import TASK, make_prompt, prepared, ragged_rows, scorer
+
+from paraconsist.errors import InputError
+from paraconsist.models.causal_engine import FrozenLayer, Pack
+from paraconsist.models.loading import load_model
+from paraconsist.models.prompted import PromptSettings
+from paraconsist.running.loop import _results
+
+pytestmark = pytest.mark.faults
+#: For the results of a batch.
+ONE_WAIT = {"aten._to_copy": 1}
+
+
+def results(model, rows) -> np.ndarray:
+    parts = [*_results(model, [*map(str, range(len(rows)))], rows)]
+    assert [i for ids, _, _ in parts for i in ids] == [*map(str, range(len(rows)))]
+    return torch.cat([part for _, _, part in parts]).numpy()
+
+
+def test_the_device_refuses_what_accelerators_refuse():
+    with MockDevice() as device:
+        here, there = (torch.ones(2, device=f"mps:{i}") for i in range(2))
+        with pytest.raises(TypeError, match="float64"):
+            here.double()
+        for foreign in (there, torch.ones(2)):
+            with pytest.raises(RuntimeError, match="same device"):
+                here + foreign
+        with pytest.raises(RuntimeError, match="same device"):
+            here[torch.zeros(1, dtype=torch.long, device="mps:1")]
+        assert here[torch.zeros(1, dtype=torch.long)].cpu().tolist() == [1]
+        assert isinstance(here + torch.tensor(1.0), OnDevice)
+        before = device.waits.total()
+        here.sum().item(), here.nonzero(), torch.unique(here)
+        assert device.waits.total() == before + 3
+
+
+def test_scores_of_a_classifier(tmp_path):
+    model = load_model(tiny_encoder(tmp_path), task=TASK)
+    rows = prepared(model, ragged_rows())
+    expected = results(model, rows)
+    with MockDevice() as device:
+        place(model.module)
+        for batch in (rows, rows[:1]):
+            device.waits.clear()
+            np.testing.assert_allclose(results(model, batch), expected[: len(batch)], rtol=0, atol=1e-6)
+            device.waits.pop("__bool__", None)  # transformers looks if a mask hides anything
+            assert device.waits == ONE_WAIT
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma3", "mistral_sliding", "bloom"])
+def test_scores_of_a_language_model(kind):
+    model = scorer(kind, byte_tokenizer(), make_prompt())
+    rows = prepared(model, ragged_rows())
+    expected = results(model, rows)
+    fresh = scorer(kind, byte_tokenizer(), make_prompt(), module=model.module)
+    with MockDevice() as device:
+        place(model.module)
+        prepared(fresh, ragged_rows())
+        np.testing.assert_allclose(results(fresh, rows), expected, rtol=0, atol=1e-6)
+        assert fresh.engine.way == model.engine.way != "plain"
+        device.waits.clear()
+        results(fresh, rows)
+        assert device.waits == ONE_WAIT
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma3"])
+def test_answers_drawn_after_a_prefix(kind):
+    options = {"scoring": "generate", "max_new_tokens": 5, "temperature": 1.0}
+    model = scorer(kind, byte_tokenizer(), make_prompt(), **options)
+    rows = prepared(model, ragged_rows())
+    expected = model.write(rows)
+    fresh = scorer(kind, byte_tokenizer(), make_prompt(), module=model.module, **options)
+    with MockDevice():
+        place(model.module)
+        assert fresh.write(prepared(fresh, ragged_rows())) == expected
+    assert fresh._prefix is not None
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_scores_of_a_language_model_that_two_devices_share(share):
+    model = scorer("llama", byte_tokenizer(), make_prompt(), share=share)
+    rows = prepared(model, ragged_rows())
+    expected = results(model, rows)
+    fresh = scorer("llama", byte_tokenizer(), make_prompt(), module=model.module, share=share)
+    with MockDevice():
+        spread(model.module)
+        prepared(fresh, ragged_rows())
+        np.testing.assert_allclose(results(fresh, rows), expected, rtol=0, atol=1e-6)
+    assert fresh.engine.way == ("packed" if share else "plain")
+
+
+def test_a_model_that_keeps_only_last_places_is_computed_at_all_of_them():
+    model = scorer("llama", byte_tokenizer(), make_prompt())
+    rows = prepared(model, ragged_rows())
+    expected, forward = results(model, rows), model.module.forward
+
+    def older(logits_to_keep: int = 0, **inputs):
+        return forward(logits_to_keep=slice(-logits_to_keep, None), **inputs)
+
+    fresh = scorer("llama", byte_tokenizer(), make_prompt(), module=model.module)
+    prepared(fresh, ragged_rows())
+    model.module.forward = older
+    np.testing.assert_allclose(results(fresh, rows), expected, rtol=0, atol=1e-6)
+    assert fresh.engine.way == "packed"
+    model.module.forward = lambda **inputs: {}["rope"]
+    broken = scorer("llama", byte_tokenizer(), make_prompt(), module=model.module)
+    with pytest.raises(InputError, match="rope") as caught:
+        broken.logits(prepared(broken, ragged_rows()))
+    assert (caught.value.parameter, caught.value.got) == ("model", "LlamaForCausalLM")
+
+
+def test_under_a_launcher_a_model_is_not_spread_over_devices(tmp_path, monkeypatch):
+    save_language_model(tmp_path)
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InputError) as caught:
+        load_model(tmp_path, task=TASK, ask=lambda: PromptSettings(make_prompt(), device_map="auto"))
+    assert caught.value.parameter == "device_map"
+
+
+def short_by_one(pack, n_prefix, window=None):
+    return visible(pack, n_prefix, None if window is None else window - 1)
+
+
+def leaking(pack, n_prefix, window=None):
+    return np.tril(np.ones_like(visible(pack, n_prefix, window)), n_prefix)
+
+
+def seeing_ahead(pack, n_prefix, window=None):
+    """The first of the prompts sees the last one's end; the last sees what it should."""
+    seen = visible(pack, n_prefix, window)
+    seen[: np.flatnonzero(np.diff(pack.depths) < 0)[0] + 1, -3:] = True
+    return seen
+
+
+visible = Pack.visible
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [("llama", leaking), ("qwen3", seeing_ahead), ("gpt2", leaking)]
+    + [(kind, short_by_one) for kind in ("mistral_sliding", "qwen2_sliding", "gemma2")],
+)
+def test_masks_that_are_wrong_are_refused_in_any_dtype(kind, wrong, dtype, monkeypatch):
+    """In bfloat16 a wrong mask changes numbers about as much as rounding does."""
+    module = tiny_language_model(kind, byte_tokenizer()).to(dtype)
+    before = {name: (id(weights), weights.dtype) for name, weights in module.named_parameters(remove_duplicate=False)}
+    for visible_to, way in ((visible, "packed"), (wrong, "expanded")):
+        monkeypatch.setattr(Pack, "visible", visible_to)
+        model = scorer(kind, byte_tokenizer(), make_prompt(), module=module)
+        assert torch.isfinite(model.logits(prepared(model, ragged_rows()))).all()
+        assert model.engine.way == way
+        assert model.engine.prefix.layers[0][0].dtype == dtype
+    after = {name: (id(weights), weights.dtype) for name, weights in module.named_parameters(remove_duplicate=False)}
+    assert after == before
+
+
+def test_a_written_answer_is_checked_as_strictly(monkeypatch):
+    options = {"scoring": "generate", "max_new_tokens": 5}
+    module = tiny_language_model("llama", byte_tokenizer()).to(torch.bfloat16)
+    model = scorer("llama", byte_tokenizer(), make_prompt(), module=module, **options)
+    model.write(prepared(model, ragged_rows()))
+    assert model._prefix is not None
+    sizes = FrozenLayer.get_mask_sizes
+    monkeypatch.setattr(FrozenLayer, "get_mask_sizes", lambda layer, n: (sizes(layer, n)[0], 1))  # one key unseen
+    model = scorer("llama", byte_tokenizer(), make_prompt(), module=module, **options)
+    with pytest.warns(UserWarning, match="cannot share"):
+        model.write(prepared(model, ragged_rows()))
+    assert model._prefix is None
