@@ -11,6 +11,7 @@ from helpers.models import tiny_encoder
 from helpers.prompts import TASK, make_prompt, prepared, ragged_rows, scorer
 
 from paraconsist.errors import InputError
+from paraconsist.models.batching import Memory
 from paraconsist.models.causal_engine import FrozenLayer, Pack
 from paraconsist.models.loading import load_model
 from paraconsist.models.prompted import PromptSettings
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.faults
 ONE_WAIT = {"aten._to_copy": 1}
 
 
-def results(model, rows) -> np.ndarray:
-    parts = [*_results(model, [*map(str, range(len(rows)))], rows)]
+def results(model, rows, memory=None) -> np.ndarray:
+    parts = [*_results(model, [*map(str, range(len(rows)))], rows, memory or Memory())]
     assert [i for ids, _, _ in parts for i in ids] == [*map(str, range(len(rows)))]
     return torch.cat([part for _, _, part in parts]).numpy()
 
@@ -178,3 +179,21 @@ def test_a_written_answer_is_checked_as_strictly(monkeypatch):
     with pytest.warns(UserWarning, match="cannot share"):
         model.write(prepared(model, ragged_rows()))
     assert model._prefix is None
+
+
+def test_what_did_not_fit_in_memory_is_not_tried_again(tmp_path, monkeypatch):
+    model = load_model(tiny_encoder(tmp_path), task=TASK)
+    rows = prepared(model, [row for seed in range(8) for row in ragged_rows(seed)])
+    expected, logits, refused = results(model, rows), model.logits, []
+
+    def small(batch):
+        if len(batch) > 5:
+            refused.append(len(batch))
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return logits(batch)
+
+    monkeypatch.setattr(model, "logits", small)
+    memory = Memory()
+    for _ in range(5):
+        np.testing.assert_allclose(results(model, rows, memory), expected, rtol=0, atol=1e-6)
+    assert 0 < len(refused) < 12  # forwards that halve what is tried; the next rounds add none

@@ -111,6 +111,29 @@ def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]
     return batches
 
 
+class Memory:
+    """The tokens of a batch that fit in memory, learnt from the batches that did not: each halves what is tried."""
+
+    def __init__(self) -> None:
+        self.max_tokens = math.inf
+
+    def refused(self, rows: Sequence[Shape]) -> None:
+        """Note that these rows did not fit together."""
+        self.max_tokens = min(self.max_tokens, _n_computed(rows) // 2)
+
+    def parts(self, rows: Sequence[Shape]) -> list[slice]:
+        """Cut rows, in their order, into parts that may fit; a row that alone has more tokens is a part."""
+        starts = [0]
+        for place in range(1, len(rows)) if _n_computed(rows) > self.max_tokens else ():
+            if _n_computed(rows[starts[-1] : place + 1]) > self.max_tokens:
+                starts.append(place)
+        return [slice(start, end) for start, end in pairwise([*starts, len(rows)])]
+
+
+def _n_computed(rows: Sequence[Shape]) -> int:
+    return max(row.width for row in rows) * sum(row.n_sequences for row in rows)
+
+
 def _cuts(widths: NDArray[np.int64], sequences: NDArray[np.int64], batch_cost: float) -> list[int]:
     """Return the beginnings of batches of inputs, the widest first, that minimise padding plus the cost of batches."""
     firsts = np.flatnonzero(np.diff(widths, prepend=0))

@@ -28,7 +28,7 @@ from paraconsist.data.failures import NOT_FINITE, NOT_FINITE_REMEDY, TOO_LONG, F
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import Result, ShardWriter, Store
 from paraconsist.errors import InputError
-from paraconsist.models.batching import BatchPolicy, check_device, deal, plan_batches
+from paraconsist.models.batching import BatchPolicy, Memory, check_device, deal, plan_batches
 from paraconsist.models.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ def compute(
     if not getattr(model.module, "hf_device_map", None):  # else the weights are already spread over devices
         model.module.to(accelerator.device)
     model.module.eval()
+    memory = Memory()
     started, over = time.perf_counter(), dict[str, "Prepared"]()
     n_tokens = n_padded = 0
 
@@ -140,7 +141,7 @@ def compute(
                 raise model.window_error([*long.values()])
             over.update(long)
             ids, rows = [i for i in ids if i not in long], [row for row in rows if not row.n_over]
-        return list(_results(model, ids, rows))
+        return list(_results(model, ids, rows, memory))
 
     def keep(parts: list[Finished]) -> int:
         for ids, rows, results in parts:
@@ -323,14 +324,18 @@ def _finite(results: torch.Tensor | list[WrittenAnswer | None]) -> list[bool]:
     return [answer is not None for answer in results]
 
 
-def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]) -> Iterator[Finished]:
-    """Yield the results of a batch, recursively in halves if memory does not suffice.
+def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared], memory: Memory) -> Iterator[Finished]:
+    """Yield the results of a batch, in parts that fit in memory, and learn what fits from those that do not.
 
     Rows whose results are not finite are computed again alone, because in a pack one of them spoils the others. The
     result of a single row is None if it is not finite.
     """
     results: torch.Tensor | list[WrittenAnswer | None]
     if not ids:
+        return
+    if len(parts := memory.parts(prepared)) > 1:
+        for part in parts:
+            yield from _results(model, ids[part], prepared[part], memory)
         return
     try:
         with torch.inference_mode():
@@ -346,6 +351,8 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
             what = f"input {ids[0]} alone does not fit in memory."
             raise InputError(what, function="run", remedy=remedy) from None
         clear_device_cache()
+        memory.refused(prepared)
+        yield from _results(model, ids, prepared, memory)
     else:
         good = _finite(results)
         if all(good) or len(ids) == 1:
@@ -357,8 +364,4 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
             yield [ids[i] for i in places], [prepared[i] for i in places], finite
         for i, is_good in enumerate(good):
             if not is_good:
-                yield from _results(model, ids[i : i + 1], prepared[i : i + 1])
-        return
-    half = len(ids) // 2
-    yield from _results(model, ids[:half], prepared[:half])
-    yield from _results(model, ids[half:], prepared[half:])
+                yield from _results(model, ids[i : i + 1], prepared[i : i + 1], memory)
