@@ -671,7 +671,7 @@ def test_the_journal_keeps_and_repairs(tmp_path):
     path.write_bytes(path.read_bytes() + b'{"input_id": "j", "pa')
     with Journal(tmp_path) as journal:
         assert journal.get("i", "label-0") == one
-        assert journal.get("i", "text") == two
+        assert journal.get("i", "text") == two._replace(value="\u00e9 \ufffd")
         assert journal.get("j", "text") is None
         usage = add_up(journal.answers.values(), EndpointSettings("http://h/v1", price_input=2.0, price_output=30.0))
         assert (usage.n_requests, usage.prompt_tokens, usage.completion_tokens, usage.n_uncounted) == (2, 10, 1, 1)

@@ -111,7 +111,7 @@ def test_a_server_that_is_gone_is_no_failure_of_its_inputs(tmp_path):
         given = arguments(server.url, data, output, tries=1, concurrency=4)
         code, _, said = command(given)
         assert code == 2
-        assert "20 consecutive inputs failed this way" in said
+        assert "16 consecutive inputs failed this way" in said
         server.script = None
         done(given)
     assert counts_of(output)["n_failed"] == 0
@@ -171,17 +171,17 @@ def test_the_finite_rows_of_a_batch_are_kept_as_they_are(tmp_path):
     for _ in range(2):
         code, _, said = command(local(data, tmp_path / "all", model))
         assert code == 2
-        assert "20 consecutive inputs failed this way" in said
+        assert "16 consecutive inputs failed this way" in said
 
 
-@pytest.mark.parametrize(("kind", "answers", "n"), [(REFUSED, 0, 20), (NO_ANSWER, 1, 20), (REFUSED, 1, None)])
+@pytest.mark.parametrize(("kind", "answers", "n"), [(REFUSED, 0, 16), (NO_ANSWER, 1, 16), (REFUSED, 1, None)])
 def test_what_no_input_is_to_blame_for_ends_the_pass(kind, answers, n):
     failures = Failures("unparsed", any_answered=False)
     for _ in range(answers):
         failures.answered()
     for number in range(1, 30):
         if number == n:
-            with pytest.raises(InputError, match="20 consecutive inputs"):
+            with pytest.raises(InputError, match="16 consecutive inputs"):
                 failures.failed(kind, InputError("it is so."))
             return
         assert failures.failed(kind, InputError("it is so.")) == Failed(kind, "it is so.")

@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Places
 from paraconsist.data.predictions import InputCounts
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import Failed, Results
 from paraconsist.errors import InputError
 
 #: The kinds of failures.
 REFUSED, NO_ANSWER, NOT_FINITE, TOO_LONG = "refused", "no answer", "not finite", "too long"
+#: The kinds of answers that hold no answer: an endpoint's filter, or the model's choice.
+FILTERED, DECLINED, TOOL_CALLS, REASONING_ONLY = "filtered", "declined", "tool calls only", "reasoning only"
 NOT_FINITE_REMEDY = "Its weights may be damaged, or its numbers pass the range of its `dtype`: try float32."
 #: This many consecutive failures point to a systemic problem.
-_HOPELESS = 20
+HOPELESS = 16
 _MOST_NAMED = 3
 
 
@@ -27,24 +30,33 @@ class Failures:
     """The failures of one pass over the inputs.
 
     With `on_error` "stop" the first failure ends the pass. Else a failed input counts as unparsed, unless nothing was
-    answered so far or a server stops answering: after `_HOPELESS` consecutive failures of that sort the pass ends.
+    answered so far or a server stops answering: after `HOPELESS` consecutive failures of that sort the pass ends.
     """
 
     def __init__(self, on_error: str, *, any_answered: bool) -> None:
-        self._on_error, self._any_answered, self._in_a_row = on_error, any_answered, 0
+        self._on_error, self.any_answered, self._in_a_row = on_error, any_answered, 0
 
     def answered(self) -> None:
-        self._any_answered, self._in_a_row = True, 0
+        self.any_answered, self._in_a_row = True, 0
+
+    def empty(self, problem: InputError) -> None:
+        """Count an answer from which no label can be read; raise its problem where that ends the pass."""
+        self._in_a_row += 1
+        self._end_if_hopeless(problem, ends=not self.any_answered)
 
     def failed(self, kind: str, problem: InputError) -> Failed:
         """Return the store's record of a failed input; raise its problem where that ends the pass."""
         self._in_a_row += 1
         if self._on_error == "stop":
             raise problem
-        if self._in_a_row >= _HOPELESS and (kind == NO_ANSWER or not self._any_answered):
+        record = Failed(kind, str(problem))
+        self._end_if_hopeless(problem, ends=kind == NO_ANSWER or not self.any_answered)
+        return record
+
+    def _end_if_hopeless(self, problem: InputError, *, ends: bool) -> None:
+        if ends and self._in_a_row >= HOPELESS:
             problem.remedy = f"{problem.remedy} {self._in_a_row} consecutive inputs failed this way.".strip()
             raise problem
-        return Failed(kind, str(problem))
 
 
 def to_ask(ids: Sequence[str], finished: Results, *, retry_failed: bool = False) -> list[str]:
@@ -65,6 +77,13 @@ def all_failed(finished: Results) -> bool:
     return bool(finished.where(Failed).all())
 
 
+def any_read(finished: Results, *, written: bool) -> bool:
+    """Say whether an answer in a store could be read: a `written` one that is complete, else probabilities."""
+    if not written:
+        return len(finished) > len(finished.others)
+    return any(isinstance(result, WrittenAnswer) and not result.is_empty for result in finished.others.values())
+
+
 def count_inputs(ids: pa.ChunkedArray | Sequence[str], places: Places, finished: Results) -> InputCounts:
     """Return the counts of the inputs in a column of ids, which have `places` in `finished`."""
     used = finished.used(places)
@@ -75,6 +94,7 @@ def count_inputs(ids: pa.ChunkedArray | Sequence[str], places: Places, finished:
         "n_inputs": int(used.sum()),
         "n_cut": int((n_cut > 0).sum()),
         "most_tokens_cut": int(n_cut.max(initial=0)),
+        "n_unfinished": sum(used[place] and getattr(result, "cut", False) for place, result in finished.others.items()),
         "n_failed": len(failed),
         "failed": dict(Counter(failed.values()).most_common()),
         "first_failed": list(failed)[:_MOST_NAMED],
@@ -88,6 +108,7 @@ def add_counts(parts: Sequence[InputCounts]) -> InputCounts:
         "n_inputs": sum(part["n_inputs"] for part in parts),
         "n_cut": sum(part["n_cut"] for part in parts),
         "most_tokens_cut": max(part["most_tokens_cut"] for part in parts),
+        "n_unfinished": sum(part.get("n_unfinished", 0) for part in parts),
         "n_failed": sum(part["n_failed"] for part in parts),
         "failed": dict(kinds.most_common()),
         "first_failed": [name for part in parts for name in part["first_failed"]][:_MOST_NAMED],

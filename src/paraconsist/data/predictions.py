@@ -55,6 +55,7 @@ class InputCounts(TypedDict, total=False):
     n_inputs: int
     n_cut: int
     most_tokens_cut: int
+    n_unfinished: int  # written answers that the limit of tokens cut before they named a label
     n_failed: int
     failed: dict[str, int]  # kind -> number, the most frequent first
     first_failed: list[str]  # input ids
@@ -149,8 +150,8 @@ def _wrong_field(metadata: Json) -> str | None:
 
 
 def input_notes(metadata: Metadata) -> list[str]:
-    """Return a sentence on the inputs of a run that failed and one on those that were cut, where there are any."""
-    counts, max_length = metadata.get("inputs"), metadata.get("model", {}).get("max_length")
+    """Return a sentence each on the inputs of a run that failed, were cut, or have answers that were cut."""
+    counts, model = metadata.get("inputs"), metadata.get("model", {})
     if counts is None:
         return []
     notes, n = [], f"{counts.get('n_inputs')} inputs"
@@ -158,8 +159,14 @@ def input_notes(metadata: Metadata) -> list[str]:
         kinds = ", ".join(f"{number} {kind}" for kind, number in dict(counts.get("failed", {})).items())
         first = ", ".join(map(str, counts.get("first_failed", [])))
         notes.append(f"{counts['n_failed']} of {n} have no answer and count as unparsed ({kinds}; the first: {first})")
+    if counts.get("n_unfinished"):
+        limit = f" at {model['max_new_tokens']} tokens" if "max_new_tokens" in model else ""
+        notes.append(
+            f"{counts['n_unfinished']} of {n} have answers that were cut{limit} before they named a label, and count "
+            "as unparsed: give a higher `max_new_tokens`"
+        )
     if counts.get("n_cut"):
-        limit = "" if max_length is None else f" of {max_length} tokens"
+        limit = f" of {model['max_length']} tokens" if "max_length" in model else ""
         notes.append(
             f"{counts['n_cut']} of {n} are longer than the model's window{limit} and were cut, the longer text of a "
             f"pair first, by up to {counts.get('most_tokens_cut')} tokens"

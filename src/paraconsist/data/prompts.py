@@ -85,13 +85,16 @@ class PromptTemplate:
         """The text after the question for each label: `answer_prefix` and the label word."""
         return tuple(self.answer_prefix + word for word in self.words)
 
-    def ended(self, text: str) -> str:
-        """Return a written answer up to `stop`."""
-        return text.partition(self.stop)[0] if self.stop else text
-
     def ask(self, values: Mapping[str, str]) -> str:
         """Return the question for one row; an empty column leaves no double space."""
         return self._pattern.render(values).text.rstrip()
+
+    def read(self, text: str, *, cut: bool = False) -> WrittenAnswer:
+        """Return a written text up to `stop` as an answer; `cut` is whether the limit of tokens ended it."""
+        shown = text.partition(self.stop)[0] if self.stop else text
+        cut = cut and shown == text
+        label = parse_answer(shown, self.words, self.label_names, cut=cut)
+        return WrittenAnswer(label, shown, cut and label is None)
 
     def _fault(self, parameter: str, must: str, got: Any, remedy: str = "") -> InputError:
         return input_error(f"template {self.name}", parameter, must, got=got, remedy=remedy)
@@ -232,6 +235,12 @@ class WrittenAnswer(NamedTuple):
 
     label: int | None
     raw_output: str
+    cut: bool = False  # whether the limit of tokens ended it before it named a label
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is no complete answer, so that no label could be read from it."""
+        return self.cut or (self.label is None and not self.raw_output.strip())
 
 
 @lru_cache(maxsize=64)
@@ -245,13 +254,14 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?<!\w['’])(?:{alone})(?!\w)(?!['’]\w)")
 
 
-def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = ()) -> int | None:
+def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = (), *, cut: bool = False) -> int | None:
     """Return the position in `words` of the label word in an answer; None if there is none or several.
 
     Only the first non-blank line after the reasoning (``<think>`` to ``</think>``) counts. Case matters for single
     letters only. A label's name (`names`, in the words' order) counts as its word. An answer that begins with a label
     word gives that word, unless another one follows directly ("yes or no"); else the line must contain exactly one of
-    the words, between word boundaries. If one contains another ("not entailed", "entailed") the longer one counts.
+    the words, between word boundaries. If one contains another ("not entailed", "entailed") the longer one counts. Of
+    a line that the limit of tokens has `cut` only a label at its beginning counts, which begins no other label's word.
 
     >>> words = ("no", "yes")
     >>> parse_answer(" Yes.\\n\\nPremise: ...", words), parse_answer("The answer is no", words)
@@ -261,6 +271,7 @@ def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = ()) -> 
     >>> parse_answer("It's unclear.", ("W", "S"), ("weakener", "strengthener"))
     >>> parse_answer("A strengthener.", ("W", "S"), ("weakener", "strengthener"))
     1
+    >>> parse_answer("Weaken", ("Weaken", "Weakener"), cut=True)
     """
     answer = re.sub(r"^\s*<think>.*?(</think>|$)", "", text, flags=re.DOTALL)
     lines = [line.strip() for line in answer.splitlines() if line.strip()]
@@ -271,6 +282,12 @@ def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = ()) -> 
     places |= {_folded(word): place for place, word in enumerate(words)}
     matches = list(_pattern(tuple(places)).finditer(line.replace("_", " ")))
     labels = [places[_folded(match.group())] for match in matches]
+    if matches and cut and len(lines) == 1 and not answer.endswith("\n"):
+        word = _folded(matches[0].group())
+        others = (other for other, place in places.items() if place != labels[0] and len(word) > 1)
+        may_go_on = matches[0].end() == len(line) and any(other.startswith(word) for other in others)
+        if matches[0].start() > 0 or may_go_on:
+            return None
     if len(set(labels)) == 1:
         return labels[0]
     if len(matches) > 1 and matches[0].start() == 0:

@@ -33,6 +33,7 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Growing, Places, as_bytes, mapped, sorted_pieces
+from paraconsist.data.door import valid_text
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import MISSING, Json, make_folder, sync_one, write_json, writing
@@ -315,6 +316,7 @@ class ShardWriter:
         lines = []
         for input_id, result, n in batch:
             fields = result._asdict() if isinstance(result, WrittenAnswer | Failed) else {"probabilities": list(result)}
+            fields = {name: value for name, value in fields.items() if name != "cut" or value}
             lines.append(sealed({"input_id": input_id, **fields, **({"n_cut": n} if n else {})}))
         self._write(b"".join(lines))
         if self.written is not None:
@@ -410,14 +412,15 @@ def _sealed(line: bytes) -> bytes:
 def opened(line: bytes, columns: Collection[str]) -> Json:
     """Return the record of a line that `sealed` wrote, or of one without a checksum; ValueError if it is damaged.
 
-    A record may have the keys in `columns` only, so that a damaged key of the checksum is noticed.
+    A record may have the keys in `columns` only, so that a damaged key of the checksum is noticed. Its texts are valid
+    Unicode: earlier versions stored halves of surrogate pairs.
     """
     seal = _SEAL.search(line)
     if seal is not None:
         line = line[: seal.start()] + b"}"
         if zlib.crc32(line) != int(seal[1], 16):
             raise ValueError("a different checksum")
-    record = json.loads(line.decode("utf-8", "surrogatepass"))
+    record = json.loads(valid_text(line.decode("utf-8", "surrogatepass")))
     if not isinstance(record, dict) or not record.keys() <= set(columns):
         raise ValueError("other keys")
     return record
@@ -453,7 +456,7 @@ def _read_line(line: bytes, results: Collected) -> None:
     if "kind" in record:
         result = Failed(record["kind"], record["reason"])
     elif "raw_output" in record:
-        result = WrittenAnswer(record["label"], record["raw_output"])
+        result = WrittenAnswer(record["label"], record["raw_output"], record.get("cut", False))
     else:
         result = record["probabilities"]
     results.add(record["input_id"].encode(), result, record.get("n_cut", 0))

@@ -154,7 +154,7 @@ class CausalWriter(CausalScorer):
 
     @torch.inference_mode()
     def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:
-        rows = [row for row in batch if isinstance(row, PreparedPrompt)]
+        rows, template = [row for row in batch if isinstance(row, PreparedPrompt)], self.settings.prompt.template
         by_length: dict[tuple[int, int], list[int]] = {}
         for place, row in enumerate(rows):
             by_length.setdefault((row.n_shared, len(row.sequences[0])), []).append(place)
@@ -163,8 +163,9 @@ class CausalWriter(CausalScorer):
             rests = [rows[place].sequences[0].tolist() for place in places]
             whole = [[*self.engine.prefix_tokens[:n_shared], *rest] for rest in rests]
             for place, ids in zip(places, self._decode(n_shared, rests, whole), strict=True):
+                cut = ids is not None and len(ids) == self.settings.max_new_tokens
                 text = None if ids is None else self.tokenizer.decode(ids, skip_special_tokens=True)
-                written[place] = None if text is None else self.read(text)
+                written[place] = None if text is None else template.read(text, cut=cut)
         return [written[place] for place in range(len(rows))]
 
     def _decode(
@@ -258,8 +259,13 @@ class Seq2SeqWriter(Seq2SeqModel):
         prompts = {name: tensor.to(self.module.device) for name, tensor in self.collate(batch).items()}
         draws = Draws.of(self.settings, [row.sequences[0].tolist() for row in batch])
         out, spoilt = _write(self, draws, **prompts)
-        texts = self.tokenizer.batch_decode(out, skip_special_tokens=True)
-        return [None if bad else self.read(text) for text, bad in zip(texts, spoilt, strict=True)]
+        texts, stop = (
+            self.tokenizer.batch_decode(out, skip_special_tokens=True),
+            stop_tokens(self.module, self.tokenizer),
+        )
+        cut = [len(_until(ids, stop)) == self.settings.max_new_tokens for ids in out[:, 1:].tolist()]
+        read = self.settings.prompt.template.read
+        return [None if bad else read(text, cut=is_cut) for text, bad, is_cut in zip(texts, spoilt, cut, strict=True)]
 
 
 class Draws(LogitsProcessor):  # type: ignore[misc]

@@ -14,7 +14,6 @@ import pyarrow as pa
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
-from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
@@ -104,12 +103,6 @@ class PromptedModel(Classifier):
     def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
         padded, real = pad_sequences([row.sequences[0] for row in batch], self.tokenizer.pad_token_id or 0)
         return {"input_ids": torch.from_numpy(padded), "attention_mask": torch.from_numpy(real.astype(np.int64))}
-
-    def read(self, text: str) -> WrittenAnswer:
-        """Return a written text as an answer, with the label read from it."""
-        template = self.settings.prompt.template
-        text = template.ended(str(text))
-        return WrittenAnswer(parse_answer(text, template.words, template.label_names), text)
 
     def normalised(self, totals: torch.Tensor, batch: Sequence[Prepared]) -> torch.Tensor:
         """Normalise summed log-probabilities, shape (n, n_labels), as in the settings."""

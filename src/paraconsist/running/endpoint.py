@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.failures import Failures, all_failed, to_ask
+from paraconsist.data.failures import Failures, any_read, to_ask
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.sharing import request_fields_text
 from paraconsist.data.store import Store, store_key
@@ -127,7 +127,9 @@ def _pass(
         finished = store.finished()
         pending_ids = to_ask(list(questions), finished, retry_failed=options.asks_failed)
         pending = {input_id: questions[input_id] for input_id in pending_ids}
-        failures = Failures(options.on_error, any_answered=not all_failed(finished))
+        journal.forget_failed(input_id for input_id in pending_ids if input_id in finished)
+        written = asked.method.scoring == "generate"
+        failures = Failures(options.on_error, any_answered=any_read(finished, written=written))
         with ProgressBar(len(pending), group[0].task.name, visible=True) as bar:
 
             async def work() -> QueueStatistics:
@@ -136,7 +138,7 @@ def _pass(
                     return await queue.ask(pending, len(questions))
 
             statistics = run_to_end(work) if pending else QueueStatistics(len(questions), 0, 0, {}, 0, 0, 0.0)
-        return statistics, list(journal.answers.values())
+        return statistics, journal.paid
 
 
 def open_folder(job: Job) -> None:
@@ -234,7 +236,7 @@ def _renamed(identity: Mapping[str, str]) -> dict[str, str]:
 
 def warn_of_bounds(statistics: QueueStatistics, name: str) -> None:
     """Warn if the endpoint did not return the log-probabilities of all label words."""
-    unread = "no label word's log-probability: they are unparsed, and the predictions file has no probabilities."
+    unread = "no label word's log-probability: they are unparsed, and have no probabilities."
     bounded = (
         "the log-probabilities of some label words only: the others count with the least one shown, so that "
         "confidence is too low there. A word that is never shown has several tokens: give other label words."

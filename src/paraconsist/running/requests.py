@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.door import Malformed, cleaned
 from paraconsist.data.failures import NO_ANSWER, to_ask
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Failed, Store
@@ -24,7 +25,7 @@ from paraconsist.files import Json, locked, read_record, replacing, staged, writ
 from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_request, result_of, wanted_parts
 from paraconsist.models.endpoint.protocol import (
     Answered,
-    Malformed,
+    Interrupted,
     Question,
     Refused,
     failure_of,
@@ -246,25 +247,31 @@ def _read_pass(
                 raise _wrong(file, row, "is to an input that is not in these sets", line["custom_id"])
             try:
                 body = _body(line)
-                answered = Answered.of(input_id, asked.part, read(body), body)
-            except (Refused, Malformed) as problem:
+                answered = Answered.of(input_id, asked.part, body, read)
+                if answered.ending.failure:
+                    journal.add(answered)
+                    raise _Failed(answered.ending.failure, str(answered.ending.problem(f"input {input_id}")))
+            except (Refused, Malformed, _Failed) as problem:
                 failure = _failure(problem, settings, asked.prompt.model, input_id)
+                failed[input_id] = str(problem).removeprefix("0: ")
                 if failure is None or endpoint_run.options.on_error == "stop":
-                    failed[input_id] = str(problem).removeprefix("0: ")
-                elif input_id not in finished and input_id not in before:
+                    continue
+                if input_id not in finished and input_id not in before:
                     shard.append([input_id], [failure])
                     before[input_id] = failure
                     n_computed += 1
                 continue
             earlier = journal.get(input_id, asked.part)
-            if earlier is None:
+            if earlier is None or earlier.ending.failure:
+                earlier = None
                 journal.add(answered)
                 counts["n_requests"] += 1
             elif earlier.value != answered.value and input_id in finished:
                 raise _wrong(file, row, "differs from an earlier answer to the same request", line["custom_id"])
             if input_id not in finished:
-                parts = {asked.part: (earlier or answered).value}
-                result = result_of(asked.method, asked.prompt, settings.api, parts)
+                used = earlier or answered
+                parts = {asked.part: used.value}
+                result = result_of(asked.method, asked.prompt, settings.api, parts, cut=used.ending.cut)
                 shard.append([input_id], [result])
                 finished.add(input_id)
                 n_computed += 1
@@ -306,14 +313,28 @@ def _body(line: Json) -> Json:
     response = response if isinstance(response, dict) else {}
     body, status, error = response.get("body"), response.get("status_code", 0), line.get("error")
     if isinstance(body, dict) and status == 200 and not error:
-        return body
+        return dict(cleaned(body))
     message = message_of(json.dumps(error or body or "no answer").encode())
     raise Refused(status if isinstance(status, int) else 0, message)
 
 
-def _failure(problem: Refused | Malformed, settings: EndpointSettings, model: str, input_id: str) -> Failed | None:
+class _Failed(Exception):
+    """A failed answer: the kind of its failure, and why."""
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+def _failure(
+    problem: Refused | Malformed | _Failed, settings: EndpointSettings, model: str, input_id: str
+) -> Failed | None:
     """Return what the store keeps of a failed request; None if the input is not the cause."""
     about = f"input {input_id}"
+    if isinstance(problem, _Failed):
+        return Failed(problem.kind, str(problem))
+    if isinstance(problem, Interrupted):
+        return None
     if isinstance(problem, Malformed):
         return Failed(NO_ANSWER, f"The answer to {about} cannot be read: {problem}.")
     if kind := failure_of(problem, model):
@@ -326,4 +347,8 @@ def _unanswered(left: Sequence[str], failed: Mapping[str, str], n_inputs: int) -
     if reasons := [f"{input_id} ({failed[input_id]})" for input_id in left if input_id in failed]:
         what += f"; {len(reasons):,} failed: {', '.join(reasons[:3])}{', ...' if len(reasons) > 3 else ''}"
     remedy = "What was answered is kept: import the rest, or let `export-requests` write what is left."
+    if len(left) == n_inputs == len(reasons) and len({failed[input_id] for input_id in left}) == 1:
+        remedy = "Every request failed for this reason: change what it names and export into a new folder."
+        if "max_completion_tokens" in failed[left[0]]:
+            remedy += " Give `request_field` max_tokens=null and max_completion_tokens=N."
     return InputError(f"{what}.", function="import_answers", remedy=remedy)

@@ -229,14 +229,20 @@ class Job:
         earlier = self.folder.read()
         computed = {
             kind: {
-                name: entry
+                name: {**entry, "last": before[name]["last"]} if _is_old(entry) and name in before else entry
+                for before in [earlier.get(kind, {})]
                 for name, entry in by_name.items()
-                if entry.get("last", entry)["n_computed"] or name not in earlier.get(kind, {})
+                if not _is_old(entry) or "last" in before.get(name, entry | {"last": 0})
             }
             for kind, by_name in passes.items()
         }
         times = {"started": _utc(self.started), "ended": _utc(time.time())} if any(computed.values()) else {}
         self.folder.update_run({"models": dict(self.identities), "sets": sets, **computed, **times})
+
+
+def _is_old(entry: Json) -> bool:
+    """Say whether a pass found all of its results."""
+    return not entry.get("last", entry)["n_computed"]
 
 
 def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
@@ -314,7 +320,7 @@ def predictions_parts(
     `finished` is from the store: input id -> probabilities over the model's labels, a written answer, or a failure;
     `places` are those of the rows' inputs in it, where they are known already. A block has `KEY_COLUMNS`, strata,
     `prediction` (null if no label could be read from a written answer, or there is no answer), `probabilities` (over
-    the task's labels, null without an answer; absent if some answer has none, such as a written one), `raw_output`
+    the task's labels, null for answers without them; absent if all are written), `raw_output`
     (null for answers that are not written) and, if inputs failed, `unanswered` (the kind of failure).
     """
     table, results = bucket_set.table, Results.of(finished)
@@ -327,6 +333,8 @@ def predictions_parts(
         raise InputError(f"{what} (the first is {missing[0]}).", function="run", remedy=remedy)
     used = results.used(places)
     kinds = {type(result) for place, result in results.others.items() if used[place]}
+    if WrittenAnswer not in kinds or used.sum() > sum(bool(used[place]) for place in results.others):
+        kinds.add(list)
     table = table.select([*KEY_COLUMNS, *bucket_set.strata])
     starts = range(0, len(table), _BLOCK) or [0]
     return (
@@ -348,10 +356,10 @@ def _predicted(table: pa.Table, places: Places, results: Results, kinds: set[typ
     predictions[[row for row, result in others.items() if getattr(result, "label", None) is None]] = -1
     columns = {name: table[name] for name in table.column_names}
     columns["prediction"] = pa.array(predictions, pa.int64(), mask=predictions < 0)
-    if WrittenAnswer not in kinds:
-        answered = np.array([row not in failed for row in range(n)], dtype=np.bool_)
+    if list in kinds:
+        answered = np.array([isinstance(others.get(row, []), list) for row in range(n)], dtype=np.bool_)
         ends = pa.array(np.cumsum([0, *answered]) * probabilities.shape[1], pa.int32())
-        values, mask = pa.array(probabilities[answered].ravel()), pa.array(~answered) if failed else None
+        values, mask = pa.array(probabilities[answered].ravel()), None if answered.all() else pa.array(~answered)
         columns["probabilities"] = pa.ListArray.from_arrays(ends, values, mask=mask)
     columns["raw_output"] = pa.array([outputs.get(row) for row in range(n)], pa.string())
     if Failed in kinds:

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import random
+import re
 import ssl
 import warnings
 from collections import Counter
@@ -19,12 +20,22 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from paraconsist.data.door import Body, Malformed, read_object
+from paraconsist.data.failures import HOPELESS
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
-from paraconsist.models.endpoint.protocol import KEPT, GaveUp, Malformed, Refused, key_refused, message_of, unreachable
+from paraconsist.models.endpoint.protocol import (
+    KEPT,
+    GaveUp,
+    Interrupted,
+    Refused,
+    key_refused,
+    message_of,
+    unreachable,
+)
 from paraconsist.models.endpoint.settings import EndpointSettings
 
 if TYPE_CHECKING:
@@ -44,6 +55,9 @@ _AWAY = frozenset({"unreachable", "connection", "timeout", "502", "503", "504", 
 _FIRST_WAIT, _LONGEST_WAIT, _LONGEST_REQUESTED_WAIT = 0.5, 60.0, 600.0
 _DEFAULT_VARIABLE, _DEFAULT_HOST = "OPENAI_API_KEY", "api.openai.com"
 _MASK = "***"
+#: Texts between the marks that surround a key where it is quoted: ``api_key=sk-...``, ``Bearer,sk-...``, JSON.
+_RUN = re.compile(r"""[^\s"'`,;:=&|<>()\[\]{}\\]{6,}""")
+_LEAST_IN_ANSWERS = 12
 
 
 class Stopped(Exception):
@@ -83,6 +97,7 @@ class EndpointClient:
         self._rng = random.Random(seed)
         self._servers = [_Server(server.url, _proxy(server)) for server in settings.each()]
         self._last_answer = 0.0
+        self._n_unreadable: int | None = 0  # answers before the first that could be read; None after it
         self.stopped: asyncio.Event  # once set, nothing more is sent; requests under way may still be answered
         self._slots: asyncio.Semaphore
         self._http: aiohttp.ClientSession
@@ -92,7 +107,12 @@ class EndpointClient:
 
         n, seconds = self.settings.concurrency, self.settings.timeout
         self._http = aiohttp.ClientSession(
-            headers={**(self._key.headers if self._key else {}), "Accept": "application/json"},
+            headers={
+                **(self._key.headers if self._key else {}),
+                "Accept": "application/json",
+                "Accept-Encoding": "gzip",
+            },
+            auto_decompress=False,  # `Body` does it, piece by piece
             timeout=aiohttp.ClientTimeout(total=seconds, connect=min(seconds, 10.0)),
             connector=aiohttp.TCPConnector(limit=n, ssl=_certificates()),
         )
@@ -149,6 +169,7 @@ class EndpointClient:
                     finally:
                         server.n_under_way -= 1
             except _Again as problem:
+                self._check_readable(about, problem)
                 if problem.kind == "429":
                     refused_for_rate += 1
                     self._check_patience(about, problem)
@@ -169,7 +190,7 @@ class EndpointClient:
                     raise Stopped from None
                 await self._back_off(problem, server, failures + refused_for_rate)
             else:
-                server.failures = 0
+                server.failures, self._n_unreadable = 0, None
                 self._last_answer = asyncio.get_running_loop().time()
                 return answer
 
@@ -180,8 +201,9 @@ class EndpointClient:
         try:
             limit = aiohttp.ClientTimeout(total=seconds)
             server = self._servers[0]
-            async with self._http.get(server.url + path, proxy=server.proxy, timeout=limit) as response:
-                return json.loads(await response.read()) if response.status == 200 else None
+            options: Any = {"allow_redirects": False, "proxy": server.proxy, "timeout": limit}
+            async with self._http.get(server.url + path, **options) as response:
+                return read_object(await _body(response), self._hide) if response.status == 200 else None
         except Exception:  # the hint is optional
             return None
 
@@ -191,7 +213,9 @@ class EndpointClient:
         options: Any = {"headers": headers, "allow_redirects": False, "proxy": server.proxy}
         try:
             async with self._http.post(server.url + path, data=data, **options) as response:
-                content = await response.read()
+                content = await _body(response)
+        except Malformed as problem:
+            raise _Again("malformed", f"an answer that cannot be read ({problem})") from None
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as problem:
             timed_out = isinstance(problem, asyncio.TimeoutError)
             raise _Again("unreachable", "no connection in time" if timed_out else self._hide(str(problem))) from None
@@ -207,20 +231,15 @@ class EndpointClient:
         html = "html" in content_type.lower() or content[:64].lstrip()[:1] == b"<"
         if 200 <= status < 300:
             if html:
-                kind = content_type.partition(";")[0] or "no content type"
+                kind = self._hide(content_type.partition(";")[0]) or "no content type"
                 remedy = f"It answers with a web page ({kind}). The address often ends in /v1."
                 must = "be the address of an OpenAI-compatible API"
                 raise input_error("run", "endpoint", must, got=url, remedy=remedy)
             try:
-                answer = json.loads(content)
-                if not isinstance(answer, dict):
-                    raise Malformed("it is not a JSON object")
-                return read(answer)
-            except InputError:
-                raise
-            except (ValueError, Malformed) as problem:  # cut short, or not in the API's form
-                why = self._hide(str(problem))
-                raise _Again("malformed", f"an answer that cannot be read ({why})") from None
+                return read(read_object(content, self._hide_in_answers))
+            except Malformed as problem:  # cut short, not in the API's form, or ended by an error
+                kind = "error" if isinstance(problem, Interrupted) else "malformed"
+                raise _Again(kind, f"an answer that cannot be read ({self._hide(str(problem))})") from None
         if 300 <= status < 400:
             remedy = f"It redirects ({status}), which is not followed: the key could be sent elsewhere."
             raise input_error("run", "endpoint", "be the address itself", got=url, remedy=remedy)
@@ -235,6 +254,17 @@ class EndpointClient:
 
     def _hide(self, text: str) -> str:
         return self._key.hide(text) if self._key else text
+
+    def _hide_in_answers(self, text: str) -> str:
+        return self._key.hide(text, in_answers=True) if self._key else text
+
+    def _check_readable(self, about: str, problem: _Again) -> None:
+        """End the run if no answer could be read from the start: all of them may be paid for."""
+        if self._n_unreadable is not None and problem.kind in ("malformed", "error"):
+            self._n_unreadable += 1
+            if self._n_unreadable >= HOPELESS:
+                must = f"none of the first {self._n_unreadable} answers can be read; the last, to {about}: {problem}."
+                raise InputError(must, function="run", remedy=KEPT)
 
     async def _sleep(self, seconds: float) -> None:
         """Wait, at most until the run ends."""
@@ -274,6 +304,14 @@ class EndpointClient:
             raise InputError(must, function="run", remedy=f"Give a lower `concurrency`. {KEPT}")
 
 
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """Return a response's body; `Malformed` if it is too long."""
+    body = Body(response.headers.get("content-encoding", ""))
+    async for piece in response.content.iter_any():
+        body.add(piece)
+    return bytes(body.data)
+
+
 class Key:
     """A secret that neither ``repr`` nor pickling reveals."""
 
@@ -292,16 +330,23 @@ class Key:
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._secret}"}
 
-    def hide(self, text: str) -> str:
-        """Return `text` without the key and without long parts of it (servers quote keys, sometimes shortened)."""
-        text = text.replace(self._secret, _MASK)
-        words = []
-        for word in text.split(" "):
-            bare = word.strip(".,;:!?'\"()[]{}<>")
+    def hide(self, text: str, *, in_answers: bool = False) -> str:
+        """Return `text` without the key and without long parts of it (servers quote keys, sometimes shortened).
+
+        In a model's answers shorter parts stay, as do keys of less than 8 characters, which are placeholders (EMPTY).
+        """
+        least = _LEAST_IN_ANSWERS if in_answers else 6
+        if len(self._secret) >= 8 or not in_answers:
+            for form in (self._secret, quote(self._secret, safe="")):
+                text = text.replace(form, _MASK)
+
+        def masked(run: re.Match[str]) -> str:
+            bare = run[0].strip(".!?")
             part = bare.strip("*.…")
-            ours = len(part) >= 6 and (part in self._secret or _is_cut_from(part, self._secret))
-            words.append(word.replace(bare, _MASK) if ours else word)
-        return " ".join(words)
+            ours = len(part) >= least and (part in self._secret or _is_cut_from(part, self._secret))
+            return run[0].replace(bare, _MASK) if ours else run[0]
+
+        return _RUN.sub(masked, text)
 
 
 def _is_cut_from(word: str, secret: str) -> bool:

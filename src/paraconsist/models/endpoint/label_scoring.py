@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, TypedDict
 
-from paraconsist.data.prompts import WrittenAnswer, parse_answer
+from paraconsist.data.door import Malformed
+from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
@@ -20,7 +21,6 @@ from paraconsist.models.endpoint.client import EndpointClient
 from paraconsist.models.endpoint.protocol import (
     GaveUp,
     LabelScore,
-    Malformed,
     Question,
     Refused,
     Wishes,
@@ -349,17 +349,19 @@ def is_bounded(method: Method, answered: Json) -> bool:
     return None in scores and any(score is not None for score in scores)
 
 
-def result_of(method: Method, prompt: EndpointPrompt, api: str, answered: Json) -> list[float] | WrittenAnswer:
+def result_of(
+    method: Method, prompt: EndpointPrompt, api: str, answered: Json, *, cut: bool = False
+) -> list[float] | WrittenAnswer:
     """Return the result of an input whose parts are all answered: a written answer, or the labels' probabilities.
 
     These are a softmax over the labels' (normalised) log-probabilities. A label that is not among the first tokens that
     an endpoint returns, and cannot be requested, counts with the least probable of these, the largest value it can
-    have. If no label is among them, the answer is unparsed, and the most probable token is its text.
+    have. If no label is among them, the answer is unparsed, and the most probable token is its text. `cut` is whether
+    the limit of tokens ended a written answer.
     """
     words = prompt.answers(api)
     if method.scoring == "generate":
-        text = prompt.template.ended(str(answered[TEXT]))
-        return WrittenAnswer(parse_answer(text, prompt.template.words, prompt.template.label_names), text)
+        return prompt.template.read(str(answered[TEXT]), cut=cut)
     scores: list[LabelScore | None] = [None] * len(words)
     first = answered.get(FIRST)
     if first is not None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from paraconsist.data.failures import REFUSED, TOO_LONG
+from paraconsist.data.door import Malformed, cleaned
+from paraconsist.data.failures import DECLINED, FILTERED, REASONING_ONLY, REFUSED, TOO_LONG, TOOL_CALLS
 from paraconsist.data.tasks import Task
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import MOST_COUNTED, InputError, input_error
 from paraconsist.files import Json
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
@@ -27,8 +28,8 @@ _TOO_LONG = re.compile(
 KEPT = "What was answered is kept: the same command goes on from there."
 
 
-class Malformed(Exception):
-    """An answer without the form of the API's answers; it is requested again."""
+class Interrupted(Malformed):
+    """An answer that an error of the server ended; it is requested again."""
 
 
 class GaveUp(InputError):
@@ -56,8 +57,8 @@ def message_of(body: bytes) -> str:
     """Return one line of a server's refusal: an error's message, or the beginning of the text."""
     text = body.decode("utf-8", errors="replace")
     try:
-        message = _message(json.loads(text))
-    except ValueError:
+        message = _message(cleaned(json.loads(text)))
+    except (ValueError, RecursionError):
         message = re.sub(r"<[^>]*>", " ", text)
     line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     if line and line[-1] not in ".!?":
@@ -141,18 +142,91 @@ class TokenUse(NamedTuple):
     completion: int | None
 
 
+#: Why a model stopped, as servers say it, in lower case: at the limit of tokens, by a filter, by an error of theirs.
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+_FILTER = frozenset({"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "sensitive"})
+_ERROR = frozenset({"error", "abort", "aborted", "network_error", "insufficient_system_resource"})
+
+
+class Ending(NamedTuple):
+    """How an answer ended, as the endpoint tells it; texts are empty for what it does not tell."""
+
+    reason: str = ""  # its finish_reason
+    refusal: str = ""
+    reasoning: str = ""  # apart from the answer
+    tool_calls: int = 0
+    failure: str = ""  # the kind of failure that this means for the input
+
+    @property
+    def cut(self) -> bool:
+        """Whether the limit of tokens ended it."""
+        return self.reason.lower() in _CUT
+
+    @classmethod
+    def of(cls, body: Json, *, is_text: bool) -> Ending:
+        """Read how an answer ended, which may have a text, or log-probabilities only; `Interrupted` after an error."""
+        if "choices" not in body and "error" not in body:  # tokens and their scores
+            return cls()
+        choice = _choice(body)
+        message = choice.get("message") if isinstance(choice.get("message"), dict) else {}
+        reason, refusal = (_text(value) for value in (choice.get("finish_reason"), message.get("refusal")))
+        reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+        calls = message.get("tool_calls")
+        n_calls = len(calls) if isinstance(calls, list) else int("function_call" in message)
+        is_empty, failure = is_text and not text_of(body).strip(), ""
+        if reason.lower() in _ERROR:
+            raise Interrupted(f"it ended by an error of the server ({reason})")
+        if reason.lower() in _FILTER:
+            failure = FILTERED
+        elif (refusal or reason == "refusal") and (is_empty or not is_text):
+            failure = DECLINED
+        elif is_empty and n_calls:
+            failure = TOOL_CALLS
+        elif is_empty and reasoning and reason.lower() not in _CUT:
+            failure = REASONING_ONLY
+        return cls(reason, refusal, reasoning, n_calls, failure)
+
+    def problem(self, about: str) -> InputError:
+        """Return the error for an answer that failed."""
+        said = self.refusal or self.reason
+        what = {
+            FILTERED: f"the endpoint filtered the answer to {about}",
+            DECLINED: f"the model declined to answer {about}",
+            TOOL_CALLS: f"the model called a tool in place of an answer to {about}",
+            REASONING_ONLY: f"the answer to {about} has reasoning, and no text",
+        }[self.failure]
+        remedy = "Turn reasoning off by a `request_field`, or let the server leave it in the text."
+        said = f' ("{said[:_MOST_SHOWN]}")' if said else ""
+        return InputError(f"{what}{said}.", function="run", remedy=remedy if self.failure == REASONING_ONLY else "")
+
+
 class Answered(NamedTuple):
     """The answer to one request: its input, the part of the input, and the value read of the answer."""
 
     input_id: str
     part: str
-    value: Any
+    value: Any  # None if the answer failed
     used: TokenUse
     served: str
+    ending: Ending = Ending()
 
     @classmethod
-    def of(cls, input_id: str, part: str, value: Any, body: Json) -> Answered:
-        return cls(input_id, part, value, tokens_used(body), served_model(body))
+    def of(cls, input_id: str, part: str, body: Json, read: Callable[[Json], Any]) -> Answered:
+        """Read an answer; `Malformed` if `read` cannot, or it is to be requested again."""
+        ending = Ending.of(body, is_text=read is text_of)
+        value = None if ending.failure else read(body)
+        return cls(input_id, part, value, tokens_used(body), served_model(body), ending)
+
+    def to_dict(self) -> Json:
+        """Return the fields of a journal's line; of the ending what the endpoint tells."""
+        ending = {name: value for name, value in self.ending._asdict().items() if value}
+        fields = {**self._asdict(), "ending": ending}
+        return fields if ending else {name: value for name, value in fields.items() if name != "ending"}
+
+    @classmethod
+    def from_dict(cls, fields: Json) -> Answered:
+        ending = Ending(**fields.get("ending", {}))
+        return cls(**{**fields, "used": TokenUse(*fields["used"]), "ending": ending})
 
 
 class LabelScore(NamedTuple):
@@ -164,14 +238,23 @@ class LabelScore(NamedTuple):
 
 
 def _choice(body: Json) -> Json:
+    """Return the choice with the least index: servers list several in any order."""
     choices = body.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise Malformed("it has no choices")
-    return choices[0]
+    if isinstance(choices, list) and choices and all(isinstance(choice, dict) for choice in choices):
+        places = [choice.get("index") for choice in choices]
+        known = all(isinstance(place, int) for place in places)
+        return choices[places.index(min(places))] if known else choices[0]
+    if body.get("error"):
+        raise Interrupted(f"it is an error: {message_of(json.dumps(body).encode())}")
+    raise Malformed("it has no choices")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def text_of(body: Json) -> str:
-    """Return the model's text; empty if it wrote nothing that is shown (a refusal, thoughts only)."""
+    """Return the model's text; empty if it wrote nothing that is shown (a refusal, reasoning only)."""
     choice = _choice(body)
     if "text" in choice:
         text = choice["text"]
@@ -180,14 +263,17 @@ def text_of(body: Json) -> str:
     else:
         raise Malformed("it has neither text nor message")
     if isinstance(text, list):  # parts
-        text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
-    return "" if text is None else str(text)
+        text = "".join(_text(part.get("text")) for part in text if isinstance(part, dict))
+    if not isinstance(text, (str, type(None))):
+        raise Malformed("its text is not a text")
+    return text or ""
 
 
 def tokens_used(body: Json) -> TokenUse:
+    """Return the counts of tokens; None for absent ones and for numbers that no answer can have."""
     usage = body.get("usage")
     counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
-    return TokenUse(*(n if isinstance(n, int) and not isinstance(n, bool) and n >= 0 else None for n in counts))
+    return TokenUse(*(n if type(n) is int and 0 <= n < MOST_COUNTED else None for n in counts))
 
 
 def served_model(body: Json) -> str:

@@ -29,7 +29,6 @@ from paraconsist.models.endpoint.protocol import (
     GaveUp,
     Question,
     Refused,
-    TokenUse,
     failure_of,
     refusal,
     text_of,
@@ -45,11 +44,14 @@ class Journal(ShardWriter):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / JOURNAL)
+        self.answers: dict[tuple[str, str], Answered] = {}  # the first of each, or the last if those before it failed
         try:
-            self.answers = _read(self.path)
+            self.paid = _read(self.path)
         except BaseException:
             self.close()
             raise
+        for answered in self.paid:
+            self._take(answered)
 
     def __enter__(self) -> Journal:
         return self
@@ -60,20 +62,34 @@ class Journal(ShardWriter):
 
     def add(self, answered: Answered) -> None:
         """Write an answer, in one call to the operating system, before returning."""
-        self._write(sealed(answered._asdict()))
-        self.answers[answered.input_id, answered.part] = answered
+        self._write(sealed(answered.to_dict()))
+        self.paid.append(answered)
+        self._take(answered)
+
+    def forget_failed(self, input_ids: Iterable[str]) -> None:
+        """Forget the failed answers to inputs that are asked again; they stay paid."""
+        again = set(input_ids)
+        self.answers = {
+            key: answered
+            for key, answered in self.answers.items()
+            if not (answered.ending.failure and answered.input_id in again)
+        }
+
+    def _take(self, answered: Answered) -> None:
+        key = answered.input_id, answered.part
+        if key not in self.answers or self.answers[key].ending.failure:
+            self.answers[key] = answered
 
 
-def _read(path: Path) -> dict[tuple[str, str], Answered]:
-    answers: dict[tuple[str, str], Answered] = {}
+def _read(path: Path) -> list[Answered]:
+    answers = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            fields = opened(line, Answered._fields)
-            answered = Answered(**{**fields, "used": TokenUse(*fields["used"])})
+            answered = Answered.from_dict(opened(line, Answered._fields))
         except (ValueError, TypeError, KeyError):
             remedy = "Delete that line (its request is sent again) or start a new run folder."
             raise InputError(f"{path} is damaged at line {number}.", function="run", remedy=remedy) from None
-        answers.setdefault((answered.input_id, answered.part), answered)
+        answers.append(answered)
     return answers
 
 
@@ -108,10 +124,11 @@ def add_up(answers: Iterable[Answered], settings: EndpointSettings) -> Usage:
 
 T = TypeVar("T")
 
-#: After this many inputs without any label among the first tokens, the label words are wrong for this model.
-_HOPELESS = 16
+#: Workers until a first answer could be read: with 16 empty ones at most, a run that cannot succeed costs little.
+_FEW = 8
 #: Seconds that requests under way get if another one ends the run.
 _GRACE = 30.0
+_POLL = 0.05
 
 
 @dataclass(frozen=True)
@@ -149,7 +166,7 @@ class RequestQueue:
         self._client, self._prompt, self._method = client, prompt, method
         self._journal, self._shard, self._advance = journal, shard, advance
         self._problem: InputError | None = None
-        self._n_requests = self._n_bounded = self._n_unread = self._n_read = 0
+        self._n_requests = self._n_bounded = self._n_unread = 0
 
     async def ask(self, pending: Mapping[str, Question], n_inputs: int) -> QueueStatistics:
         """Ask about all pending inputs: the shortest, which fits if any does, the longest, then the others by text.
@@ -164,13 +181,16 @@ class RequestQueue:
         order = iter([items[i] for i in ends] + [item for i, item in enumerate(items) if i not in ends])
         n_workers = min(self._client.settings.concurrency, len(pending))
         stopped = asyncio.ensure_future(self._client.stopped.wait())
-        work = [asyncio.ensure_future(self._work(order)) for _ in range(n_workers)]
+        work = [asyncio.ensure_future(self._work(order)) for _ in range(min(_FEW, n_workers))]
         futures: set[asyncio.Future[Any]] = {stopped, *work}
         try:
             while not stopped.done() and not all(worker.done() for worker in work):
-                done, futures = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+                done, futures = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED, timeout=_POLL)
                 for worker in done - {stopped}:
                     worker.result()  # an unexpected error ends the run
+                if self._failures.any_answered and len(work) < n_workers:
+                    more = [asyncio.ensure_future(self._work(order)) for _ in range(n_workers - len(work))]
+                    work, futures = work + more, futures | {*more}
             if unfinished := [worker for worker in work if not worker.done()]:
                 await asyncio.wait(unfinished, timeout=_GRACE)
         finally:
@@ -221,46 +241,54 @@ class RequestQueue:
     async def _finish(self, input_id: str, question: Question) -> None:
         """Ask for what is not answered yet of an input, then keep its result."""
         answered: dict[str, object] = {}
+        cut = False
         while parts := wanted_parts(self._method, len(self._prompt.label_names), answered):
-            answered[parts[0]] = await self._part(input_id, question, parts[0])
-        result = result_of(self._method, self._prompt, self._client.settings.api, answered)
+            answer = await self._part(input_id, question, parts[0])
+            if answer.ending.failure:
+                self._fail(input_id, answer.ending.failure, answer.ending.problem(f"input {input_id}"))
+                return
+            answered[parts[0]], cut = answer.value, answer.ending.cut
+        result = result_of(self._method, self._prompt, self._client.settings.api, answered, cut=cut)
         self._shard.append([input_id], [result])
-        self._failures.answered()
         self._n_bounded += is_bounded(self._method, answered)
         self._count_read(result, answered)
         self._advance(1)
 
-    async def _part(self, input_id: str, question: Question, part: str) -> Any:
+    async def _part(self, input_id: str, question: Question, part: str) -> Answered:
         """One part's answer: from the journal, or from the endpoint and then into the journal."""
         known = self._journal.get(input_id, part)
         if known is not None:
-            return known.value
+            return known
         settings = self._client.settings
         request, value_of = part_request(settings, self._prompt, self._method, question, part)
 
         def read(body: Json) -> Answered:
-            return Answered.of(input_id, part, value_of(body), body)
+            return Answered.of(input_id, part, body, value_of)
 
         tag = f"{input_id}:{part}"
         path = self._method.path(settings, part)
         answered = await self._client.post(path, request, read, about=f"input {input_id}", tag=tag)
         self._journal.add(answered)
         self._n_requests += 1
-        return answered.value
+        return answered
 
     def _count_read(self, result: list[float] | WrittenAnswer, answered: Json) -> None:
-        """Stop early if no label is ever among the first tokens: further requests would be paid in vain."""
-        if self._method.scoring != "label":
-            return
-        self._n_unread += isinstance(result, WrittenAnswer)
-        self._n_read += not isinstance(result, WrittenAnswer)
-        if self._n_unread >= _HOPELESS and not self._n_read:
+        """Stop early if no answer can be read: further requests would be paid in vain."""
+        if not isinstance(result, WrittenAnswer) or (self._method.scoring != "label" and not result.is_empty):
+            self._failures.answered()
+        elif self._method.scoring != "label":
+            n = self._prompt.max_new_tokens
+            how = f"was cut at {n} tokens before it named a label" if result.cut else "is empty"
+            remedy = "Give a higher `max_new_tokens`." if result.cut else "Give another `template` or `api`."
+            self._failures.empty(InputError(f"the answer {how}.", function="run", remedy=remedy))
+        else:
+            self._n_unread += 1
             words = ", ".join(self._prompt.answers(self._client.settings.api))
             must = f"have label words that the model answers with, as one token each ({words.strip()})"
             got = f"none of them among the {self._method.top} most probable first tokens of {self._n_unread} inputs"
             remedy = f"The most probable one was {answered[FIRST]['token']!r}. Give `scoring` generate, another "
             remedy += "`template`, or `api` completions with a server that returns a prompt's log-probabilities."
-            raise input_error("run", "template", must, got=got, remedy=remedy)
+            self._failures.empty(input_error("run", "template", must, got=got, remedy=remedy))
 
 
 def run_to_end(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -306,7 +334,7 @@ def write_texts(
                     return str(known.value)
 
                 def read(body: Json) -> Answered:
-                    return Answered.of(*name, text_of(body), body)
+                    return Answered.of(*name, body, text_of)._replace(value=text_of(body))
 
                 try:
                     answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
