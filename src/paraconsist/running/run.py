@@ -232,7 +232,7 @@ class Job:
                 name: {**entry, "last": before[name]["last"]} if _is_old(entry) and name in before else entry
                 for before in [earlier.get(kind, {})]
                 for name, entry in by_name.items()
-                if not _is_old(entry) or "last" in before.get(name, entry | {"last": 0})
+                if not _is_old(entry) or "last" in before.get(name, {"last": 0, **entry})
             }
             for kind, by_name in passes.items()
         }

@@ -179,7 +179,7 @@ def _names(opened: Sequence[Opened], names: Sequence[str] | None) -> list[str]:
     paths = [one.path for one in opened if one.path is not None]
     if len(paths) < len(opened):
         sources = [next(iter(one.sets.values())) for one in opened]
-        ways = [[source.model for source in sources], [source.columns.prediction for source in sources]]
+        ways: list[list[str | None]] = [[each.model for each in sources], [each.columns.prediction for each in sources]]
         own = next((way for way in ways if None not in way and len(set(way)) == len(way)), ways[0])
         return [f"model {i}" if own.count(name) > 1 or name is None else name for i, name in enumerate(own, 1)]
     parts = [[*path.resolve().parts[:-1], path.stem if path.is_file() else path.name] for path in paths]

@@ -151,7 +151,8 @@ def per_problem(result: AnyResult, rows: Rows) -> AnyResult:
     """Return a result whose `n_buckets`, if it has one, counts a problem that was asked in several epochs once."""
     if rows.problems is None or "n_buckets" not in result:
         return result
-    return replace(result, n_buckets=rows.where(rows.roles == PARAPHRASE).n_problems)
+    counted: dict[str, Any] = {"n_buckets": rows.where(rows.roles == PARAPHRASE).n_problems}
+    return replace(result, **counted)
 
 
 def groups_of(rows: Rows, positions: Positions) -> NDArray[Any] | None:

@@ -168,7 +168,8 @@ class Ending(NamedTuple):
         if "choices" not in body and "error" not in body:  # tokens and their scores
             return cls()
         choice = _choice(body)
-        message = choice.get("message") if isinstance(choice.get("message"), dict) else {}
+        given = choice.get("message")
+        message: Json = given if isinstance(given, dict) else {}
         reason, refusal = (_text(value) for value in (choice.get("finish_reason"), message.get("refusal")))
         reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
         calls = message.get("tool_calls")
@@ -243,7 +244,8 @@ def _choice(body: Json) -> Json:
     if isinstance(choices, list) and choices and all(isinstance(choice, dict) for choice in choices):
         places = [choice.get("index") for choice in choices]
         known = all(isinstance(place, int) for place in places)
-        return choices[places.index(min(places))] if known else choices[0]
+        chosen: Json = choices[places.index(min(places)) if known else 0]
+        return chosen
     if body.get("error"):
         raise Interrupted(f"it is an error: {message_of(json.dumps(body).encode())}")
     raise Malformed("it has no choices")
