@@ -251,4 +251,5 @@ def test_a_template_that_ends_answers_is_another_one_and_the_others_are_what_the
     template = templates()["s24-delta"]
     assert Prompt(template).hash == "6b630570f54cd129"  # as before there was `stop`
     assert Prompt(replace(template, stop="\n")).hash != Prompt(template).hash
-    assert (template.ended("W\nS"), replace(template, stop="\n").ended("W\nS")) == ("W\nS", "W")
+    ended = (each.read("W\nS").raw_output for each in (template, replace(template, stop="\n")))
+    assert (*ended,) == ("W\nS", "W")

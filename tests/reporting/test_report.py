@@ -449,5 +449,5 @@ def test_free_text_gold_is_no_breakdown(tmp_path, n_labels, has_breakdown):
     pq.write_table(frame, tmp_path / "rows.parquet")
     (model,) = load_models([tmp_path / "rows.parquet"], QUICK)
     ((_, change),) = changes_of([model], QUICK.intervals).items()
-    assert ("label" in change["by_stratum"]) == has_breakdown
+    assert ("label" in change.to_dict().get("by_stratum", {})) == has_breakdown
     assert ("text 7" in text_of(report(tmp_path, tmp_path / "rows.parquet", draw=True)[0])) == has_breakdown

@@ -262,7 +262,7 @@ def test_a_run_that_goes_on_with_more_rows_is_scored_and_says_that_its_repeats_a
 
 def test_drawn_answers_are_split_into_wording_draws_and_batches(tmp_path, monkeypatch):
     # random weights write no label words: their answers are read by their length
-    monkeypatch.setattr("paraconsist.models.prompted.parse_answer", lambda text, *labels: len(text) % 2)
+    monkeypatch.setattr("paraconsist.data.prompts.parse_answer", lambda text, *labels, cut: len(text) % 2)
     save_language_model(tmp_path / "model", "llama")
     write_set(tmp_path / "set.jsonl", 28)
     (tmp_path / "written.yaml").write_text(WRITTEN)

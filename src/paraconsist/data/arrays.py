@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from tempfile import SpooledTemporaryFile
 from typing import Any
@@ -110,3 +111,10 @@ def take_rows(table: pa.Table, rows: Places) -> pa.Table:
     used = np.flatnonzero(cuts[:-1] < cuts[1:]).tolist()
     parts = [batches[i].take(pa.array(rows[cuts[i] : cuts[i + 1]] - starts[i])) for i in used]
     return pa.Table.from_batches(parts, table.schema).combine_chunks().take(pa.array(np.argsort(order)))
+
+
+def rows_counted(table: pa.Table, names: list[str]) -> pa.Table | None:
+    """Return the distinct rows of some columns and their ``count_all``; None for types that Arrow cannot group by."""
+    with suppress(pa.ArrowNotImplementedError):
+        return table.select(names).group_by(names).aggregate([([], "count_all")])
+    return None

@@ -166,7 +166,7 @@ def input_notes(metadata: Metadata) -> list[str]:
             "as unparsed: give a higher `max_new_tokens`"
         )
     if counts.get("n_cut"):
-        limit = f" of {model['max_length']} tokens" if "max_length" in model else ""
+        limit = f" of {length} tokens" if (length := model.get("max_length")) is not None else ""
         notes.append(
             f"{counts['n_cut']} of {n} are longer than the model's window{limit} and were cut, the longer text of a "
             f"pair first, by up to {counts.get('most_tokens_cut')} tokens"

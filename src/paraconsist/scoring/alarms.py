@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.arrays import rows_counted
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
@@ -120,7 +121,9 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> str | None:
     flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
     if columns.example in flat or not flat:
         return None
-    counted = table.select(flat).group_by(flat).aggregate([([], "count_all")])
+    counted = rows_counted(table, flat)
+    if counted is None:
+        return None
     counts = counted["count_all"].to_numpy()
     n = int((counts - 1).sum())
     named = {columns.bucket, columns.prediction, columns.label, columns.role, columns.group, columns.original}

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paraconsist.data.arrays import rows_counted
 from paraconsist.data.foreign import read_yaml
 from paraconsist.data.logs.format import GOLD_CONFIDENCE
 from paraconsist.data.logs.reading import LogTexts, read_logs
@@ -262,8 +263,8 @@ def _check_once(table: pa.Table, columns: SourceOptions) -> None:
     keys = [columns.bucket, columns.example]
     if columns.bucket == columns.example or not set(keys) <= set(table.column_names):
         return
-    counted = table.select(keys).group_by(keys).aggregate([([], "count_all")])
-    if len(counted) < len(table):
+    counted = rows_counted(table, keys)
+    if counted is not None and len(counted) < len(table):
         twice = counted.filter(pc.greater(counted["count_all"], 1))
         bucket, example = twice[columns.bucket][0].as_py(), twice[columns.example][0].as_py()
         remedy = (

@@ -75,7 +75,7 @@ def absolute_links(text: str, folder: str, repository: str | None) -> str:
 
 
 def _repository(package: str | None) -> str | None:
-    """Return where the project's files can be read: the repository of `package`, else the one that the project names."""
+    """Return where the project's files can be read: the repository of `package`, else the one of the project."""
     if package is not None and package.startswith("git+https://"):
         parts = urlsplit(package.removeprefix("git+"))
         path, _, revision = parts.path.partition("@")
