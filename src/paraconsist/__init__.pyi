@@ -2,6 +2,8 @@
 
 from paraconsist._version import __version__ as __version__
 from paraconsist.api import run as run
+from paraconsist.comparing.comparer import answer_classes as answer_classes
+from paraconsist.comparing.comparer import answer_similarity as answer_similarity
 from paraconsist.data.bucket_sets import load_bucket_set as load_bucket_set
 from paraconsist.data.logs.every_eval_ever import read_evaluations as read_evaluations
 from paraconsist.data.published import published as published

@@ -21,6 +21,7 @@ EXTRAS = {
     **dict.fromkeys(("matplotlib", "jinja2"), "report"),
     "sklearn": "baselines",
     **dict.fromkeys(("nltk", "rapidfuzz", "apted", "lemminflect"), "nlp"),
+    **dict.fromkeys(("math_verify", "wordllama", "tokenizers"), "compare"),
     "gradio": "space",
     **dict.fromkeys(("mlflow", "sqlalchemy", "alembic", "trackio"), "trackers"),
     "ray": "scale",

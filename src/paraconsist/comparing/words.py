@@ -1,0 +1,108 @@
+"""Comparers of an answer's words: `exact`, `text`, `contains` and `tokens`."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
+from paraconsist.errors import input_error
+
+# What stands within a word or a number and is no part of it: it's, 1,000, U.S.A.
+_INNER = re.compile(r"(?<=\w)['’](?=\w)|(?<=\d),(?=\d{3})|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b)")
+# All other signs but a decimal point, a minus before a number and the ends of C++ and C#.
+_NO_WORD = re.compile(r"(?<![\w+])\+|\+(?=\w)|(?<!\w)\#|[^\w\s.+#-]|_|\.(?!\d)|(?<!\d)\.(?=\D)|-(?!\.?\d)|(?<=\w)-")
+_ARTICLES = frozenset({"a", "an", "the"})
+
+
+def normalised(answer: str) -> str:
+    """Return an answer in lower case, without punctuation, English articles and superfluous blanks.
+
+    Unicode is normalised (NFKC). Where nothing would be left, such as of ``?!``, punctuation or articles stay.
+
+    >>> normalised("  It's the  Café! "), normalised("The"), normalised("?!")
+    ('its café', 'the', '?!')
+    """
+    plain = unicodedata.normalize("NFKC", answer).casefold()
+    words = _NO_WORD.sub(" ", _INNER.sub("", plain)).split()
+    return " ".join([word for word in words if word not in _ARTICLES] or words or plain.split())
+
+
+def _words(answer: str, _: Sequence[str] | None) -> str | None:
+    return normalised(answer) or None
+
+
+def _overlaps(first: Sequence[str], second: Sequence[str], *, of_second: bool) -> Floats:
+    """Return the share of the words of `second`, else of the shorter text, that stand in the other, shape (m,)."""
+    shares = []
+    for a, b in zip(first, second, strict=True):
+        ours, theirs = a.split(), b.split()
+        common = sum((Counter(ours) & Counter(theirs)).values())
+        shares.append(common / (len(theirs) if of_second else min(len(ours), len(theirs))))
+    return np.array(shares, dtype=np.float64)
+
+
+def recall(answers: Sequence[str], references: Sequence[str]) -> Floats:
+    """Return the share of each reference's words that stand in the answer, shape (m,); both normalised."""
+    return _overlaps(answers, references, of_second=True)
+
+
+def overlap(first: Sequence[str], second: Sequence[str]) -> Floats:
+    """Return the overlap coefficient of the words of m pairs of normalised texts: common words / those of the shorter.
+
+    Without a reference it is what makes `recall` symmetric: the shorter answer is taken for the reference.
+    """
+    return _overlaps(first, second, of_second=False)
+
+
+def _in_answer(answers: Sequence[str], references: Sequence[str]) -> Floats:
+    return np.array([f" {b} " in f" {a} " for a, b in zip(answers, references, strict=True)], dtype=np.float64)
+
+
+def _either_in_other(first: Sequence[str], second: Sequence[str]) -> Floats:
+    return np.maximum(_in_answer(first, second), _in_answer(second, first))
+
+
+EXACT = ComparerSpec(
+    name="exact",
+    title="the texts are equal, but for blanks at their ends",
+    make=lambda _: Comparer(lambda answer, _: answer.strip() or None),
+    unread="empty texts",
+)
+TEXT = ComparerSpec(
+    name="text",
+    title="the texts are equal, but for case, punctuation, English articles, blanks and forms of Unicode",
+    make=lambda _: Comparer(_words),
+    unread="empty texts",
+)
+CONTAINS = ComparerSpec(
+    name="contains",
+    title="the words of the reference, or of either answer, stand together in the other text",
+    make=lambda _: Comparer(_words, _either_in_other, _in_answer),
+    unread="empty texts",
+    is_transitive=False,
+)
+TOKENS = ComparerSpec(
+    name="tokens",
+    title="the words of the reference, or of the shorter answer, stand in the other text",
+    make=lambda argument: Comparer(_words, overlap, recall, threshold=threshold_of("tokens", argument, 1.0)),
+    argument="the least share of the words, 1 by default",
+    unread="empty texts",
+    is_transitive=False,
+)
+
+
+def threshold_of(name: str, argument: str, default: float) -> float:
+    """Return the threshold that a comparer's argument is; InputError if it is no number in (0, 1]."""
+    try:
+        value = float(argument) if argument else default
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value <= 1.0:
+        must = f"have a number above 0 and at most 1 after {name}"
+        raise input_error("compare_answers", "same", must, got=f"{name}:{argument}")
+    return value
