@@ -111,6 +111,14 @@ class SourceOptions:
     stratum: Sequence[str] | None = option(
         None, "Column to break results down by; repeat for several. By default those that the run names."
     )
+    same: str | None = option(
+        None,
+        "When two answers in free text are the same: text, number, choice, tokens, similar, json, judge:FILE, ... "
+        "(`paraconsist list --comparers`), or a function of yours, module:function.",
+    )
+    right: str | None = option(
+        None, "With `same`: when an answer is the same as an accepted one (gold label), if otherwise.", rare=True
+    )
     metric: str | None = option(
         None, "For logs: the metric (in inspect logs the scorer) that decides which answers are right.", rare=True
     )

@@ -29,6 +29,9 @@ UNANSWERED = "unanswered"
 PROBLEM = "bucket_of_epochs"
 #: The column that the trials of an input share, in logs whose trials are read for the noise floor.
 TRIED = "sample_of_trials"
+#: The choices of a question, and the number of what a comparer read in an answer in free text: equal numbers, equal
+#: values; null where it could read nothing.
+CHOICES, VALUE = "choices", "answer_value"
 #: The columns that a run adds.
 PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output", UNANSWERED)
 
@@ -83,6 +86,10 @@ class Metadata(TypedDict, total=False):
     published: Json
     excluded: Json  # numbers of buckets and rows
     relations: Json | None  # of probabilities that belong together
+    same: str  # the comparer of answers in free text
+    right: str  # that of answers and accepted ones
+    same_pairs: frozenset[tuple[int, int]] | None  # values of a bucket that are the same, where equality is not all
+    chance: float  # share of pairs of answers to different problems that are the same
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ class Predictions:
     @property
     def strata(self) -> tuple[str, ...]:
         """The columns that results can be broken down by."""
-        known = set(KEY_COLUMNS) | set(PREDICTION_COLUMNS)
+        known = {*KEY_COLUMNS, *PREDICTION_COLUMNS, CHOICES, VALUE}
         return tuple(name for name in self.table.column_names if name not in known)
 
 

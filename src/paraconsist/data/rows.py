@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import PROBLEM, UNANSWERED, Predictions
+from paraconsist.data.predictions import PROBLEM, UNANSWERED, VALUE, Predictions
 from paraconsist.data.tables import column_error, column_of, filled_column, floats, is_text, plain_column, plain_table
 from paraconsist.errors import input_error
 
@@ -60,6 +60,11 @@ class Rows:
     allowed_probabilities: NDArray[np.float64] | None = None
     relations: Mapping[str, Any] | None = None  # between statements, where these are of the user's own
     inputs: NDArray[np.int32] | None = None  # shape (n,): Equal numbers, equal texts; where a bucket joins two of them
+    #: shape (n,): What a comparer read in answers in free text, -1 where nothing; and which values are the same where
+    #: these are not the equal ones alone, with the share of pairs of answers to different problems that are the same.
+    values: NDArray[np.int64] | None = None
+    same: frozenset[tuple[int, int]] | None = None
+    chance: float = float("nan")
     problems: NDArray[Any] | None = None  # shape (n,): What was asked in several epochs, each of which is a bucket
 
     def __len__(self) -> int:
@@ -115,7 +120,10 @@ def read_rows(
         if names.group in table.column_names:
             groups = plain_column(table[names.group], names.group, "group")
             groups = None if np.array_equal(groups, buckets) else groups
-    if not predictions.label_names and has_gold.all():
+    values = None
+    if VALUE in table.column_names:
+        values = table[VALUE].fill_null(-1).to_numpy().astype(np.int64)
+    elif not predictions.label_names and has_gold.all():
         check_meeting(names.prediction, guesses, labels, ~unparsed, buckets)
     roles = (
         _roles(table, names, "relations" in predictions.metadata) if need_buckets else np.full(len(labels), "original")
@@ -149,6 +157,9 @@ def read_rows(
         allowed_probabilities=of_rules,
         relations=predictions.metadata.get("relations"),
         inputs=_inputs(table) if np.isin(roles, _JOINED).any() else None,
+        values=values,
+        same=predictions.metadata.get("same_pairs"),
+        chance=predictions.metadata.get("chance", float("nan")),
         problems=filled_column(table, PROBLEM, "bucket") if PROBLEM in table.column_names else None,
     )
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.arrays import rows_counted
 from paraconsist.data.options import SourceOptions
+from paraconsist.data.predictions import VALUE
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.errors import input_error
@@ -126,7 +127,16 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> str | None:
         return None
     counts = counted["count_all"].to_numpy()
     n = int((counts - 1).sum())
-    named = {columns.bucket, columns.prediction, columns.label, columns.role, columns.group, columns.original}
+    named = {
+        "raw_output",
+        VALUE,
+        columns.bucket,
+        columns.prediction,
+        columns.label,
+        columns.role,
+        columns.group,
+        columns.original,
+    }
     if not set(flat) - named - {columns.confidence, *columns.probabilities, *(columns.stratum or ())}:
         n_different = Counter(counted[columns.bucket].to_pylist()).values()
         if sum(n > 1 for n in n_different) < _FEW_ROWS:
@@ -194,7 +204,7 @@ def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
 
 def _never_right(rows: Rows) -> str | None:
     """Labels that do not meet where that proves no other vocabulary; `data.answers.check_meeting` refuses those."""
-    if len(rows) < _FEW_ROWS or (rows.predictions == rows.labels).any():
+    if len(rows) < _FEW_ROWS or rows.values is not None or (rows.predictions == rows.labels).any():
         return None
     if is_among(rows.predictions, rows.labels).any():
         return None
@@ -212,8 +222,8 @@ def _strays(rows: Rows) -> str | None:
     """Answers that are no label: a "Yes." among Yes and No is wrong in every row, and a class of its own."""
     assert rows.buckets is not None
     known = set(rows.labels.tolist())
-    if not is_text(rows.labels) or 2 * len(known) > len(
-        np.unique(rows.buckets)
+    if (
+        rows.values is not None or not is_text(rows.labels) or 2 * len(known) > len(np.unique(rows.buckets))
     ):  # else each problem has its own answer
         return None
     known |= {label for rule in rows.allowed or () for label in rule}

@@ -6,15 +6,18 @@ paraphrase or none; swaps, negations, premises and parts of texts are no wording
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
-from paraconsist.measures.buckets import count_buckets, partition_integers
+from paraconsist.measures.buckets import BucketCounts, count_buckets, partition_integers
 from paraconsist.measures.catalogue import PARAPHRASTIC, Quantity
 from paraconsist.measures.chance import agreement_chance
 from paraconsist.measures.intervals import FEW_UNITS, Units, design_effects, distinct, group_units, mean_of_sums
@@ -25,6 +28,7 @@ from paraconsist.scoring.options import ScoreOptions
 #: Roles of the rows that are wordings of their problem.
 WORDINGS = (ORIGINAL, PARAPHRASE)
 _FAR_APART = 0.1
+_SHOWN, _LETTERS = 3, 40  # answers of a bucket that is named, and their letters
 
 #: What of an `Outcomes` tables and plots show, and `gate` judges.
 WORDING_CHANGE = Quantity(
@@ -112,6 +116,35 @@ def wordings_of(rows: Rows) -> Rows:
     return wordings.where(sizes[codes] > 1)
 
 
+def answer_codes(rows: Rows) -> NDArray[np.intp]:
+    """Return the number of each row's answer, from 0: of what a comparer read in it, else of its label."""
+    if rows.values is None:
+        return np.unique(rows.predictions, return_inverse=True)[1]
+    unread = -1 - (np.arange(len(rows)) if rows.never_agree else np.zeros(len(rows), dtype=np.intp))
+    return np.unique(np.where(rows.values < 0, unread, rows.values), return_inverse=True)[1]
+
+
+def same_pairs(rows: Rows, of_bucket: NDArray[np.integer[Any]], n_buckets: int) -> NDArray[np.intp]:
+    """Return the number of ordered pairs of rows of each bucket, each with itself too, that have the same answer."""
+    answers = answer_codes(rows)
+    cells, counts = np.unique(of_bucket * np.int64(len(rows) + 1) + answers, return_counts=True)
+    bucket = cells // (len(rows) + 1)
+    total = np.zeros(n_buckets, dtype=np.intp)
+    np.add.at(total, bucket, counts**2)
+    if rows.same is None:
+        return total
+    assert rows.values is not None
+    value_of = np.empty(len(rows), dtype=np.int64)
+    value_of[answers] = rows.values
+    values = value_of[cells % (len(rows) + 1)].tolist()
+    starts = np.flatnonzero(np.append(True, bucket[1:] != bucket[:-1]))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(cells)], strict=True):
+        for i, j in combinations(range(start, end), 2):
+            if (min(values[i], values[j]), max(values[i], values[j])) in rows.same:
+                total[bucket[start]] += 2 * counts[i] * counts[j]
+    return total
+
+
 def problems_of(rows: Rows) -> Problems:
     """Return what becomes of each problem; `rows` are as a policy for unparsed answers has left them.
 
@@ -120,12 +153,9 @@ def problems_of(rows: Rows) -> Problems:
     rows = wordings_of(rows)
     problems = np.asarray(rows.buckets if rows.problems is None else rows.problems)
     ids, codes, sizes = np.unique(problems, return_inverse=True, return_counts=True)
-    answers = np.unique(rows.predictions, return_inverse=True)[1]
-    most, least = np.zeros(len(ids), dtype=np.intp), np.full(len(ids), len(rows))
-    np.maximum.at(most, codes, answers)
-    np.minimum.at(least, codes, answers)
+    is_same = same_pairs(rows, codes, len(ids)) == sizes**2
     right = np.bincount(codes, weights=is_right(rows), minlength=len(ids)).astype(np.intp)
-    return Problems(ids, sizes, right if rows.has_gold.all() else None, most == least)
+    return Problems(ids, sizes, right if rows.has_gold.all() else None, is_same)
 
 
 def outcome_of_buckets(rows: Rows) -> dict[Any, str]:
@@ -138,26 +168,39 @@ def outcome_of_buckets(rows: Rows) -> dict[Any, str]:
     return {bucket: of_problem[problem] for bucket, problem in pairs}
 
 
-def worst_buckets(rows: Rows, n: int) -> list[str]:
-    """Return the `n` buckets whose wordings differ most, each with its number of right answers or of answers.
+def worst_buckets(rows: Rows, n: int, label_names: Sequence[str] = ()) -> list[str]:
+    """Return the `n` buckets whose wordings differ most, each with its answers and how many are right.
 
     Buckets are ranked by the share of pairs of different wordings with another answer; of equal ones those with more
     wordings come first.
     """
     counted = wordings_of(rows)
     ids, codes, sizes = np.unique(np.asarray(counted.buckets), return_inverse=True, return_counts=True)
-    answers = np.unique(counted.predictions, return_inverse=True)[1]
-    cells, n_same = np.unique(codes.astype(np.int64) * (len(rows) + 1) + answers, return_counts=True)
+    cells = np.unique(codes.astype(np.int64) * (len(rows) + 1) + answer_codes(counted))
     of_bucket = cells // (len(rows) + 1)
-    pairs = np.bincount(of_bucket, weights=n_same * (n_same - 1), minlength=len(ids))
-    differ = 1.0 - pairs / (sizes * (sizes - 1))
+    differ = 1.0 - (same_pairs(counted, codes, len(ids)) - sizes) / (sizes * (sizes - 1))
     n_right = np.bincount(codes, weights=is_right(counted), minlength=len(ids)).astype(int)
     n_answers = np.bincount(of_bucket, minlength=len(ids))
     order = np.lexsort((-sizes, -differ))[:n]
-    words = [f"{n} of {size} right" for n, size in zip(n_right, sizes, strict=True)]
-    if not counted.has_gold.all():
-        words = [f"{n} answers to {size} wordings" for n, size in zip(n_answers, sizes, strict=True)]
-    return [f"{ids[i]} ({words[i]})" for i in order if differ[i] > 0]
+    listed = []
+    for i in (place for place in order if differ[place] > 0):
+        words = f"{n_answers[i]} answers to {sizes[i]} wordings"
+        if counted.has_gold.all():
+            words = f"{n_right[i]} of {sizes[i]} right"
+        answers = np.where(counted.unparsed, None, counted.predictions.astype(object))[codes == i].tolist()
+        given = Counter(answers).most_common(_SHOWN)
+        shown = ", ".join(f"{_shown(answer, label_names)} ×{times}" for answer, times in given)
+        listed.append(f"{ids[i]} ({words}: {shown})")
+    return listed
+
+
+def _shown(answer: Any, label_names: Sequence[str]) -> str:
+    """Return an answer as people read it."""
+    if answer is None:
+        return "unparsed"
+    if isinstance(answer, int):
+        return label_names[answer] if 0 <= answer < len(label_names) else str(answer)
+    return repr(answer if len(answer) <= _LETTERS else f"{answer[: _LETTERS - 1]}…")
 
 
 def is_right(rows: Rows) -> NDArray[np.bool_]:
@@ -176,9 +219,11 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
         return None
     problems = problems_of(rows)
     divided = partition_integers(np.unique(np.asarray(counted.buckets), return_inverse=True)[1])
-    names, answers = np.unique(counted.predictions, return_inverse=True)
+    answers = answer_codes(counted)
     gold = np.zeros(len(divided), dtype=np.intp)
-    counts, pool, _ = count_buckets(divided.codes, len(divided), answers, gold, len(names))
+    counts, pool, _ = count_buckets(divided.codes, len(divided), answers, gold, int(answers.max()) + 1)
+    if counted.same is not None:
+        counts = BucketCounts(counts.size, counts.correct, same_pairs(counted, divided.codes, len(divided)))
     groups = None
     if counted.groups is not None:
         first = np.unique(divided.codes, return_index=True)[1]
@@ -198,7 +243,14 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
     low, high = estimates.confidence_interval["wording_change"]
     error = estimates.standard_error["wording_change"]
     estimates.put("same_answer", (1.0 - high, 1.0 - low), error, units.n, effect[0])
-    above = estimates.add_corrected("above_chance", agreement_chance(counts, pool), groups)
+    chance = pool.same if counted.same is None else counted.chance
+    if counted.same is None:
+        above = estimates.add_corrected("above_chance", agreement_chance(counts, pool), groups)
+    else:  # of a sample of pairs of answers to different problems
+        rest = 1.0 - chance if chance < 1.0 else float("nan")
+        above = 1.0 - float(mean_of_sums(units.total)[0]) / rest
+        ends = 1.0 - high / rest, 1.0 - low / rest
+        estimates.put("above_chance", ends, error / rest, units.n, effect[0])
     if units.n < FEW_UNITS:
         estimates.warn_of_few(units.n)
     changed = float(mean_of_sums(units.total)[0])
@@ -206,7 +258,7 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
         "wording_change": changed,
         "same_answer": 1.0 - changed,
         "above_chance": above,
-        "chance": pool.same,
+        "chance": chance,
         "n_problems": len(problems),
         "n_wordings": len(counted),
         "n_same": int(problems.is_same.sum()),

@@ -173,7 +173,7 @@ class SetScores:
 
     def worst(self, n: int = 10) -> list[str]:
         """Return the `n` buckets, by their ids, whose answers depend most on the wording, with how many are right."""
-        return worst_buckets(self.kept, n)
+        return worst_buckets(self.kept, n, self.predictions.label_names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -181,6 +181,7 @@ class SetScores:
         return {
             "set": metadata.get("set"),
             "task": metadata.get("task"),
+            **({"same": metadata["same"], "right": metadata["right"]} if "same" in metadata else {}),
             "model": metadata.get("model", {}).get("model"),
             "limit": metadata.get("limit"),
             **({"excluded": metadata["excluded"]} if "excluded" in metadata else {}),
@@ -507,7 +508,8 @@ def _breakdowns(
     assert rows.buckets is not None
     is_target = is_counted(spec, rows)
     is_partner = np.isin(rows.roles, [*spec.partners, *spec.optional_partners])
-    for name, values in {"label": rows.labels, **rows.strata}.items():
+    labels = {"label": rows.labels} if rows.values is None else {}  # of answers in free text each problem has its own
+    for name, values in {**labels, **rows.strata}.items():
         distinct = np.unique(values[is_target])
         if not 2 <= len(distinct) <= MAX_STRATUM_VALUES:
             continue

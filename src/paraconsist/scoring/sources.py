@@ -30,6 +30,7 @@ from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import COHERENCE
 from paraconsist.measures.results import Values
 from paraconsist.measures.rules import ORIGINAL
+from paraconsist.scoring.free_text import compared
 from paraconsist.scoring.noise import Repeats, split_trials
 
 _TEST = "_test"
@@ -252,6 +253,7 @@ def _as_named(name: str, path: Path | None, predictions: Predictions, options: S
         predictions, columns = long_format(predictions, columns, options.original_prediction)
     if not is_log and options.trial is None:
         _check_once(predictions.table, columns)
+    predictions = compared(predictions, columns, options.same, options.right)
     if options.trial is not None:
         example = TRIED if is_log else options.example
         predictions, noise = split_trials(predictions, columns.bucket, example, options.trial)

@@ -1,0 +1,171 @@
+"""Free-text answers as labels: which answers of a bucket are the same, and which are right, by a comparer.
+
+Labels are texts of the answers. A right answer gets its question's first accepted answer as its label, so that measures
+of labels read these as they read any others, and several accepted answers are one. How often two wordings get the same
+answer is counted from the comparer's verdicts on pairs, which `Rows.values` and `Rows.same` keep.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from paraconsist.comparing.comparer import Compared, Comparer, compare_within, get_comparer
+from paraconsist.data.options import SourceOptions
+from paraconsist.data.predictions import CHOICES, VALUE, Metadata, Predictions
+from paraconsist.data.tables import column_error, column_of, values_of
+from paraconsist.errors import input_error
+
+_LONGEST = 80  # characters of a class's name
+_PAIRS = 2_000  # of answers to different problems, whose share that is the same is chance
+_ALLOWED = "allowed_labels"
+
+
+def compared(predictions: Predictions, columns: SourceOptions, same: str | None, right: str | None) -> Predictions:
+    """Return predictions with classes of free-text answers as labels, where `same` or the file names a comparer.
+
+    An answer is right that is the same as an accepted one, by the comparer `right`, else by `same`. InputError if there
+    is no such comparer, a column is missing or holds no texts, some questions have an accepted answer and others none,
+    or it cannot be read.
+    """
+    metadata = predictions.metadata
+    same = same or metadata.get("same")
+    if same is None:
+        if right is not None:
+            remedy = "Say when two answers are the same, such as `same` text."
+            raise input_error("score", "right", "be given with `same` only", got=right, remedy=remedy)
+        return predictions
+    right = right or metadata.get("right") or same
+    table, comparer, judge = predictions.table, get_comparer(same), get_comparer(right, "right")
+    answers = _texts(column_of(table, columns.prediction, parameter="prediction"), columns.prediction, "prediction")
+    ids = {
+        bucket: code for code, bucket in enumerate(dict.fromkeys(values_of(table, columns.bucket, parameter="bucket")))
+    }
+    buckets = np.array([ids[bucket] for bucket in table[columns.bucket].to_pylist()], dtype=np.intp)
+    choices = table[CHOICES].to_pylist() if CHOICES in table.column_names else None
+    found = compare_within(answers, buckets, comparer, choices)
+    names = _class_names(answers, found, buckets, is_transitive=comparer.is_transitive)
+    accepted = _accepted(table, columns.label)
+    labels: list[str] | None = None
+    if accepted is not None:
+        labels = [" ".join(texts[0].split())[:_LONGEST] for texts in accepted]
+        is_right = _are_right(answers, accepted, judge, choices, columns.label)
+        names = [_unlike(name, gold, ok) for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)]
+    parsed = found.values >= 0
+    columns_of = {name: table[name] for name in table.column_names if name not in (_ALLOWED, columns.label)}
+    columns_of[columns.prediction] = pa.array(names, pa.string(), mask=~parsed)
+    columns_of |= {} if labels is None else {columns.label: pa.array(labels, pa.string())}
+    columns_of |= {VALUE: pa.array(found.values, mask=~parsed), "raw_output": pa.array(answers, pa.string())}
+    more: Metadata = {**metadata, "same": same, "right": right, "same_pairs": None, "label_names": []}
+    if found.same is not None:
+        more["same_pairs"] = frozenset(pair for pair, is_same in found.same.items() if is_same)
+        more["chance"] = _chance(found, buckets, comparer)
+        if found.intransitive > 0.0:
+            note = f"{100 * found.intransitive:.1f} % of the triples of answers with two same pairs have a third that "
+            more["notes"] = [*metadata.get("notes", ()), note + f"is not, by `{same}`: classes of answers are a sketch"]
+    return Predictions(pa.table(columns_of), more)
+
+
+def _texts(column: pa.ChunkedArray, name: str, parameter: str) -> list[str | None]:
+    """Return answers as texts: numbers as they are written, and true or false."""
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+        raise column_error(parameter, name, "hold texts", str(kind))
+    if pa.types.is_floating(kind):
+        return [None if x is None else str(int(x)) if x.is_integer() else repr(x) for x in column.to_pylist()]
+    texts: list[str | None] = column.cast(pa.string()).to_pylist()
+    return texts
+
+
+def _accepted(table: pa.Table, label: str) -> list[list[str]] | None:
+    """Return the accepted answers of every row, in a list or a text that is one; None where no row has any."""
+    if not label or label not in table.column_names:
+        return None
+    column = table[label]
+    if pa.types.is_list(column.type):
+        cells = [[str(text) for text in cell or () if text] for cell in column.to_pylist()]
+    else:
+        cells = [_listed(text) for text in _texts(column, label, "label")]
+    if not any(cells):
+        return None
+    if not all(cells):
+        remedy = "Give every question an accepted answer, or none."
+        raise column_error("label", label, "not be empty", None, cells.index([]), remedy)
+    return cells
+
+
+def _listed(text: str | None) -> list[str]:
+    if text is not None and text.startswith("["):
+        try:
+            values = json.loads(text)
+        except ValueError:
+            return [text]
+        if values and all(isinstance(value, (str, int, float)) for value in values):
+            return [str(value) for value in values]
+    return [text] if text else []
+
+
+def _are_right(
+    answers: Sequence[str | None],
+    accepted: Sequence[Sequence[str]],
+    judge: Comparer,
+    choices: list[list[str]] | None,
+    label: str,
+) -> NDArray[np.bool_]:
+    """Return which answers are the same as one of their question's accepted ones, shape (n,)."""
+    rows = [row for row, texts in enumerate(accepted) for _ in texts]
+    offered = None if choices is None else [choices[row] for row in rows]
+    references = judge.values([text for texts in accepted for text in texts], offered)
+    readable = np.zeros(len(answers), dtype=np.bool_)
+    readable[[row for row, value in zip(rows, references, strict=True) if value is not None]] = True
+    if not readable.all():
+        row = int(np.argmin(readable))
+        raise column_error("label", label, "hold answers that the comparer can read", accepted[row][0], row)
+    values = judge.values(answers, choices)
+    is_right = np.zeros(len(answers), dtype=np.bool_)
+    np.logical_or.at(is_right, rows, judge.are_same([values[row] for row in rows], references, reference=True))
+    return is_right
+
+
+def _class_names(
+    answers: Sequence[str | None], found: Compared, buckets: NDArray[np.intp], *, is_transitive: bool
+) -> list[str]:
+    """Return the name of each answer's class, its shortest text: one name a class, in the set or (else) its bucket."""
+    keys = [
+        (0, value) if is_transitive else (bucket, number)
+        for value, bucket, number in zip(found.values.tolist(), buckets.tolist(), found.classes.tolist(), strict=True)
+    ]
+    shortest: dict[tuple[int, int], str] = {}
+    for key, answer in zip(keys, answers, strict=True):
+        text = " ".join((answer or "").split())
+        if key not in shortest or (len(text), text) < (len(shortest[key]), shortest[key]):
+            shortest[key] = text
+    names: dict[tuple[int, int], str] = {}
+    taken: dict[tuple[int, str], int] = {}
+    for key, text in shortest.items():
+        name = text[:_LONGEST]
+        n = taken[key[0], name] = taken.get((key[0], name), 0) + 1
+        names[key] = name if n == 1 else f"{name} ({n})"
+    return [names[key] for key in keys]
+
+
+def _unlike(name: str, gold: str, is_right: bool) -> str:
+    """Return the gold label for a right answer, else a name that is not the gold label."""
+    if is_right:
+        return gold
+    return f"{name} (another)" if name == gold else name
+
+
+def _chance(found: Compared, buckets: NDArray[np.intp], comparer: Comparer) -> float:
+    """Return the share of a sample of pairs of answers to different problems that is the same; nan for costly ones."""
+    rows = np.flatnonzero(found.values >= 0)
+    if not comparer.is_cheap or len(np.unique(buckets[rows])) < 2:
+        return float("nan")
+    pairs = np.random.default_rng(0).choice(rows, (2 * _PAIRS, 2))
+    pairs = pairs[buckets[pairs[:, 0]] != buckets[pairs[:, 1]]][:_PAIRS]
+    first, second = ([found.known[value] for value in found.values[pairs[:, i]].tolist()] for i in range(2))
+    return float(np.mean(comparer.are_same(first, second)))
