@@ -32,7 +32,9 @@ def run(
     ----------
     model : str, Path or callable
         A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id; or a function from a list of
-        prompts to a list with an answer for each: a text that holds a label, a label's number, probabilities.
+        prompts to a list with an answer for each: a text (that holds a label), a label's number, probabilities; or the
+        address of an OpenAI-compatible API (``http://localhost:8000/v1``), whose model is `name`, by default its only
+        one.
     sets : str, bucket set, table, or a sequence of them
         As `load_bucket_set` takes them: ``paranlu:delta_snli``, a folder, a file, a Hub name; or what it returns; or a
         table in memory (pandas, polars, pyarrow, datasets) with the columns of a bucket set.
@@ -45,7 +47,8 @@ def run(
     **options
         Fields of `paraconsist.running.options.LoadOptions` (``revision``, ``dtype``, ``max_length`` ...) and
         `RunOptions` (``label_map``, ``device``, ``batch_tokens``, ``noise_floor`` ...); of a function those of
-        `paraconsist.running.functions.Function` (``name``, ``version``, ``template`` ...).
+        `paraconsist.running.functions.Function` (``name``, ``version``, ``template`` ...); of an address
+        `EndpointSettings` and `AskOptions` (``key_variable``, ``max_new_tokens``, ``temperature`` ...).
 
     Returns
     -------
@@ -54,13 +57,15 @@ def run(
     """
     from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
     from paraconsist.errors import renamed, unknown_option
+    from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
     from paraconsist.reporting.result import Run
     from paraconsist.running.functions import Function, as_function, run_function
-    from paraconsist.running.options import LoadOptions, RunOptions
+    from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
     from paraconsist.running.run import run as run_sets
     from paraconsist.scoring.sources import in_arrow
 
-    names = {kind: {option.name for option in fields(kind)} for kind in (Function, LoadOptions, RunOptions)}
+    kinds = (Function, LoadOptions, RunOptions, EndpointSettings, AskOptions)
+    names = {kind: {option.name for option in fields(kind)} for kind in kinds}
     known = {*signature(run).parameters, *chain.from_iterable(names.values())} - {"options", "call"}
     for name in options:
         if name not in known:
@@ -69,7 +74,9 @@ def run(
         kind: {name: value for name, value in options.items() if name in own} for kind, own in names.items()
     }
     loading, running = LoadOptions(**values[LoadOptions]), RunOptions(Path(output), **values[RunOptions])
-    function = as_function(model, values[Function], loading, running)
+    is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
+    of_function = {} if is_address else values[Function]
+    function = as_function(model, of_function, loading, running)
 
     def loaded(source: Any, number: int) -> BucketSet:
         if isinstance(source, BucketSet):
@@ -89,6 +96,19 @@ def run(
 
     if function is not None:
         return Run(run_function(function, load(), running).path)
+    if is_address:
+        from paraconsist.models.endpoint.settings import EndpointPrompt
+        from paraconsist.running.by_name import asking
+        from paraconsist.running.endpoint import EndpointRun, run_endpoint, served_alone
+        from paraconsist.running.prompting import prompt_for
+
+        settings, ask = EndpointSettings(str(model), **values[EndpointSettings]), PromptOptions(**values[AskOptions])
+        name = str(values[Function].get("name") or served_alone(settings))
+
+        def prompt(_: str, group: Sequence[BucketSet]) -> EndpointPrompt:
+            return EndpointPrompt(name, prompt_for(group, ask, []), seed=running.seed, **asking(ask, group))
+
+        return Run(run_endpoint(EndpointRun(lambda: {name: load()}, prompt, settings, running)).folder.path)
     from paraconsist import load_model  # names the extra if torch is not installed
 
     report = run_sets(

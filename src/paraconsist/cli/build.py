@@ -80,6 +80,7 @@ def list_(
     name: str | None = argument("Only what has this in its name, with all that is known of it.", None),
     long: bool = option(False, "All that is known, not a line for each.", option="--long"),
     published: bool = option(False, "Instead: numbers and predictions of papers.", option="--published"),
+    comparers: bool = option(False, "Instead: when answers in free text are the same.", option="--comparers"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Show measures, bucket sets, tasks and training presets.
@@ -89,6 +90,8 @@ def list_(
     """
     if published:
         tables = {"Published": _published(), "Published predictions": _published_predictions()}
+    elif comparers:
+        tables = {"Comparers": _comparers()}
     else:
         tables = {"Measures": _measures(), "Bucket sets": _bucket_sets(), "Tasks": _tasks(), "Presets": _presets()}
     wanted = {
@@ -96,7 +99,7 @@ def list_(
         for title, rows in tables.items()
     }
     if not any(wanted.values()):
-        what = "what papers published" if published else "a measure, bucket set, task or preset"
+        what = "what papers published" if published else "a comparer" if comparers else "a measure, set, task or preset"
         raise input_error("list", "name", f"be in the name of {what}", got=name)
     if as_json:
         print_json(wanted)
@@ -167,6 +170,23 @@ def _tasks() -> _Rows:
             "labels": ", ".join(task.label_names),
         }
         for task in TASKS.values()
+    ]
+
+
+def _comparers() -> _Rows:
+    from paraconsist.comparing.comparer import comparer_names, comparer_spec
+
+    specs = [spec for name in comparer_names() if (spec := comparer_spec(name)) is not None]
+    return [
+        {
+            "--same": spec.name,
+            "when two answers are the same": spec.title,
+            "after a colon": spec.argument or "-",
+            "needs": spec.needs or "-",
+            "not read": spec.unread,
+            "symmetric, transitive": ", ".join("yes" if x else "no" for x in (spec.is_symmetric, spec.is_transitive)),
+        }
+        for spec in specs
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import AS_JSON, OUTPUT, argument, print_json, typed, write_results
+from paraconsist.cli.options import AS_JSON, OUTPUT, argument, echo, print_json, typed, write_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import ScoreOptions
@@ -29,6 +29,7 @@ def score(
     figures: bool = option(
         False, "Also show which answers turn into which, and the confidence of inconsistent pairs.", rare=True
     ),
+    worst: int = option(0, "Also name the N buckets whose answers depend most on the wording.", min=0),
     published: bool = option(True, "Show the numbers that papers report for their models on the same sets.", rare=True),
     as_json: bool = AS_JSON,
     markdown: bool = option(False, "Print the tables as Markdown."),
@@ -65,5 +66,8 @@ def score(
         print_json(results)
     else:
         show(score_tables(scores.sets, figures=figures, published=published), markdown=markdown)
+        for name, scored in scores.sets.items() if worst else ():
+            echo(f"{name}: the buckets whose answers depend most on the wording:")
+            echo(*(f"  {line}" for line in scored.worst(worst)))
     for tracker in log_to or ():
         say_status(log_results(results, tracker))

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from paraconsist.data.answers import allowed_labels, labels_in
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
+from paraconsist.data.questions import ASKED, are_questions, question_columns, read_questions
 from paraconsist.data.rows import ROLES
 from paraconsist.data.tables import ENDINGS, joined, read_table
-from paraconsist.data.tasks import Task, get_task, infer_task, input_ids
+from paraconsist.data.tasks import QUESTIONS, Task, get_task, infer_task, input_ids
 from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
 
 #: Units of `DistinctInputs.lengths` in a token, and for a space (fitted to English and a WordPiece tokenizer).
@@ -44,6 +45,8 @@ class BucketSet:
     limit: int | None = None  # the requested maximum of rows; None for all
     part: str | None = None  # of the set's inputs, such as ``3/8``; None for all
     named: tuple[str, ...] = ()  # strata that the builder declares or the user names, in addition to `STRATUM_COLUMNS`
+    #: of questions in free text: the comparer of answers (``same``), and of answers with accepted ones (``right``)
+    comparers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def file_name(self) -> str:
@@ -146,6 +149,10 @@ def load_bucket_set(
     """
     if not isinstance(spec, str):
         raise input_error("load_bucket_set", "spec", "be the name of a set", got=spec)
+    if spec.endswith((".yaml", ".yml")):
+        rows, comparers = read_questions(Path(spec))
+        questions = bucket_set_from_table(rows, name=Path(spec).stem, task=task or QUESTIONS.name, named=stratum)
+        return replace(questions, comparers=comparers)
     if spec.endswith(ENDINGS):
         path = Path(spec)
         table = read_table(path, function="run", parameter="dataset")
@@ -239,14 +246,21 @@ def bucket_set_from_table(
     InputError if a column is missing or holds None, an example id occurs twice, or a label or role is unknown.
     """
     with renamed(columns="dataset"):
+        if task is None and are_questions(table.column_names):
+            task = QUESTIONS.name
         resolved = get_task(task) if task is not None else infer_task(table.column_names)
     columns: dict[str, pa.ChunkedArray] = {c: table[c] for c in table.column_names}
+    is_free = resolved is QUESTIONS
+    if is_free:
+        columns = {c: column for c, column in columns.items() if c not in (*ASKED, "expected", "allowed_labels")}
+        columns |= question_columns(table, name)
+        table = pa.table(columns)
     if absent := [column for column in ("bucket_id", "label", *resolved.columns) if column not in columns]:
         remedy = f"Task {resolved.name} reads {', '.join(resolved.columns)}; rename your columns or give `task`."
         must = f"be a column of {name}" + "".join(f", as must `{column}`" for column in absent[1:])
         raise input_error("run", absent[0], must, got=table.column_names, remedy=remedy)
     for column in ("bucket_id", "label", *resolved.columns, "group_id", "role", "allowed_labels"):
-        if column in columns and columns[column].null_count:
+        if column in columns and columns[column].null_count and not (is_free and column == "label"):
             raise _wrong(name, column, "not be empty", None, columns[column].to_pylist().index(None))
     for column in ("bucket_id", "example_id", "group_id", "role"):
         if column in columns:
@@ -262,9 +276,11 @@ def bucket_set_from_table(
         if role not in ROLES:
             row = pc.index(columns["role"], role).as_py()
             raise _wrong(name, "role", f"be one of {', '.join(ROLES)}", role, row)
-    gold, rules = _distinct_labels(columns["label"], resolved, name), columns.get("allowed_labels")
-    names = label_names or _label_names(gold.to_pylist(), () if rules is None else _values(rules), resolved)
-    numbers = _integer_labels(gold, columns["label"], names, name)
+    names, rules = label_names or (), columns.get("allowed_labels")
+    if not is_free:
+        gold = _distinct_labels(columns["label"], resolved, name)
+        names = names or _label_names(gold.to_pylist(), () if rules is None else _values(rules), resolved)
+        numbers = _integer_labels(gold, columns["label"], names, name)
     if rules is not None:
         columns["allowed_labels"] = pa.array(_checked_rules(rules, names, name))
     for row in table.select(resolved.columns).slice(0, 1).to_pylist():
@@ -278,8 +294,11 @@ def bucket_set_from_table(
         rows.setdefault("example_id", pa.array([f"{name}.{i}" for i in range(start, start + n)], pa.string()))
         rows.setdefault("group_id", rows["bucket_id"])
         rows.setdefault("role", pa.repeat("paraphrase", n))
-        rows["label"] = numbers.take(pc.index_in(rows["label"], gold).combine_chunks())
-        if rules is None:
+        if is_free:
+            rows["allowed_labels"] = pa.nulls(n, pa.list_(pa.int64()))
+        else:
+            rows["label"] = numbers.take(pc.index_in(rows["label"], gold).combine_chunks())
+        if rules is None and not is_free:
             rows["allowed_labels"] = pa.ListArray.from_arrays(pa.array(range(n + 1), pa.int32()), rows["label"])
         texts = [rows[c].to_pylist() for c in resolved.columns]
         rows["input_id"] = pa.array(input_ids(resolved, texts), pa.string())

@@ -163,6 +163,15 @@ class Template:
         return frozenset(column for p in patterns for _, column in _parse(p) if column is not None)
 
 
+IN_JSON = ("choices", "messages")  # columns of `QUESTIONS` that hold JSON, or are empty
+#: Questions of the user's own (`paraconsist.data.questions`).
+QUESTIONS = Task(
+    name="questions",
+    description="What is the answer, in free text, to a question of your own?",
+    columns=("system", "context", "question", "choices", "messages"),
+    label_names=(),
+    single=Template("{context} {question}", None),
+)
 _TASKS = (
     Task(
         name="defeasible_nli",
@@ -226,7 +235,7 @@ _TASKS = (
     ),
 )
 
-#: Name -> task.
+#: Name -> task whose answers are labels; `QUESTIONS` is the other one.
 TASKS: Mapping[str, Task] = MappingProxyType({task.name: task for task in _TASKS})
 
 
@@ -236,8 +245,8 @@ def get_task(name: str) -> Task:
     >>> get_task("defeasible_nli").label_names
     ('weakener', 'strengthener')
     """
-    check_choice("get_task", "name", name, TASKS)
-    return TASKS[name]
+    check_choice("get_task", "name", name, [*TASKS, QUESTIONS.name])
+    return TASKS.get(name, QUESTIONS)
 
 
 def infer_task(columns: Iterable[str]) -> Task:

@@ -123,7 +123,8 @@ def _flips(scores: Scores, name: str, against: Scores | None, margin: float | No
             ends = interval(result["confidence_interval"]["difference"], signed=True)
             yield f"less the baseline's: {percent(result['difference'], signed=True)} {ends}, margin {percent(margin)}"
     n_flip = sum(0 < k < m for k, m in zip(right, n, strict=True))
-    most = ", ".join(f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS])
+    named = [f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS]]
+    most = ", ".join(scores.sets[name].worst(_N_BUCKETS) if against is None else named)
     yield f"{n_flip} of {len(n)} buckets flip; the worst: {most}"
     texts = set_texts(item, [] if source.texts is None else [source.texts], [], source.columns, [])
     example = flip(item, texts, PARAPHRASTIC, {"": {}})

@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.prompts import Prompt
 from paraconsist.data.selection import assign_models, expand_specs, parse_limits, with_test_sets
-from paraconsist.data.tasks import partial_task
+from paraconsist.data.tasks import QUESTIONS, partial_task
 from paraconsist.errors import input_error
-from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, PromptSettings
+from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
 from paraconsist.running.endpoint import EndpointReport, EndpointRun, run_endpoint
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.parts import Part
@@ -22,6 +22,8 @@ from paraconsist.running.run import RunReport, run
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier
+
+_ANSWER = 256  # tokens of an answer in free text, unless said otherwise
 
 
 def run_by_name(
@@ -50,7 +52,7 @@ def run_by_name(
 
     def load(name: str, group: Sequence[BucketSet]) -> Classifier:
         def settings() -> PromptSettings:
-            return PromptSettings(named.prompt(group), seed=options.seed, **prompts.asking())
+            return PromptSettings(named.prompt(group), seed=options.seed, **asking(prompts, group))
 
         if name in opened:
             loaded = opened[name].with_settings(settings())
@@ -90,9 +92,24 @@ def over_endpoint(
     named = NamedSets(models, sets, prompts, options)
 
     def ask(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
-        return EndpointPrompt(name, named.prompt(group), seed=options.seed, **prompts.asking())
+        return EndpointPrompt(name, named.prompt(group), seed=options.seed, **asking(prompts, group))
 
-    return EndpointRun(named.load, ask, replace(endpoint, api="chat") if prompts.chat else endpoint, options)
+    return EndpointRun(named.load, ask, endpoint, options)
+
+
+def asking(prompts: PromptOptions, group: Sequence[BucketSet]) -> dict[str, Any]:
+    """Return how the sets of a task are asked: questions in free text by a chat, with room for an answer."""
+    options = prompts.asking()
+    if group[0].task is not QUESTIONS:
+        return options
+    if prompts.scoring == "label":
+        raise input_error("run", "scoring", "be generate for questions in free text", got="label")
+    is_usual = prompts.max_new_tokens == AskOptions.max_new_tokens
+    return options | {
+        "scoring": "generate",
+        "chat": True,
+        "max_new_tokens": _ANSWER if is_usual else prompts.max_new_tokens,
+    }
 
 
 class NamedSets:

@@ -14,9 +14,9 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.sharing import request_fields_text
 from paraconsist.data.store import Store, store_key
 from paraconsist.errors import input_error
-from paraconsist.files import launched, locked, read_record, rename_folder, write_json
+from paraconsist.files import Json, launched, locked, read_record, rename_folder, write_json
 from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
-from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key
+from paraconsist.models.endpoint.label_scoring import Method, find_method, listed_models, method_key
 from paraconsist.models.endpoint.protocol import Answered, Unreachable, question_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, run_to_end
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, answer_identity, prompt_identity
@@ -64,28 +64,29 @@ def run_endpoint(endpoint_run: EndpointRun) -> EndpointReport:
     Every answer is written down as it comes: a killed run goes on with the same command, and repeats no request that
     was answered. Requests that were under way at the kill are sent again. A finished run needs no server.
     """
-    settings, options = endpoint_run.settings, endpoint_run.options
+    options = endpoint_run.options
     n_processes = launched()[1]
     if n_processes > 1:
         remedy = "Start it without a launcher, with a higher `concurrency`."
         must = "be asked by one process"
         raise input_error("run", "endpoint", must, got=f"{n_processes} processes", remedy=remedy)
-    key = find_key(settings)
+    key = find_key(endpoint_run.settings)
     job, prompts = endpoint_run.job()
+    at = {name: prompt.over(endpoint_run.settings) for name, prompt in prompts.items()}
     job.match_labels({name: prompt.label_names for name, prompt in prompts.items()})
-    offers = {name: _offer(job.folder, settings, key, prompt, options) for name, prompt in prompts.items()}
+    offers = {name: _offer(job.folder, at[name], key, prompt, options) for name, prompt in prompts.items()}
     methods = {name: next(iter(of_each.values())) for name, of_each in offers.items()}
-    job.identities = {name: identity_of(settings, prompts[name], methods[name]) for name in job.groups}
+    job.identities = {name: identity_of(at[name], prompts[name], methods[name]) for name in job.groups}
     statistics: dict[str, QueueStatistics] = {}
     usage: dict[str, Usage] = {}
     with locked(job.folder.path, "run", "output"):
         open_folder(job)
         for name, of_each in offers.items():
-            for server in settings.each():
+            for server in at[name].each():
                 if server.url in of_each:
                     write_json(method_file(job.folder, server, prompts[name]), of_each[server.url].to_dict())
         for name, (_, sets) in job.groups.items():
-            reached, store = replace(settings, urls=tuple(offers[name])), job.store(name)
+            reached, store = replace(at[name], urls=tuple(offers[name])), job.store(name)
             asked = Asked(reached, key, prompts[name], methods[name])
             statistics[name], answered = _pass(asked, sets, store, options)
             chosen, repeats = job.repeats(name)
@@ -93,7 +94,7 @@ def run_endpoint(endpoint_run: EndpointRun) -> EndpointReport:
                 prompt = replace(prompts[name], seed=repeat.seed_after(options.seed))
                 answered += _pass(replace(asked, prompt=prompt), chosen, repeat_store, options)[1]
             job.write_repeats(name, chosen, repeats)
-            usage[name] = add_up(answered, settings)
+            usage[name] = add_up(answered, at[name])
             job.write(name, store, endpoint=usage[name].to_dict())
             warn_of_bounds(statistics[name], name)
         last = {name: {"urls": list(offers[name]), **vars(queue)} for name, queue in statistics.items()}
@@ -139,6 +140,19 @@ def _pass(
 
             statistics = run_to_end(work) if pending else QueueStatistics(len(questions), 0, 0, {}, 0, 0, 0.0)
         return statistics, journal.paid
+
+
+def served_alone(settings: EndpointSettings) -> str:
+    """Return the one model that an endpoint lists; InputError if it lists none, or several."""
+
+    async def probe() -> list[Json]:
+        async with EndpointClient(settings, find_key(settings)) as client:
+            return await listed_models(client)
+
+    names = [str(entry["id"]) for entry in run_to_end(probe)]
+    if len(names) != 1:
+        raise input_error("run", "name", "name the model, as the endpoint calls it", remedy=f"It lists {names}.")
+    return names[0]
 
 
 def open_folder(job: Job) -> None:

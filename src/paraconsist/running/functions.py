@@ -15,8 +15,10 @@ from typing import Any
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import NO_ANSWER, Failures, all_failed, to_ask
 from paraconsist.data.prompts import Prompt, WrittenAnswer, parse_answer
+from paraconsist.data.questions import QuestionPrompt
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.store import Result, Store
+from paraconsist.data.tasks import Row, Task
 from paraconsist.errors import InputError, check_whole, first_line, input_error
 from paraconsist.files import Json, launched, locked
 from paraconsist.models.progress import ProgressBar
@@ -114,7 +116,7 @@ def _pass(
     function: Function, prompt: Prompt | None, group: Sequence[BucketSet], store: Store, options: RunOptions
 ) -> Json:
     """Ask about every distinct input of the sets (of one task) that the store holds no result for."""
-    inputs = {i: row if prompt is None else prompt.text(task, row) for i, task, row in distinct_rows(group)}
+    inputs = {i: _shown(prompt, task, row) for i, task, row in distinct_rows(group)}
     names = _names(group, prompt)
     words, started = names if prompt is None else prompt.template.words, time.perf_counter()
 
@@ -148,6 +150,12 @@ def _pass(
     return {"n_inputs": len(inputs), "n_computed": len(pending), "seconds": time.perf_counter() - started}
 
 
+def _shown(prompt: Prompt | None, task: Task, row: Row) -> Any:
+    if prompt is None:
+        return row
+    return prompt.shown(task, row) if isinstance(prompt, QuestionPrompt) else prompt.text(task, row)
+
+
 def _names(group: Sequence[BucketSet], prompt: Prompt | None) -> tuple[str, ...]:
     """Return the labels that the function answers with."""
     return group[0].label_names if prompt is None else prompt.template.label_names
@@ -158,7 +166,9 @@ def _result(answer: Any, words: Sequence[str], names: Sequence[str]) -> Result:
     if answer is None:
         return WrittenAnswer(None, "")
     if isinstance(answer, str):
-        return WrittenAnswer(parse_answer(answer, words, names), answer)
+        return WrittenAnswer(parse_answer(answer, words, names) if names else None, answer)
+    if not names:
+        raise input_error("run", "model", "return texts, or None for no answer", got=answer)
     with suppress(TypeError, ValueError):
         if isinstance(answer, Integral) and 0 <= int(answer) < len(names):
             return WrittenAnswer(int(answer), names[int(answer)])

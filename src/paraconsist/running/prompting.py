@@ -19,7 +19,8 @@ from paraconsist.data.prompts import (
     get_template,
     template_from_mapping,
 )
-from paraconsist.data.tasks import Task
+from paraconsist.data.questions import QuestionPrompt
+from paraconsist.data.tasks import QUESTIONS, Task
 from paraconsist.errors import input_error
 from paraconsist.running.options import PromptOptions
 
@@ -100,6 +101,12 @@ def make_prompt(
 def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequence[Pool]) -> Prompt:
     """Return the prompt for the sets of a group, which are of one task and have the same labels."""
     label_names = group[0].label_names
+    if group[0].task is QUESTIONS:
+        for option in ("template", "shots"):
+            if value := getattr(options, option):
+                must, remedy = "not be given with questions, which bring their own", "Use `system` or `messages`."
+                raise input_error("run", option, must, got=value, remedy=remedy)
+        return QuestionPrompt()
     if options.template is None:
         for other in group:
             if len(other.label_names) != len(label_names):

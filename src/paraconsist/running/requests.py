@@ -176,16 +176,17 @@ def _options(named: Json, output: Path) -> tuple[EndpointRun, str | None]:
 
 def _open(endpoint_run: EndpointRun, top: int) -> list[Pass]:
     """Open the run folder, and return all passes of the run, including repeats."""
-    (job, prompts), settings = endpoint_run.job(), endpoint_run.settings
+    job, prompts = endpoint_run.job()
+    at = {name: prompt.over(endpoint_run.settings) for name, prompt in prompts.items()}
     methods = {
         name: Method("generate") if prompt.scoring == "generate" else Method("label", top=top)
         for name, prompt in prompts.items()
     }
-    job.identities = {name: identity_of(settings, prompts[name], methods[name]) for name in job.groups}
+    job.identities = {name: identity_of(at[name], prompts[name], methods[name]) for name in job.groups}
     open_folder(job)
     passes = []
     for name, (_, sets) in job.groups.items():
-        if not (file := method_file(job.folder, settings, prompts[name])).is_file():
+        if not (file := method_file(job.folder, at[name], prompts[name])).is_file():
             write_json(file, methods[name].to_dict())
         passes.append(Pass(name, sets, prompts[name], methods[name], job.store(name)))
         chosen, repeats = job.repeats(name)
@@ -197,7 +198,7 @@ def _open(endpoint_run: EndpointRun, top: int) -> list[Pass]:
 
 def _lines(asked: Pass, endpoint_run: EndpointRun) -> Iterator[str]:
     """Yield the requests of a pass that are not answered yet, or have failed and are to be asked again."""
-    settings = endpoint_run.settings
+    settings = asked.prompt.over(endpoint_run.settings)
     asked.store.create()
     pending = set(to_ask(asked.ids(), asked.store.finished(), retry_failed=endpoint_run.options.asks_failed))
     for input_id, task, row in distinct_rows(asked.sets):
@@ -232,7 +233,7 @@ def _read_pass(
     failed: dict[str, str],
 ) -> QueueStatistics:
     """Put the answers to a pass into its journal and store; add the reasons of failures to `failed`, by input."""
-    started, known, settings = time.perf_counter(), set(ids), endpoint_run.settings
+    started, known, settings = time.perf_counter(), set(ids), asked.prompt.over(endpoint_run.settings)
     read = part_request(settings, asked.prompt, asked.method, Question(""), asked.part)[1]
     counts, n_computed = dict.fromkeys(("n_requests", "n_bounded", "n_unread"), 0), 0
     asked.store.create()

@@ -29,11 +29,13 @@ import pyarrow.compute as pc
 from paraconsist.data.arrays import Places
 from paraconsist.data.bucket_sets import BucketSet, DistinctInputs
 from paraconsist.data.failures import all_failed, count_inputs
-from paraconsist.data.predictions import KEY_COLUMNS, UNANSWERED, input_notes
+from paraconsist.data.predictions import CHOICES, KEY_COLUMNS, UNANSWERED, input_notes
 from paraconsist.data.prompts import WrittenAnswer
+from paraconsist.data.questions import offered
 from paraconsist.data.run_folder import RunFolder, content_identity
 from paraconsist.data.store import SHARED, Failed, Result, Results, Store
 from paraconsist.data.tables import joined
+from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, locked
 from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
@@ -145,12 +147,16 @@ class Job:
 
     def match_labels(self, label_names: Mapping[str, Sequence[str]]) -> None:
         """Find each set's label map from the labels of the model of each pass."""
-        from paraconsist.models.labels import resolve_label_map
+        from paraconsist.models.labels import LabelMap, resolve_label_map
 
         for name, (_, sets) in self.groups.items():
             for bucket_set in sets:
-                self.label_maps[bucket_set.name] = resolve_label_map(
-                    label_names[name], bucket_set.label_names, self.options.label_map, rule=self.options.label_rule
+                self.label_maps[bucket_set.name] = (
+                    LabelMap((), (), ())
+                    if bucket_set.task is QUESTIONS
+                    else resolve_label_map(
+                        label_names[name], bucket_set.label_names, self.options.label_map, rule=self.options.label_rule
+                    )
                 )
 
     def _store_identity(self, name: str) -> dict[str, object]:
@@ -272,7 +278,11 @@ def _check_gold(bucket_set: BucketSet) -> None:
     """Refuse two gold labels in a bucket whose consistency is measured: scoring would refuse them after the run."""
     table = bucket_set.table.select(["bucket_id", "role", "label"])
     roles = set(table["role"].unique().to_pylist())
-    if roles == {ORIGINAL} or PARAPHRASTIC.name not in (bucket_set.measures or default_measures(sorted(roles))):
+    if (
+        bucket_set.task is QUESTIONS
+        or roles == {ORIGINAL}
+        or PARAPHRASTIC.name not in (bucket_set.measures or default_measures(sorted(roles)))
+    ):
         return
     if roles - {ORIGINAL, PARAPHRASE}:
         table = table.filter(pc.is_in(table["role"], pa.array([ORIGINAL, PARAPHRASE])))
@@ -333,7 +343,8 @@ def predictions_parts(
         raise InputError(f"{what} (the first is {missing[0]}).", function="run", remedy=remedy)
     used = results.used(places)
     kinds = {type(result) for place, result in results.others.items() if used[place]}
-    table = table.select([*KEY_COLUMNS, *bucket_set.strata])
+    own = [CHOICES] if bucket_set.task is QUESTIONS else []
+    table = table.select([*KEY_COLUMNS, *bucket_set.strata, *own])
     starts = range(0, len(table), _BLOCK) or [0]
     return (
         _predicted(table.slice(start, _BLOCK), places[start : start + _BLOCK], results, kinds, label_map)
@@ -344,6 +355,8 @@ def predictions_parts(
 def _predicted(table: pa.Table, places: Places, results: Results, kinds: set[type], label_map: LabelMap) -> pa.Table:
     """Return the rows of a block, whose results are at `places`, with the columns that `predictions_parts` adds."""
     n, n_labels = len(places), len(label_map.model_labels)
+    if not n_labels:
+        return _written(table, places, results)
     others = {row: results.others[place] for row, place in enumerate(places.tolist()) if place in results.others}
     by_row = results.probabilities[places] if results.probabilities.size else np.empty((n, n_labels))
     for row, result in others.items():
@@ -362,6 +375,19 @@ def _predicted(table: pa.Table, places: Places, results: Results, kinds: set[typ
     columns["raw_output"] = pa.array([outputs.get(row) for row in range(n)], pa.string())
     if Failed in kinds:
         columns[UNANSWERED] = pa.array([failed.get(row) for row in range(n)], pa.string())
+    return pa.table(columns)
+
+
+def _written(table: pa.Table, places: Places, results: Results) -> pa.Table:
+    """Return rows of questions with their answers in free text, which the scoring compares."""
+    found = [results.others[place] for place in places.tolist()]
+    columns = {name: table[name] for name in table.column_names if name != "allowed_labels"}
+    columns[CHOICES] = pa.array(offered(table[CHOICES].to_pylist()), pa.list_(pa.string()))
+    texts = [result.raw_output if isinstance(result, WrittenAnswer) else None for result in found]
+    columns |= dict.fromkeys(("prediction", "raw_output"), pa.array(texts, pa.string()))
+    if any(isinstance(result, Failed) for result in found):
+        kinds = [result.kind if isinstance(result, Failed) else None for result in found]
+        columns[UNANSWERED] = pa.array(kinds, pa.string())
     return pa.table(columns)
 
 
@@ -402,6 +428,7 @@ def run_metadata(
         "task": bucket_set.task.name,
         "template_hash": bucket_set.task.template_hash,
         "label_names": list(bucket_set.label_names),
+        **({"same": "text", **bucket_set.comparers} if bucket_set.task is QUESTIONS else {}),
         "strata": list(bucket_set.strata),
         **({} if bucket_set.part is None else {"part": bucket_set.part}),
         "label_map": label_map.describe(),

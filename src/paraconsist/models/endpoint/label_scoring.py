@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 from paraconsist.data.door import Malformed
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.tasks import get_task
+from paraconsist.data.tasks import IN_JSON, get_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 from paraconsist.models.endpoint.client import EndpointClient
@@ -92,7 +92,7 @@ async def find_method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
     as asked: no connection, wrong key, unknown model, no log-probabilities for label scoring.
     """
     method = await _method(client, prompt)
-    entries = [entry for entry in await _listed(client) if entry["id"] == prompt.model]
+    entries = [entry for entry in await listed_models(client) if entry["id"] == prompt.model]
     if not entries:
         return method
     if entries[0].get("owned_by") == "sglang" and method.top and client.settings.api == "completions":
@@ -165,7 +165,7 @@ async def _method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
 def _probe_question(prompt: EndpointPrompt, api: str) -> Question:
     """Return a small question in the template's form, without examples, that belongs to no input."""
     template = prompt.template
-    row = dict.fromkeys(get_task(template.task).columns, _PROBE_TEXT)
+    row = {name: "" if name in IN_JSON else _PROBE_TEXT for name in get_task(template.task).columns}
     if api == "completions":
         return Question(template.ask(row))
     bare = replace(prompt, prompt=replace(prompt.prompt, examples=()))
@@ -247,11 +247,11 @@ def _agree(first: Mapping[str, float], words: Sequence[str], echoed: Sequence[La
 
 
 async def _refusal(client: EndpointClient, refused: Refused, prompt: EndpointPrompt) -> InputError:
-    names = [str(entry["id"]) for entry in await _listed(client)]
+    names = [str(entry["id"]) for entry in await listed_models(client)]
     return refusal(client.settings, refused, prompt.model, "a first, small request", names)
 
 
-async def _listed(client: EndpointClient) -> list[Json]:
+async def listed_models(client: EndpointClient) -> list[Json]:
     """Return the models that the endpoint lists."""
     listed = await client.get("/models")
     entries = listed.get("data") if isinstance(listed, dict) else None

@@ -192,6 +192,10 @@ class EndpointPrompt(AskOptions):
     def label_names(self) -> tuple[str, ...]:
         return self.template.label_names
 
+    def over(self, settings: EndpointSettings) -> EndpointSettings:
+        """Return the settings with the API that takes the prompt: a chat goes to the one for chats."""
+        return replace(settings, api="chat") if self.chat else settings
+
     def answers(self, api: str) -> tuple[str, ...]:
         """Return the label words, as they follow a text or are a chat's answer."""
         return self.template.words if api == "chat" else self.template.answers

@@ -1,0 +1,213 @@
+"""Questions of the user's own: files, functions, endpoints and models on this machine, from rows to numbers."""
+
+import csv
+import json
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from helpers.faulty_server import FaultyServer
+from helpers.language_models import save_language_model
+
+import paraconsist as pc
+from paraconsist.cli.app import main
+from paraconsist.data.questions import QuestionPrompt
+from paraconsist.data.tasks import QUESTIONS
+from paraconsist.errors import InputError
+
+YAML = """\
+same: number
+system: You work in a shoe shop.
+questions:
+  - id: days
+    wordings:
+      - How many days do I have to return a shoe?
+      - Within how many days can shoes be sent back?
+      - What is the deadline for a return, in days?
+    expected: 30
+  - id: fee
+    wordings:
+      - What does shipping cost?
+      - How much is the delivery fee?
+    expected: [5, "4.99"]
+"""
+ANSWERS = {
+    "How many days do I have to return a shoe?": "You have thirty days.",
+    "Within how many days can shoes be sent back?": "30",
+    "What is the deadline for a return, in days?": "14 days",
+    "What does shipping cost?": "It is 4.99.",
+    "How much is the delivery fee?": "5 euro",
+}
+#: Of three pairs of wordings of `days` one has one answer; those of `fee` differ, and both are accepted.
+WORDING_CHANGE, RIGHT, DEPENDS = (2 / 3 + 1) / 2, 1, 1
+
+
+def run(*words):
+    """Run a command; return its exit code."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in words])
+    return stop.value.code
+
+
+def app(prompts):
+    return [ANSWERS[prompt if isinstance(prompt, str) else prompt[-1]["content"]] for prompt in prompts]
+
+
+def rows():
+    wordings = list(ANSWERS)
+    asked = [("days", ["30"])] * 3 + [("fee", ["5", "4.99"])] * 2
+    return [
+        {"bucket_id": bucket, "question": wording, "expected": expected, "system": "You work in a shoe shop."}
+        for wording, (bucket, expected) in zip(wordings, asked, strict=True)
+    ]
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "shop.yaml").write_text(YAML)
+    return str(tmp_path / "shop.yaml")
+
+
+def checked(scores):
+    (values,) = scores.to_dict().values()
+    wording = values["wording"]
+    assert wording["wording_change"] == pytest.approx(WORDING_CHANGE, abs=1e-12)
+    assert (wording["n_right"], wording["n_depends"], wording["n_wrong"]) == (RIGHT, DEPENDS, 0)
+    assert values["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(0.8, abs=1e-12)
+    return values
+
+
+def test_a_function_answers_a_file(file, tmp_path):
+    seen = []
+    scores = pc.run(lambda p: seen.extend(p) or app(p), file, output=tmp_path / "run", version="1").score()
+    values = checked(scores)
+    assert (values["task"], values["same"], values["set"]) == ("questions", "number", "shop")
+    assert seen[0] == [
+        {"role": "system", "content": "You work in a shoe shop."},
+        {"role": "user", "content": "How many days do I have to return a shoe?"},
+    ]
+    table = pq.read_table(tmp_path / "run" / "predictions" / "shop.parquet").to_pylist()
+    assert [row["raw_output"] for row in table] == list(ANSWERS.values())
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "frame", "prompt", "messages"])
+def test_every_kind_of_source_gives_the_same_number(ending, tmp_path):
+    listed = rows()
+    if ending == "csv":
+        with (tmp_path / "shop.csv").open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, listed[0])
+            writer.writeheader()
+            writer.writerows({**row, "expected": json.dumps(row["expected"])} for row in listed)
+    elif ending == "jsonl":
+        (tmp_path / "shop.jsonl").write_text("".join(json.dumps(row) + "\n" for row in listed))
+    elif ending in ("prompt", "messages"):
+        key = {"prompt": lambda text: text, "messages": lambda text: [{"role": "user", "content": text}]}[ending]
+        listed = [
+            {"bucket_id": row["bucket_id"], ending: key(row["question"]), "expected": row["expected"]} for row in listed
+        ]
+        (tmp_path / "shop.jsonl").write_text("".join(json.dumps(row) + "\n" for row in listed))
+    frame = pd.DataFrame(listed)
+    if ending == "parquet":
+        frame.to_parquet(tmp_path / "shop.parquet")
+    files = list(tmp_path.iterdir())
+    source = str(files[0]) if files else frame
+    checked(pc.run(app, source, output=tmp_path / "run").score(same="number"))
+
+
+def test_without_accepted_answers_nothing_needs_them(file, tmp_path):
+    table = pd.DataFrame(rows()).drop(columns="expected")
+    (values,) = pc.run(app, table, output=tmp_path / "run").score(same="number").to_dict().values()
+    assert values["wording"]["wording_change"] == pytest.approx(WORDING_CHANGE, abs=1e-12)
+    assert "n_right" not in values["wording"] or values["wording"]["n_right"] is None
+    assert "paraphrastic_consistency" not in values["measures"]
+
+
+def test_the_command_line_asks_an_endpoint_and_goes_on(file, tmp_path, capsys):
+    with FaultyServer(write=lambda text, body: ANSWERS.get(body["messages"][-1]["content"], "Hm.")) as server:
+        options = ["--model", server.model, "--endpoint", server.url, "--dataset", file, "--output", tmp_path / "run"]
+        assert run("run", *options) == 0
+        n = len(server.received)
+        assert run("run", *options) == 0
+        assert len(server.received) == n
+        bodies = [received.body for received in server.received if "messages" in received.body]
+    assert {body["messages"][0]["content"] for body in bodies[-len(ANSWERS) :]} == {"You work in a shoe shop."}
+    assert {body.get("max_tokens", body.get("max_completion_tokens")) for body in bodies} >= {256}
+    capsys.readouterr()
+    assert run("score", tmp_path / "run", "--json") == 0
+    checked(pc.score(tmp_path / "run"))
+    (values,) = json.loads(capsys.readouterr().out).values()
+    assert values["wording"]["wording_change"] == pytest.approx(WORDING_CHANGE, abs=1e-12)
+
+
+def test_an_address_is_a_model(file, tmp_path):
+    with FaultyServer(write=lambda text, body: ANSWERS.get(body["messages"][-1]["content"], "Hm.")) as server:
+        checked(pc.run(server.url, file, output=tmp_path / "run", max_new_tokens=9).score())
+        with pytest.raises(InputError) as problem:
+            pc.run(server.url, file, output=tmp_path / "other", name="absent")
+    assert problem.value.parameter == "model"
+
+
+def test_the_worst_buckets_are_named_with_their_answers(file, tmp_path, capsys):
+    pc.run(app, file, output=tmp_path / "run", version="1")
+    assert run("score", tmp_path / "run", "--worst", 2) == 0
+    shown = capsys.readouterr().out
+    assert "days (2 of 3 right: '30' ×2, '14 days' ×1)" in shown
+    assert run("gate", "wording_change <= 10%", tmp_path / "run") == 1
+    assert "14 days" in capsys.readouterr().out
+
+
+def test_requests_are_chats(file, tmp_path):
+    assert run("export-requests", "--model", "m", "--dataset", file, "--output", tmp_path / "requests") == 0
+    (batch,) = (tmp_path / "requests").glob("**/*.jsonl")
+    lines = [json.loads(line) for line in batch.read_text().splitlines()]
+    assert {line["url"] for line in lines} == {"/v1/chat/completions"}
+    assert [line["body"]["messages"][-1]["content"] for line in lines] == list(ANSWERS)
+
+
+def test_a_model_on_this_machine_writes_answers(file, tmp_path):
+    save_language_model(tmp_path / "model", "llama", chat=True)
+    options = ["--model", tmp_path / "model", "--dataset", file, "--output", tmp_path / "run", "--device", "cpu"]
+    assert run("run", *options, "--max-new-tokens", 4) == 0
+    table = pq.read_table(tmp_path / "run" / "predictions" / "shop.parquet")
+    assert table["prediction"].null_count == 0
+
+
+def test_choices_and_context_are_shown():
+    row = {"system": "", "context": "A shop.", "question": "Which?", "choices": '["red", "blue"]', "messages": ""}
+    assert QuestionPrompt().text(QUESTIONS, row) == "A shop.\n\nWhich?\n\nA. red\nB. blue"
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter"),
+    [
+        ("questions: []", "dataset"),
+        ("- 5", "dataset"),
+        ("- {wording: a}", "dataset"),
+        ("- {question: [a]}", "question"),
+        ("- {question: a, messages: [{role: user}]}", "messages"),
+        ("- {question: ' '}", "question"),
+    ],
+)
+def test_what_is_no_question_is_refused_with_its_place(text, parameter, tmp_path):
+    (tmp_path / "q.yaml").write_text(text)
+    with pytest.raises(InputError) as problem:
+        pc.load_bucket_set(str(tmp_path / "q.yaml"))
+    assert problem.value.parameter == parameter
+
+
+def test_promptfoos_tests_are_questions(tmp_path):
+    (tmp_path / "promptfoo.yaml").write_text(
+        "tests:\n"
+        "  - {vars: {question: 'One?', bucket_id: a}, assert: [{type: equals, value: '1'}]}\n"
+        "  - {vars: {question: 'One now?'}, metadata: {bucket_id: a}, assert: [{type: icontains, value: '1'}]}\n"
+    )
+    table = pc.load_bucket_set(str(tmp_path / "promptfoo.yaml")).table.to_pylist()
+    assert [(row["bucket_id"], row["question"], row["label"]) for row in table] == [
+        ("a", "One?", ["1"]),
+        ("a", "One now?", ["1"]),
+    ]
+
+
+def test_a_function_that_returns_no_texts_is_refused(file, tmp_path):
+    with pytest.raises(InputError, match="texts"):
+        pc.run(lambda prompts: [1 for _ in prompts], file, output=tmp_path / "run", version="1")
