@@ -69,7 +69,9 @@ def run_action(folder: Path, inputs: dict[str, str]) -> tuple[int, dict[str, str
     [
         ({"predictions": "good.csv", "baseline": "baseline.csv", "margin": "0.05"}, 0, "pass: pc.not_worse "),
         ({"predictions": "worse.csv", "baseline": "baseline.csv", "margin": "0.05"}, 1, "fail: pc.not_worse "),
-        ({"predictions": "good.csv", "baseline": "baseline.csv"}, 0, "pass: pc.not_worse "),
+        pytest.param(
+            {"predictions": "good.csv", "baseline": "baseline.csv"}, 0, "pass: pc.not_worse ", marks=pytest.mark.faults
+        ),  # T6: the default margin
         ({"predictions": "worse.csv", "condition": "pc.low >= 0.75"}, 1, "fail: pc.low >= 0.75 "),
         ({"predictions": "absent.csv", "condition": "pc.low >= 0.75"}, 2, "no verdict"),
     ],

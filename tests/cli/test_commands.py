@@ -1,12 +1,14 @@
 """What holds for every command: short, apart from the others, its errors in the words of its user."""
 
 import ast
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 
 from paraconsist.cli import app as application
+from paraconsist.data.logs.reading import built_in
 from paraconsist.errors import input_error
 
 FOLDER = Path(application.__file__).parent
@@ -64,13 +66,28 @@ def test_an_error_names_the_options_of_the_command():
 @pytest.mark.parametrize("name", application.COMMANDS)
 def test_help_begins_with_examples_that_parse(command, name):
     called = application.app.get_command(None, name)
-    assert len(called.examples) == (1 if name == "lm-eval" else 2)
+    assert len(called.examples) == 2
     code, out, _ = command(name, "--help")
     assert (code, out.splitlines()[2 : 2 + len(called.examples)]) == (0, [f"  {line}" for line in called.examples])
-    for line in called.examples:
+    for line in (line for line in called.examples if line.startswith("paraconsist ")):  # lm_eval's own is another
         program, word, *arguments = shlex.split(line)
         assert (program, word) == ("paraconsist", name)
         called.make_context(name, arguments)
+
+
+@pytest.mark.faults
+def test_help_and_documents_are_of_today(command):
+    """Q13: all formats of logs are named, an option has one text, and what the sign flips depend on is said."""
+    pages = {name: command(name, "--help-all")[1] for name in ("score", "compare", "gate")}
+    score, *_ = texts = [" ".join(page.split()) for page in pages.values()]
+    formats = ("lm-eval", "inspect_ai", "deepeval", "MLflow", "promptfoo", "OpenAI evals", "Every Eval Ever")
+    faq = (Path(__file__).parents[2] / "docs" / "faq.md").read_text(encoding="utf-8")
+    assert len(formats) == len(built_in()) - 1  # a table is no log
+    assert all(name in score and name in faq for name in formats)
+    options = ("--no-renormalize", "--n-resamples INTEGER")
+    of_options = [re.findall(rf"{name} ([A-Z].*?[.])", " ".join(texts)) for name in options]
+    assert [len(set(found)) for found in of_options] == [1, 1]
+    assert "sign flips" in of_options[1][0]
 
 
 def test_rare_options_are_left_to_help_all(command, monkeypatch):
@@ -82,6 +99,7 @@ def test_rare_options_are_left_to_help_all(command, monkeypatch):
     assert ("--epoch" in short, "--epoch" in whole, "more options" in whole) == (False, True, False)
 
 
+@pytest.mark.faults
 def test_a_list_in_a_config_where_one_value_is_needed(command, tmp_path):
     """B30"""
     config = tmp_path / "c.yaml"

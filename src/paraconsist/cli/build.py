@@ -263,6 +263,7 @@ def lm_eval(
     """Print the folder of the bucket sets' tasks for lm-evaluation-harness.
 
     paraconsist lm-eval path
+    lm_eval --model hf --include_path "$(paraconsist lm-eval path)" --tasks paraconsist_sample
     """
     check_choice("lm-eval", "what", what, ["path"])
     if find_spec("lm_eval") is None:

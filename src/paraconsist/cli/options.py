@@ -193,12 +193,15 @@ class Command(click.Command):
 
     @property
     def examples(self) -> list[str]:
-        """The lines of the help that call the command."""
-        return [line for line in (self.help or "").splitlines() if line.startswith("paraconsist ")]
+        """The lines of the help's paragraph that calls the command."""
+        return [line for text in self._paragraphs(True) for line in text.splitlines()]
+
+    def _paragraphs(self, are_examples: bool) -> list[str]:
+        texts = (self.help or "").split("\n\n")
+        return [text for text in texts if text.startswith("paraconsist ") == are_examples]
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        paragraphs = [text for text in (self.help or "").split("\n\n") if not text.startswith("paraconsist ")]
-        for text in ["\b\n" + "\n".join(self.examples), *paragraphs]:
+        for text in ["\b\n" + "\n".join(self.examples), *self._paragraphs(False)]:
             formatter.write_paragraph()
             with formatter.indentation():
                 formatter.write_text(text)
