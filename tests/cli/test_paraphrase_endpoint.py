@@ -16,7 +16,7 @@ from helpers.processes import Forked
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
 from paraconsist.models.endpoint.settings import EndpointSettings
-from paraconsist.transforms.paraphrase.generators import EndpointGenerator, GeneratorSettings, preset, without_beams
+from paraconsist.transforms.paraphrase.generators import EndpointGenerator, GeneratorSettings, preset, settings_of
 
 ROWS = [
     ("A girl reads.", "A girl is awake.", "entailment"),
@@ -183,9 +183,8 @@ def test_options_of_an_endpoint_need_one(tmp_path, rows):
 
 
 def test_presets_without_beams():
-    assert without_beams(preset("a24")).diversity is None
-    assert without_beams(preset("a24")).temperature == 0.6
+    endpoint = EndpointSettings("http://localhost:1/v1")
+    settings = settings_of("a24", {}, endpoint=endpoint, say=lambda line: None)
+    assert (settings.diversity, settings.temperature) == (None, 0.6)
     with pytest.raises(InputError, match="`examples` must be at least 10 for this prompt; got 2"):
-        EndpointGenerator(
-            EndpointSettings("http://localhost:1/v1"), "toy", preset("s24"), Path("x"), examples=[("a", "b")] * 2
-        )
+        EndpointGenerator(endpoint, "toy", preset("s24"), Path("x"), examples=[("a", "b")] * 2)

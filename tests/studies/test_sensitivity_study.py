@@ -10,6 +10,7 @@ from helpers.perturb import labelled
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
+from paraconsist.studies.options import SensitivityOptions
 from paraconsist.studies.sensitivity import compare_sides, generator_settings, measure_sensitivity
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings, preset
 
@@ -70,7 +71,7 @@ SETTINGS = GeneratorSettings(n=5, keep=5, mutual_entailment=True)
 def measured(**options):
     table = Table()
     rows = labelled("nli", ROWS)
-    return measure_sensitivity(table, rows, generator, SETTINGS, n_resamples=50, **options), table
+    return measure_sensitivity(table, rows, generator, SETTINGS, SensitivityOptions(n_resamples=50, **options)), table
 
 
 def test_the_pipeline_worked_out_by_hand():
@@ -115,7 +116,8 @@ def test_preset_code_takes_the_first_five_and_drops_items_with_fewer():
 
     settings = generator_settings("code", preset("a24"))
     assert (settings.keep, settings.n) == (5, 10)
-    found = measure_sensitivity(Table(), labelled("nli", ROWS), seven, settings, preset="code", n_resamples=50)
+    options = SensitivityOptions(preset="code", n_resamples=50)
+    found = measure_sensitivity(Table(), labelled("nli", ROWS), seven, settings, options)
     assert found.fooling.n_items == 1
     assert found.sides["unchanged"]["n"] == 5
     assert found.refined.n_unused == 2
@@ -147,7 +149,8 @@ def test_bad_input():
     with pytest.raises(InputError, match="`label_map` must have meaningful label names"):
         measure_sensitivity(table, rows, generator, SETTINGS)
     named = dict(zip(table.label_names, LABELS, strict=True))
-    assert measure_sensitivity(table, rows, generator, SETTINGS, label_map=named).fooling.relaxed == 0.75
+    options = SensitivityOptions(label_map=named)
+    assert measure_sensitivity(table, rows, generator, SETTINGS, options).fooling.relaxed == 0.75
 
 
 def test_sides_without_a_variant_are_undefined():

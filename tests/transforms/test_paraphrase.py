@@ -14,6 +14,7 @@ from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
 from paraconsist.transforms.paraphrase.generators import (
     PRESETS,
+    GeneratorOptions,
     GeneratorSettings,
     LanguageGenerator,
     call,
@@ -160,7 +161,7 @@ def test_bad_originals_and_bad_generators():
     with pytest.raises(
         InputError, match="`generator` must be in a module that can be imported; got 'nowhere:function'"
     ):
-        load_generator("nowhere:function", PLAIN)
+        load_generator(GeneratorOptions("nowhere:function"), PLAIN)
 
 
 # Rules
@@ -209,7 +210,7 @@ def places(tmp_path_factory):
 def test_a_language_model_gives_n_candidates_for_each_text_and_others_when_asked_again(places, kind):
     for name, change in (("a24", {"n": 4}), ("v23", {}), ("s24", {"n": 2}), ("a24", {"n": 3, "num_beams": 3})):
         settings = preset(name).changed(max_new_tokens=6, **change)
-        one, other = (load_generator(str(places / kind), settings, seed=3) for _ in range(2))
+        one, other = (load_generator(GeneratorOptions(str(places / kind)), settings, seed=3) for _ in range(2))
         texts = ["the dog sleeps", "she works very late every day"]
         found = one(texts)
         assert [len(candidates) for candidates in found] == [settings.n] * 2
@@ -257,11 +258,12 @@ def test_diverse_groups_choose_what_the_definition_says(kind):
     assert len(set(found[0])) > 1
 
 
-def test_models_that_write_nothing_are_refused(places):
+def test_models_that_write_nothing_are_refused(places, tmp_path):
     with pytest.raises(InputError, match="`generator` must be rules, module:function, or a causal or"):
-        load_generator(str(places / "nli"), preset("v23"))
+        load_generator(GeneratorOptions(str(places / "nli")), preset("v23"))
     with pytest.raises(InputError, match="`examples` must be at least 10 for this prompt; got 1"):
-        load_generator(str(places / "causal"), preset("s24"), examples=[("a", "b")])
+        write_csv(tmp_path / "examples.csv", ("original", "paraphrase"), [("a", "b")])
+        load_generator(GeneratorOptions(str(places / "causal"), tmp_path / "examples.csv"), preset("s24"))
 
 
 def test_which_label_is_entailment():

@@ -10,7 +10,7 @@ from helpers.perturb import wordnet_or_skip
 from paraconsist.transforms.labelled_sets import load_labelled
 from paraconsist.transforms.lexicon import load_lexicon
 from paraconsist.transforms.negation import negate
-from paraconsist.transforms.perturbation import AdditivePairs, symmetric, transitive
+from paraconsist.transforms.perturbation import AdditivePairs, RowOptions, symmetric, transitive
 
 BECEL = "upstream/github.com/MJ-Jang/BECEL/f5bdd1196e46323e6ec3f4e651bcad78b1883b04/data"
 SENTENCES = ["sentence_1=sentence1", "sentence_2=sentence2"]
@@ -39,7 +39,7 @@ def published(data_folder, name):
             {
                 "task": "nli",
                 "columns": ["premise=sentence1", "hypothesis=sentence2"],
-                "label_names": "entailment,not_entailment",
+                "label_names": ("entailment", "not_entailment"),
             },
             1241,
         ),
@@ -48,7 +48,7 @@ def published(data_folder, name):
     ],
 )
 def test_symmetric_sets_are_becels(data_folder, task, columns, source, options, n):
-    data = load_labelled(str(data_folder / BECEL / task / f"{source}.tsv"), Counter(), **options)
+    data = load_labelled(str(data_folder / BECEL / task / f"{source}.tsv"), Counter(), RowOptions(**options))
     skipped = Counter()
     ours = [(item.places[1].texts[:2], item.places[1].label) for item in symmetric(data, skipped)]
     theirs = [
@@ -81,7 +81,7 @@ def test_every_transitive_row_of_snli_follows_from_our_rules(data_folder):
 
 @pytest.mark.real_data
 def test_every_transitive_row_of_wic_follows_from_our_rules(data_folder):
-    data = load_labelled(str(data_folder / BECEL / "wic/train.tsv"), Counter(), columns=SENTENCES)
+    data = load_labelled(str(data_folder / BECEL / "wic/train.tsv"), Counter(), RowOptions(columns=SENTENCES))
     skipped = Counter()
     ours = {}
     for item in transitive(data, skipped):
@@ -111,7 +111,7 @@ def test_every_transitive_row_of_wic_follows_from_our_rules(data_folder):
     ],
 )
 def test_additive_pairs_number_what_the_rebuilt_sets_hold(data_folder, file, task, columns, token_limit, n):
-    data = load_labelled(str(data_folder / BECEL / file), Counter(), task=task, columns=columns)
+    data = load_labelled(str(data_folder / BECEL / file), Counter(), RowOptions(task, columns))
     pairs = AdditivePairs(data, token_limit, Counter())
     assert len(pairs) == n
     rng = random.Random(0)

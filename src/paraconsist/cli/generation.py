@@ -1,17 +1,13 @@
-"""What `paraphrase` and `sensitivity` share: the options of generators, and what is printed of them."""
+"""What `paraphrase` and `sensitivity` share: the endpoint of a generator, and what is printed of generators."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import endpoint_fields, endpoint_settings
+from paraconsist.cli.options import Given, endpoint_fields, endpoint_settings
 from paraconsist.cli.run import say_usage
-from paraconsist.data.options import option
 from paraconsist.errors import renamed
 from paraconsist.models.endpoint.settings import EndpointSettings
 
@@ -23,22 +19,7 @@ if TYPE_CHECKING:
 GENERATOR_ENDPOINT = endpoint_fields(tries="request_tries")
 
 
-@dataclass(frozen=True)
-class GeneratorOptions:
-    """Which generator, and what it is loaded with."""
-
-    generator: str = option(
-        "rules",
-        "rules, a causal or seq2seq model's folder or Hub id (or its name behind the endpoint), or module:function of "
-        "your own.",
-    )
-    examples: Path | None = option(None, "CSV with columns original, paraphrase, for {examples}.")
-    kind: str | None = option(
-        None, "Whether the generator is causal or seq2seq; by default what its architecture says."
-    )
-
-
-def generator_endpoint(options: Mapping[str, Any]) -> EndpointSettings | None:
+def generator_endpoint(options: Given) -> EndpointSettings | None:
     """Return what the options of `GENERATOR_ENDPOINT` say of an endpoint; None where there is none."""
     with renamed(tries="request_tries"):
         return endpoint_settings(options)

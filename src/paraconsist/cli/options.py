@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 import click
 
 from paraconsist.cli.ends import state
-from paraconsist.data.options import TASK, option
+from paraconsist.data.options import option
 from paraconsist.errors import input_error, visible
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: The default of an option that must be given.
 REQUIRED: Any = MISSING
+#: The fields of a dataclass that were given: something else decides the others.
+Given: TypeAlias = dict[str, Any]
 
 
 def argument(help: str, default: Any = REQUIRED, **more: Any) -> Any:
@@ -36,19 +38,6 @@ def argument(help: str, default: Any = REQUIRED, **more: Any) -> Any:
 #: Options of several commands.
 AS_JSON: Any = option(False, "Print JSON, full precision, and nothing else.", option="--json")
 OUTPUT: Any = option(None, "Also write the results to this JSON file.")
-
-
-@dataclass(frozen=True)
-class RowOptions:
-    """Where labelled rows come from, as in `paraconsist.transforms.labelled_sets.load_labelled`."""
-
-    task: str | None = option(None, TASK)
-    columns: Sequence[str] = option((), "TASK_COLUMN=FILE_COLUMN, where the names differ; repeat for several.")
-    label_names: str | None = option(None, "Names of numbered labels in order, such as entailment,not_entailment.")
-    split: str = option("test", "Split of a builder's, folder's or Hub set.")
-    data_dir: str | None = option(
-        None, "Folder with the upstream files, used instead of the network, for builder:config."
-    )
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.generation import (
-    GENERATOR_ENDPOINT,
-    GeneratorOptions,
-    generator_endpoint,
-    say_generator,
-    say_refined,
-)
-from paraconsist.cli.options import Fields, RowOptions, argument, echo, print_json, quiet_libraries, read_label_map
+from paraconsist.cli.generation import GENERATOR_ENDPOINT, generator_endpoint, say_generator, say_refined
+from paraconsist.cli.options import Fields, Given, argument, echo, print_json, quiet_libraries, read_label_map
 from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import input_error
-from paraconsist.transforms.paraphrase.generators import GeneratorSettings
+from paraconsist.transforms.paraphrase.generators import GeneratorSettings, MeasuringModels, ParaphraseOptions
+from paraconsist.transforms.perturbation import RowOptions
 
 if TYPE_CHECKING:
     from paraconsist.measures.diversity import ParaphraseDiversityResult
@@ -38,37 +33,23 @@ class SheetOptions:
     scores: bool = option(False, "Ask for similarity (0-100) and grammatical in place of valid.")
 
 
-@dataclass(frozen=True)
-class MeasuringModels:
-    """What measures the surface form."""
-
-    embedding_model: str | None = option(None, "Encoder for semantic similarity.")
-    bleurt: str | None = option(None, "BLEURT checkpoint, in place of the encoder.")
-    parser: str | None = option(None, "For syntactic distance: stanza, or module:function.")
-
-
 def paraphrase(
     *,
     data: str = argument("Labelled rows: a CSV, TSV, JSONL or Parquet file, builder:config, a folder or Hub name."),
     output: Path | None = option(None, "The bucket set to write: NAME.parquet, or a folder for load_dataset."),
-    generating: GeneratorOptions,
-    preset: str = option("a24", "Settings of a paper: a24, v23 or s24."),
-    column: str | None = option(None, "The text to paraphrase; by default what the task's papers do."),
-    nli_model: str | None = option(None, "Keep candidates that this model finds entailed both ways."),
+    options: Annotated[ParaphraseOptions, Fields(without=("endpoint", "label_map"))],
     label_map: list[str] | None = option(None, LABEL_MAP),
-    changes: Annotated[dict[str, Any], Fields(GeneratorSettings, only=_SETTINGS, unset=_SETTINGS)],
-    least: int = option(1, "Leave out originals with fewer paraphrases.", min=1),
-    endpoint: Annotated[dict[str, Any], GENERATOR_ENDPOINT],
+    changes: Annotated[Given, Fields(GeneratorSettings, only=_SETTINGS, unset=_SETTINGS)],
+    endpoint: Annotated[Given, GENERATOR_ENDPOINT],
     limit: int | None = option(None, "Draw this many originals at random.", min=1),
-    seed: int = option(0, "Random seed of the draw and of sampling.", min=0),
-    rows: Annotated[dict[str, Any], Fields(RowOptions)],
+    reading: RowOptions,
     judging: SheetOptions,
     checked: list[Path] | None = option(
         None, "Filled-in sheets: DATA is then the set written before; keep what people found valid."
     ),
     least_similarity: float = option(75.0, "With scores: valid above this."),
     measure: bool = option(False, "Only measure the surface form of DATA, a bucket set."),
-    measuring: Annotated[dict[str, Any], Fields(MeasuringModels)],
+    measuring: MeasuringModels,
     as_json: bool = option(False, "Print what was done as JSON.", option="--json"),
     overwrite: bool = option(False, "Replace the output and the sheet."),
 ) -> None:
@@ -78,10 +59,9 @@ def paraphrase(
     paraconsist paraphrase set.parquet --checked set.check.csv --output checked.parquet
     """
     quiet_libraries()
-    labels = read_label_map("paraphrase", label_map)
-    judge: dict[str, Any] = {"column": column, "nli_model": nli_model, "label_map": labels}
+    options = replace(options, label_map=read_label_map("paraphrase", label_map), endpoint=generator_endpoint(endpoint))
     if measure:
-        _measure(data, rows, as_json=as_json, **judge, **measuring)
+        _measure(data, reading, options, measuring, as_json=as_json)
         return
     if output is None:
         raise input_error("paraphrase", "output", "be given", remedy="NAME.parquet, or a folder; or `measure`.")
@@ -98,24 +78,12 @@ def paraphrase(
     if to_check.exists() and not overwrite and is_filled(to_check):
         remedy = "Give `overwrite` to replace it."
         raise input_error("paraphrase", "sheet", "not be there already", got=str(to_check), remedy=remedy)
-    remote = generator_endpoint(endpoint)
-    if nli_model is not None:
+    if options.nli_model is not None:
         changes.setdefault("mutual_entailment", True)
-    settings = settings_of(preset, changes, endpoint=remote, say=say_status)
+    settings = settings_of(options.preset, changes, endpoint=options.endpoint, say=say_status)
     skipped: Counter[str] = Counter()
-    made = paraphrase_rows(
-        load_labelled(data, skipped, **rows, limit=limit, seed=seed),
-        generating.generator,
-        settings,
-        preset=preset,
-        least=least,
-        seed=seed,
-        examples=generating.examples,
-        kind=generating.kind,
-        endpoint=remote,
-        answers=output.parent / f"{output.stem}.answers",
-        **judge,
-    )
+    rows = load_labelled(data, skipped, reading, limit=limit, seed=options.seed)
+    made = paraphrase_rows(rows, settings, options, answers=output.parent / f"{output.stem}.answers")
     say_generator(made.generator)
     say_refined(made.refined, settings, skipped)
     form = made.write(output, to_check, annotators=judging.annotators, scores=judging.scores)
@@ -135,12 +103,14 @@ def _say(made: Paraphrased, form: ParaphraseDiversityResult, output: Path, sheet
     say_status(f"Next: paraconsist run --model MODEL --dataset {output} --output RUN")
 
 
-def _measure(data: str, rows: dict[str, Any], *, as_json: bool, **models: Any) -> None:
+def _measure(
+    data: str, reading: RowOptions, options: ParaphraseOptions, models: MeasuringModels, *, as_json: bool
+) -> None:
     from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.transforms.paraphrase.sets import measure_set
 
-    of_set = {name: rows[name] for name in ("task", "split", "data_dir") if name in rows}
-    form = measure_set(load_bucket_set(data, **of_set), **models)
+    rows = load_bucket_set(data, task=reading.task, split=reading.split, data_dir=reading.data_dir)
+    form = measure_set(rows, options, models)
     if as_json:
         print_json(form.to_dict())
     else:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say, say_status
-from paraconsist.cli.options import REQUIRED, Fields, RowOptions, argument, echo
+from paraconsist.cli.options import REQUIRED, Fields, argument, echo
 from paraconsist.data.options import option
 from paraconsist.errors import input_error, renamed
+from paraconsist.transforms.perturbation import RowOptions
 
 if TYPE_CHECKING:
     from paraconsist.transforms.lexicon import Lexicon
@@ -37,7 +37,7 @@ def perturb(
     property_name: str | None = option(
         None, "symmetric, transitive, additive, negation or antonym.", option="--property"
     ),
-    reading: Annotated[dict[str, Any], Fields(RowOptions, names={"columns": "column"})],
+    reading: Annotated[RowOptions, Fields(names={"columns": "column"})],
     making: ItemOptions,
     sheet: Path | None = option(None, "The CSV to check by hand; by default beside the output, NAME.check.csv."),
     checked: Path | None = option(
@@ -68,7 +68,7 @@ def perturb(
     check_new_files("perturb", [output, to_check], endings=SET_ENDINGS, overwrite=overwrite)
     skipped: Counter[str] = Counter()
     with renamed(columns="column"):
-        rows = load_labelled(data, skipped, **reading)
+        rows = load_labelled(data, skipped, reading)
     items, total = _items(property_name, rows, skipped, making)
     n_written = write_set(items, rows, output, to_check)
     drawn = f" (drawn from {total:,} with seed {making.seed})" if total is not None and total > n_written else ""
@@ -83,7 +83,7 @@ def _items(
     property_name: str, rows: LabelledSet, skipped: Counter[str], options: ItemOptions
 ) -> tuple[Iterator[Perturbation], int | None]:
     """Return the items in their order, and how many there were before the limit (None: as many as come)."""
-    from paraconsist.transforms.perturbation import AdditivePairs, check_task
+    from paraconsist.transforms.perturbation import AdditivePairs, check_task, sampled
 
     check_task(rows, property_name)
     if property_name == "additive":
@@ -93,10 +93,7 @@ def _items(
     if options.limit is None:
         return items, None
     everything = list(items)
-    if options.limit >= len(everything):
-        return iter(everything), len(everything)
-    wanted = sorted(random.Random(options.seed).sample(range(len(everything)), options.limit))
-    return (everything[i] for i in wanted), len(everything)
+    return iter(sampled(everything, options.limit, options.seed)), len(everything)
 
 
 def _perturbations(

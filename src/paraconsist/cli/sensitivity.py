@@ -3,35 +3,45 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say, say_status
-from paraconsist.cli.generation import (
-    GENERATOR_ENDPOINT,
-    GeneratorOptions,
-    generator_endpoint,
-    say_generator,
-    say_refined,
-)
+from paraconsist.cli.generation import GENERATOR_ENDPOINT, generator_endpoint, say_generator, say_refined
 from paraconsist.cli.options import (
     REQUIRED,
     Fields,
-    RowOptions,
+    Given,
     argument,
     echo,
     print_json,
     quiet_libraries,
     read_label_map,
 )
-from paraconsist.data.options import DEVICE, LABEL_MAP, LABEL_RULE, option
+from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import renamed
+from paraconsist.studies.options import SensitivityOptions
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
+from paraconsist.transforms.perturbation import RowOptions
 
 if TYPE_CHECKING:
     from paraconsist.studies.sensitivity import SensitivityRun
 
 _SETTINGS = ("n", "keep", "tries", "temperature", "most_jaccard", "prompt")
+_SHIFTS = {
+    "jensen_shannon_distance": "Jensen-Shannon distance",
+    "jensen_shannon_divergence": "Jensen-Shannon divergence, bits",
+    "max_difference": "largest difference of a probability",
+    "standard_deviation": "standard deviation of the probabilities",
+    "standard_deviation_difference": "the same less the original's",
+}
+_DISTANCES = {
+    "confidence_change": "change of confidence in the gold label",
+    "embedding_distance": "embedding distance from the original",
+    "token_overlap": "token overlap with the original (Jaccard)",
+    "lexical_distance": "lexical distance from the original",
+}
 
 
 def sensitivity(
@@ -39,26 +49,14 @@ def sensitivity(
     data: str = argument("Labelled inference rows: a CSV, TSV, JSONL or Parquet file, builder:config, or Hub name."),
     model: str = option(REQUIRED, "Hub id or folder of an NLI classifier: it answers and judges variants."),
     output: Path = option(REQUIRED, "The folder to write; the same command goes on with an interrupted one."),
-    preset: str = option(
-        "paper", "paper (all variants, every right original) or code (the first 5, originals with 5)."
-    ),
-    generating: GeneratorOptions,
+    study: Annotated[SensitivityOptions, Fields(without=("endpoint", "label_map"))],
     generation: str = option("a24", "Generator settings of a paper: a24, v23 or s24."),
-    changes: Annotated[dict[str, Any], Fields(GeneratorSettings, only=_SETTINGS, unset=_SETTINGS)],
-    limit: int | None = option(None, "Draw this many of the right originals.", min=1),
+    changes: Annotated[Given, Fields(GeneratorSettings, only=_SETTINGS, unset=_SETTINGS)],
     rows: int | None = option(None, "Draw this many rows before the model answers them.", min=1),
     label_map: list[str] | None = option(None, LABEL_MAP),
-    label_rule: str = option("argmax", LABEL_RULE),
-    endpoint: Annotated[dict[str, Any], GENERATOR_ENDPOINT],
-    embedding_model: str | None = option(
-        None, "Encoder for embedding distances; by default the model's own, where it has one."
-    ),
-    reading: Annotated[dict[str, Any], Fields(RowOptions, without=("task",))],
-    device: str | None = option(None, DEVICE),
-    n_resamples: int = option(10_000, "Bootstrap replicates.", min=1),
-    seed: int = option(0, "Random seed of draws, sampling and bootstrap.", min=0),
+    endpoint: Annotated[Given, GENERATOR_ENDPOINT],
+    reading: Annotated[RowOptions, Fields(without=("task",))],
     as_json: bool = option(False, "Print the results as JSON.", option="--json"),
-    overwrite: bool = option(False, "Delete an earlier run in the folder."),
 ) -> None:
     """Measure semantic sensitivity: fooling rates of variants that the same model finds equivalent (A24).
 
@@ -70,34 +68,17 @@ def sensitivity(
     from paraconsist.transforms.labelled_sets import load_labelled
     from paraconsist.transforms.paraphrase.generators import settings_of
 
-    mapping, remote = read_label_map("sensitivity", label_map), generator_endpoint(endpoint)
+    study = replace(study, label_map=read_label_map("sensitivity", label_map), endpoint=generator_endpoint(endpoint))
     with renamed(preset="generation"):
-        settings = settings_of(generation, changes, endpoint=remote, say=say_status)
-    settings = generator_settings(preset, settings)  # before anything is read
+        settings = settings_of(generation, changes, endpoint=study.endpoint, say=say_status)
+    settings = generator_settings(study.preset, settings)  # before anything is read
     skipped: Counter[str] = Counter()
-    done = run_sensitivity(
-        load_labelled(data, skipped, task="nli", **reading, limit=rows, seed=seed),
-        model,
-        output,
-        settings,
-        preset=preset,
-        generator=generating.generator,
-        examples=generating.examples,
-        kind=generating.kind,
-        endpoint=remote,
-        embedding_model=embedding_model,
-        device=device,
-        seed=seed,
-        overwrite=overwrite,
-        label_map=mapping,
-        label_rule=label_rule,
-        limit=limit,
-        n_resamples=n_resamples,
-    )
+    labelled = load_labelled(data, skipped, replace(reading, task="nli"), limit=rows, seed=study.seed)
+    done = run_sensitivity(labelled, model, output, settings, study)
     if as_json:
         print_json(done.results)
     else:
-        _say(done, skipped, preset)
+        _say(done, skipped, study.preset)
 
 
 def _say(done: SensitivityRun, skipped: Counter[str], preset: str) -> None:
@@ -117,28 +98,15 @@ def _say(done: SensitivityRun, skipped: Counter[str], preset: str) -> None:
         low, high = fooling.confidence_interval[name]
         echo(f"  {name}: {100 * getattr(fooling, name):.2f} % [{100 * low:.2f}, {100 * high:.2f}]")
     for label, row in fooling.by_label.items():
-        echo(
-            f"    {label}: relaxed {100 * row['relaxed']:.2f} %, strict {100 * row['strict']:.2f} %, "
-            f"{row['n_items']:,} originals"
-        )
+        relaxed, strict = (f"{name} {100 * row[name]:.2f} %" for name in ("relaxed", "strict"))
+        echo(f"    {label}: {relaxed}, {strict}, {row['n_items']:,} originals")
     echo("Variants, changed / unchanged answer:")
     changed, unchanged = report.sides["changed"], report.sides["unchanged"]
     echo(f"  number: {changed.n:,} / {unchanged.n:,}")
-    for name, title in (
-        ("jensen_shannon_distance", "Jensen-Shannon distance"),
-        ("jensen_shannon_divergence", "Jensen-Shannon divergence, bits"),
-        ("max_difference", "largest difference of a probability"),
-        ("standard_deviation", "standard deviation of the probabilities"),
-        ("standard_deviation_difference", "the same less the original's"),
-    ):
+    for name, title in _SHIFTS.items():
         values = getattr(report.shift, name)
         echo(f"  {title}: {_shown(values['changed'])} / {_shown(values['unchanged'])}")
-    for name, title in (
-        ("confidence_change", "change of confidence in the gold label"),
-        ("embedding_distance", "embedding distance from the original"),
-        ("token_overlap", "token overlap with the original (Jaccard)"),
-        ("lexical_distance", "lexical distance from the original"),
-    ):
+    for name, title in _DISTANCES.items():
         echo(f"  {title}: {_shown(getattr(changed, name).mean)} / {_shown(getattr(unchanged, name).mean)}")
     for warning in dict.fromkeys((*fooling.warnings, *report.shift.warnings)):
         say(f"warning: {warning}")

@@ -209,10 +209,10 @@ def first_paraphrase(generator: str, preset: str = "a24", seed: int = 0) -> Call
     `generator` is ``rules``, a language model's folder or Hub id, or ``module:function``; `preset`, of the generation,
     a24, v23 or s24; `seed` that of sampling.
     """
-    from paraconsist.transforms.paraphrase.generators import call, load_generator
+    from paraconsist.transforms.paraphrase.generators import GeneratorOptions, call, load_generator
     from paraconsist.transforms.paraphrase.generators import preset as settings_of
 
-    loaded = load_generator(generator, settings_of(preset), seed=seed)
+    loaded = load_generator(GeneratorOptions(generator), settings_of(preset), seed=seed)
     return lambda texts: [
         next((c for c in candidates if c.strip()), text) if text.strip() else text
         for text, candidates in zip(texts, call(loaded, texts), strict=True)

@@ -11,9 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from paraconsist.data.options import DATA_DIR, DEVICE, option
+from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_RULE, option
 from paraconsist.errors import check_whole, input_error
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
+from paraconsist.transforms.paraphrase.generators import GeneratorOptions
 
 #: Shares of the training rows in Figure 6 of Srikanth et al. 2024.
 SHARES = (0.01, 0.05, 0.1, 0.5, 1.0)
@@ -158,3 +159,19 @@ class SelectOptions:
         if min(self.n_easy, self.n_difficult) < 0 or self.n_easy + self.n_difficult < 1:
             must = "ask, with `n_difficult`, for at least one item"
             raise input_error("select", "n_easy", must, got=(self.n_easy, self.n_difficult))
+
+
+@dataclass(frozen=True)
+class SensitivityOptions(GeneratorOptions):
+    """Options of the study of semantic sensitivity, by a preset of `paraconsist.measures.fooling_rate.fooling_rate`."""
+
+    preset: str = option("paper", "paper (all variants, every right original) or code (the first 5, originals with 5).")
+    limit: int | None = option(None, "Draw this many of the right originals.", min=1)
+    label_rule: str = option("argmax", LABEL_RULE)
+    embedding_model: str | None = option(
+        None, "Encoder for embedding distances; by default the model's own, where it has one."
+    )
+    device: str | None = option(None, DEVICE)
+    n_resamples: int = option(10_000, "Bootstrap replicates.", min=1)
+    seed: int = option(0, "Random seed of draws, sampling and bootstrap.", min=0)
+    overwrite: bool = option(False, "Delete an earlier run in the folder.")

@@ -6,7 +6,6 @@ Variants with a different answer from their original's are compared with the oth
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,19 +31,14 @@ from paraconsist.models.loading import load_model
 from paraconsist.running.predictor import Predictor
 from paraconsist.running.run import predictions_table, run_metadata, texts_table
 from paraconsist.studies import StudyRecord
-from paraconsist.transforms.paraphrase.generators import (
-    Generator,
-    GeneratorSettings,
-    endpoint_facts,
-    load_generator,
-)
+from paraconsist.studies.options import SensitivityOptions
+from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings, endpoint_facts, load_generator
 from paraconsist.transforms.paraphrase.refining import MutualEntailment, Refined, refine
 from paraconsist.transforms.paraphrase.sets import GeneratedSet, write_generated
-from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
+from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, sampled
 
 if TYPE_CHECKING:
     from paraconsist.models.encoders import Encoder
-    from paraconsist.models.endpoint.settings import EndpointSettings
 
 Floats = npt.NDArray[np.float64]
 
@@ -119,56 +113,53 @@ def measure_sensitivity(
     data: LabelledSet,
     generator: Generator,
     settings: GeneratorSettings,
-    *,
-    preset: str = "paper",
-    label_map: dict[str, str] | None = None,
-    label_rule: str = "argmax",
-    limit: int | None = None,
+    options: SensitivityOptions | None = None,
     encoder: Encoder | None = None,
-    name: str = "generated",
-    n_resamples: int = 10_000,
-    seed: int = 0,
 ) -> SensitivityReport:
     """Generate variants of right originals that the model finds equivalent, and see which have a different answer.
 
     The predictor's model, on task ``nli``, answers and judges the variants, which `generator` writes by the `settings`
-    of `generator_settings`. `preset` as for `paraconsist.measures.fooling_rate.fooling_rate`: ``paper`` takes all
-    variants and every right original, ``code`` the first 5 and only originals that have 5. `limit` right originals are
-    drawn at random. `encoder` measures the distance of variants from their originals; `name` is the generator's, for
-    the bucket set; `label_map` and `label_rule` as for ``paraconsist run``; `seed` is that of the draw and of the
-    intervals.
+    of `generator_settings`. `encoder` measures the distance of variants from their originals.
     """
+    options = options or SensitivityOptions()
     if data.task.name != "nli":
         must = "be nli: variants are judged by mutual entailment under the same model"
         remedy = "For other tasks: paraconsist paraphrase, then run and score."
         raise input_error("sensitivity", "task", must, got=data.task.name, remedy=remedy)
-    mapped = resolve_label_map(predictor.label_names, data.label_names, label_map, label_rule)
+    mapped = resolve_label_map(predictor.label_names, data.label_names, options.label_map, options.label_rule)
     if -1 in mapped.targets:
-        raise input_error(
-            "sensitivity", "label_map", "give every label of the model a label of the task", got=label_map
-        )
-    judge = MutualEntailment(predictor, label_map)
+        must = "give every label of the model a label of the task"
+        raise input_error("sensitivity", "label_map", must, got=options.label_map)
+    judge = MutualEntailment(predictor, options.label_map)
     answers, _ = mapped.apply(predictor.probabilities([_texts(data, row) for row in data.rows]))
     right = [row for row, answer in zip(data.rows, answers.tolist(), strict=True) if answer == row.label]
     if not right:
         must, got = "answer at least one row right", f"none of {len(data.rows):,}"
         remedy = "Look at its label names and accuracy: `label_map` says what its labels mean."
         raise input_error("sensitivity", "model", must, got=got, remedy=remedy)
-    used = right
-    if limit is not None and limit < len(right):
-        used = [right[i] for i in sorted(random.Random(seed).sample(range(len(right)), limit))]
+    used = sampled(right, options.limit, options.seed)
     place = data.column(_COLUMN)
     refined = refine([row.texts[place] for row in used], generator, settings, judge)
     rules = getattr(generator, "rules", None)
-    generated = GeneratedSet(replace(data, rows=used), _COLUMN, refined.accepted, name, 1, rules)
+    generated = GeneratedSet(replace(data, rows=used), _COLUMN, refined.accepted, options.generator, 1, rules)
     if not generated.kept():
         must = "write at least one variant that the model finds entailed both ways"
         reasons = ", ".join(f"{n:,} {why}" for why, n in refined.reasons.most_common()) or "nothing"
         got = f"none of {refined.n_judged:,} candidates passed"
         raise input_error("sensitivity", "generator", must, got=got, remedy=f"Left out: {reasons}.")
     sizes = [len(refined.accepted[row.texts[place]]) for row in used]
-    pairs = _Pairs.of(generated, predictor, mapped, preset)
-    resampling: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
+    pairs = _Pairs.of(generated, predictor, mapped, options.preset)
+    resampling: dict[str, int] = {"n_resamples": options.n_resamples, "seed": options.seed}
+    originals = [row.texts[place] for row in pairs.rows]
+    sides = compare_sides(
+        pairs.changed,
+        originals,
+        pairs.variants,
+        pairs.confidence_change,
+        groups=pairs.groups,
+        encoder=encoder,
+        **resampling,
+    )
     return SensitivityReport(
         n_rows=len(data.rows),
         n_right=len(right),
@@ -176,17 +167,9 @@ def measure_sensitivity(
         refined=refined,
         generated=generated,
         n_with={k: sum(size >= k for size in sizes) for k in range(1, settings.keep + 1)},
-        fooling=_fooling(pairs, generated, preset, **resampling),
+        fooling=_fooling(pairs, generated, options),
         shift=distribution_shift(pairs.probabilities, pairs.original_probabilities, groups=pairs.groups, **resampling),
-        sides=compare_sides(
-            pairs.changed,
-            [row.texts[place] for row in pairs.rows],
-            pairs.variants,
-            pairs.confidence_change,
-            groups=pairs.groups,
-            encoder=encoder,
-            **resampling,
-        ),
+        sides=sides,
         label_map=mapped,
     )
 
@@ -235,7 +218,7 @@ class _Pairs:
         return np.asarray(self.probabilities[rows, self.gold] - self.original_probabilities[rows, self.gold])
 
 
-def _fooling(pairs: _Pairs, generated: GeneratedSet, preset: str, n_resamples: int, seed: int) -> FoolingRateResult:
+def _fooling(pairs: _Pairs, generated: GeneratedSet, options: SensitivityOptions) -> FoolingRateResult:
     """Return the fooling rates over all originals that were used; the preset decides about those without a variant."""
     names = generated.data.label_names
     gold = [names[row.label] for row in pairs.rows]
@@ -247,10 +230,10 @@ def _fooling(pairs: _Pairs, generated: GeneratedSet, preset: str, n_resamples: i
         gold,
         [row.example_id for row in pairs.rows],
         originals={row.example_id: (names[row.label], names[row.label]) for row in generated.data.rows},
-        preset=preset,
+        preset=options.preset,
         groups=contexts,
-        n_resamples=n_resamples,
-        seed=seed,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
     )
 
 
@@ -334,58 +317,36 @@ class SensitivityRun:
 
 
 def run_sensitivity(
-    data: LabelledSet,
-    model: str,
-    output: Path,
-    settings: GeneratorSettings,
-    *,
-    preset: str = "paper",
-    generator: str = "rules",
-    examples: Path | None = None,
-    kind: str | None = None,
-    endpoint: EndpointSettings | None = None,
-    embedding_model: str | None = None,
-    device: str | None = None,
-    seed: int = 0,
-    overwrite: bool = False,
-    **options: Any,
+    data: LabelledSet, model: str, output: Path, settings: GeneratorSettings, options: SensitivityOptions
 ) -> SensitivityRun:
     """Measure semantic sensitivity, and keep everything in a folder; the same call resumes an interrupted one.
 
     `output` gets ``sensitivity.json``, ``variants.parquet``, and predictions and texts of the variants. `model` is the
-    folder or Hub id of the classifier that answers and judges; `settings` and `preset` as for
-    `paraconsist.studies.sensitivity.generator_settings`; `generator`, `examples` (a CSV), `kind` and `endpoint` as for
-    `paraconsist.transforms.paraphrase.generators.load_generator`; `embedding_model` is by default the model's own,
-    where it has one; `seed` is that of draws, sampling and bootstrap; `options` are those of
-    `paraconsist.studies.sensitivity.measure_sensitivity`.
+    folder or Hub id of the classifier that answers and judges; `settings` are those of `generator_settings`.
     """
-    settings = generator_settings(preset, settings)
     classifier = load_model(model, task=data.task)
     folder = RunFolder(output)
     with locked(output, "sensitivity", "output"):
-        folder.open({"nli": dict(classifier.identity)}, overwrite=overwrite)
-        answers = folder.path / "answers"
-        source = load_generator(
-            generator, settings, kind=kind, seed=seed, examples=examples, endpoint=endpoint, answers=answers
-        )
+        folder.open({"nli": dict(classifier.identity)}, overwrite=options.overwrite)
+        generator = load_generator(options, settings, seed=options.seed, answers=folder.path / "answers")
+        own = options.embedding_model is None
         with renamed(model="embedding_model"):
-            encoder = encoder_of(classifier) if embedding_model is None else load_encoder(embedding_model)
-        predictor = Predictor(classifier, data.task, store=folder.store, device=device)
-        options |= {"preset": preset, "encoder": encoder, "name": generator, "seed": seed}
-        report = measure_sensitivity(predictor, data, source, settings, **options)
+            encoder = encoder_of(classifier) if own else load_encoder(str(options.embedding_model))
+        predictor = Predictor(classifier, data.task, store=folder.store, device=options.device)
+        report = measure_sensitivity(predictor, data, generator, settings, options, encoder)
         facts = {
             "data": data.name,
             "model": dict(classifier.identity),
-            "preset": preset,
-            "generator": generator,
+            "preset": options.preset,
+            "generator": options.generator,
             "settings": settings.to_dict(),
-            "seed": seed,
-            **endpoint_facts(source),
+            "seed": options.seed,
+            **endpoint_facts(generator),
         }
         _write(folder, report, predictor, facts)
         results = to_strict_json({**facts, **report.to_dict()})
         write_json(folder.path / "sensitivity.json", results)
-        return SensitivityRun(folder, report, settings, source, results)
+        return SensitivityRun(folder, report, settings, generator, results)
 
 
 def _write(folder: RunFolder, report: SensitivityReport, predictor: Predictor, facts: Mapping[str, object]) -> None:

@@ -6,7 +6,6 @@ Also the files of ``paraconsist transform``, in which every column but the texts
 from __future__ import annotations
 
 import itertools
-import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from paraconsist.data.tables import ENDINGS, read_table
 from paraconsist.data.tasks import infer_task, input_id
 from paraconsist.data.writing import bucket_set_schema, row_writer, write_table
 from paraconsist.errors import input_error
-from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation
+from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation, RowOptions, sampled
 from paraconsist.transforms.sheets import ITEM_COLUMNS, check_same_texts, open_sheet, read_marks, render
 
 #: The formats of a written set.
@@ -29,43 +28,30 @@ _NO_LABEL = ("-", "")
 
 
 def load_labelled(
-    spec: str,
-    skipped: Counter[str],
-    *,
-    task: str | None = None,
-    columns: Sequence[str] = (),
-    label_names: str | None = None,
-    split: str = "test",
-    data_dir: str | None = None,
-    limit: int | None = None,
-    seed: int = 0,
+    spec: str, skipped: Counter[str], reading: RowOptions | None = None, *, limit: int | None = None, seed: int = 0
 ) -> LabelledSet:
-    """Read rows with gold labels; of bucket sets only the originals.
+    """Read rows with gold labels, of bucket sets only the originals; `limit` of them are drawn at random.
 
     `spec` is a file, or a set as `paraconsist run --dataset` takes it. Rows without a gold label (``-``, empty, -1) and
-    rows that are not originals are counted into `skipped`. `columns` are ``TASK_COLUMN=FILE_COLUMN``, `label_names` are
-    in class order with commas between, `limit` rows are drawn at random; the rest as for
-    `paraconsist.data.bucket_sets.load_bucket_set`.
+    rows that are not originals are counted into `skipped`.
     """
-    names = None if label_names is None else tuple(name.strip() for name in label_names.split(","))
+    reading = reading or RowOptions()
     if spec.endswith(ENDINGS):
-        rows = _labelled(_from_file(Path(spec), skipped, task, columns, names), skipped)
-    elif columns or names:
-        raise input_error("perturb", "columns", "be given with a file only", got=[*columns, *(names or ())])
+        rows = _labelled(_from_file(Path(spec), skipped, reading), skipped)
+    elif reading.columns or reading.label_names:
+        got = [*reading.columns, *(reading.label_names or ())]
+        raise input_error("perturb", "columns", "be given with a file only", got=got)
     else:
-        rows = _labelled(load_bucket_set(spec, task=task, data_dir=data_dir, split=split), skipped)
-    if limit is None or limit >= len(rows.rows):
-        return rows
-    return replace(rows, rows=[rows.rows[i] for i in sorted(random.Random(seed).sample(range(len(rows.rows)), limit))])
+        bucket_set = load_bucket_set(spec, task=reading.task, data_dir=reading.data_dir, split=reading.split)
+        rows = _labelled(bucket_set, skipped)
+    return replace(rows, rows=sampled(rows.rows, limit, seed))
 
 
-def _from_file(
-    path: Path, skipped: Counter[str], task: str | None, columns: Sequence[str], names: tuple[str, ...] | None
-) -> BucketSet:
+def _from_file(path: Path, skipped: Counter[str], reading: RowOptions) -> BucketSet:
     table = read_table(path, function="perturb", parameter="data")
-    names = names or declared_label_names(table)
+    names = reading.label_names or declared_label_names(table)
     new_names = {}
-    for item in columns:
+    for item in reading.columns:
         task_column, equals, file_column = item.partition("=")
         if not equals or file_column not in table.column_names:
             must, remedy = "be TASK_COLUMN=FILE_COLUMN", f"The columns are {table.column_names}."
@@ -86,7 +72,7 @@ def _from_file(
         if "example_id" not in table.column_names:
             table = table.append_column("example_id", pa.array([str(i) for i in range(table.num_rows)]))
         table = table.append_column("bucket_id", table["example_id"])
-    return bucket_set_from_table(table, name=path.stem, task=task, label_names=names)
+    return bucket_set_from_table(table, name=path.stem, task=reading.task, label_names=names)
 
 
 def _labelled(rows: BucketSet, skipped: Counter[str]) -> LabelledSet:

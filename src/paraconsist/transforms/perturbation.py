@@ -34,12 +34,37 @@ import itertools
 import random
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from paraconsist.data.options import TASK, option
 from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, check_choice, check_whole, input_error
+
+_Item = TypeVar("_Item")
+
+
+def sampled(items: Sequence[_Item], limit: int | None, seed: int) -> Sequence[_Item]:
+    """Return `limit` items drawn uniformly without replacement, in their order; all where there are no more."""
+    if limit is None or limit >= len(items):
+        return items
+    return [items[i] for i in sorted(random.Random(seed).sample(range(len(items)), limit))]
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Where labelled rows come from; `columns` and `label_names` are of files, the last two fields of other sets."""
+
+    task: str | None = option(None, TASK)
+    columns: Sequence[str] = option((), "TASK_COLUMN=FILE_COLUMN, where the names differ; repeat for several.")
+    label_names: tuple[str, ...] | None = option(
+        None, "Names of numbered labels in order, such as entailment,not_entailment."
+    )
+    split: str = option("test", "Split of a builder's, folder's or Hub set.")
+    data_dir: str | None = option(
+        None, "Folder with the upstream files, used instead of the network, for builder:config."
+    )
 
 
 class LabelledRow(NamedTuple):
@@ -374,7 +399,4 @@ class AdditivePairs:
 
     def pairs(self, limit: int | None = None, seed: int = 0) -> Iterator[Perturbation]:
         """Yield all pairs, or `limit` of them drawn uniformly without replacement, in the order of the rows."""
-        wanted: Iterable[int] = range(len(self))
-        if limit is not None and limit < len(self):
-            wanted = sorted(random.Random(seed).sample(range(len(self)), limit))
-        return map(self.pair, wanted)
+        return map(self.pair, sampled(range(len(self)), limit, seed))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import os
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from typing import Any
 
 from paraconsist.errors import check_whole, input_error
 from paraconsist.files import replacing
+from paraconsist.transforms.perturbation import sampled
 
 #: The columns of a sheet of perturbed items.
 ITEM_COLUMNS = ("bucket_id", "property", "original", "perturbed", "label", "valid")
@@ -176,13 +176,12 @@ def write_soundness_sheet(
     rows = [row for row, (old, new) in enumerate(zip(texts, changed, strict=True)) if tuple(old) != tuple(new)]
     if not rows:
         raise input_error("transform", "sheet", "have at least one changed item to show", got=f"{len(texts):,} items")
-    if size < len(rows):
-        rows = sorted(random.Random(seed).sample(rows, size))
+    drawn = sampled(rows, size, seed)
     with open_sheet(path, ITEM_COLUMNS) as write:
-        for row in rows:
+        for row in drawn:
             label = "" if labels is None else labels[row]
             write((str(row), name, render(columns, [texts[row]]), render(columns, [changed[row]]), label, ""))
-    return len(rows)
+    return len(drawn)
 
 
 def read_soundness(path: str | os.PathLike[str], *, confidence_level: float = 0.95) -> Soundness:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paraconsist.data.options import option
 from paraconsist.errors import check_choice, check_whole, input_error, renamed
+from paraconsist.models.endpoint.settings import EndpointSettings
 from paraconsist.transforms.sheets import read_sheet
 
 if TYPE_CHECKING:
     import torch
 
     from paraconsist.models.endpoint.queue import Usage
-    from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.models.generation import GenerationSettings
     from paraconsist.models.pretrained import LanguageModel
 
@@ -103,6 +103,45 @@ def preset(name: str) -> GeneratorSettings:
 
 Generator: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[str]]]
 
+
+@dataclass(frozen=True)
+class GeneratorOptions:
+    """Which generator, and what it is loaded with."""
+
+    generator: str = option(
+        "rules",
+        "rules, a causal or seq2seq model's folder or Hub id (or its name behind the endpoint), or module:function of "
+        "your own.",
+    )
+    examples: Path | None = option(None, "CSV with columns original, paraphrase, for {examples}.")
+    kind: str | None = option(
+        None, "Whether the generator is causal or seq2seq; by default what its architecture says."
+    )
+    endpoint: EndpointSettings | None = None
+    #: Of the model that judges candidates: its label -> the task's.
+    label_map: dict[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class ParaphraseOptions(GeneratorOptions):
+    """How a set's paraphrases are made."""
+
+    preset: str = option("a24", "Settings of a paper: a24, v23 or s24.")
+    column: str | None = option(None, "The text to paraphrase; by default what the task's papers do.")
+    nli_model: str | None = option(None, "Keep candidates that this model finds entailed both ways.")
+    least: int = option(1, "Leave out originals with fewer paraphrases.", min=1)
+    seed: int = option(0, "Random seed of the draw and of sampling.", min=0)
+
+
+@dataclass(frozen=True)
+class MeasuringModels:
+    """What measures the surface form."""
+
+    embedding_model: str | None = option(None, "Encoder for semantic similarity.")
+    bleurt: str | None = option(None, "BLEURT checkpoint, in place of the encoder.")
+    parser: str | None = option(None, "For syntactic distance: stanza, or module:function.")
+
+
 #: Solved examples for prompts: our own sentences.
 EXAMPLES = (
     ("The boy put his shoes by the door.", "By the door stood the shoes that the boy had taken off."),
@@ -150,28 +189,20 @@ def read_examples(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
 
 @renamed(model="generator")
 def load_generator(
-    name: str,
-    settings: GeneratorSettings,
-    *,
-    kind: str | None = None,
-    seed: int = 0,
-    examples: Sequence[tuple[str, str]] | Path | None = None,
-    endpoint: EndpointSettings | None = None,
-    answers: Path | None = None,
+    options: GeneratorOptions, settings: GeneratorSettings, *, seed: int = 0, answers: Path = Path("answers")
 ) -> Generator:
-    """Return a generator by name: ``rules``, the user's ``module:function``, or a language model.
+    """Return the options' generator; an endpoint's answers are kept in the folder `answers`.
 
-    A language model is a folder or Hub id, of the `kind` ``causal`` or ``seq2seq`` (by default by its configuration),
-    or it is behind the `endpoint`, whose answers are kept in the folder `answers`. Rules use only the setting `n`.
-    `examples`, for prompts that have some, are (original, paraphrase), or a CSV of them; by default our own.
+    Rules use only the setting `n`. Solved examples, for prompts that have some, are our own by default.
     """
-    solved = EXAMPLES if examples is None else read_examples(examples) if isinstance(examples, Path) else examples
-    if endpoint is not None:
+    name, kind = options.generator, options.kind
+    solved = EXAMPLES if options.examples is None else read_examples(options.examples)
+    if options.endpoint is not None:
         if kind is not None:
             raise input_error("paraphrase", "kind", "be given only without `endpoint`", got=kind)
         if name == "rules":
             raise input_error("paraphrase", "generator", "be given with `endpoint`: the model's name there", got=name)
-        return EndpointGenerator(endpoint, name, settings, answers or Path("answers"), seed, solved)
+        return EndpointGenerator(options.endpoint, name, settings, answers, seed, solved)
     if name == "rules":
         from paraconsist.transforms.paraphrase.rules import RuleGenerator
 
@@ -189,7 +220,7 @@ def load_generator(
         must = "be rules, module:function, or a causal or sequence-to-sequence language model"
         remedy = "That model is a classifier and writes no text."
         raise input_error("paraphrase", "generator", must, got=name, remedy=remedy)
-    return LanguageGenerator(load_language_model(name, kind), settings, seed, tuple(solved))
+    return LanguageGenerator(load_language_model(name, kind), settings, seed, solved)
 
 
 def call(generator: Generator, texts: Sequence[str]) -> list[list[str]]:
@@ -222,7 +253,7 @@ class LanguageGenerator:
     language: LanguageModel
     settings: GeneratorSettings
     seed: int = 0
-    examples: tuple[tuple[str, str], ...] = EXAMPLES
+    examples: Sequence[tuple[str, str]] = EXAMPLES
     batch_rows: int = 16
     _calls: int = field(default=0, init=False)
 
@@ -289,22 +320,13 @@ class DiverseGroups:
         return chosen.to(scores.dtype)
 
 
-def without_beams(settings: GeneratorSettings) -> GeneratorSettings:
-    """Return settings that sample at the same temperature: endpoints have no beams, diverse or plain."""
-    return replace(settings, diversity=None, num_beams=1, temperature=settings.temperature or 1.0)
-
-
 def settings_of(
-    name: str,
-    options: Mapping[str, Any],
-    *,
-    endpoint: EndpointSettings | None = None,
-    say: Callable[[str], None] = lambda line: None,
+    name: str, options: Mapping[str, Any], *, endpoint: EndpointSettings | None, say: Callable[[str], None]
 ) -> GeneratorSettings:
-    """Return a preset's settings, overridden by `options`; behind an endpoint without beams."""
+    """Return a preset's settings, overridden by `options`; endpoints have no beams and sample at its temperature."""
     chosen = preset(name)
     if endpoint is not None and (chosen.diversity is not None or chosen.num_beams > 1):
-        chosen = without_beams(chosen)
+        chosen = replace(chosen, diversity=None, num_beams=1, temperature=chosen.temperature or 1.0)
         temperature = options.get("temperature") or chosen.temperature
         say(f"preset {name} has beams, an endpoint has none: candidates are sampled, temperature {temperature:g}.")
     return chosen.changed(**options)

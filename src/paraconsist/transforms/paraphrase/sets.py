@@ -26,6 +26,8 @@ from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase
 from paraconsist.transforms.paraphrase.generators import (
     Generator,
     GeneratorSettings,
+    MeasuringModels,
+    ParaphraseOptions,
     endpoint_facts,
     load_generator,
 )
@@ -125,52 +127,36 @@ class Paraphrased:
 
 
 def paraphrase_rows(
-    data: LabelledSet,
-    generator: str,
-    settings: GeneratorSettings,
-    *,
-    preset: str,
-    column: str | None = None,
-    nli_model: str | None = None,
-    label_map: dict[str, str] | None = None,
-    least: int = 1,
-    seed: int = 0,
-    examples: Path | None = None,
-    **loading: Any,
+    data: LabelledSet, settings: GeneratorSettings, options: ParaphraseOptions, *, answers: Path
 ) -> Paraphrased:
-    """Generate paraphrases of labelled rows, and keep those that pass.
-
-    `generator`, `examples` (a CSV) and `loading` as for `paraconsist.transforms.paraphrase.generators.load_generator`;
-    `preset` is the settings' name, for the set's metadata. `column` is by default the one that the task's papers
-    paraphrase; `nli_model` and `label_map` are the judge of mutual entailment, if the settings want it; originals with
-    fewer than `least` paraphrases are left out.
-    """
+    """Generate paraphrases of labelled rows, and keep those that pass; an endpoint's answers are kept in `answers`."""
     usual = COLUMNS.get(data.task.name, ())
-    chosen = column or (usual[0] if len(usual) == 1 else "")
-    if chosen not in data.task.columns:
+    column = options.column or (usual[0] if len(usual) == 1 else "")
+    if column not in data.task.columns:
         must = f"be one of {', '.join(data.task.columns)}"
-        raise input_error("paraphrase", "column", must, got=column, remedy="Give `column`.")
+        raise input_error("paraphrase", "column", must, got=options.column, remedy="Give `column`.")
+    nli_model = options.nli_model if settings.mutual_entailment else None
     if settings.mutual_entailment and nli_model is None:
-        must = f"be given: preset {preset} keeps what an NLI model finds entailed both ways"
+        must = f"be given: preset {options.preset} keeps what an NLI model finds entailed both ways"
         remedy = "Train one (paraconsist train --task nli ...), or turn `mutual_entailment` off."
         raise input_error("paraphrase", "nli_model", must, remedy=remedy)
-    made = load_generator(generator, settings, seed=seed, examples=examples, **loading)
-    judge = None if nli_model is None or not settings.mutual_entailment else load_judge(nli_model, label_map)
-    place = data.column(chosen)
-    refined = refine([row.texts[place] for row in data.rows], made, settings, judge)
-    generated = GeneratedSet(data, chosen, refined.accepted, generator, least, getattr(made, "rules", None))
+    generator = load_generator(options, settings, seed=options.seed, answers=answers)
+    judge = None if nli_model is None else load_judge(nli_model, options.label_map)
+    place, rules = data.column(column), getattr(generator, "rules", None)
+    refined = refine([row.texts[place] for row in data.rows], generator, settings, judge)
+    generated = GeneratedSet(data, column, refined.accepted, options.generator, options.least, rules)
     facts = {
         "source": data.name,
-        "column": chosen,
-        "generator": generator,
-        "preset": preset,
-        "seed": seed,
-        "nli_model": nli_model if settings.mutual_entailment else None,
+        "column": column,
+        "generator": options.generator,
+        "preset": options.preset,
+        "seed": options.seed,
+        "nli_model": nli_model,
         "settings": settings.to_dict(),
-        "counts": {**refined.to_dict(), "n_kept_originals": len(generated.kept()), "least": least},
-        **endpoint_facts(made),
+        "counts": {**refined.to_dict(), "n_kept_originals": len(generated.kept()), "least": options.least},
+        **endpoint_facts(generator),
     }
-    return Paraphrased(generated, refined, made, facts)
+    return Paraphrased(generated, refined, generator, facts)
 
 
 def check_place(output: Path, *, overwrite: bool) -> None:
@@ -330,36 +316,23 @@ def measure_pairs(
     return paraphrase_diversity(new, old, groups=[bucket for _, _, bucket in pairs], **options)
 
 
-def measure_set(
-    rows: BucketSet,
-    *,
-    column: str | None = None,
-    nli_model: str | None = None,
-    label_map: dict[str, str] | None = None,
-    embedding_model: str | None = None,
-    bleurt: str | None = None,
-    parser: str | None = None,
-) -> ParaphraseDiversityResult:
-    """Measure a bucket set as `measure_pairs` does, with the named models.
-
-    `column` is the paraphrased text, by default that of the task's papers; `label_map` as for
-    `paraconsist.transforms.paraphrase.refining.entailment_label`.
-    """
+def measure_set(rows: BucketSet, options: ParaphraseOptions, models: MeasuringModels) -> ParaphraseDiversityResult:
+    """Measure a bucket set as `measure_pairs` does; the options' NLI model judges mutual entailment."""
     from paraconsist.models.encoders import load_encoder
 
-    columns = COLUMNS.get(rows.task.name, ()) if column is None else (column,)
+    columns = COLUMNS.get(rows.task.name, ()) if options.column is None else (options.column,)
     if not columns or not set(columns) <= set(rows.task.columns):
-        raise input_error("paraphrase", "column", f"be one of {', '.join(rows.task.columns)}", got=column)
-    if bleurt is not None and embedding_model is not None:
-        raise input_error("paraphrase", "bleurt", "be given without `embedding_model`", got=bleurt)
+        raise input_error("paraphrase", "column", f"be one of {', '.join(rows.task.columns)}", got=options.column)
+    if models.bleurt is not None and models.embedding_model is not None:
+        raise input_error("paraphrase", "bleurt", "be given without `embedding_model`", got=models.bleurt)
     with renamed(model="embedding_model"):
-        encoder = None if embedding_model is None else load_encoder(embedding_model)
+        encoder = None if models.embedding_model is None else load_encoder(models.embedding_model)
     return measure_pairs(
         pairs_of(rows.table.to_pylist(), columns),
         encoder=encoder,
-        bleurt=None if bleurt is None else load_bleurt(bleurt),
-        parser=None if parser is None else load_parser(parser),
-        judge=None if nli_model is None else load_judge(nli_model, label_map),
+        bleurt=None if models.bleurt is None else load_bleurt(models.bleurt),
+        parser=None if models.parser is None else load_parser(models.parser),
+        judge=None if options.nli_model is None else load_judge(options.nli_model, options.label_map),
     )
 
 
