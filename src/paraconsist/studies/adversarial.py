@@ -18,7 +18,7 @@ from paraconsist.reporting.formatting import percent
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.options import AdversarialOptions
 from paraconsist.studies.sweep import Measured, train_and_run
-from paraconsist.transforms.interface import Fitted, apply_to_columns
+from paraconsist.transforms.interface import Fitted, apply_to_columns, texts_of
 from paraconsist.transforms.registry import transformation
 
 _FUNCTION = "adversarial"
@@ -81,14 +81,9 @@ def adversarial(options: AdversarialOptions, *, say: Callable[[str], None] = lam
 
 
 def _adversarial(options: AdversarialOptions, say: Callable[[str], None]) -> AdversarialResult:
-    rows = augment(
-        options.train_file,
-        options.output / "rows",
-        options.transformation,
-        options.columns,
-        options=options.transformation_options,
-        limit=options.limit,
-    )
+    files = options.train_file, options.output / "rows"
+    change = options.transformation, options.columns, options.transformation_options
+    rows = augment(*files, *change, options.limit)
     say(f"{rows.n_rows:,} rows, {rows.n_variants:,} of them with a variant.")
     kinds = KINDS if options.control else KINDS[:2]
     runs: dict[str, dict[str, Measured]] = {}
@@ -136,17 +131,15 @@ def _compare(options: AdversarialOptions, seed: int, other: str) -> list[Compari
 
 
 def _over_seeds(comparisons: Sequence[Comparison]) -> list[OverSeeds]:
+    from scipy.stats import ttest_1samp
+
     groups: dict[tuple[str, str, str], list[float]] = {}
     for entry in comparisons:
         groups.setdefault((entry.set, entry.measure, entry.against), []).append(entry.difference)
     means = []
-    for group, differences in groups.items():
-        p = float("nan")
-        if len(differences) > 1 and max(differences) > min(differences):
-            from scipy.stats import ttest_1samp
-
-            p = float(ttest_1samp(differences, 0.0).pvalue)
-        means.append(OverSeeds(*group, sum(differences) / len(differences), p, len(differences)))
+    for group, values in groups.items():
+        p = float(ttest_1samp(values, 0.0).pvalue) if max(values) > min(values) else float("nan")
+        means.append(OverSeeds(*group, sum(values) / len(values), p, len(values)))
     return means
 
 
@@ -186,8 +179,7 @@ class _Variants:
 def textattack_augmenter(recipe: str, share: float = 0.1) -> Callable[[Sequence[str]], list[str]]:
     """Return the function that makes one variant of each text by TextAttack; the text itself where there is none.
 
-    `recipe` is a class of ``textattack.augmentation``: WordNetAugmenter, EmbeddingAugmenter, CLAREAugmenter, ...;
-    `share` of the words of a text is changed, its ``pct_words_to_swap``.
+    `recipe` is a class of ``textattack.augmentation``; `share` of a text's words is changed, its ``pct_words_to_swap``.
     """
     try:
         from textattack import augmentation  # type: ignore[import-not-found]
@@ -204,11 +196,7 @@ def textattack_augmenter(recipe: str, share: float = 0.1) -> Callable[[Sequence[
 
 
 def first_paraphrase(generator: str, preset: str = "a24", seed: int = 0) -> Callable[[Sequence[str]], list[str]]:
-    """Return the function that makes a generator's first candidate for each text; the text itself without one.
-
-    `generator` is ``rules``, a language model's folder or Hub id, or ``module:function``; `preset`, of the generation,
-    a24, v23 or s24; `seed` that of sampling.
-    """
+    """Return the function that makes a generator's first candidate for each text; the text itself without one."""
     from paraconsist.transforms.paraphrase.generators import GeneratorOptions, call, load_generator
     from paraconsist.transforms.paraphrase.generators import preset as settings_of
 
@@ -224,8 +212,7 @@ def augment(
     folder: Path,
     name: str,
     columns: Sequence[str],
-    *,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
     limit: int | None = None,
 ) -> Augmented:
     """Write the training rows three ways: as they are, with a variant of each, and with rows repeated instead.
@@ -236,12 +223,7 @@ def augment(
     """
     table = read_table(file, function=_FUNCTION, parameter="train_file")
     table = table if limit is None else table.slice(0, limit)
-    for column in columns:
-        if column not in table.column_names:
-            raise input_error(_FUNCTION, "columns", f"be columns of {file.name}", got=column)
-    if not columns:
-        raise input_error(_FUNCTION, "columns", "be given")
-    texts = {column: [_text(v, column, i) for i, v in enumerate(table[column].to_pylist())] for column in columns}
+    texts = texts_of(table, columns, function=_FUNCTION, name=file.name)
     fitted: Fitted
     if name.startswith(_TEXTATTACK):
         fitted = _Variants(textattack_augmenter(name.removeprefix(_TEXTATTACK), **(options or {})))
@@ -263,12 +245,6 @@ def augment(
     write_table(pa.concat_tables([table, variants]), paths["after"])
     write_table(pa.concat_tables([table, again]), paths["repeated"])
     return Augmented(**paths, n_rows=table.num_rows, n_variants=len(different))
-
-
-def _text(value: Any, column: str, row: int) -> str:
-    if not isinstance(value, str):
-        raise input_error(_FUNCTION, column, "hold texts only", got=value, row=row)
-    return value
 
 
 def _words(text: str) -> list[str]:

@@ -13,6 +13,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -47,7 +48,6 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The cell's name in folders and messages."""
         model = Path(self.model).name or self.model
         parts = [model, f"share-{self.share:g}", *(f"{k}-{v}" for k, v in self.varied), f"seed-{self.seed}"]
         return "".join(c if c.isalnum() or c in "._-" else "-" for c in "_".join(parts))
@@ -55,7 +55,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellResult(StudyRecord):
-    """A finished cell: its place in the grid, its training, and set -> measure -> key -> value."""
+    """A finished cell: its place in the grid, its training, and the numbers of its sets."""
 
     name: str
     model: str
@@ -77,7 +77,6 @@ class CellResult(StudyRecord):
         return f"{model}{', ' + varied if varied else ''}, {100 * self.share:g} %"
 
     def value(self, set_name: str, measure: str, key: str) -> float | None:
-        """Return one number of a set; None if the cell has none."""
         return self.sets.get(set_name, {}).get(measure, {}).get(key)
 
 
@@ -95,30 +94,11 @@ def cells_of(options: SweepOptions) -> list[Cell]:
 
 
 def training_options(options: SweepOptions, cell: Cell, output: Path) -> TrainingOptions:
-    """Return how a cell is trained."""
     training = {**options.training, **dict(cell.varied)}
     if options.limit is not None:
         training["limit"] = options.limit
     grid = {"model": cell.model, "share": cell.share, "seed": cell.seed, "limit_seed": cell.seed}
     return replace(options, training=training).train(output, **grid)
-
-
-def identity_of(options: SweepOptions, cell: Cell, hashes: Mapping[str, str]) -> dict[str, object]:
-    """Return everything that decides a cell's results, ready for JSON.
-
-    `hashes` (file -> hash of its content) keep a changed file from meeting old results.
-    """
-    trained = dict(training_options(options, cell, Path("model")).to_dict())
-    for name in ("output", "resume", "device", "progress", "data_dir"):
-        trained.pop(name)
-    identity = {
-        "training": trained,
-        "sets": sorted(options.sets),
-        "with_test": options.with_test,
-        "limit": options.limit,
-        "files": dict(sorted(hashes.items())),
-    }
-    return dict(json.loads(json.dumps(identity, default=str)))
 
 
 def hashes_of(options: SweepOptions) -> dict[str, str]:
@@ -155,9 +135,7 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
     cells = cells_of(options)
     with alone():
         _check_smallest_share(options, cells)
-    if not is_main():
-        return _sweep(options, cells, say)
-    with locked(options.output, _FUNCTION, "output"):
+    with locked(options.output, _FUNCTION, "output") if is_main() else nullcontext():
         return _sweep(options, cells, say)
 
 
@@ -165,19 +143,18 @@ def _sweep(options: SweepOptions, cells: Sequence[Cell], say: Callable[[str], No
     work = SweepWork(options, hashes_of(options))
     _open(options.output)
     n_done = sum(work.is_done(cell) for cell in cells)
-    talks = is_main()
-    if talks:
+    if is_main():
         say(f"{len(cells)} cells, {n_done} of them done already.")
 
     def report(cell: Cell) -> None:
         nonlocal n_done
         n_done += 1
-        if talks and (result := work.result(cell)) is not None:
+        if is_main() and (result := work.result(cell)) is not None:
             say(f"[{n_done}/{len(cells)}] {cell.name}: {_short(result)} ({result.seconds:.0f} s)")
 
     devices = visible_devices(options.device)
     do_all(work, cells, function=_FUNCTION, jobs=options.jobs, devices=devices, progress=report)
-    if not talks:
+    if not is_main():
         return None
     for cell in cells:
         work.forget_weights(cell)
@@ -191,18 +168,31 @@ class SweepWork:
     """The work on a cell and the place of its results; other processes receive it whole."""
 
     options: SweepOptions
-    hashes: Mapping[str, str]
+    hashes: Mapping[str, str]  # file -> hash of its content: a changed one never meets old results
+
+    def identity(self, cell: Cell) -> dict[str, object]:
+        """Return everything that decides a cell's results, ready for JSON."""
+        trained = dict(training_options(self.options, cell, Path("model")).to_dict())
+        for name in ("output", "resume", "device", "progress", "data_dir"):
+            trained.pop(name)
+        identity = {
+            "training": trained,
+            "sets": sorted(self.options.sets),
+            "with_test": self.options.with_test,
+            "limit": self.options.limit,
+            "files": dict(sorted(self.hashes.items())),
+        }
+        return dict(json.loads(json.dumps(identity, default=str)))
 
     def folder(self, cell: Cell) -> Path:
-        """Return the cell's folder: its name for people, and a hash of everything that decides its results."""
-        identity = identity_of(self.options, cell, self.hashes)
-        return self.options.output / "cells" / f"{cell.name}_{store_key(identity)[:8]}"
+        """Return the cell's folder: its name for people, and a hash of its identity."""
+        return self.options.output / "cells" / f"{cell.name}_{store_key(self.identity(cell))[:8]}"
 
     def result(self, cell: Cell) -> CellResult | None:
         """Return the cell's results; None if it is not finished."""
         try:
             written = json.loads((self.folder(cell) / "cell.json").read_text(encoding="utf-8"))
-            if written.pop("identity") == identity_of(self.options, cell, self.hashes):
+            if written.pop("identity") == self.identity(cell):
                 return CellResult(cell.name, **written)
         except (OSError, ValueError, AttributeError, KeyError, TypeError):
             pass  # cut short, or of another version: done again
@@ -219,22 +209,18 @@ class SweepWork:
         folder.mkdir(parents=True, exist_ok=True)
         sets = train_and_run(training_options(self.options, cell, model), folder / "run", self.options)
         record = json.loads((model / "training.json").read_text(encoding="utf-8"))
-        result = CellResult(
-            name=cell.name,
-            model=cell.model,
-            share=cell.share,
-            seed=cell.seed,
-            varied=dict(cell.varied),
-            n_rows=record["data"]["train"]["n_rows"],
-            labels=record["data"]["train"]["labels"],
-            eval_accuracy=record["metrics"].get("eval_accuracy"),
-            n_parameters=_n_parameters(model),
-            sets=sets,
-            seconds=round(time.time() - started, 1),
-        ).to_dict()
-        del result["name"]
-        identity = identity_of(self.options, cell, self.hashes)
-        write_json(folder / "cell.json", {"identity": identity, **result}, indent=1)
+        trained = record["data"]["train"]
+        result = {
+            **vars(cell),
+            "varied": dict(cell.varied),
+            "n_rows": trained["n_rows"],
+            "labels": trained["labels"],
+            "eval_accuracy": record["metrics"].get("eval_accuracy"),
+            "n_parameters": _n_parameters(model),
+            "sets": sets,
+            "seconds": round(time.time() - started, 1),
+        }
+        write_json(folder / "cell.json", {"identity": self.identity(cell), **result}, indent=1)
         self.forget_weights(cell)
 
     def forget_weights(self, cell: Cell) -> None:
@@ -248,7 +234,7 @@ class SweepWork:
 
 
 def train_and_run(training: TrainingOptions, folder: Path, options: StudyOptions) -> Measured:
-    """Train a model, run it over the options' sets, and return the numbers of its measures."""
+    """Train a model, and do `run_and_score` with it."""
     from paraconsist.models.training.trainer import train
 
     train(training, say=lambda line: None)
@@ -312,10 +298,8 @@ def _check_smallest_share(options: SweepOptions, cells: Sequence[Cell]) -> None:
 
     smallest = min(options.shares)
     whole = None
-    for cell in (cell for cell in cells if cell.share == smallest):
+    for cell in (cell for cell in cells if cell.share == smallest < 1):
         trained = training_options(options, cell, Path("model"))
-        if trained.share >= 1:
-            return
         if whole is None:
             source, _ = open_sources(trained)
             task = find_task(source, trained.task)
@@ -336,12 +320,9 @@ def _open(folder: Path) -> None:
 
 
 def _short(result: CellResult) -> str:
-    for measures in result.sets.values():
-        for measure, values in measures.items():
-            key = CATALOGUE[measure].headline
-            if key in values:
-                return f"{result.n_rows:,} rows, {key} {percent(values[key])}"
-    return str(result.n_rows)
+    numbers = ((CATALOGUE[name].headline, found) for of_set in result.sets.values() for name, found in of_set.items())
+    headline = next((f" rows, {key} {percent(found[key])}" for key, found in numbers if key in found), "")
+    return f"{result.n_rows:,}{headline}" if headline else str(result.n_rows)
 
 
 # Means over seeds, tests between configurations, and the trend with size and data.
@@ -396,10 +377,7 @@ class ConfigurationSummary(StudyRecord):
 
 @dataclass(frozen=True)
 class ConfigurationTest(StudyRecord):
-    """The difference of a figure between two configurations, by Welch's t over seeds.
-
-    The corrected p is Holm's, over all pairs of the set and figure.
-    """
+    """The difference of a figure between two configurations, by Welch's t over seeds; corrected by Holm over pairs."""
 
     set: str
     figure: str
@@ -426,10 +404,7 @@ class Trend(StudyRecord):
 
 @dataclass(frozen=True)
 class SweepResult(StudyRecord):
-    """All cells of a sweep and their summary.
-
-    Tests compare configurations of one model with other data, or other models with the same data.
-    """
+    """All cells of a sweep and their summary; tests compare a model with other data, or models with the same data."""
 
     cells: Sequence[CellResult]
     summary: Sequence[ConfigurationSummary]
@@ -438,7 +413,6 @@ class SweepResult(StudyRecord):
 
 
 def sets_of(cells: Sequence[CellResult]) -> list[str]:
-    """Return the names of the cells' sets, in the cells' order."""
     return list(dict.fromkeys(name for cell in cells for name in cell.sets))
 
 

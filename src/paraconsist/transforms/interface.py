@@ -75,6 +75,22 @@ def checked_texts(texts: Sequence[str], function: str) -> Sequence[str]:
     return texts
 
 
+def texts_of(table: Any, columns: Sequence[str], *, function: str, name: str) -> dict[str, list[str]]:
+    """Return the texts of a table's columns; InputError for a column that is absent or holds something else."""
+    if not columns or len(set(columns)) < len(columns):
+        raise input_error(function, "columns", "name columns, each once", got=list(columns))
+    texts = {}
+    for column in columns:
+        if column not in table.column_names:
+            remedy = f"The columns are {', '.join(table.column_names)}."
+            raise input_error(function, "columns", f"be columns of {name}", got=column, remedy=remedy)
+        texts[column] = table[column].to_pylist()
+        for row, value in enumerate(texts[column]):
+            if not isinstance(value, str):
+                raise input_error(function, column, "hold texts only", got=value, row=f"{row + 1} of {name}")
+    return texts
+
+
 def each_text(apply: Callable[[str], object], texts: Sequence[str], function: str) -> list[str]:
     """Apply a function to each distinct text; InputError if it returns no text, or an empty one for one that is not."""
     done: dict[str, str] = {}

@@ -19,6 +19,7 @@ from paraconsist.data.tables import ENDINGS, read_table
 from paraconsist.data.tasks import infer_task, input_id
 from paraconsist.data.writing import bucket_set_schema, row_writer, write_table
 from paraconsist.errors import input_error
+from paraconsist.transforms.interface import texts_of
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation, RowOptions, sampled
 from paraconsist.transforms.sheets import ITEM_COLUMNS, check_same_texts, open_sheet, read_marks, render
 
@@ -174,18 +175,7 @@ def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
 def read_texts(path: Path, columns: Sequence[str]) -> tuple[pa.Table, dict[str, list[str]]]:
     """Return a file's rows, and the texts of some of its columns."""
     rows = read_table(path, function="transform", parameter="file")
-    if not columns or len(set(columns)) < len(columns):
-        raise input_error("transform", "columns", "name columns, each once", got=list(columns))
-    texts = {}
-    for column in columns:
-        if column not in rows.column_names:
-            remedy = f"The columns are {', '.join(rows.column_names)}."
-            raise input_error("transform", "columns", f"be columns of {path.name}", got=column, remedy=remedy)
-        texts[column] = rows[column].to_pylist()
-        for row, value in enumerate(texts[column]):
-            if not isinstance(value, str):
-                raise input_error("transform", column, "hold texts only", got=value, row=f"{row + 1} of {path.name}")
-    return rows, texts
+    return rows, texts_of(rows, columns, function="transform", name=path.name)
 
 
 def labels_of(rows: pa.Table, column: str) -> list[str] | None:
