@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say_status, state
-from paraconsist.cli.options import Fields, print_json, quiet_libraries, read_values
+from paraconsist.cli.options import Fields, Given, print_json, quiet_libraries, read_values
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, parse_rhos
@@ -31,13 +32,13 @@ def ie_test(
     ),
     plan: bool = option(False, "Only say how many trainings there are, and how long they take."),
     *,
-    experiment: Annotated[dict[str, Any], Fields(ExperimentOptions, without=_APART)],
+    experiment: Annotated[Given, Fields(ExperimentOptions, without=_APART)],
     transformation_option: list[str] | None = option(None, "NAME=VALUE of the transformation; repeat."),
     parameter: list[str] | None = option(None, "NAME=VALUE of the model, such as learning_rate=3e-5; repeat."),
     rhos: list[str] | None = option(
         None, "Shares of transformed rows: 0,0.5,1, or 0:1:21 for 21 from 0 to 1; with --from, only these."
     ),
-    deciding: Annotated[dict[str, Any], Fields(DecisionOptions, without=("seed",))],
+    deciding: Annotated[DecisionOptions, Fields(without=("seed",))],
     plots: bool = option(True, "Draw figures (needs matplotlib)."),
     as_json: bool = option(False, "Print the results in full precision.", option="--json"),
 ) -> None:
@@ -47,7 +48,7 @@ def ie_test(
     paraconsist ie-test --from ie --rhos 0,0.5,1
     """
     quiet_libraries()
-    decision = DecisionOptions(**deciding, seed=experiment["seed"])
+    decision = replace(deciding, seed=experiment["seed"])
     wanted = None if rhos is None else parse_rhos(rhos)
     if from_:
         if plan or not experiment.keys().isdisjoint(("dataset", "train", "test")):
@@ -83,7 +84,10 @@ def _train(options: ExperimentOptions, *, only_plan: bool) -> Path | None:
         f"{rows.n('train'):,} training, {rows.n('validation'):,} validation and {rows.n('test'):,} test rows; "
         f"{rows.transformation['name']} changes {changes['n_changed'] / changes['n_rows']:.1%} of the test rows."
     )
-    say_status(_count(options))
+    search = f"{options.n_trials} trials of a search at rho {options.search_rho:g}, then " if options.n_trials else ""
+    each = f" x {options.trainings_a_unit} trainings" if options.trainings_a_unit > 1 else ""
+    units = f"{len(options.rhos)} rhos x {options.runs} runs{each}"
+    say_status(f"{options.n_trainings:,} trainings: {search}{units}.")
     if only_plan:
         expected = plan(prepared)
         done = f" {expected.n_done:,} are done already." if expected.n_done else ""
@@ -105,13 +109,6 @@ def _progress(total: int, *, visible: bool) -> Iterator[Callable[[int], None]]:
     with Progress(console=Console(stderr=True), disable=not (visible and sys.stderr.isatty())) as bar:
         task = bar.add_task("(rho, run)", total=total)
         yield lambda n: bar.advance(task, n)
-
-
-def _count(options: ExperimentOptions) -> str:
-    search = f"{options.n_trials} trials of a search at rho {options.search_rho:g}, then " if options.n_trials else ""
-    n_rhos, each = len(options.rhos), options.trainings_a_unit
-    more = f" x {each} trainings" if each > 1 else ""
-    return f"{options.n_trainings:,} trainings: {search}{n_rhos} rhos x {options.runs} runs{more}."
 
 
 def _decide(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say, say_status
-from paraconsist.cli.options import Fields, argument, echo, quiet_libraries, read_names
-from paraconsist.data.options import TASK, option
+from paraconsist.cli.options import Fields, Given, argument, echo, quiet_libraries
+from paraconsist.data.options import option
 from paraconsist.errors import check_choice, input_error
 from paraconsist.studies.options import PRESETS, AfliteOptions, SelectOptions
 
@@ -23,14 +23,9 @@ def select(
     *,
     rows: Path | None = argument("Labelled rows: CSV, TSV, JSON Lines or Parquet.", None),
     output: Path | None = option(None, "Folder to write; with --written the bucket set, a .parquet file."),
-    selecting: Annotated[dict[str, Any], Fields(SelectOptions, without=("filtering",), unset=("encoder",))],
-    task: str | None = option(None, TASK),
-    label_column: str = option("label", "Column of labels, by name or number."),
-    label_names: str | None = option(None, "Labels in order, with commas."),
-    drop_unlabelled: bool = option(False, "Leave out rows without a gold label."),
-    limit: int | None = option(None, "A random sample of this many rows.", min=2),
+    selecting: Annotated[Given, Fields(SelectOptions, without=("filtering",), unset=("encoder",))],
     preset: str = option("s24", "Named settings of the filter: s24."),
-    changes: Annotated[dict[str, Any], Fields(AfliteOptions, without=("seed",), unset=_FILTER)],
+    changes: Annotated[Given, Fields(AfliteOptions, without=("seed",), unset=_FILTER)],
     written: Path | None = option(None, "Read this filled-in sheet into a bucket set."),
     originals: Path | None = option(
         None, "The originals that the sheet was made for; by default originals.parquet in its folder."
@@ -55,19 +50,9 @@ def select(
     from paraconsist.studies.selection import select as select_items
 
     check_choice("select", "preset", preset, PRESETS)
-    filtering = replace(PRESETS[preset], **changes, seed=selecting["seed"])
-    options = SelectOptions(filtering=filtering, **selecting)
-    items = read_items(
-        rows,
-        task=task,
-        label_column=label_column,
-        label_names=read_names(label_names),
-        group_columns=options.group_columns,
-        drop_unlabelled=drop_unlabelled,
-        limit=limit,
-        seed=options.seed,
-        say=say_status,
-    )
+    options = SelectOptions(**selecting)
+    options = replace(options, filtering=replace(PRESETS[preset], **changes, seed=options.seed))
+    items = read_items(rows, options, say=say_status)
     say_status(f"{len(items):,} rows in {len(set(items.contexts)):,} contexts.")
     _say(select_items(items, output, options, say=say_status))
 

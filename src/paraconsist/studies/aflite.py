@@ -60,7 +60,7 @@ def aflite(
     *,
     groups: NDArray[Any] | None = None,
     options: AfliteOptions = PRESETS["s24"],
-    progress: Callable[[Iteration], None] | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> AfliteResult:
     """Filter adversarially (Le Bras et al. 2020), as Srikanth et al. 2024 do.
 
@@ -71,7 +71,7 @@ def aflite(
 
     `embeddings`, shape (n, d), are from an encoder that was not trained on these rows, whose `labels` are int, shape
     (n,); a classifier never predicts a row of one of the `groups` (such as a context; shape (n,)) that it was trained
-    on. `progress` is called with each iteration.
+    on. `say` takes a line for each iteration.
 
     Le Bras et al. 2020, Adversarial filters of dataset biases; Srikanth et al. 2024, section 4.1 (whose text has the
     last inequality reversed; the code and the data are as here).
@@ -101,8 +101,10 @@ def aflite(
             n_removed=len(going),
         )
         curve.append(iteration)
-        if progress is not None:
-            progress(iteration)
+        say(
+            f"{len(left):,} rows: held-out accuracy {100 * iteration.accuracy:.1f} "
+            f"(majority {100 * iteration.majority:.1f}), {len(going):,} removed"
+        )
         removed_in[left[going]] = len(curve) - 1
         left = np.delete(left, going)
         if len(going) < options.cutoff or len(np.unique(numbers[left])) < 2:
@@ -211,9 +213,7 @@ def fit_logistic(
     seen = mask.sum(axis=0)
     penalty = np.full((rows.shape[1], 1), 1.0 / inverse_penalty)
     penalty[-1] = 0.0
-    weights = np.zeros((rows.shape[1], mask.shape[1]))
-    if start is not None:
-        weights += start
+    weights = np.zeros((rows.shape[1], mask.shape[1])) + (0.0 if start is None else start)
     scores = rows @ weights
     solve = _preconditioner(rows, scores, mask, seen, penalty)
     direction: Matrix | None = None

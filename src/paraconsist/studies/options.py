@@ -6,12 +6,12 @@ Python and the command line take the same fields; options that a command reads i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_RULE, option
+from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_RULE, TASK, option
 from paraconsist.errors import check_whole, input_error
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.transforms.paraphrase.generators import GeneratorOptions
@@ -117,10 +117,6 @@ class AfliteOptions:
         if not self.inverse_penalty > 0:
             raise input_error("select", "inverse_penalty", "be above 0", got=self.inverse_penalty)
 
-    def to_dict(self) -> dict[str, float]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
 
 PRESETS: Mapping[str, AfliteOptions] = MappingProxyType({"s24": AfliteOptions()})
 
@@ -151,6 +147,11 @@ class SelectOptions:
     places: int = option(10, "Empty places for paraphrases of each item.", min=1)
     device: str | None = option(None, DEVICE)
     seed: int = option(0, "Random seed of the partitions, the pool and the draw.", min=0)
+    task: str | None = option(None, TASK)
+    label_column: str = option("label", "Column of labels, by name or number.")
+    label_names: tuple[str, ...] | None = option(None, "Labels in order, with commas.")
+    drop_unlabelled: bool = option(False, "Leave out rows without a gold label.")
+    limit: int | None = option(None, "A random sample of this many rows.", min=2)
 
     def __post_init__(self) -> None:
         if not 0 < self.pool <= 1:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,16 @@ from paraconsist.files import LOCK, locked, replacing, write_json
 from paraconsist.measures.paraphrastic import deciles
 from paraconsist.models.training.data import Source, context_texts, encode_examples, find_task, label_rows
 from paraconsist.models.training.options import TrainingOptions
-from paraconsist.studies.aflite import AfliteResult, Iteration, aflite
+from paraconsist.studies.aflite import AfliteResult, aflite
 from paraconsist.studies.options import SelectOptions
 from paraconsist.transforms.paraphrase.judgements import rewritten_columns, write_writing_sheet
 
 _FUNCTION = "select"
+#: What a selection's folder may hold.
+_FILES = (
+    *("embeddings.npz", "rows.parquet", "selection.json", "train.csv", "aflite.png", "aflite.svg"),
+    *("originals.parquet", "sheet.csv"),
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,6 @@ class Items:
         return len(self.labels)
 
     def part(self, mask: NDArray[np.bool_]) -> Items:
-        """Return the rows where `mask`, of shape (n,), is true."""
         places = np.flatnonzero(mask).tolist()
         return replace(
             self,
@@ -70,46 +74,25 @@ class Items:
         return [hashlib.blake2b(text.encode("utf-8"), digest_size=6).hexdigest() for text in self.contexts]
 
 
-def read_items(
-    file: Path,
-    *,
-    task: str | None = None,
-    label_column: str = "label",
-    label_names: tuple[str, ...] | None = None,
-    group_columns: tuple[str, ...] | None = None,
-    drop_unlabelled: bool = False,
-    limit: int | None = None,
-    seed: int = 0,
-    say: Any = lambda line: None,
-) -> Items:
-    """Read rows (CSV, TSV, JSON Lines or Parquet) as `paraconsist train` reads and refuses them.
-
-    With a `limit` it is a random sample of this many rows.
-    """
+def read_items(file: Path, options: SelectOptions, *, say: Callable[[str], None] = lambda line: None) -> Items:
+    """Read rows (CSV, TSV, JSON Lines or Parquet) as `paraconsist train` reads and refuses them."""
     columns = read_table(file, function=_FUNCTION, parameter="rows").to_pydict()
-    options = TrainingOptions(
-        model="bow",
-        output=Path(),
-        train_file=file,
-        task=task,
-        label_column=label_column,
-        label_names=label_names,
-        drop_unlabelled=drop_unlabelled,
-    )
+    of_rows = {name: getattr(options, name) for name in ("task", "label_column", "label_names", "drop_unlabelled")}
+    training = TrainingOptions(model="bow", output=Path(), train_file=file, **of_rows)
     source = Source(str(file), columns)
     of_task = find_task(source, options.task)
-    names = label_names or of_task.label_names
+    names = options.label_names or of_task.label_names
     multiple = bool(of_task.choices) and set(of_task.columns) <= set(columns)
-    examples = encode_examples(source, of_task, options, names, multiple_choice=multiple, say=say)
+    examples = encode_examples(source, of_task, training, names, multiple_choice=multiple, say=say)
     if examples.n_dropped:
-        labelled = label_rows(source, names, label_column, drop_unlabelled=True)
+        labelled = label_rows(source, names, options.label_column, drop_unlabelled=True)
         columns = {name: [values[i] for i in labelled] for name, values in columns.items()}
-    contexts = context_texts(columns, of_task, group_columns, function=_FUNCTION, name=str(file))
+    contexts = context_texts(columns, of_task, options.group_columns, function=_FUNCTION, name=str(file))
     labels = np.array(examples.labels, dtype=np.int64)
     alone = [""] * len(labels)
     items = Items(str(file), columns, of_task, tuple(names), labels, examples.inputs, contexts or alone)
-    if limit is not None and limit < len(items):
-        chosen = np.random.default_rng(seed).choice(len(items), size=limit, replace=False)
+    if options.limit is not None and options.limit < len(items):
+        chosen = np.random.default_rng(options.seed).choice(len(items), size=options.limit, replace=False)
         items = items.part(np.isin(np.arange(len(items)), chosen))
     return items if contexts is not None else replace(items, contexts=[str(row) for row in range(len(items))])
 
@@ -129,8 +112,7 @@ def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tup
     columns = read_table(file, function=_FUNCTION, parameter=parameter).to_pydict()
     by = group_columns if group_columns is not None and set(group_columns) <= set(columns) else None
     seen = context_texts(columns, items.task, by, function=_FUNCTION, name=str(file))
-    common = set(items.contexts) & set(seen or ())
-    if common:
+    if common := set(items.contexts) & set(seen or ()):
         must = f"not be trained on contexts of {items.name}"
         remedy = (
             f"{len(common):,} of the {len(set(items.contexts)):,} contexts are in {file}, such as "
@@ -142,11 +124,7 @@ def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tup
 def round_robin(
     strata: NDArray[np.int64], size: int, *, rng: np.random.Generator, n_strata: int = 10
 ) -> NDArray[np.intp]:
-    """Draw `size` positions (at most n), one from each stratum in turn; empty strata are skipped.
-
-    `strata`, shape (n,), are from 0 to n_strata - 1; `rng` orders each stratum. The positions are in the order of the
-    draw.
-    """
+    """Draw `size` positions (at most n), one from each of the strata (0 to n_strata - 1, shape (n,)) in turn."""
     queues = [list(rng.permutation(np.flatnonzero(strata == s))) for s in range(n_strata)]
     drawn: list[int] = []
     while len(drawn) < size and any(queues):
@@ -157,7 +135,7 @@ def round_robin(
 
 
 def sample_by_difficulty(
-    easy: NDArray[np.bool_], confidences: Any, *, n_easy: int = 125, n_difficult: int = 125, seed: int = 0
+    easy: NDArray[np.bool_], confidences: Any, n_easy: int = 125, n_difficult: int = 125, *, seed: int = 0
 ) -> NDArray[np.intp]:
     """Draw easy and difficult items, each evenly over the deciles of a model's confidence in the gold label.
 
@@ -205,36 +183,32 @@ def select(
     that have seen the items, and for a folder with other files or a filled-in sheet.
     """
     with locked(folder, _FUNCTION, "output"):
-        _check_folder(folder)
         return _select(items, folder, options, say)
 
 
 def _select(items: Items, folder: Path, options: SelectOptions, say: Callable[[str], None]) -> Selection:
+    _check_folder(folder)
     rewrite = rewritten_columns(items.task, options.rewrite)
     if options.confidence_model is not None and not set(items.task.columns) <= set(items.columns):
         must = f"have the columns of task {items.task.name} ({', '.join(items.task.columns)}), to draw items from"
         remedy = "Ready-made text can be filtered, but not turned into a bucket set."
         raise input_error(_FUNCTION, "rows", must, got=list(items.columns), remedy=remedy)
-    in_pool = _pool(items, options)
+    n_groups = int((groups := items.groups).max()) + 1
+    in_groups = np.random.default_rng(options.seed).permutation(n_groups)[: max(1, round(options.pool * n_groups))]
+    in_pool = np.isin(groups, in_groups)
     pool = items.part(in_pool)
     check_unseen(options.encoder, "encoder", items, group_columns=options.group_columns)
     if options.confidence_model is not None:
         check_unseen(options.confidence_model, "confidence_model", pool, group_columns=options.group_columns)
     vectors = _vectors(items, folder, options, say)
-    result = aflite(
-        vectors,
-        items.labels,
-        groups=items.groups,
-        options=options.filtering,
-        progress=lambda iteration: say(_line(iteration)),
-    )
+    result = aflite(vectors, items.labels, groups=groups, options=options.filtering, say=say)
     confidence, drawn, n_places = None, np.empty(0, dtype=np.intp), 0
     if options.confidence_model is not None:
         confidence = np.full(len(items), np.nan)
         confidence[in_pool] = _confidences(pool, options)
         places = np.flatnonzero(in_pool)
-        n = {"n_easy": options.n_easy, "n_difficult": options.n_difficult}
-        drawn = places[sample_by_difficulty(result.easy[places], confidence[places], **n, seed=options.seed)]
+        sizes = options.n_easy, options.n_difficult
+        drawn = places[sample_by_difficulty(result.easy[places], confidence[places], *sizes, seed=options.seed)]
         originals = [_original(items, result, confidence, int(i)) for i in drawn]
         write_table(pa.Table.from_pylist(originals), folder / "originals.parquet")
         sheet = folder / "sheet.csv"
@@ -245,19 +219,11 @@ def _select(items: Items, folder: Path, options: SelectOptions, say: Callable[[s
 
 
 def _check_folder(folder: Path) -> None:
-    kept = {"embeddings.npz", "rows.parquet", "selection.json", "train.csv", "aflite.png", "aflite.svg"}
-    kept |= {"originals.parquet", "sheet.csv"}
-    if any(file.name not in kept and not file.name.startswith(LOCK) for file in folder.iterdir()):
+    if any(file.name not in _FILES and not file.name.startswith(LOCK) for file in folder.iterdir()):
         raise input_error(_FUNCTION, "output", "be new, empty, or an earlier selection", got=str(folder))
     if (folder / "sheet.csv").exists() and is_filled(folder / "sheet.csv"):
         must = "be a folder without a sheet in which somebody wrote"
         raise input_error(_FUNCTION, "output", must, got=str(folder), remedy="Name another folder.")
-
-
-def _pool(items: Items, options: SelectOptions) -> NDArray[np.bool_]:
-    n_groups = int((groups := items.groups).max()) + 1
-    n_drawn = max(1, round(options.pool * n_groups))
-    return np.isin(groups, np.random.default_rng(options.seed).permutation(n_groups)[:n_drawn])
 
 
 def _vectors(items: Items, folder: Path, options: SelectOptions, say: Callable[[str], None]) -> NDArray[np.float32]:
@@ -339,17 +305,7 @@ def _write(items: Items, selection: Selection, options: SelectOptions) -> None:
         "easy_share": result.easy_share,
         "n_drawn": len(selection.drawn),
         "curve": result.curve,
-        "filtering": options.filtering.to_dict(),
-        "encoder": options.encoder,
-        "confidence_model": options.confidence_model,
-        "pool": options.pool,
-        "seed": options.seed,
+        "filtering": asdict(options.filtering),
+        **{name: getattr(options, name) for name in ("encoder", "confidence_model", "pool", "seed")},
     }
     write_json(folder / "selection.json", facts, indent=1)
-
-
-def _line(iteration: Iteration) -> str:
-    return (
-        f"{iteration.n_rows:,} rows: held-out accuracy {100 * iteration.accuracy:.1f} "
-        f"(majority {100 * iteration.majority:.1f}), {iteration.n_removed:,} removed"
-    )

@@ -23,7 +23,7 @@ from paraconsist.measures.ie_test import REPLAYS, TAILS, Evidence, by_groups, by
 from paraconsist.measures.paired_tests import mcnemar_replayed_p_value, replayed_p_value
 from paraconsist.measures.results import signature
 from paraconsist.measures.standings import correct_p_values, signal_to_noise, too_few_resamples
-from paraconsist.reporting.formatting import decimal, number, percent
+from paraconsist.reporting.formatting import decimal, number, percent, plural
 from paraconsist.reporting.table import Line, Part, Table, remarks, table
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.ie.options import FUNCTION, DecisionOptions
@@ -35,6 +35,8 @@ _WITHOUT_ROWS: Mapping[str, tuple[str, Literal["lower"] | None]] = {
     "exact_lower": ("exact", "lower"),
     **{name: (name, None) for name in ("paper", "mcnemar", "mcnemar_mid_p", "mcnemar_resampled")},
 }
+#: What a decision has of its run.
+_OF_RUN = ("rho", "run", "n", "n10", "n01", "collapsed", "validation_accuracy")
 _SCOPES, _READINGS = ("first_run", "all_runs"), ("some_rho", "every_rho")
 
 
@@ -154,11 +156,7 @@ def _decide(family: Family, options: DecisionOptions) -> FamilyDecision:
         by_rho.append(at_rho)
     runs = [
         RunDecision(
-            rho=run.rho,
-            run=run.run,
-            n=run.n,
-            n10=run.n10,
-            n01=run.n01,
+            **{name: getattr(run, name) for name in _OF_RUN},
             accuracy=float(family.accuracy[i]),
             transformed_accuracy=float(family.transformed_accuracy[i]),
             accuracy_difference=(run.n10 - run.n01) / run.n,
@@ -167,8 +165,6 @@ def _decide(family: Family, options: DecisionOptions) -> FamilyDecision:
             p_value=float(p_values[i]),
             rejected_at_rho=bool(rejected[i]),
             rejected_overall=bool(whole.rejected[i]),
-            collapsed=run.collapsed,
-            validation_accuracy=run.validation_accuracy,
             p_values={name: float(values[i]) for name, values in others.items()},
         )
         for i, run in enumerate(family.runs)
@@ -220,7 +216,7 @@ def _evidence(method: str, ties: Literal["mid", "lower"] | None, family: Family,
     """Test every run of a family by a method."""
     checked = options.checked(method, ties)
     if options.group is None:
-        replayed = np.array(_replayed(family, options), dtype=np.float64) if method in REPLAYS else None
+        replayed = np.array(_replayed(family, options)) if method in REPLAYS else None
         return by_items(family.n, family.n10, family.n01, checked, replayed)
     changes = [
         (run.original_correct.astype(np.int8) - run.transformed_correct, groups)
@@ -299,10 +295,7 @@ def _some(runs: Sequence[Run], most: int = 6) -> str:
 
 
 def hard_cases(families: Sequence[Family]) -> HardCases | None:
-    """Find the rows that every family (a model over the same test rows) loses, at some rho and at every rho.
-
-    Returns None where a family has no rows, or the families have different test rows.
-    """
+    """Find the rows that every family loses; None where one has no rows, or other test rows than another."""
     sizes = {int(n) for family in families for n in family.n}
     if len(sizes) != 1:
         return None
@@ -340,9 +333,9 @@ def decision_tables(decision: Decision, *, alpha: float) -> Iterator[Part]:
 
 def _family_table(family: FamilyDecision, alpha: float) -> Table:
     n = sorted({run.n for run in family.runs})
-    rows = f"{n[0]:,}" if len(n) == 1 else f"{n[0]:,} to {n[-1]:,}"
+    rows = " to ".join(f"{size:,}" for size in dict.fromkeys((n[0], n[-1])))
     return table(
-        f"{family.name}: {_runs(family.n_runs)}, {rows} test rows",
+        f"{family.name}: {plural(family.n_runs, 'run')}, {rows} test rows",
         ["rho", "runs", "original", "transformed", "lost", "t", "smallest p", "corrected", "invariance", "collapsed"],
         [_line(at_rho) for at_rho in family.by_rho],
         words=["invariance"],
@@ -371,7 +364,7 @@ def _caption(overall: OverallDecision, alpha: float) -> str:
     decision = "rejected" if overall.reject else "not rejected"
     caption = (
         "Accuracies and what is lost in points, means of runs; t and p of the run with the smallest p; corrected over "
-        f"the runs at each rho.\nOver {_runs(overall.n_tests)} in all: corrected p {_p(overall.p_value)}, "
+        f"the runs at each rho.\nOver {plural(overall.n_tests, 'run')} in all: corrected p {_p(overall.p_value)}, "
         f"invariance {decision} at {alpha:g}."
     )
     if overall.snr is not None:
@@ -387,10 +380,6 @@ def _hard(hard: HardCases) -> str:
         for lost, name in ((hard.first_run, "the first run"), (hard.all_runs, "all runs"))
     ]
     return f"Hard cases, of {hard.n_rows:,} rows right before and wrong after the change{models}: {'; '.join(parts)}."
-
-
-def _runs(n: int) -> str:
-    return f"{n} run" if n == 1 else f"{n} runs"
 
 
 def _p(value: float) -> str:

@@ -9,7 +9,8 @@ import json
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -97,8 +98,9 @@ class ExperimentFolder:
     def read(self) -> dict[str, Any]:
         return read_record(FUNCTION, "output", self.record)
 
-    def update(self, facts: Mapping[str, object]) -> None:
-        write_json(self.record, {**self.read(), **facts}, indent=1)
+    def is_open(self) -> bool:
+        """Whether `open` is done, here or in the first of several processes."""
+        return self.record.is_file() and self.units.is_dir() and self.read().get("identity") == self.identity
 
     def unit_file(self, unit: Unit) -> Path:
         return self.units / f"rho-{unit.rho:.9f}-run-{unit.run:03d}.npz"
@@ -212,17 +214,17 @@ def run_experiment(
     experiment's folder; None in a launcher's other processes.
     """
     options, work = prepared.options, prepared.work
-    if not is_main():
-        _wait_for(work.folder)
-        return _run(prepared, say, progress)
-    with locked(options.output, FUNCTION, "output"):
-        work.folder.open(overwrite=options.overwrite)
+    with locked(options.output, FUNCTION, "output") if is_main() else nullcontext():
+        if is_main():
+            work.folder.open(overwrite=options.overwrite)
+        while not work.folder.is_open():
+            time.sleep(0.2)
         return _run(prepared, say, progress)
 
 
 def _run(prepared: Prepared, say: Callable[[str], None], progress: Callable[[int], None]) -> Path | None:
     started = time.time()
-    options, work = prepared.options, prepared.work
+    options, work, rows = prepared.options, prepared.work, prepared.rows
     n_done = sum(work.is_done(unit) for unit in options.units)
     if n_done:
         say(f"{n_done:,} of {len(options.units):,} (rho, run) were there already.")
@@ -233,7 +235,6 @@ def _run(prepared: Prepared, say: Callable[[str], None], progress: Callable[[int
     spread(work, options.units, progress=lambda unit: progress(1))
     if not is_main():
         return None
-    rows = prepared.rows
     n_rows = {split: rows.n(split) for split in SPLITS}
     metadata = {
         "name": f"{options.model}, {rows.transformation['name']}",
@@ -243,34 +244,26 @@ def _run(prepared: Prepared, say: Callable[[str], None], progress: Callable[[int
     }
     matched = options.output / "matched.parquet"
     write_matched(matched, map(work.matched, options.units), metadata)
-    work.folder.update(
-        {
-            "status": "finished",
-            **{f"n_{split}": n for split, n in n_rows.items()},
-            "n_dropped": dict(rows.n_dropped),
-            "transformation": dict(rows.transformation),
-            "hyperparameters": dict(work.chosen()) if options.search == "once" else "a search on every sample",
-            "rhos": sorted(options.rhos),
-            "runs": options.runs,
-            "n_trainings": options.n_trainings,
-            "seconds": round(time.time() - started, 1),
-            "jobs": max(options.jobs, launched()[1]),
-        }
-    )
+    facts = {
+        "status": "finished",
+        **{f"n_{split}": n for split, n in n_rows.items()},
+        "n_dropped": dict(rows.n_dropped),
+        "transformation": dict(rows.transformation),
+        "hyperparameters": dict(work.chosen()) if options.search == "once" else "a search on every sample",
+        "rhos": sorted(options.rhos),
+        "runs": options.runs,
+        "n_trainings": options.n_trainings,
+        "seconds": round(time.time() - started, 1),
+        "jobs": max(options.jobs, launched()[1]),
+    }
+    write_json(work.folder.record, {**work.folder.read(), **facts}, indent=1)
     return matched
-
-
-def _wait_for(folder: ExperimentFolder) -> None:
-    while not (folder.record.is_file() and folder.units.is_dir() and folder.read().get("identity") == folder.identity):
-        time.sleep(0.2)
 
 
 def make_learner(options: ExperimentOptions, rows: Rows) -> Learner:
     """Return the learner called `options.model`, over these rows; hyperparameters that it lacks are refused."""
-    is_boosting = options.model in WEIGHTINGS
-    learner: Learner = (
-        BoostingLearner.over(rows, WEIGHTINGS[options.model]) if is_boosting else NeuralLearner.over(rows, options)
-    )
+    weighting = WEIGHTINGS.get(options.model)
+    learner: Learner = BoostingLearner.over(rows, weighting) if weighting else NeuralLearner.over(rows, options)
     learner.check(options.parameters)
     return learner
 
@@ -328,12 +321,10 @@ class Work:
         options = self.options
         sample = self.sample(unit.rho, unit.run)
         parts = (options.seed, _TRAIN, unit.rho, unit.run)
-        done: list[Answers] = []
+        parameters, done = self.chosen(), []
         if options.budget and options.search == "sample":
             parameters, best = self._search(unit, sample, _seed(*parts, 1))
             done.append(best)
-        else:
-            parameters = self.chosen()
         rest = range(len(done) + 1, options.repeats + 1)
         done += [self.learner.train(sample, parameters, _seed(*parts, repeat)) for repeat in rest]
         validation, original, transformed = (
@@ -361,11 +352,9 @@ class Work:
     def _search(self, unit: Unit, sample: Sample, seed: int) -> tuple[Parameters, Answers]:
         """Return the best of B trials (at least one) on the unit's sample, with its answers."""
         rng = np.random.default_rng(unit_seed(self.options.seed, _SEARCH, unit.rho, unit.run))
-        trials: Iterator[tuple[Parameters, Answers]] = (
-            (parameters, self.learner.train(sample, parameters, seed))
-            for _ in range(self.options.budget)
-            for parameters in [draw_parameters(self.learner.space, self.options.parameters, rng)]
-        )
+        space, fixed = self.learner.space, self.options.parameters
+        drawn = (draw_parameters(space, fixed, rng) for _ in range(self.options.budget))
+        trials = ((parameters, self.learner.train(sample, parameters, seed)) for parameters in drawn)
         return max(trials, key=lambda trial: _accuracy(trial[1], sample))  # the first of equal ones
 
     def _read_trial(self, number: int) -> Trial | None:

@@ -15,6 +15,7 @@ import gc
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -51,25 +52,21 @@ class Answers:
 
 
 class Learner(Protocol):
-    """A model that can be trained many times, and pickled for other processes."""
+    """A model that can be trained many times, and pickled for other processes.
+
+    `device` is None for the best available; the random search draws from the `space` of hyperparameters; `identity` has
+    the versions and settings that decide answers, besides data, parameters and seed. `check` refuses hyperparameters.
+    """
 
     @property
-    def device(self) -> str | None:
-        """``"cpu"``, or None for the best available."""
-
+    def device(self) -> str | None: ...
     @property
-    def space(self) -> SearchSpace:
-        """The hyperparameters that the random search draws."""
-
+    def space(self) -> SearchSpace: ...
     @property
-    def identity(self) -> Mapping[str, str]:
-        """Versions and settings that decide its answers, besides data, parameters and seed."""
+    def identity(self) -> Mapping[str, str]: ...
 
-    def check(self, parameters: Parameters) -> None:
-        """Refuse unknown hyperparameters."""
-
-    def train(self, sample: Sample, parameters: Parameters, seed: int) -> Answers:
-        """Train on a sample and answer."""
+    def check(self, parameters: Parameters) -> None: ...
+    def train(self, sample: Sample, parameters: Parameters, seed: int) -> Answers: ...
 
 
 def draw_parameters(space: SearchSpace, fixed: Parameters, rng: np.random.Generator) -> Parameters:
@@ -85,7 +82,6 @@ def draw_parameters(space: SearchSpace, fixed: Parameters, rng: np.random.Genera
 
 
 def refuse_unknown(parameters: Parameters, known: tuple[str, ...], model: str) -> None:
-    """Refuse hyperparameters that the model does not have."""
     for name in parameters:
         if name not in known:
             raise input_error(FUNCTION, "parameters", f"be hyperparameters of {model}: {', '.join(known)}", got=name)
@@ -268,9 +264,8 @@ class NeuralLearner:
         with quiet(), tempfile.TemporaryDirectory() as folder:
             transformers.set_seed(seed)
             texts = [(text,) for text in self.inputs["train"]]
-            classifier = starting_model(
-                settings, self.task, self.label_names, texts, multiple_choice=False, say=lambda line: None
-            )
+            start = partial(starting_model, multiple_choice=False, say=lambda line: None)
+            classifier = start(settings, self.task, self.label_names, texts)
             rows = self._tokens(classifier, settings)
             order = np.array([classifier.label_names.index(name) for name in self.label_names])
             silent = {"save_strategy": "no", "logging_strategy": "no", "dataloader_pin_memory": False}
@@ -302,9 +297,8 @@ class NeuralLearner:
         key = (settings.max_length, settings.n_buckets, settings.max_ngram, settings.min_count, settings.extra_words)
         if key not in self._tokenised:
             self._tokenised.clear()
-            self._tokenised[key] = {
-                split: classifier.prepare([(text,) for text in self.inputs[split]]) for split in SPLITS
-            }
+            texts = {split: [(text,) for text in self.inputs[split]] for split in SPLITS}
+            self._tokenised[key] = {split: classifier.prepare(of_split) for split, of_split in texts.items()}
         return dict(self._tokenised[key])
 
 

@@ -7,7 +7,6 @@ chooses a version of each row by its number: no text is copied.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +17,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.tasks import ModelInput, Task, Template
 from paraconsist.errors import first_line, input_error
-from paraconsist.models.training.data import (
-    Source,
-    file_source,
-    find_task,
-    is_unlabelled,
-    label_rows,
-    split_source,
-)
+from paraconsist.models.training.data import Source, file_source, find_task, is_unlabelled, label_rows, split_source
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
 
 SPLITS = ("train", "validation", "test")
@@ -73,8 +65,7 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
     splits = _read_splits(options)
     task = _find_task(options, splits["train"])
     columns = options.transform_columns or task.columns
-    unknown = [column for column in columns if column not in task.columns]
-    if unknown:
+    if unknown := [column for column in columns if column not in task.columns]:
         raise input_error(FUNCTION, "transform_columns", f"be among {', '.join(task.columns)}", got=unknown[0])
     names = _label_names(options, splits["train"], task.label_names)
     parts, dropped = {}, {}
@@ -86,16 +77,24 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
     if "validation" not in parts:
         parts["validation"], parts["train"] = _split_validation(parts["train"], options)
     for number, split in enumerate(SPLITS):
-        parts[split] = _limited(parts[split], getattr(options, f"{split}_rows"), options.seed, number)
+        limit, part = getattr(options, f"{split}_rows"), parts[split]
+        if limit is not None and limit < (n := len(part.labels)):
+            rng = np.random.default_rng(unit_seed(options.seed, _LIMIT, number))
+            parts[split] = part.take(np.sort(rng.permutation(n)[:limit]))
     labels = {split: parts[split].labels for split in SPLITS}
-    _check_labels(labels, names)  # type: ignore[arg-type]
+    _check_labels(labels, names)
     fitted = phi.fit([text for split in SPLITS for column in columns for text in parts[split].texts[column]])
     inputs, report = {}, {}
     for split in SPLITS:
         before = {column: parts[split].texts[column] for column in columns}
         after = apply_to_columns(fitted, before, phi.name, function=FUNCTION)
-        inputs[split] = [*_encode(task, parts[split].texts), *_encode(task, {**parts[split].texts, **after})]
-        report[split] = _report(fitted, before, after, inputs[split])
+        plain, changed = _encode(task, parts[split].texts), _encode(task, {**parts[split].texts, **after})
+        inputs[split] = [*plain, *changed]
+        report[split] = {
+            "n_rows": len(plain),
+            "n_changed": sum(one != other for one, other in zip(plain, changed, strict=True)),
+            "columns": {column: fitted.report(texts, after[column]) for column, texts in before.items()},
+        }
     facts = {"name": phi.name, "parameters": dict(phi.parameters), "columns": list(columns), "changes": report}
     return Rows(inputs, labels, names, task, facts, dropped, _hash(inputs, labels, names))
 
@@ -148,11 +147,11 @@ def _label_names(options: ExperimentOptions, rows: Source, of_task: Sequence[str
     return tuple(names) or tuple(sorted({str(value).strip() for value in values if not is_unlabelled(value)}))
 
 
-def _check_labels(labels: Mapping[str, Sequence[int]], names: Sequence[str]) -> None:
+def _check_labels(labels: Mapping[str, NDArray[np.int64]], names: Sequence[str]) -> None:
     """Refuse training rows of one label only, and fewer validation rows than classes."""
-    counts = Counter(int(label) for label in labels["train"])
-    if len(counts) < 2:
-        got = names[next(iter(counts))] if counts else "no rows"
+    distinct = np.unique(labels["train"]).tolist()
+    if len(distinct) < 2:
+        got = names[distinct[0]] if distinct else "no rows"
         raise input_error(FUNCTION, "train", "have rows of at least two labels", got=got)
     n_validation = len(labels["validation"])
     if n_validation < len(names):
@@ -199,24 +198,8 @@ def _split_validation(part: _Part, options: ExperimentOptions) -> tuple[_Part, _
     return part.take(np.sort(order[:n_validation])), part.take(np.sort(order[n_validation:]))
 
 
-def _limited(part: _Part, limit: int | None, seed: int, number: int) -> _Part:
-    if limit is None or limit >= (n := len(part.labels)):
-        return part
-    return part.take(np.sort(np.random.default_rng(unit_seed(seed, _LIMIT, number)).permutation(n)[:limit]))
-
-
 def _encode(task: Task, texts: Mapping[str, Sequence[str]]) -> list[ModelInput]:
     return [task.single.render(dict(zip(texts, row, strict=True))) for row in zip(*texts.values(), strict=True)]
-
-
-def _report(
-    fitted: Any, before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]], inputs: Sequence[ModelInput]
-) -> dict[str, object]:
-    """Return what was changed: rows, and in each column the transformation's own report."""
-    n = len(inputs) // 2
-    changed = sum(inputs[i] != inputs[n + i] for i in range(n))
-    columns = {column: fitted.report(texts, after[column]) for column, texts in before.items()}
-    return {"n_rows": n, "n_changed": changed, "columns": columns}
 
 
 def _hash(
@@ -233,9 +216,8 @@ def _hash(
 def sample_rows(n: int, rho: float, rng: np.random.Generator, *, exact_count: bool = False) -> NDArray[np.int64]:
     """Draw a sample of a split, DGP(phi, rho): int64 array, shape (n,), entry i is i (the original) or n + i.
 
-    `rho`, in [0, 1], is the probability that a row is in its transformed version, for each row independently; at 0 and
-    1 nothing is random. With `exact_count` round(rho n) rows are transformed, drawn without replacement (as the
-    authors' program does). A `rho` outside [0, 1] is an InputError.
+    `rho`, in [0, 1], is the probability that a row is in its transformed version, for each row independently. With
+    `exact_count` round(rho n) rows are transformed, drawn without replacement (as the authors' program does).
     """
     if not 0 <= rho <= 1:
         raise input_error("sample_rows", "rho", "lie between 0 and 1", got=rho)

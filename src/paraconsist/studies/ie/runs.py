@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -55,17 +56,25 @@ class Family:
     runs: tuple[Run, ...]  # in the order of rho and run
     #: Gives the runs' `Matched`, in the same order, one at a time; None where only counts are known.
     vectors: Callable[[], Iterator[Matched]] | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # of the file
+    metadata: Mapping[str, object] = field(default_factory=dict)  # of the file
+    #: An entry for each run, by its name in `Run`.
+    rho: NDArray[np.float64] = field(init=False, compare=False, repr=False)
+    n: IntArray = field(init=False, compare=False, repr=False)
+    n10: IntArray = field(init=False, compare=False, repr=False)
+    n01: IntArray = field(init=False, compare=False, repr=False)
+    n_correct: IntArray = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         seen: set[tuple[Any, Any]] = set()
         for rho, run, *_ in self.runs:
             if not 0 <= rho <= 1:
-                raise input_error(FUNCTION, "from", f"hold rhos between 0 and 1, in {self.name}", got=rho)
+                raise _error(f"hold rhos between 0 and 1, in {self.name}", got=rho)
             if (rho, run) in seen:
-                must, got = f"hold each rho and run of {self.name} once", f"rho {rho:g}, run {run}"
-                raise input_error(FUNCTION, "from", must, got=got)
+                raise _error(f"hold each rho and run of {self.name} once", got=f"rho {rho:g}, run {run}")
             seen.add((rho, run))
+
+        for name in ("rho", "n", "n10", "n01", "n_correct"):
+            object.__setattr__(self, name, np.array([getattr(run, name) for run in self.runs]))
 
     @property
     def n_runs(self) -> int:
@@ -73,37 +82,12 @@ class Family:
         return len(self.runs)
 
     @cached_property
-    def _columns(self) -> Mapping[str, NDArray[Any]]:
-        """The numbers of each run, by their names in `Run`."""
-        columns = {name: [getattr(run, name) for run in self.runs] for name in ("n", "n10", "n01", "n_correct")}
-        return {name: np.array(values, dtype=np.int64) for name, values in columns.items()}
-
-    @cached_property
-    def rho(self) -> NDArray[np.float64]:
-        """The rho of each run; the properties that follow have an entry for each run, too."""
-        return np.array([run.rho for run in self.runs], dtype=np.float64)
-
-    @property
-    def n(self) -> IntArray:
-        return self._columns["n"]
-
-    @property
-    def n10(self) -> IntArray:
-        return self._columns["n10"]
-
-    @property
-    def n01(self) -> IntArray:
-        return self._columns["n01"]
-
-    @cached_property
     def accuracy(self) -> NDArray[np.float64]:
-        """Accuracy on the originals."""
-        return np.asarray(self._columns["n_correct"] / self.n)
+        return np.asarray(self.n_correct / self.n)
 
     @cached_property
     def transformed_accuracy(self) -> NDArray[np.float64]:
-        """Accuracy on the transformed rows."""
-        return np.asarray((self._columns["n_correct"] - self.n10 + self.n01) / self.n)
+        return np.asarray((self.n_correct - self.n10 + self.n01) / self.n)
 
     def at(self, rhos: Sequence[float]) -> Family:
         """Return the runs at some rhos only; InputError if there is none at one of them."""
@@ -113,10 +97,8 @@ class Family:
             rho = rhos[int(np.argmin(at.any(axis=0)))]
             raise input_error(FUNCTION, "rhos", must, got=rho, remedy="Train those first.")
         kept, vectors = at.any(axis=1), self.vectors
-        runs = tuple(compress(self.runs, kept))
-        if vectors is None:
-            return replace(self, runs=runs)
-        return replace(self, runs=runs, vectors=lambda: compress(vectors(), kept))
+        kept_vectors = None if vectors is None else lambda: compress(vectors(), kept)
+        return replace(self, runs=tuple(compress(self.runs, kept)), vectors=kept_vectors)
 
 
 def family_of_vectors(
@@ -133,15 +115,12 @@ def family_of_counts(name: str, rows: Iterable[tuple[Any, ...]]) -> Family:
 
 def distinct(read: Sequence[tuple[Path, Family]]) -> list[Family]:
     """Return families of several files; equal names are followed by the folder's or file's."""
-    names = [family.name for _, family in read]
-    return [
-        replace(family, name=f"{family.name} ({_place(path)})") if names.count(family.name) > 1 else family
-        for path, family in read
-    ]
-
-
-def _place(path: Path) -> str:
-    return path.resolve().parent.name if path.name == "matched.parquet" else path.resolve().stem
+    times = Counter(family.name for _, family in read)
+    families = []
+    for path, family in read:
+        place = path.resolve().parent.name if path.name == "matched.parquet" else path.resolve().stem
+        families.append(replace(family, name=f"{family.name} ({place})") if times[family.name] > 1 else family)
+    return families
 
 
 @dataclass(frozen=True)
@@ -160,17 +139,12 @@ class Matched:
     groups: NDArray[Any] | None = None  # which rows are not independent
 
     @property
-    def n(self) -> int:
-        """Test rows."""
-        return len(self.original_correct)
-
-    @property
     def counts(self) -> Run:
         """The counts that decisions need."""
         before, after = self.original_correct, self.transformed_correct
         n10, n01, n_correct = int((before & ~after).sum()), int((after & ~before).sum()), int(before.sum())
         known = self.collapsed, self.validation_accuracy, self.seed
-        return Run(self.rho, self.run, self.n, n10, n01, n_correct, *known)
+        return Run(self.rho, self.run, len(before), n10, n01, n_correct, *known)
 
     @property
     def collapsed(self) -> bool | None:
@@ -200,18 +174,16 @@ _COLUMNS = (
 
 
 def write_matched(path: Path, runs: Iterable[Matched], metadata: Mapping[str, object]) -> None:
-    """Write matched vectors, with labels and predictions, atomically to a Parquet file; one run at a time.
-
-    `metadata` may be anything that JSON can hold: name, identity, label names.
-    """
+    """Write matched vectors, with labels and predictions, to a Parquet file, one run at a time."""
     text = json.dumps(to_strict_json(dict(metadata)), sort_keys=True, default=str)
     schema = pa.schema(list(_COLUMNS), metadata={METADATA_KEY: text.encode()})
     with replacing(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         for run in runs:
             columns = {name: getattr(run, name, None) for name, _ in _COLUMNS}
-            columns["row"] = np.arange(run.n, dtype=np.int32)
+            n = len(run.original_correct)
+            columns["row"] = np.arange(n, dtype=np.int32)
             for name in ("rho", "run", "validation_accuracy"):
-                columns[name] = np.full(run.n, columns[name])
+                columns[name] = np.full(n, columns[name])
             writer.write_table(pa.table(columns, schema=schema))
 
 
@@ -300,9 +272,9 @@ def _from_table(table: pa.Table, path: Path, group: str | None) -> list[Family]:
     run = table[run_column].to_pylist() if run_column else [1] * table.num_rows
     of = [table[name].to_pylist() for name in _FAMILY if name in names]
     keys = [" ".join(map(str, values)) for values in zip(*of, strict=True)] if of else [path.stem] * table.num_rows
-    for before, after in _CORRECT:
-        if before in names and after in names:
-            return _from_rows(table, keys, rho, run, (before, after), group)
+    for correct in _CORRECT:
+        if set(correct) <= set(names):
+            return _from_rows(table, keys, rho, run, correct, group)
     if not set(_COUNTS) <= set(names):
         must = "have columns original_correct and transformed_correct (a row for each test row), or "
         raise _error(f"{must}n, n11, n10 and n01 (a row for each run)", got=f"{path}, with {', '.join(names)}")
@@ -330,35 +302,28 @@ def _from_rows(
     correct: tuple[str, str],
     group: str | None,
 ) -> list[Family]:
-    columns: dict[str, Any] = {}
-    for name, column in zip(("original_correct", "transformed_correct"), correct, strict=True):
-        columns[name] = _zero_one(table[column].to_pylist(), column)
+    columns: dict[str, NDArray[Any] | None] = {
+        name: _zero_one(table[column].to_pylist(), column) for name, column in zip(_CORRECT[0], correct, strict=True)
+    }
     for name in ("label", "prediction", "transformed_prediction"):
         columns[name] = _codes(table[name].to_pylist()) if name in table.column_names else None
     if group is not None:
-        ids = column_of(table, group, parameter="group", function=FUNCTION).to_pylist()
-        columns["groups"] = _codes(ids)
+        groups = column_of(table, group, parameter="group", function=FUNCTION).to_pylist()
+        columns["groups"] = _codes(groups)
         if columns["groups"] is None:
-            raise input_error(FUNCTION, "group", "not be empty", got=None, row=ids.index(None))
+            raise input_error(FUNCTION, "group", "not be empty", got=None, row=groups.index(None))
+    ids = next((table[name].to_pylist() for name in _ROW if name in table.column_names), ())
+    order = sorted(range(table.num_rows), key=lambda i: str(ids[i]).zfill(20)) if ids else range(table.num_rows)
     families: dict[str, dict[tuple[float, Any], list[int]]] = {}
-    for i in _order(table):  # rows of every run in one order: hard cases compare them one by one
+    for i in order:  # rows of every run in one order: hard cases compare them one by one
         families.setdefault(keys[i], {}).setdefault((rho[i], run[i]), []).append(i)
 
     def vectors(name: str) -> Iterator[Matched]:
         runs = families[name]
         for key in sorted(runs, key=lambda key: (key[0], str(key[1]).zfill(12))):
-            parts: dict[str, Any] = {name: c if c is None else c[runs[key]] for name, c in columns.items()}
-            yield Matched(*key, **parts)
+            yield Matched(*key, **{name: c if c is None else c[runs[key]] for name, c in columns.items()})
 
     return [family_of_vectors(name, partial(vectors, name)) for name in families]
-
-
-def _order(table: pa.Table) -> Sequence[int]:
-    name = next((name for name in _ROW if name in table.column_names), None)
-    if name is None:
-        return range(table.num_rows)
-    values = [str(value).zfill(20) for value in table[name].to_pylist()]
-    return sorted(range(table.num_rows), key=lambda i: values[i])
 
 
 def _archives(files: Sequence[Path]) -> list[Family]:
