@@ -2,6 +2,9 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
 import pytest
 
 from paraconsist.data.tables import read_table
@@ -87,3 +90,21 @@ def test_files_that_cannot_be_read_without_loss(tmp_path, name, content, sentenc
     (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(InputError, match=sentence):
         read(tmp_path / name)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(("ending", "module", "reader"), [("csv", pa.csv, "read_csv"), ("jsonl", pa.json, "read_json")])
+def test_arrow_reads_from_memory_of_its_own(tmp_path, monkeypatch, ending, module, reader):
+    """Else a thread of its pool that lets go of Python's memory while the interpreter ends aborts the process."""
+    text = "id,answer\n" + "1,no\n" * 20_000 if ending == "csv" else '{"id": 1, "answer": "no"}\n' * 20_000
+    (tmp_path / f"rows.{ending}").write_text(text)
+    before, at_call = pa.total_allocated_bytes(), list[int]()
+    whole = getattr(module, reader)
+
+    def counting(*arguments):
+        at_call.append(pa.total_allocated_bytes())
+        return whole(*arguments)
+
+    monkeypatch.setattr(module, reader, counting)
+    assert read_table(tmp_path / f"rows.{ending}", function="score").num_rows == 20_000
+    assert at_call[0] - before >= len(text)

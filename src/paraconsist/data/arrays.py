@@ -101,6 +101,17 @@ def sorted_pieces(keys: NDArray[Any]) -> Iterator[tuple[Places, NDArray[Any]]]:
             yield rows[order], part[order]
 
 
+def own_stream(data: bytes) -> pa.BufferReader:
+    """Return bytes as a stream in Arrow's own memory, as Arrow's readers must be given.
+
+    A thread of theirs may be the last to let go of the stream while the interpreter ends; if the memory were Python's,
+    it would wait for the interpreter's lock, and the process would abort.
+    """
+    stream = pa.BufferOutputStream()
+    stream.write(data)
+    return pa.BufferReader(stream.getvalue())
+
+
 def take_rows(table: pa.Table, rows: Places) -> pa.Table:
     """Return rows of a table by their numbers; the other rows of a mapped table are not read."""
     batches = table.to_batches()
@@ -116,5 +127,5 @@ def take_rows(table: pa.Table, rows: Places) -> pa.Table:
 def rows_counted(table: pa.Table, names: list[str]) -> pa.Table | None:
     """Return the distinct rows of some columns and their ``count_all``; None for types that Arrow cannot group by."""
     with suppress(pa.ArrowNotImplementedError):
-        return table.select(names).group_by(names).aggregate([([], "count_all")])
+        return table.select(names).group_by(names, use_threads=False).aggregate([([], "count_all")])
     return None

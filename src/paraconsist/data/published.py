@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from paraconsist.data.arrays import own_stream
 from paraconsist.errors import input_error
 
 #: The papers, by the names in the column `paper`.
@@ -72,9 +73,9 @@ def published(
     >>> table.num_rows, max(table["value"].to_pylist())
     (8, 89.3)
     """
-    with files(__package__).joinpath("published.csv").open("rb") as stream:
-        options = pyarrow.csv.ConvertOptions(column_types=_TYPES, strings_can_be_null=True)
-        table = pyarrow.csv.read_csv(stream, convert_options=options)
+    stream = own_stream(files(__package__).joinpath("published.csv").read_bytes())
+    options = pyarrow.csv.ConvertOptions(column_types=_TYPES, strings_can_be_null=True)
+    table = pyarrow.csv.read_csv(stream, convert_options=options)
     for name, wanted in {"paper": paper, "dataset": dataset, "model": model, "measure": measure}.items():
         if wanted is None:
             continue

@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 from numpy.typing import NDArray
 
-from paraconsist.data.arrays import Growing, Places, as_bytes, mapped, sorted_pieces
+from paraconsist.data.arrays import Growing, Places, as_bytes, mapped, own_stream, sorted_pieces
 from paraconsist.data.door import valid_text
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError, input_error
@@ -441,7 +441,7 @@ def _plain(lines: Sequence[bytes]) -> tuple[NDArray[np.bytes_], NDArray[np.float
     kinds = {"input_id": pa.string(), "probabilities": pa.list_(pa.float64()), "crc32": pa.string()}
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
     parsing = pa.json.ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="error")
-    ids, numbers, seals = pa.json.read_json(pa.BufferReader(data), reading, parsing).combine_chunks().columns
+    ids, numbers, seals = pa.json.read_json(own_stream(data), reading, parsing).combine_chunks().columns
     if seals.to_pylist() != [f"{zlib.crc32(b'}', zlib.crc32(line[:-_SEAL_BYTES])):08x}" for line in lines]:
         raise ValueError("without a checksum")
     if pc.count_distinct(pc.list_value_length(numbers)).as_py() != 1:

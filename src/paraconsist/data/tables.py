@@ -23,6 +23,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from paraconsist.data.arrays import own_stream
 from paraconsist.data.writing import unquoted_columns
 from paraconsist.errors import InputError, first_line, input_error
 
@@ -273,7 +274,7 @@ def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
                 parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values='"' in text)
                 kinds = dict.fromkeys(numbers, pa.string())
                 as_text = pa.csv.ConvertOptions(column_types=kinds, strings_can_be_null=False)
-                table = pa.csv.read_csv(pa.BufferReader(text.encode()), reading, parsing, as_text)
+                table = pa.csv.read_csv(own_stream(text.encode()), reading, parsing, as_text)
                 return names, [batch.columns for batch in table.to_batches()]
         for cells in filter(None, rows):
             if len(cells) != len(names):
@@ -414,7 +415,7 @@ def _by_arrow(file: Path, encoding: str) -> pa.Table | None:
     if not is_plain or longest > _LONGEST_LINE or _LEADING_NULL.search(data):
         return None
     try:
-        table = pa.json.read_json(pa.BufferReader(data))
+        table = pa.json.read_json(own_stream(data))
         table.validate(full=True)
     except pa.ArrowException:
         return None
