@@ -167,6 +167,18 @@ def test_other_shapes_of_lm_eval(tmp_path):
     assert all(label == prediction == 1 for _, label, prediction in measures(rewritten(tmp_path, "yes_no", several)))
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("task", ["yes_no", "which_place"])  # which_place offers other choices in each row
+def test_a_log_likelihood_that_is_no_number_is_unparsed(command, tmp_path, task):
+    def broken(row: dict[str, Any]) -> None:
+        if row["doc_id"] in (2, 7):
+            row["filtered_resps"][1][0], row["acc"] = "nan", float(row["target"] == "1")
+
+    bucket = {"yes_no": "question_id", "which_place": "meta.fact"}[task]
+    result = scored(command, rewritten(tmp_path, task, broken), "--bucket", bucket)
+    assert result["n_unparsed"] == 2
+
+
 def test_verdicts_decide_not_the_spelling(tmp_path):
     def loosely(row: dict[str, Any]) -> None:  # the metric ignored case and punctuation
         if row["exact_match"] == 1.0:

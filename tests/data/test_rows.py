@@ -45,6 +45,29 @@ def test_probabilities_of_gold_and_predicted_labels():
     np.testing.assert_array_equal(rows.predicted_confidences, [0.9, np.nan, 0.7])
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ({**COLUMNS, "probabilities": [[0.9, 0.1], None, [0.3, 0.7]]}, {}),
+        ({**COLUMNS, "P0": ["0.9", "", "0.3"], "P1": ["0.1", "", "0.7"]}, {"probabilities": "P0,P1"}),
+        ({**COLUMNS, "p": [0.9, None, 0.7]}, {"confidence": "p"}),
+    ],
+)
+def test_a_row_may_have_no_probabilities(columns, names):
+    np.testing.assert_array_equal(rows_of(columns, **names).confidences, [0.9, np.nan, 0.7])
+    none = {
+        name: pa.nulls(3) if name in ("p", "P0", "P1", "probabilities") else column for name, column in columns.items()
+    }
+    assert rows_of(none, **names).confidences is None
+
+
+def test_a_row_s_number_counts_rows_without_probabilities():
+    with pytest.raises(InputError, match="sum to one") as refused:
+        rows_of({**COLUMNS, "probabilities": [None, None, [0.7, 0.7]]})
+    assert refused.value.row == 2
+
+
 def test_where_takes_the_same_rows_of_everything():
     columns = {**COLUMNS, "allowed_labels": [[0], [0, 1], [1]], "theme": ["x", "y", "z"]}
     rows = rows_of(columns, stratum=["theme"]).where(np.array([False, True, True]))

@@ -104,6 +104,49 @@ def test_label_probabilities_of_bucket_sets(target: str, n_labels: int) -> None:
     assert gold_free["arbitrage_violation"] == found["arbitrage_violation"]
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("target", ["", "paraphrase", "consequent"])
+def test_rows_without_probabilities_are_left_out_and_counted(target: str, tmp_path: Path) -> None:
+    rows = labelled(target, 2) if target else statements()
+    lost = rows["bucket_id"].isin(rows["bucket_id"].unique()[[3, 5]]) & ~rows["bucket_id"].duplicated()
+    column = "probabilities" if target else "probability"
+    holes = rows.assign(**{column: rows[column].where(~lost)})
+    scores = pc.score(holes, measures=[NAME])
+    rest = pc.score(rows[~rows["bucket_id"].isin(rows["bucket_id"][lost])], measures=[NAME])
+    keys = ("arbitrage_rate", "arbitrage_violation", "confidence_interval")
+    assert [values(scores)[key] for key in keys] == [values(rest)[key] for key in keys]
+    assert "2 rows have no probabilities" in " ".join(values(scores)["warnings"])
+    assert scores.report(tmp_path / "page.html").is_file()
+
+
+@pytest.mark.faults
+def test_corrected_values_leave_out_what_has_no_probability() -> None:
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet([1.0, 1.0], 240).tolist()
+    rows = pd.DataFrame(
+        {
+            "bucket_id": np.repeat(np.arange(60), 4),
+            "role": ["original", *["paraphrase"] * 3] * 60,
+            "prediction": rng.integers(0, 2, 240),
+            "label": np.repeat(rng.integers(0, 2, 60), 4),
+            "probabilities": p,
+        }
+    )
+    holes = rows.assign(probabilities=[None if i % 40 == 1 else lists for i, lists in enumerate(p)])
+
+    def corrected(of_rows: pd.DataFrame, of_test: pd.DataFrame) -> Any:
+        scores = pc.score(of_rows, test=of_test)
+        result = scores.sets["predictions"].measures["paraphrastic_consistency"]
+        return result.get("corrected_accuracy"), " ".join(result["warnings"])
+
+    whole = corrected(rows, rows[holes["probabilities"].notna()])[0]
+    assert corrected(holes, holes) == (
+        pytest.approx(whole),
+        "6 rows of the full test set have no probability: corrected values exclude them",
+    )
+    assert "6 originals have no probability" in corrected(holes.assign(role=np.roll(rows["role"], 1)), rows)[1]
+
+
 @pytest.mark.parametrize(
     ("rows", "word"),
     [

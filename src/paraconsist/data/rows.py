@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,14 +132,14 @@ def read_rows(
     if names.places is not None and need_buckets and "swap" not in roles:
         must = "be given for verdicts in both orders, whose `role` is given or swapped"
         raise input_error("score", "places", must, got=[*names.places])
-    own = names.confidence is None  # else a column says the gold label's probability, and nothing of another's
-    whole = _probability_rows(predictions, names.probabilities) if need_probabilities else None
+    needs = need_probabilities or (names.confidence is None and (predictions.label_names or not is_text(labels)))
+    matrix = _probability_rows(predictions, names.probabilities) if needs else None
+    of_label = partial(_label_probabilities, matrix, predictions.label_names)
     of_rules = None
-    if whole is not None and allowed is not None:
+    if need_probabilities and matrix is not None and allowed is not None:
         of_rules = np.zeros(len(labels))
         for label in {label for rule in allowed for label in rule}:
-            each: Any = _label_probabilities(predictions, names.probabilities, np.full(len(labels), label))
-            of_rules += np.where([label in rule for rule in allowed], each, 0.0)
+            of_rules += np.where([label in rule for rule in allowed], of_label(np.full(len(labels), label)), 0.0)
     return Rows(
         buckets=buckets,
         groups=groups,
@@ -147,13 +148,13 @@ def read_rows(
         predictions=guesses,
         has_gold=has_gold,
         unparsed=unparsed,
-        confidences=_gold_confidences(predictions, names, labels),
-        predicted_confidences=_label_probabilities(predictions, names.probabilities, guesses) if own else None,
+        confidences=of_label(labels) if names.confidence is None else _own_confidences(table, names.confidence),
+        predicted_confidences=of_label(guesses) if names.confidence is None else None,
         allowed=allowed if need_buckets else None,
         strata=_strata(predictions, names),
         places=_places(names.places, labels),
         variants=filled_column(table, names.variant, "variant") if names.variant and need_buckets else None,
-        probabilities=whole,
+        probabilities=matrix if need_probabilities else None,
         allowed_probabilities=of_rules,
         relations=predictions.metadata.get("relations"),
         inputs=_inputs(table) if np.isin(roles, _JOINED).any() else None,
@@ -248,82 +249,81 @@ def _stratum(column: Any, name: str) -> NDArray[Any]:
     return np.where(values != 0, "yes", "no") if pa.types.is_boolean(column.type) else values
 
 
-def _gold_confidences(
-    predictions: Predictions, names: SourceOptions, labels: NDArray[Any]
-) -> NDArray[np.float64] | None:
-    """Return the probability of each row's gold label, ready-made where a column has it; None where none says it."""
-    if names.confidence is None:
-        return _label_probabilities(predictions, names.probabilities, labels)
-    column = column_of(predictions.table, names.confidence, parameter="confidence")
-    values = floats(column, names.confidence, "confidence")
-    inside = (values >= 0) & (values <= 1)
-    if not inside.all():
-        row = int(np.argmin(inside))
-        raise column_error("confidence", names.confidence, "lie between 0 and 1", float(values[row]), row)
-    return values
+def _own_confidences(table: pa.Table, name: str) -> NDArray[np.float64] | None:
+    """Return the gold labels' probabilities in a column that holds them, nan where it is empty; None if it is."""
+    values = floats(column_of(table, name, parameter="confidence"), name, "confidence")
+    wrong = (values < 0) | (values > 1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise column_error("confidence", name, "lie between 0 and 1", float(values[row]), row)
+    return None if np.isnan(values).all() else values
 
 
 def _label_probabilities(
-    predictions: Predictions, probabilities: Sequence[str], labels: NDArray[Any]
+    matrix: NDArray[np.float64] | None, label_names: Sequence[str], labels: NDArray[Any]
 ) -> NDArray[np.float64] | None:
     """Return the probability of each row's label, nan for what is no label; None where no column says it."""
-    if is_text(labels):
-        index = {name: i for i, name in enumerate(predictions.label_names)}
-        if not index:
-            return None
-        labels = np.array([index.get(label, -1) for label in labels.tolist()])
-    matrix = _probability_rows(predictions, probabilities)
-    if matrix is None:
+    if matrix is None or (is_text(labels) and not label_names):
         return None
+    if is_text(labels):
+        index = {name: i for i, name in enumerate(label_names)}
+        labels = np.array([index.get(label, -1) for label in labels.tolist()])
     inside = (labels >= 0) & (labels < matrix.shape[1])
     picked = matrix[np.arange(len(labels)), np.where(inside, labels, 0)]
     return np.where(inside, picked, np.nan)
 
 
 def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return the probability of every label, shape (n, n_labels), nan where none was read; None where none is there."""
+    """Return the probability of every label, shape (n, n_labels), nan in rows without any; None where no row has any.
+
+    A row without any has no list, or an empty cell in the column of each label.
+    """
     table = predictions.table
     columns = [name for name in probabilities if name in table.column_names]
     if not columns:
         return None
     for name in probabilities:
         column_of(table, name, parameter="probabilities")
-    answered = np.full(len(table), True)
-    if UNANSWERED in table.column_names and len(columns) == 1:
-        answered = table[UNANSWERED].is_null().to_numpy()
-        if not answered.any():
-            return None
-    held = _probability_matrix(table if answered.all() else table.filter(pa.array(answered)), columns)
+    if len(columns) > 1:
+        matrix = np.column_stack([floats(table[name], name, "probabilities") for name in columns])
+        rows = np.flatnonzero(~np.isnan(matrix).all(axis=1))
+    else:
+        known = table[columns[0]].is_valid()
+        if UNANSWERED in table.column_names:
+            known = pc.and_(known, table[UNANSWERED].is_null())
+        rows = np.flatnonzero(known)
+        held = _lists(table[columns[0]].filter(known), columns[0], rows)
+        matrix = np.full((len(table), held.shape[1]), np.nan)
+        matrix[rows] = held
     if "(none)" not in predictions.metadata.get("label_map", ""):  # a partial map leaves probability out
-        _check_probabilities(held, columns[0])
-    matrix = np.full((len(table), held.shape[1]), np.nan)
-    matrix[answered] = held
-    return matrix
+        _check_probabilities(matrix[rows], columns[0], rows)
+    return matrix if len(rows) else None
 
 
-def _probability_matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.float64]:
-    if len(names) > 1:
-        return np.column_stack([floats(table[name], name, "probabilities") for name in names])
-    column = table[names[0]].combine_chunks()
+def _lists(column: pa.ChunkedArray, name: str, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return a column of lists without nulls as a matrix; `rows` are the numbers of its rows in the file."""
+    column = column.combine_chunks()
+    if not len(column):
+        return np.empty((0, 0))
     if pa.types.is_fixed_size_list(column.type) or pa.types.is_list_view(column.type):
         column = column.cast(pa.list_(column.type.value_type))
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
         remedy = "Name a column for each label in `probabilities`, or that of the gold label alone in `confidence`."
-        raise column_error("probabilities", names[0], "hold lists of numbers", column[0].as_py(), 0, remedy)
+        raise column_error("probabilities", name, "hold lists of numbers", column[0].as_py(), int(rows[0]), remedy)
     lengths = pc.list_value_length(column)
-    counts = pc.value_counts(lengths)
-    if len(counts) != 1 or column.null_count:
-        row = pc.index(pc.fill_null(pc.not_equal(lengths, lengths[0]), True), True).as_py()
-        raise column_error("probabilities", names[0], "hold equally long lists", column[row].as_py(), row)
-    flat = floats(pa.chunked_array([column.flatten()]), names[0], "probabilities")
+    others = np.flatnonzero(pc.not_equal(lengths, lengths[0]))
+    if len(others):
+        row = int(others[0])
+        raise column_error("probabilities", name, "hold equally long lists", column[row].as_py(), int(rows[row]))
+    flat = floats(pa.chunked_array([column.flatten()]), name, "probabilities")
     return flat.reshape(len(column), lengths[0].as_py())
 
 
-def _check_probabilities(probabilities: NDArray[np.float64], name: str) -> None:
+def _check_probabilities(probabilities: NDArray[np.float64], name: str, rows: NDArray[np.intp]) -> None:
     sums = probabilities.sum(axis=1)
     good = (np.abs(sums - 1) <= _PROBABILITY_TOLERANCE) & (probabilities >= 0).all(axis=1)
     if not good.all():
-        row = int(np.argmin(good))
-        values = [round(float(p), 6) for p in probabilities[row]]
+        wrong = int(np.argmin(good))
+        values = [round(float(p), 6) for p in probabilities[wrong]]
         remedy = "Logits become probabilities by softmax."
-        raise column_error("probabilities", name, "be non-negative and sum to one", values, row, remedy)
+        raise column_error("probabilities", name, "be non-negative and sum to one", values, int(rows[wrong]), remedy)

@@ -216,8 +216,10 @@ def _statements(spec: MeasureSpec, rows: Rows, positions: Positions, partners: M
     if rows.probabilities is None:
         remedy = "Give `probabilities` the column of lists, or one column for each label."
         raise input_error(f"score {spec.name}", "probabilities", "be there", remedy=remedy)
-    index, roles, group, p = np.arange(len(rows)), rows.roles, rows.groups, rows.probabilities
-    buckets = np.unique(np.asarray(rows.buckets), return_inverse=True)[1]
+    assert rows.buckets is not None
+    index = np.flatnonzero(is_among(rows.buckets, rows.buckets[positions]))
+    buckets = np.unique(rows.buckets[index], return_inverse=True)[1]
+    roles, group, p = rows.roles[index], None if rows.groups is None else rows.groups[index], rows.probabilities
     if partners:
         n = len(positions)
         places = {**partners, spec.target: positions}
@@ -230,10 +232,6 @@ def _statements(spec: MeasureSpec, rows: Rows, positions: Positions, partners: M
         if spec.is_conditional and rows.allowed_probabilities is not None:
             p = rows.allowed_probabilities[:, np.newaxis] * [-1.0, 1.0] + [1.0, 0.0]
     p = np.clip(p[index], 0.0, 1.0)
-    if (unknown := np.isnan(p).any(axis=1)).any():
-        remedy = "Choose the policy drop_bucket for unparsed answers."
-        row = int(index[int(unknown.argmax())])
-        raise input_error(f"score {spec.name}", "probabilities", "be there for every row", row=row, remedy=remedy)
     return Statements(p[:, 1] if p.shape[1] == 2 else p, roles, buckets, group, rows.relations)
 
 
@@ -267,11 +265,27 @@ def find_partners(spec: MeasureSpec, rows: Rows) -> tuple[Positions, dict[str, P
     """Return the m rows that a measure counts and, by role, each one's partner in its bucket: positions, shape (m,).
 
     InputError if no row is counted, a role plays no part in the measure, or a partner is missing or there twice; the
-    message names the bucket.
+    message names the bucket. A measure of probabilities leaves tuples out that hold a row without any.
     """
-    if spec.is_about_probabilities and not spec.partners:
-        return np.unique(np.asarray(rows.buckets), return_index=True)[1], {}
-    return partners_of(rows, spec.name, spec.target, spec.partners, optional=spec.optional_partners)
+    if not spec.is_about_probabilities:
+        return partners_of(rows, spec.name, spec.target, spec.partners, optional=spec.optional_partners)
+    unknown = without_probabilities(rows)
+    if spec.partners:
+        positions, partners = partners_of(rows, spec.name, spec.target, spec.partners)
+        known = ~np.any([unknown[places] for places in (positions, *partners.values())], axis=0)
+        partners = {role: places[known] for role, places in partners.items()}
+    else:
+        _, positions, codes = np.unique(np.asarray(rows.buckets), return_index=True, return_inverse=True)
+        known, partners = np.bincount(codes, unknown) == 0, {}
+    if not known.any():
+        must, remedy = "leave a bucket with probabilities in all of its rows", "Look at rows with empty ones."
+        raise input_error(f"score {spec.name}", "probabilities", must, remedy=remedy)
+    return positions[known], partners
+
+
+def without_probabilities(rows: Rows) -> NDArray[np.bool_]:
+    """Return which rows have no probabilities, shape (n,), where others have."""
+    return np.zeros(len(rows), bool) if rows.probabilities is None else np.isnan(rows.probabilities).any(axis=1)
 
 
 def is_counted(spec: MeasureSpec, rows: Rows) -> NDArray[np.bool_]:

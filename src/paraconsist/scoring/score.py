@@ -46,6 +46,7 @@ from paraconsist.scoring.roles import (
     per_problem,
     spec_of,
     violations,
+    without_probabilities,
 )
 from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of, without_buckets
 from paraconsist.scoring.training_overlap import Overlap, training_overlap
@@ -399,13 +400,15 @@ def _score(
     test: Rows | None = None,
     about: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
-    columns = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else {}
+    columns, lacking = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else ({}, ())
+    if spec.is_about_probabilities and (n := np.count_nonzero(without_probabilities(rows))):
+        lacking = (f"{n:,} rows have no probabilities: {spec.name} excludes them and what is compared with them",)
     result = per_problem(judged(spec, rows, measure_rows(spec, rows, **options.intervals, **columns)), rows)
     signature = parse_signature(result.signature).replace(unparsed=options.policy, **about)
     marks = {constant_message(mark) for mark in set(rows.predictions[rows.unparsed].tolist())}
     unread = "none of the answers that it counts could be read"
     warnings = tuple(unread if warning in marks else warning for warning in result.warnings)
-    return replace(result, signature=str(signature), warnings=warnings)
+    return replace(result, signature=str(signature), warnings=(*warnings, *lacking))
 
 
 def origin_of(metadata: Metadata) -> dict[str, str]:
@@ -441,19 +444,25 @@ def _under(policy: str, spec: MeasureSpec, rows: Rows, options: ScoreOptions) ->
         return None
 
 
-def _test_columns(rows: Rows, test: Rows, options: ScoreOptions) -> dict[str, Any]:
+def _test_columns(rows: Rows, test: Rows, options: ScoreOptions) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the options of P_C that need a full test set, and warnings of rows that lack a probability."""
     columns: dict[str, Any] = {"test_predictions": test.predictions, "test_references": test.labels}
-    has_originals = bool((rows.roles == ORIGINAL).any())
-    if rows.confidences is not None and test.confidences is not None and has_originals:
-        assert rows.buckets is not None
-        originals = rows.roles == ORIGINAL
-        # an input that failed gave its gold label no probability: it counts as wrong
-        buckets = rows.buckets[originals].tolist()
-        confidences = np.where(rows.unparsed, 0.0, rows.confidences)[originals].tolist()
-        columns["original_confidences"] = dict(zip(buckets, confidences, strict=True))
-        columns["test_confidences"] = np.where(test.unparsed, 0.0, test.confidences)
-        columns["renormalize"] = options.renormalize
-    return columns
+    originals = rows.roles == ORIGINAL
+    if rows.confidences is None or test.confidences is None or not originals.any():
+        return columns, ()
+    assert rows.buckets is not None
+    # an input that failed gave its gold label no probability: it counts as wrong
+    of_originals = np.where(rows.unparsed, 0.0, rows.confidences)[originals]
+    of_tests = np.where(test.unparsed, 0.0, test.confidences)
+    if n := np.count_nonzero(np.isnan(of_originals)):
+        return columns, (f"there are no corrected values: {n:,} originals have no probability",)
+    known = ~np.isnan(of_tests)
+    columns["original_confidences"] = dict(zip(rows.buckets[originals].tolist(), of_originals.tolist(), strict=True))
+    columns["test_confidences"], columns["renormalize"] = of_tests[known], options.renormalize
+    lacking = (
+        f"{np.count_nonzero(~known):,} rows of the full test set have no probability: corrected values exclude them"
+    )
+    return columns, () if known.all() else (lacking,)
 
 
 def _strata(rows: Rows, specs: Sequence[MeasureSpec], options: ScoreOptions, label_names: Sequence[str]) -> Strata:

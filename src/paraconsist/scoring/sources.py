@@ -291,12 +291,12 @@ def _of_statements(
     """Return statements, with a role and a probability in each row, as predictions of true or false without gold."""
     table = predictions.table
     p = floats(table[statement], statement, "probabilities")
-    inside = (p >= 0.0) & (p <= 1.0)
-    if not inside.all():
-        row = int(np.argmin(inside))
+    wrong, unknown = (p < 0.0) | (p > 1.0), np.isnan(p)
+    if wrong.any():
+        row = int(np.argmax(wrong))
         raise column_error("probabilities", statement, "lie between 0 and 1", float(p[row]), row)
     own = None if options.relations is None else read_yaml("score", "relations", options.relations, typed=False)
-    table = table.append_column(names.prediction, pa.array((p >= 0.5).astype(np.int64)))
+    table = table.append_column(names.prediction, pa.array((p >= 0.5).astype(np.int64), mask=unknown))
     if names.label not in table.column_names:
         table = table.append_column(names.label, pa.array(np.full(len(p), -1)))
         table = table.append_column("allowed_labels", pa.array([[0, 1]] * len(p)))
@@ -308,7 +308,7 @@ def _of_statements(
         from paraconsist.measures.probability_coherence import chains
 
         table = table.set_column(place, names.group, pa.array(chains(buckets, shared)[buckets.codes]))
-    both = pa.array(np.column_stack([1.0 - p, p]).tolist())
+    both = pa.array(np.column_stack([1.0 - p, p]).tolist(), mask=unknown)
     lists = names.probabilities[0]
     if lists in table.column_names:
         table = table.drop_columns([lists])

@@ -244,11 +244,14 @@ def multiple_choice(
     """Return answers from the log-likelihoods of choices, or None if the log has none.
 
     The answer is the choice that the metric judges: the likeliest one, per character for ``acc_norm``, per byte for
-    ``acc_bytes``. Probabilities are the softmax of the same numbers.
+    ``acc_bytes``. Probabilities are the softmax of the same numbers. A row with a log-likelihood that is no number is
+    unparsed: lm-eval takes that choice for the likeliest.
     """
     scores = _log_likelihoods(answers)
     if scores is None:
         return None
+    sizes = pc.list_value_length(answers).to_numpy()
+    failed = np.isnan(scores).sum(axis=1) > scores.shape[1] - sizes
     if scores.shape[1] == 1:  # one continuation: greedily generated or not
         if right is None:
             raise input_error("score", "metric", "name a metric of right and wrong", got=None)
@@ -260,12 +263,15 @@ def multiple_choice(
         scores, unconditional = scores[:, :half], scores[:, half:]
         if metric == "acc_mutual_info":
             scores = scores - unconditional
-    choices = _choices(fields, scores)
+        sizes = sizes // 2
+    scores[failed] = np.where(np.arange(scores.shape[1]) < sizes[failed, np.newaxis], -np.inf, np.nan)
+    choices = _choices(fields, sizes)
     if metric in ("acc_norm", "acc_bytes"):
         with np.errstate(divide="ignore", invalid="ignore"):  # an empty choice
             scores = scores / _lengths(choices, scores, in_bytes=metric == "acc_bytes")
     ranked = np.where(np.isnan(scores), -np.inf, scores)
-    chosen = np.argmax(ranked, axis=1)
+    chosen = np.where(failed, -1, np.argmax(ranked, axis=1))
+    right = None if right is None else right & ~failed
     common = _common(choices)
     stripped: Any = [c.strip() for c in choices] if common else [[c.strip() for c in row] for row in choices]
     if not common and all(len(set(row)) == 1 for row in stripped):  # only their contexts differ: number them
@@ -274,8 +280,7 @@ def multiple_choice(
     with np.errstate(invalid="ignore"):
         exponents = np.exp(ranked - ranked.max(axis=1, keepdims=True))
         probabilities = exponents / exponents.sum(axis=1, keepdims=True)
-    known = None if np.isnan(probabilities).any() else np.where(np.isnan(scores), np.nan, probabilities)
-    return LogAnswers(gold, chosen, right, stripped, known)
+    return LogAnswers(gold, chosen, right, stripped, np.where(np.isnan(scores), np.nan, probabilities))
 
 
 def _log_likelihoods(answers: pa.Array) -> Floats | None:
@@ -311,17 +316,19 @@ def _metrics(fields: Fields) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _choices(fields: Fields, scores: Floats) -> Any:
+def _choices(fields: Fields, sizes: Places) -> Any:
     """Return the texts of the choices: one list if all rows share it, else one for each row."""
-    columns = _arguments(fields, 1)[: scores.shape[1]]
-    if len(columns) < scores.shape[1]:
-        return [str(number) for number in range(scores.shape[1])]
+    n = int(sizes.max())
+    columns = _arguments(fields, 1)[:n]
+    if len(columns) < n:
+        return [str(number) for number in range(n)]
     distinct = [column.unique().to_pylist() for column in columns]
-    if all(len(texts) == 1 and texts[0] is not None for texts in distinct) and not np.isnan(scores).any():
+    if all(len(texts) == 1 and texts[0] is not None for texts in distinct) and (sizes == n).all():
         return [str(texts[0]).removeprefix(" ") for texts in distinct]
-    sizes = (~np.isnan(scores)).sum(axis=1).tolist()
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
-    return [[str(text).removeprefix(" ") for text in row[:size]] for row, size in zip(rows, sizes, strict=True)]
+    return [
+        [str(text).removeprefix(" ") for text in row[:size]] for row, size in zip(rows, sizes.tolist(), strict=True)
+    ]
 
 
 def _arguments(fields: Fields, part: int) -> list[pa.ChunkedArray]:

@@ -37,7 +37,8 @@ class LogAnswers:
     answers: Any  # of the model; None or -1 if unparsed
     right: NDArray[np.bool_] | None  # shape (n,): the log's verdicts; None compares answers with `gold`
     choices: Any = None  # texts: one list for all rows, or one for each
-    probabilities: NDArray[np.float64] | None = None  # shape (n, c): of each choice; nan beyond a row's last
+    #: Shape (n, c): of each choice; nan beyond a row's last, and in rows without any.
+    probabilities: NDArray[np.float64] | None = None
     raw: Sequence[str | None] | None = None  # the output from which the answer was read
     allowed: Sequence[Sequence[int]] | None = None  # the choices that a rule allows each row, by their places
 
@@ -266,8 +267,9 @@ def _field_texts(fields: Fields, text: str, parameter: str, roots: Sequence[str]
 
 
 def _lists(matrix: NDArray[np.float64]) -> pa.Array:
-    flat = pa.array(np.ascontiguousarray(matrix).ravel())
-    return pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1]).cast(pa.list_(pa.float64()))
+    """Return the rows of a matrix as lists, null for those with nan."""
+    flat, unknown = pa.array(np.ascontiguousarray(matrix).ravel()), pa.array(np.isnan(matrix).any(axis=1))
+    return pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1], mask=unknown).cast(pa.list_(pa.float64()))
 
 
 def _short(text: str) -> str:

@@ -382,7 +382,8 @@ def flip(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mappi
         sides = (pairs.partners[ORIGINAL][pairs.broken].tolist(), pairs.positions[pairs.broken].tolist())
         for pair in zip(*sides, strict=True):
             both = [texts.rows[of_place[place]] for place in pair] if texts is not None else []
-            if all(both) and both[0] != both[1] and not rows.unparsed[list(pair)].any():
+            is_known = sure is None or np.isfinite(sure[list(pair)]).all()
+            if is_known and all(both) and both[0] != both[1] and not rows.unparsed[list(pair)].any():
                 letters = max(len(text) for of_row in both for text in of_row or ())
                 least = 0.0 if sure is None else float(sure[list(pair)].min())
                 candidates.append(
