@@ -79,6 +79,11 @@ def test_unparsed_answers_are_treated_as_score_treats_them(name: str, policy: st
         columns |= {"references": references[::2], "perturbed_references": references[1::2]}
     scores = paraconsist.score(pa.table(table), measures=[name], unparsed=policy)
     (expected,) = (scored.measures[name] for scored in scores.sets.values())
+    if mark == -1:
+        marked = paraconsist.score(pa.table(table | {"prediction": written}), measures=[name], unparsed=policy)
+        ((of_file, warnings),) = ((scored.measures[name], scored.warnings) for scored in marked.sets.values())
+        assert f"{lost.sum()} of 80 predictions are unparsed (-1)" in " ".join(warnings)
+        assert to_strict_json(of_file) == to_strict_json(expected)
     values = load_metric(name).compute(**columns, unparsed=policy)
     assert f"unparsed:{policy}" in values["signature"]
     assert f"{lost.sum()} of 80 predictions are unparsed" in values.pop("warnings")[0]

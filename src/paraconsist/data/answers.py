@@ -123,9 +123,12 @@ def labels_in(cell: Any) -> Sequence[Any]:
 
 
 def predicted_labels(
-    table: pa.Table, name: str, labels: NDArray[Any], allowed: list[list[Any]] | None
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the predictions, and where no answer could be read: a missing value, or an empty text."""
+    table: pa.Table, name: str, labels: NDArray[Any], has_gold: NDArray[np.bool_], allowed: list[list[Any]] | None
+) -> tuple[NDArray[Any], NDArray[np.bool_], bool]:
+    """Return the predictions, where no answer could be read, and whether -1 says so.
+
+    A missing value and an empty text say so, and -1 where there are gold labels, none of which is -1.
+    """
     column = column_of(table, name, parameter="prediction")
     named = is_text(labels)
     values, unparsed = fillable_column(column, name, "prediction")
@@ -137,7 +140,10 @@ def predicted_labels(
         remedy += "" if named else " If labels are numbers for names, give the names in order as `label_names`."
         raise column_error("prediction", name, must, values.item(0), 0, remedy)
     of_rules = np.array([label for rule in allowed or () for label in rule], dtype=values.dtype)
-    return mark_unparsed(values, unparsed, labels, of_rules), unparsed
+    gold = np.concatenate([labels[has_gold], of_rules])
+    is_mark = np.zeros(len(values), np.bool_) if named or not len(gold) or -1 in gold else ~unparsed & (values == -1)
+    unparsed = unparsed | is_mark
+    return mark_unparsed(values, unparsed, labels, of_rules), unparsed, bool(is_mark.any())
 
 
 def mark_unparsed(

@@ -52,6 +52,7 @@ class Rows:
     predicted_confidences: NDArray[np.float64] | None = None
     allowed: list[list[Any]] | None = None  # The labels that a rule allows each row
     strata: dict[str, NDArray[Any]] = field(default_factory=dict)  # shape (n,): What results can be broken down by
+    is_marked: bool = False  # Whether -1 in the file is an unparsed answer
     never_agree: bool = False  # Whether an unparsed answer equals no other (each then holds a value of its own)
     variants: NDArray[Any] | None = None  # shape (n,): Which wording each row has, the same over buckets
     places: tuple[Any, ...] | None = None  # Labels of what a judge is shown first and second, and of ties
@@ -112,7 +113,7 @@ def read_rows(
     if not need_buckets:  # the full test set, whose accuracy is wanted
         column_of(table, names.label, parameter="label")
     labels, has_gold, allowed = gold_labels(predictions, names.label, names.prediction)
-    guesses, unparsed = predicted_labels(table, names.prediction, labels, allowed)
+    guesses, unparsed, is_marked = predicted_labels(table, names.prediction, labels, has_gold, allowed)
     check_known("label", names.label, labels[has_gold], predictions.label_names)
     check_known("prediction", names.prediction, guesses[~unparsed], predictions.label_names)
     buckets = groups = None
@@ -148,6 +149,7 @@ def read_rows(
         predictions=guesses,
         has_gold=has_gold,
         unparsed=unparsed,
+        is_marked=is_marked,
         confidences=of_label(labels) if names.confidence is None else _own_confidences(table, names.confidence),
         predicted_confidences=of_label(guesses) if names.confidence is None else None,
         allowed=allowed if need_buckets else None,

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -31,6 +31,7 @@ from paraconsist.errors import InputError, first_line, input_error
 ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
 #: The key of a table's metadata that holds notes on how its file was read.
 NOTES = b"paraconsist_notes"
+_END = "\x1a"  # what DOS ends a text file with
 _BLOCK = 1 << 14
 _FEW = 1 << 12  # rows, each of which may be large
 _FEW_VALUES = 20
@@ -73,12 +74,18 @@ _TEXTS = (pa.types.is_large_string, pa.types.is_string_view, *_BYTES)
 
 
 def read_table(
-    path: str | os.PathLike[str], *, function: str, parameter: str = "path", encoding: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    function: str,
+    parameter: str = "path",
+    encoding: str | None = None,
+    names: Collection[str] = (),
 ) -> pa.Table:
     """Read a table of rows from Parquet, JSON Lines, CSV or TSV, by the file's ending.
 
     A byte order mark decides the encoding of text, then `encoding`, then UTF-8. Otherwise CSV and TSV that read like
-    text of western Europe are Windows-1252, as Excel writes them. The first lines show the delimiter. Cells of CSV and
+    text of western Europe are Windows-1252, as Excel writes them. The first lines show the delimiter; where several
+    fit, the one that gives most of the columns in `names`. Lines of blanks are no rows. Cells of CSV and
     TSV stay text, except in columns of true and false and of whole numbers in their usual notation (``007`` and ``1e1``
     are text), or all with the ``.0`` that pandas adds where some are missing; decimals become numbers where they are
     used (`numeric`). The metadata hold a list of notes on how the file was read, under `NOTES`.
@@ -102,7 +109,7 @@ def read_table(
         if ending == ".parquet":
             table = _read_parquet(file)
         elif ending in (".csv", ".tsv"):
-            table = unquoted_columns(_read_delimited(file, "," if ending == ".csv" else "\t", encoding, notes))
+            table = unquoted_columns(_read_delimited(file, "," if ending == ".csv" else "\t", encoding, names, notes))
         else:
             table = read_json_lines(file, encoding or "utf-8")
         table.validate(full=True)
@@ -225,35 +232,45 @@ def _decoded(file: Path, encoding: str | None, notes: list[str]) -> str:
         raise
 
 
-def _delimiter(text: str, own: str) -> str:
-    """Return the delimiter of cells: the format's `own` one, or another that the first two lines have equally often."""
+def _delimiter(text: str, own: str, names: Collection[str]) -> str:
+    """Return the delimiter of cells: the format's `own` one, or another that the first two lines have equally often.
+
+    Of several, the first line's cells under it are most often `names`.
+    """
     lines = re.sub(r'"[^"]*"', "", text[: 1 << 16]).split("\n", 2)
     counts = {sign: [line.count(sign) for line in lines[:2]] for sign in (own, ",", ";", "\t", "|")}
     alike = [sign for sign, n in counts.items() if len(n) == 2 and n[0] == n[1] > 0]
-    return max(alike or [own] * bool(counts[own][0]) or counts, key=lambda sign: counts[sign][0])
+    header = lines[0].rstrip("\r")
+    known = {sign: sum(name in names for name in header.split(sign)) for sign in counts}
+    fitting = alike or [own] * bool(counts[own][0]) or counts
+    return max(fitting, key=lambda sign: (known[sign], counts[sign][0]))
 
 
-def _read_delimited(file: Path, own: str, encoding: str | None, notes: list[str]) -> pa.Table:
-    text = _decoded(file, encoding, notes).lstrip("\r\n")
+def _read_delimited(
+    file: Path, own: str, encoding: str | None, names: Collection[str], notes: list[str]
+) -> pa.Table:
+    text = _decoded(file, encoding, notes).lstrip("\ufeff\r\n")
+    if text.rstrip().endswith(_END):
+        text = text.rstrip().rstrip(_END)
     delimiter = own
     if text[:4].lower() == "sep=" and text[5:6] in ("\r", "\n"):  # Excel's line for the delimiter
         delimiter, text = text[4], text[5:].lstrip("\r\n")
     else:
-        delimiter = _delimiter(text, own)
+        delimiter = _delimiter(text, own, names)
     if delimiter != own:
         notes.append(f"{file.name} is read with {delimiter!r} between its cells, as in its first lines")
-    names, parts = _cells(text, delimiter)
-    cells = [pa.chunked_array([part[place] for part in parts], pa.string()) for place in range(len(names))]
+    header, parts = _cells(text, delimiter)
+    cells = [pa.chunked_array([part[place] for part in parts], pa.string()) for place in range(len(header))]
     if '"' in text and text.count("\n") > len(cells[0]) + 1:
         _check_swallowed(cells, delimiter)
     columns = {}
-    for place, name in enumerate(names):
+    for place, name in enumerate(header):
         column, has_points = _typed(cells[place])
         if has_points:
             notes.append(f"column {name} of {file.name} holds whole numbers with .0, which are read as whole numbers")
-        if name or names.count("") == 1 or not pa.types.is_null(column.type):  # else it is an empty column of Excel's
+        if name or header.count("") == 1 or not pa.types.is_null(column.type):  # else it is an empty column of Excel's
             columns[place] = column
-    return pa.Table.from_arrays(list(columns.values()), [names[place] for place in columns])
+    return pa.Table.from_arrays(list(columns.values()), [header[place] for place in columns])
 
 
 def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
@@ -277,6 +294,8 @@ def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
                 table = pa.csv.read_csv(own_stream(text.encode()), reading, parsing, as_text)
                 return names, [batch.columns for batch in table.to_batches()]
         for cells in filter(None, rows):
+            if len(cells) == 1 < len(names) and not cells[0].strip():
+                continue
             if len(cells) != len(names):
                 raise ValueError(f"row {number + 1} has {len(cells)} cells where the first line has {len(names)}")
             block.append(cells)

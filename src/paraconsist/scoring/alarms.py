@@ -194,12 +194,14 @@ def _nothing_parsed(rows: Rows) -> str:
 
 
 def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
+    if rows.is_without_gold and not is_text(rows.predictions) and (rows.predictions == -1).any():
+        return "-1 is taken for a label: if it means unparsed, give gold labels, or empty cells"
     if not rows.unparsed.any():
         return None
     if rows.unparsed.all():
         return _nothing_parsed(rows)
     became = _UNPARSED.get(policy, f"take {n_dropped} buckets out of the numbers")
-    return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed and {became}."
+    return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed{' (-1)' * rows.is_marked} and {became}."
 
 
 def _never_right(rows: Rows) -> str | None:
