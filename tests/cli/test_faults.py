@@ -81,3 +81,26 @@ def test_a_record_without_a_number_of_rows_is_told(command, tmp_path):
     code, out, err = command("check", tmp_path / "run")
     assert code in (1, 2), (out, err)
     assert "TypeError" not in out + err
+
+
+ROWS = [(b, (b + k) % 2, b % 2, "x;y;z;u;v") for b in range(20) for k in range(3)]
+LINES = "\n".join(["bucket_id,prediction,label,a;b;c;d;e", *(",".join(map(str, row)) for row in ROWS), ""])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"{LINES}   \n",
+        f"{LINES}\t",
+        f"{LINES}\x1a",
+        f"{LINES}\r\n\x1a\r\n",
+        f"\ufeff\ufeff{LINES}",
+        LINES.translate(str.maketrans(",;", ";,")),
+    ],
+    ids=["blanks", "tab", "0x1a", "0x1a in a line", "two marks", "semicolons"],
+)
+def test_the_columns_of_a_csv_are_found(command, tmp_path, content):
+    (tmp_path / "rows.csv").write_text(content, encoding="utf-8", newline="")
+    code, out, err = command("score", tmp_path / "rows.csv", "--json")
+    assert code == 0, err
+    assert json.loads(out)["rows"]["measures"]["paraphrastic_consistency"]["n_examples"] == len(ROWS)

@@ -155,7 +155,7 @@ def load_bucket_set(
         return replace(questions, comparers=comparers)
     if spec.endswith(ENDINGS):
         path = Path(spec)
-        table = read_table(path, function="run", parameter="dataset")
+        table = read_table(path, function="run", parameter="dataset", names=KEY_COLUMNS)
         if path.suffix.lower() in (".csv", ".tsv"):
             for i, column in enumerate(table.schema):  # a column of empty cells holds empty texts
                 if pa.types.is_null(column.type):

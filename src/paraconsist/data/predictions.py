@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict, cast
@@ -127,12 +127,14 @@ def with_identity(table: pa.Table, metadata: Mapping[str, object]) -> pa.Table:
     return table.replace_schema_metadata({METADATA_KEY: json.dumps(dict(metadata), sort_keys=True).encode()})
 
 
-def read_predictions(path: str | os.PathLike[str], encoding: str | None = None) -> Predictions:
+def read_predictions(
+    path: str | os.PathLike[str], encoding: str | None = None, names: Collection[str] = ()
+) -> Predictions:
     """Read a predictions file in any of its formats (Parquet, JSON Lines, CSV, TSV); see `read_table`.
 
     InputError if the file is absent, cut short, empty or of an unknown format, or its metadata are malformed.
     """
-    table = read_table(path, function="read_predictions", encoding=encoding)
+    table = read_table(path, function="read_predictions", encoding=encoding, names=names)
     of_file = table.schema.metadata or {}
     try:
         metadata = json.loads(of_file.get(METADATA_KEY, b"{}"))

@@ -240,15 +240,13 @@ def _delimiter(text: str, own: str, names: Collection[str]) -> str:
     lines = re.sub(r'"[^"]*"', "", text[: 1 << 16]).split("\n", 2)
     counts = {sign: [line.count(sign) for line in lines[:2]] for sign in (own, ",", ";", "\t", "|")}
     alike = [sign for sign, n in counts.items() if len(n) == 2 and n[0] == n[1] > 0]
-    header = lines[0].rstrip("\r")
+    header = text.split("\n", 1)[0].rstrip("\r").replace('"', "")
     known = {sign: sum(name in names for name in header.split(sign)) for sign in counts}
     fitting = alike or [own] * bool(counts[own][0]) or counts
     return max(fitting, key=lambda sign: (known[sign], counts[sign][0]))
 
 
-def _read_delimited(
-    file: Path, own: str, encoding: str | None, names: Collection[str], notes: list[str]
-) -> pa.Table:
+def _read_delimited(file: Path, own: str, encoding: str | None, names: Collection[str], notes: list[str]) -> pa.Table:
     text = _decoded(file, encoding, notes).lstrip("\ufeff\r\n")
     if text.rstrip().endswith(_END):
         text = text.rstrip().rstrip(_END)

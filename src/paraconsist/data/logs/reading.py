@@ -29,7 +29,9 @@ def _is_table(path: Path, head: Head) -> bool:
 
 def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one table; its columns keep their names, and expressions of the query become columns."""
-    predictions = read_predictions(path, query.encoding)
+    named = _named_fields(query)
+    columns = [query.bucket, query.prediction, query.label, *(text for text, _ in named)]
+    predictions = read_predictions(path, query.encoding, columns)
     table = predictions.table
     for name in _MODEL_COLUMNS:
         if name not in table.column_names or name in (query.stratum or ()) or not pa.types.is_string(table[name].type):
@@ -42,7 +44,7 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
     has_ids = "example_id" in table.column_names and not table["example_id"].null_count
     if has_ids and query.bucket != "example_id" and query.trial is None:
         unique_ids(table["example_id"].to_pylist(), path, "example_id")
-    for text, parameter in _named_fields(query):
+    for text, parameter in named:
         if text not in table.column_names and (is_expression(text) or "." in text):
             table = table.append_column(text, value_of(Table(table), text, parameter=parameter))
     return Predictions(table, predictions.metadata)
