@@ -2,11 +2,13 @@
 
 Its tensors are wrappers of tensors on the processor, named as those of MPS. It has no float64 (as MPS), takes no
 operands of another device but numbers and indices of the processor (as every accelerator), and counts the waits of the
-host for the device. Only inside `MockDevice` there is such a device.
+host for the device. Only inside `MockDevice` there is such a device. A `MockMemory` makes it count its memory, as CUDA
+does, and refuse what exceeds it.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -44,6 +46,8 @@ class OnDevice(torch.Tensor):
         options = {"device": "meta", "dispatch_device": True}  # `_Kernels` says which device it is
         made: OnDevice = torch.Tensor._make_wrapper_subclass(cls, inner.size(), **layout, **options)
         made.inner, made.where = inner, device
+        if MockMemory.current is not None:
+            MockMemory.current.take(made)
         return made
 
     def __repr__(self) -> str:
@@ -54,6 +58,53 @@ class OnDevice(torch.Tensor):
         if func is torch.ops.prim.device.default:
             return args[0].where
         raise RuntimeError(f"{func} outside of MockDevice")
+
+
+class MockMemory:
+    """The device's memory in bytes, inside the context; `refused` counts what did not fit. See `torch.cuda`."""
+
+    current: MockMemory | None = None
+
+    def __init__(self, n_bytes: float) -> None:
+        self.n_bytes, self.refused = n_bytes, 0
+        self._taken: dict[int, tuple[int, int]] = {}  # storage -> its bytes and the tensors that share it
+        self.reset_peak_memory_stats()
+
+    def take(self, tensor: OnDevice) -> None:
+        storage = tensor.inner.untyped_storage()
+        place, size = storage.data_ptr(), storage.nbytes()
+        if place not in self._taken and self.memory_allocated() + size > self.n_bytes:
+            self.refused += 1
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        self._taken[place] = size, self._taken.get(place, (size, 0))[1] + 1
+        weakref.finalize(tensor, self._give, place)
+        self._peak = max(self._peak, self.memory_allocated())
+
+    def _give(self, place: int) -> None:
+        size, count = self._taken.pop(place)
+        if count > 1:
+            self._taken[place] = size, count - 1
+
+    def memory_allocated(self) -> int:
+        return sum(size for size, _ in self._taken.values())
+
+    memory_reserved = memory_allocated
+
+    def mem_get_info(self) -> tuple[float, float]:
+        return self.n_bytes - self.memory_allocated(), self.n_bytes
+
+    def max_memory_allocated(self) -> int:
+        return self._peak
+
+    def reset_peak_memory_stats(self) -> None:
+        self._peak = self.memory_allocated()
+
+    def __enter__(self) -> MockMemory:
+        MockMemory.current = self
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        MockMemory.current = None
 
 
 class MockDevice(ExitStack):

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from helpers.language_models import byte_tokenizer, save_language_model, tiny_language_model
-from helpers.mock_device import MockDevice, OnDevice, place, spread
+from helpers.mock_device import MockDevice, MockMemory, OnDevice, place, spread
 from helpers.models import tiny_encoder
 from helpers.prompts import TASK, make_prompt, prepared, ragged_rows, scorer
 
+from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.store import Store
 from paraconsist.errors import InputError
-from paraconsist.models.batching import Memory
+from paraconsist.models.batching import BatchPolicy, Memory
 from paraconsist.models.causal_engine import FrozenLayer, Pack
 from paraconsist.models.loading import load_model
 from paraconsist.models.prompted import PromptSettings
-from paraconsist.running.loop import _results
+from paraconsist.running.loop import _results, compute
 
 pytestmark = pytest.mark.faults
 #: For the results of a batch.
@@ -197,3 +202,58 @@ def test_what_did_not_fit_in_memory_is_not_tried_again(tmp_path, monkeypatch):
     for _ in range(5):
         np.testing.assert_allclose(results(model, rows, memory), expected, rtol=0, atol=1e-6)
     assert 0 < len(refused) < 12  # forwards that halve what is tried; the next rounds add none
+
+
+@pytest.fixture
+def run_on_device(tmp_path, monkeypatch):
+    """Return a function that runs a classifier on a device of some bytes and returns what its loop counted."""
+    model = load_model(tiny_encoder(tmp_path / "model"), task=TASK)
+    model.reentrant = False  # the device is one of a single thread
+    rows = [row for seed in range(30) for row in ragged_rows(seed)]
+    ids = {"input_id": [f"{i}" for i in range(len(rows))]}
+    table = pa.table(ids | {name: [row[name] for row in rows] for name in TASK.columns})
+    bucket_set = BucketSet("set", TASK, TASK.label_names, table, "")
+    expected = results(model, prepared(model, rows))
+    module = model.module
+    accelerator = SimpleNamespace(device=torch.device("mps", 0), num_processes=1, process_index=0, is_main_process=True)
+
+    def run(policy, n_bytes=None):
+        memory = MockMemory(torch.inf)
+        if n_bytes is not None:
+            monkeypatch.setattr(torch, "get_device_module", lambda device: memory)
+        store = Store(tmp_path / f"store-{n_bytes}-{policy}", {})
+        with MockDevice(), memory:
+            place(module)
+            module.hf_device_map = {"": 0}  # it is there already
+            memory.n_bytes = memory.memory_allocated() + (n_bytes or torch.inf)
+            statistics = compute(model, [bucket_set], store, accelerator, policy)
+        np.testing.assert_allclose([store.finished()[i] for i in ids["input_id"]], expected, rtol=0, atol=1e-6)
+        return statistics, memory
+
+    return run
+
+
+DEFAULT = BatchPolicy(max_tokens=512, fits=False)
+
+
+@pytest.mark.parametrize(("n_bytes", "least", "most"), [(200_000, 32, 256), (1_000_000, 512, 2047), (1e8, 2048, 2048)])
+def test_the_tokens_of_a_batch_are_fitted_to_the_free_memory(run_on_device, n_bytes, least, most):
+    statistics, memory = run_on_device(DEFAULT, n_bytes)
+    assert least <= statistics.max_tokens <= most
+    assert memory.refused == 0
+    assert memory.max_memory_allocated() > 0
+
+
+def test_a_batch_that_does_not_fit_while_it_is_measured_ends_the_search(run_on_device):
+    statistics, memory = run_on_device(DEFAULT, 40_000)
+    assert statistics.max_tokens < 64
+    assert 0 < memory.refused < 10
+
+
+def test_a_number_of_tokens_that_was_chosen_is_kept_and_so_is_any_where_memory_is_unknown(run_on_device):
+    assert run_on_device(DEFAULT)[0].max_tokens == 512
+    statistics, memory = run_on_device(BatchPolicy(max_tokens=512), 200_000)
+    assert (statistics.max_tokens, memory.refused > 0) == (512, True)
+    assert BatchPolicy.for_device("cpu").fits
+    assert BatchPolicy.for_device("cuda", 99).fits
+    assert not BatchPolicy.for_device("cuda").fits

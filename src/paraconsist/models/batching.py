@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 
 _PART = 16  # batches in a part at most
+#: Of an accelerator's free memory, the share that batches may take; the largest batch, in default ones.
+_OF_FREE, _MOST_DEFAULTS = 0.8, 4
 
 
 def check_device(function: str, device: str | None) -> str:
@@ -61,6 +63,7 @@ class BatchPolicy:
     max_rows: int = 1024  # rows in a batch at most
     max_packed: int = 512  # tokens of prompts packed into one row at most: its cost grows with the square of its length
     order_seed: int | None = None  # take inputs in this seed's random order, not sorted by length
+    fits: bool = True  # False: `max_tokens` is a default, for any accelerator and any model; see `fitted`
 
     @classmethod
     def for_device(cls, device: str, max_tokens: int | None = None) -> BatchPolicy:
@@ -68,11 +71,12 @@ class BatchPolicy:
 
         On the CPU that was measured a batch costs nearly as much as 16 tokens, for any size of the encoder
         (`benchmarks/batch_cost.py`). An accelerator, which computes tokens faster than it reads weights, is given
-        larger batches with some padding; it has not been measured.
+        larger batches with some padding; the cost has not been measured, and the tokens are fitted to its memory.
         """
         if device == "cpu":
             return cls(max_tokens=max_tokens or 4096, max_packed=max_tokens or 512)
-        return cls(max_tokens=max_tokens or 32768, batch_cost=256.0, max_packed=max_tokens or 4096)
+        sizes = {"max_tokens": max_tokens or 32768, "max_packed": max_tokens or 4096}
+        return cls(**sizes, batch_cost=256.0, fits=max_tokens is not None)
 
     def shuffled(self, seed: int) -> BatchPolicy:
         """Return a policy whose batches mix lengths; `seed` decides their order and size (32, 16 or 8)."""
@@ -109,6 +113,39 @@ def plan_batches(shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]
             batches.append(order[start : start + n_rows].tolist())
             start += n_rows
     return batches
+
+
+def fitted(policy: BatchPolicy, device: str, compute: Callable[[int], int], n_workers: int = 1) -> BatchPolicy:
+    """Return the policy with the tokens of a batch that fit in a device's free memory, at most four times the default.
+
+    `compute` computes a batch of about the number of tokens that it takes and returns the exact number. The peaks of
+    two sizes give the memory of a token and of a batch. `n_workers` batches are computed at a time. Unchanged for a
+    device that does not report its memory, such as the CPU and MPS.
+    """
+    import torch
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    memory: Any = torch.get_device_module(device)
+    if not hasattr(memory, "mem_get_info"):
+        return policy
+    small, large = max(1, policy.max_tokens // 32), max(1, policy.max_tokens // 8)
+    peaks: list[tuple[int, int]] = []
+    for size in (small, small, large):  # first without measuring: libraries allocate, and models check themselves
+        memory.reset_peak_memory_stats()
+        before = memory.memory_allocated()
+        try:
+            n_tokens = compute(size)
+        except RuntimeError as problem:
+            if not should_reduce_batch_size(problem):
+                raise
+            return replace(policy, max_tokens=max(1, size // 2), fits=True)
+        peaks.append((n_tokens, memory.max_memory_allocated() - before))
+    (_, (n_small, small_peak), (n_large, large_peak)) = peaks
+    each = (large_peak - small_peak) / (n_large - n_small) if n_large > n_small else large_peak / n_large
+    constant = max(0.0, small_peak - each * n_small)
+    free = memory.mem_get_info()[0] + memory.memory_reserved() - memory.memory_allocated()
+    n_fit = int((_OF_FREE * free / n_workers - constant) / each) if each > 0 else policy.max_tokens
+    return replace(policy, max_tokens=min(max(1, n_fit), _MOST_DEFAULTS * policy.max_tokens), fits=True)
 
 
 class Memory:

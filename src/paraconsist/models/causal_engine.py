@@ -329,8 +329,8 @@ class CausalEngine:
         except (RuntimeError, MemoryError) as problem:
             if len(rows) == 1 or not should_reduce_batch_size(problem):
                 raise
-            clear_device_cache()
-            return self._compare(way, rows[-1:])
+        clear_device_cache()  # outside of `except`, whose traceback holds the tensors that did not fit
+        return self._compare(way, rows[-1:])
 
     def _check_plain(self, rows: Sequence[PromptTokens]) -> None:
         """Compute rows as they are, of all places where the model cannot take some; InputError if that fails too."""

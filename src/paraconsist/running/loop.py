@@ -28,7 +28,8 @@ from paraconsist.data.failures import NOT_FINITE, NOT_FINITE_REMEDY, TOO_LONG, F
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import Result, ShardWriter, Store
 from paraconsist.errors import InputError
-from paraconsist.models.batching import BatchPolicy, Memory, check_device, deal, plan_batches
+from paraconsist.files import Json
+from paraconsist.models.batching import BatchPolicy, Memory, check_device, deal, fitted, plan_batches
 from paraconsist.models.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ Finished = tuple[Sequence[str], Sequence["Prepared"], torch.Tensor | list[Writte
 _MOST_WORKERS = 4
 _N_FIRST = 64
 _N_OBJECTS = 200_000
+#: Batches that a pass must have for the size of a batch to be fitted to an accelerator's memory.
+_WORTH_FITTING = 4
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,11 @@ class LoopStatistics:
     padding: float  # share of computed tokens that were padding, in [0, 1]
     seconds: float  # from the plan to the last batch, tokenising included, on the slowest process
     n_ranks: int  # processes
+    max_tokens: int  # tokens of a batch at most, which an accelerator's free memory may have decided
+
+    def to_dict(self) -> Json:
+        """Return the counts for ``run.json``; `max_tokens` is part of each file's batch policy."""
+        return {name: value for name, value in vars(self).items() if name != "max_tokens"}
 
 
 def start_accelerator(*, device: str | None = None) -> Accelerator:
@@ -161,7 +169,9 @@ def compute(
         gc.set_threshold(_N_OBJECTS)  # a part has many rows, none in a cycle: collecting them often is useless
         if len(inputs) != n_inputs:
             raise InputError("the sets changed while the processes read them.", function="run")
-        mine = _share(model, inputs, pending, policy, accelerator)
+        order = _order(model, inputs, pending, policy)
+        policy = _fitted(model, inputs, order, policy, accelerator)
+        mine = _share(inputs, order, policy, accelerator)
         batches = counted(_batches(model, policy, _in_turn(tokenising, partial(_prepare, model, inputs), mine)))
         for n_kept in _in_turn(writing, keep, _in_turn(computing, finish, batches)):
             bar.advance(n_kept * n_ranks)
@@ -176,13 +186,12 @@ def compute(
         padding=1 - n_tokens / n_padded if model.pads and n_padded else 0.0,
         seconds=time.perf_counter() - started,
         n_ranks=n_ranks,
+        max_tokens=policy.max_tokens,
     )
 
 
-def _share(
-    model: Classifier, inputs: DistinctInputs, pending: Places, policy: BatchPolicy, accelerator: Accelerator
-) -> list[Places]:
-    """Return the parts of the pending inputs that this process computes, the longest inputs first.
+def _order(model: Classifier, inputs: DistinctInputs, pending: Places, policy: BatchPolicy) -> Places:
+    """Return the pending inputs in the order in which they are computed, the longest first.
 
     For a model with `by_text` they are in the order of their texts; a policy that shuffles has its own order. The order
     is the same on every process.
@@ -199,8 +208,34 @@ def _share(
     if model.plans and len(order):  # the first prompts that it prepares decide the shared beginning
         some = np.linspace(0, len(order) - 1, _N_FIRST).astype(int)
         model.prepare(model.encode_all(inputs.task, inputs.take(order[np.unique(some)])))
-    n_ranks, rank = accelerator.num_processes, accelerator.process_index
-    return [order[start:end] for start, end in deal(lengths[order] // PER_TOKEN + 1, policy.max_tokens, rank, n_ranks)]
+    return order
+
+
+def _fitted(
+    model: Classifier, inputs: DistinctInputs, order: Places, policy: BatchPolicy, accelerator: Accelerator
+) -> BatchPolicy:
+    """Fit a default number of tokens to the memory of all devices, by batches of copies of the longest input.
+
+    It is left where all inputs are few batches, which would not be worth it, and for packed prompts, whose batches are
+    limited by the square of their tokens.
+    """
+    if policy.fits or not model.pads or inputs.lengths()[order].sum() < _WORTH_FITTING * policy.max_tokens * PER_TOKEN:
+        return policy
+    _, _, (row,) = _prepare(model, inputs, order[[np.argmax(inputs.lengths()[order])]])
+
+    def answer(n_tokens: int) -> int:
+        n_rows = min(policy.max_rows, -(-n_tokens // (row.width * row.n_sequences)))
+        _answers(model, [row] * n_rows)
+        return n_rows * row.width * row.n_sequences
+
+    fits = fitted(policy, accelerator.device.type, answer, max(1, _n_workers(model, accelerator)))
+    return replace(fits, max_tokens=min(gather_object([fits.max_tokens])))
+
+
+def _share(inputs: DistinctInputs, order: Places, policy: BatchPolicy, accelerator: Accelerator) -> list[Places]:
+    """Return the parts of the ordered inputs that this process computes."""
+    sizes, n_ranks = inputs.lengths()[order] // PER_TOKEN + 1, accelerator.num_processes
+    return [order[start:end] for start, end in deal(sizes, policy.max_tokens, accelerator.process_index, n_ranks)]
 
 
 def _prepare(model: Classifier, inputs: DistinctInputs, part: Places) -> tuple[list[str], Inputs, list[Prepared]]:
@@ -324,25 +359,29 @@ def _finite(results: torch.Tensor | list[WrittenAnswer | None]) -> list[bool]:
     return [answer is not None for answer in results]
 
 
+@torch.inference_mode()
+def _answers(model: Classifier, prepared: Sequence[Prepared]) -> torch.Tensor | list[WrittenAnswer | None]:
+    """Return the probabilities of a batch, or what the model wrote."""
+    if model.writes:
+        return model.write(prepared)
+    return torch.softmax(model.logits(prepared).cpu().double(), dim=-1)  # MPS has no float64
+
+
 def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared], memory: Memory) -> Iterator[Finished]:
     """Yield the results of a batch, in parts that fit in memory, and learn what fits from those that do not.
 
     Rows whose results are not finite are computed again alone, because in a pack one of them spoils the others. The
     result of a single row is None if it is not finite.
     """
-    results: torch.Tensor | list[WrittenAnswer | None]
     if not ids:
         return
     if len(parts := memory.parts(prepared)) > 1:
         for part in parts:
             yield from _results(model, ids[part], prepared[part], memory)
         return
+    results = None
     try:
-        with torch.inference_mode():
-            if model.writes:
-                results = model.write(prepared)
-            else:
-                results = torch.softmax(model.logits(prepared).cpu().double(), dim=-1)  # MPS has no float64
+        results = _answers(model, prepared)
     except (RuntimeError, MemoryError) as problem:
         if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
             raise
@@ -350,6 +389,7 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
             remedy = "Give `max_length`, a smaller model, or `dtype` bfloat16."
             what = f"input {ids[0]} alone does not fit in memory."
             raise InputError(what, function="run", remedy=remedy) from None
+    if results is None:  # outside of `except`, whose traceback holds the tensors of the batch that did not fit
         clear_device_cache()
         memory.refused(prepared)
         yield from _results(model, ids, prepared, memory)

@@ -86,7 +86,7 @@ def run(
     job = Job({}, options)
     policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
     if options.deterministic or options.compile:  # a batch here is several of a fixed shape, each filled up once
-        policy = replace(policy, max_tokens=2 * policy.max_tokens, batch_cost=math.inf)
+        policy = replace(policy, max_tokens=2 * policy.max_tokens, batch_cost=math.inf, fits=True)
     job.groups = group_sets(main_first(accelerator, load_sets))
     models = {name: load_model(model, sets) for name, (model, sets) in job.groups.items()}
     for model in models.values():
@@ -97,11 +97,7 @@ def run(
             model.compile(accelerator.device.type)
     job.match_labels({name: model.label_names for name, model in models.items()})
     job.identities = {name: dict(model.identity) for name, model in models.items()}
-    facts = {
-        "n_processes": accelerator.num_processes,
-        "batch_policy": policy.describe() + ", compiled" * options.compile,
-        "device": accelerator.device.type,
-    }
+    facts = {"n_processes": accelerator.num_processes, "device": accelerator.device.type}
     statistics: dict[str, LoopStatistics] = {}
     with ExitStack() as lock:
 
@@ -117,14 +113,16 @@ def run(
             store, (chosen, repeats) = job.store(name), job.repeats(name)
             how = accelerator, policy, options.on_error, options.retry_failed
             statistics[name] = compute(models[name], sets, store, *how)
+            fitted = replace(policy, max_tokens=statistics[name].max_tokens, fits=True)
             for repeat, repeat_store in repeats:
                 seeded = models[name].with_seed(repeat.seed_after(options.seed))
-                compute(seeded, chosen, repeat_store, accelerator, policy.shuffled(repeat.number), *how[2:])
+                compute(seeded, chosen, repeat_store, accelerator, fitted.shuffled(repeat.number), *how[2:])
             if accelerator.is_main_process:
-                job.write_repeats(name, chosen, repeats, batch_policy=policy.shuffled(1).describe())
-                job.write(name, store, **facts)
+                job.write_repeats(name, chosen, repeats, batch_policy=fitted.shuffled(1).describe())
+                batch_policy = fitted.describe() + ", compiled" * options.compile
+                job.write(name, store, batch_policy=batch_policy, **facts)
         if accelerator.is_main_process:
-            job.record(loop={name: vars(loop) for name, loop in statistics.items()})
+            job.record(loop={name: loop.to_dict() for name, loop in statistics.items()})
         accelerator.wait_for_everyone()
     accelerator.end_training()
     return RunReport(job.folder, job.files, statistics, accelerator.is_main_process)
