@@ -218,7 +218,8 @@ def warn_of_cut(prepared: Sequence[Prepared], max_length: int | None = None) -> 
     """Warn about rows that were cut to the model's window, or to `max_length`."""
     cut = [row.n_cut for row in prepared if row.n_cut]
     counts: InputCounts = {"n_inputs": len(prepared), "n_cut": len(cut), "most_tokens_cut": max(cut, default=0)}
-    for note in input_notes({"inputs": counts, "model": {"max_length": max_length}}):
+    model = {} if max_length is None else {"max_length": max_length}
+    for note in input_notes({"inputs": counts, "model": model}):
         warnings.warn(f"{note}.", UserWarning, stacklevel=2)
 
 
