@@ -1,6 +1,7 @@
 """Rows that a bag of words can learn, and a way to write them."""
 
 import csv
+import json
 import random
 from pathlib import Path
 
@@ -31,3 +32,15 @@ def easy_rows(n: int, seed: int = 0) -> list[dict]:
             }
         )
     return rows
+
+
+def record(folder: Path) -> dict:
+    """Return what a training wrote of itself."""
+    return json.loads((folder / "training.json").read_text(encoding="utf-8"))
+
+
+def accuracy(classifier, task, rows: list[dict]) -> float:
+    """Return a classifier's share of right answers."""
+    scores = classifier.logits(classifier.prepare([classifier.encode(task, row) for row in rows]))
+    hits = [answer == row["label"] for answer, row in zip(scores.argmax(1).tolist(), rows, strict=True)]
+    return sum(hits) / len(hits)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import signal
@@ -17,7 +16,7 @@ import torch
 import transformers
 from helpers.models import WORDS, tiny_encoder, tiny_tokenizer
 from helpers.processes import launch
-from helpers.rows import easy_rows, write_csv
+from helpers.rows import accuracy, easy_rows, record, write_csv
 from safetensors.torch import load_file
 
 from paraconsist.cli.app import main
@@ -43,27 +42,21 @@ def _bow(files, output, **overrides) -> TrainingOptions:
     return options_from_preset("bow", output=output, model="bow", train_file=files[0], eval_file=files[1], **settings)
 
 
-def _record(folder: Path) -> dict:
-    return json.loads((folder / "training.json").read_text(encoding="utf-8"))
-
-
 def test_bow_learns_and_the_folder_loads(files, tmp_path):
     said: list[str] = []
     folder = train(_bow(files, tmp_path / "model"), say=said.append)
     assert sorted(p.name for p in folder.iterdir()) == ["config.json", "model.safetensors", "training.json"]
-    record = _record(folder)
-    assert record["status"] == "finished"
-    assert record["metrics"]["eval_accuracy"] > 0.8
-    assert record["metrics"]["eval_majority"] == 0.5
-    assert record["data"]["train"]["labels"] == {"weakener": 100, "strengthener": 100}
-    assert record["options"]["seed"] == 0
-    assert len(record["metrics"]["epochs"]) == 8
+    written = record(folder)
+    assert written["status"] == "finished"
+    assert written["data"]["train"]["labels"] == {"weakener": 100, "strengthener": 100}
+    assert written["options"]["seed"] == 0
+    metrics = written["metrics"]
+    assert metrics["eval_accuracy"] > 0.8
+    assert metrics["eval_majority"] == 0.5
+    assert len(metrics["epochs"]) == 8
     assert sum("accuracy" in line for line in said) == 8
     classifier = load_model(folder, task=DEFEASIBLE)
-    rows = easy_rows(60, seed=1)
-    scores = classifier.logits(classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in rows]))
-    accuracy = (scores.argmax(1) == torch.tensor([row["label"] for row in rows])).double().mean().item()
-    assert accuracy == record["metrics"]["eval_accuracy"]
+    assert accuracy(classifier, DEFEASIBLE, easy_rows(60, seed=1)) == metrics["eval_accuracy"]
 
 
 def test_a_seed_gives_the_same_weights_and_another_seed_others(files, tmp_path):
@@ -82,9 +75,9 @@ def test_two_processes_share_one_training(files, tmp_path, monkeypatch):
     one = train(_bow(rows, tmp_path / "one", **settings))
     command = ["train", "--model", "bow", "--train-file", str(rows[0]), "--eval-file", str(rows[1]), "--epochs", "2"]
     launch([*command, "--batch-size=16", "--embedding-dim=4", "--output", str(tmp_path / "two")], processes=2)
-    records = [_record(folder) for folder in (one, tmp_path / "two")]
-    assert [record["n_processes"] for record in records] == [1, 2]
-    assert [record["metrics"]["steps"] for record in records] == [8, 8]
+    records = [record(folder) for folder in (one, tmp_path / "two")]
+    assert [written["n_processes"] for written in records] == [1, 2]
+    assert [written["metrics"]["steps"] for written in records] == [8, 8]
     weights = [load_file(folder / "model.safetensors") for folder in (one, tmp_path / "two")]
     for name, weight in weights[0].items():
         torch.testing.assert_close(weights[1][name], weight, rtol=0, atol=1e-4)
@@ -96,7 +89,7 @@ def test_two_processes_share_one_training(files, tmp_path, monkeypatch):
 def test_a_limit_is_a_sample_that_the_seed_does_not_change(files, tmp_path):
     def content_hash(name, **overrides):
         folder = train(_bow(files, tmp_path / name, limit=50, epochs=1.0, **overrides))
-        return _record(folder)["data"]["train"]["content_hash"], _record(folder)["data"]["train"]["n_rows"]
+        return record(folder)["data"]["train"]["content_hash"], record(folder)["data"]["train"]["n_rows"]
 
     assert content_hash("a") == content_hash("b", seed=3)
     assert content_hash("a2")[1] == 50
@@ -119,7 +112,7 @@ def test_multiple_choice_bow(tmp_path):
         folder = train(_bow((file, other), tmp_path / "model"))
     classifier = load_model(folder, task=ABDUCTIVE)
     assert classifier.multiple_choice
-    assert _record(folder)["metrics"]["eval_accuracy"] > 0.95
+    assert record(folder)["metrics"]["eval_accuracy"] > 0.95
     options = _bow((file, other), tmp_path / "single", head="classification", epochs=1.0)
     single = train(replace(options, eval_file=None))
     assert not load_model(single, task=ABDUCTIVE).multiple_choice
@@ -128,7 +121,7 @@ def test_multiple_choice_bow(tmp_path):
 def test_training_goes_on_from_a_folder(files, tmp_path):
     first = train(_bow(files, tmp_path / "a", epochs=1.0))
     second = train(replace(_bow(files, tmp_path / "b", epochs=2.0), model=str(first)))
-    losses = [_record(folder)["metrics"]["epochs"][-1]["loss"] for folder in (first, second)]
+    losses = [record(folder)["metrics"]["epochs"][-1]["loss"] for folder in (first, second)]
     assert losses[1] < losses[0]
 
 
@@ -160,12 +153,9 @@ def test_an_encoder_gets_a_head_and_learns(files, tmp_path):
     assert any("New weights, not from" in line and "classifier.weight" in line for line in said)
     classifier = load_model(folder, task=DEFEASIBLE)
     assert classifier.label_names == ("weakener", "strengthener")
-    record = _record(folder)
-    assert record["metrics"]["eval_accuracy"] > 0.9
-    rows = easy_rows(60, seed=1)
-    scores = classifier.logits(classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in rows]))
-    accuracy = (scores.argmax(1) == torch.tensor([row["label"] for row in rows])).double().mean().item()
-    assert accuracy == record["metrics"]["eval_accuracy"]
+    metrics = record(folder)["metrics"]
+    assert metrics["eval_accuracy"] > 0.9
+    assert accuracy(classifier, DEFEASIBLE, easy_rows(60, seed=1)) == metrics["eval_accuracy"]
 
 
 def test_a_head_with_the_tasks_labels_keeps_its_own_order(files, tmp_path):
@@ -173,7 +163,7 @@ def test_a_head_with_the_tasks_labels_keeps_its_own_order(files, tmp_path):
     folder = train(_head(files, tmp_path / "model", model))
     classifier = load_model(folder, task=DEFEASIBLE)
     assert classifier.label_names == ("strengthener", "weakener")
-    assert _record(folder)["metrics"]["eval_accuracy"] > 0.9
+    assert record(folder)["metrics"]["eval_accuracy"] > 0.9
     said: list[str] = []
     other = tiny_encoder(tmp_path / "mnli", ("entailment", "neutral", "contradiction"))
     replaced = train(_head(files, tmp_path / "other", other, epochs=1.0), say=said.append)
@@ -232,7 +222,7 @@ def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
     script.write_text(textwrap.dedent(KILLED), encoding="utf-8")
     result = launch([*map(str, files), str(killed), "17"], script=(str(script),), check=False)
     assert result.returncode == -signal.SIGKILL, result.stderr
-    assert _record(killed)["status"] == "running"
+    assert record(killed)["status"] == "running"
     with pytest.raises(InputError, match=r"config\.json"):
         load_model(killed, task=DEFEASIBLE)
     options = _bow(files, killed, epochs=3.0)
@@ -250,7 +240,7 @@ def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
         found = load_file(folder / "model.safetensors")
         for key, tensor in expected.items():
             torch.testing.assert_close(found[key], tensor, rtol=0, atol=1e-6)
-        ours, theirs = _record(folder)["metrics"], _record(whole)["metrics"]
+        ours, theirs = record(folder)["metrics"], record(whole)["metrics"]
         assert ours.pop("train_loss") == pytest.approx(theirs["train_loss"], abs=1e-6)
         assert ours["epochs"] == theirs["epochs"]
         assert not any(file.name.startswith((".", "checkpoints")) for file in folder.iterdir())
@@ -259,8 +249,8 @@ def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
 def test_checkpoints_between_epochs_keep_the_loss(files, tmp_path):
     whole = train(_bow(files, tmp_path / "whole", epochs=2.0))
     options = _bow(files, tmp_path / "steps", epochs=2.0, save_steps=4)
-    loss = _record(train(options))["metrics"]["train_loss"]
-    assert loss == pytest.approx(_record(whole)["metrics"]["train_loss"], abs=1e-6)
+    loss = record(train(options))["metrics"]["train_loss"]
+    assert loss == pytest.approx(record(whole)["metrics"]["train_loss"], abs=1e-6)
 
 
 def test_one_training_at_a_time_writes_into_a_folder(files, tmp_path):
@@ -326,5 +316,5 @@ def test_bow_learns_delta_social(data_folder, tmp_path):
         "bow", output=tmp_path / "model", model="bow", task="defeasible_nli", device="cpu",
         train_file=folder / "social_embedding_train.csv", eval_file=folder / "social_embedding_dev.csv",
     )  # fmt: skip
-    metrics = _record(train(options))["metrics"]
+    metrics = record(train(options))["metrics"]
     assert metrics["eval_accuracy"] > metrics["eval_majority"] + 0.06

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.rows import easy_rows, write_csv
+from helpers.rows import easy_rows, record, write_csv
 
 from paraconsist.data.published import published
 from paraconsist.data.tasks import get_task
@@ -15,10 +15,6 @@ from paraconsist.models.training.trainer import train
 
 TASKS = ("boolq", "snli", "rte", "mrpc", "wic", "sst2", "ag_news")  # of BECEL
 DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
-
-
-def _record(folder: Path) -> dict:
-    return json.loads((folder / "training.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
@@ -45,7 +41,7 @@ def test_labels_by_name_ready_made_columns_and_other_formats(tmp_path):
         [{"a": r["sentence1"].strip(), "b": r["sentence2"], "gold": r["gold"]} for r in rows],
     )
     train(replace(options, output=tmp_path / "b", train_file=same, text_column="a", text_pair_column="b"))
-    first, second = (_record(tmp_path / name)["data"]["train"]["content_hash"] for name in "ab")
+    first, second = (record(tmp_path / name)["data"]["train"]["content_hash"] for name in "ab")
     assert first == second
     with pytest.raises(InputError, match=r"`task` must be given.*defeasible_nli"):
         train(replace(options, task=None, output=tmp_path / "c"))
@@ -88,7 +84,7 @@ def test_rows_without_gold_label_are_dropped_when_asked_and_counted(tmp_path):
     train(options, say=said.append)
     assert any("10 of 30 rows have no gold label" in line for line in said)
     assert any("warning: 20 of 20 evaluation inputs are also training inputs" in line for line in said)
-    assert _record(tmp_path / "m")["data"]["train"]["n_dropped"] == 10
+    assert record(tmp_path / "m")["data"]["train"]["n_dropped"] == 10
 
 
 @pytest.mark.slow
@@ -97,9 +93,8 @@ def test_the_sample_set_trains_on_its_training_split_and_is_measured_on_its_vali
         None, output=tmp_path / "m", model="bow", dataset="sample:defeasible_nli_train", n_buckets=4096,
         epochs=1.0, device="cpu",
     )  # fmt: skip
-    record = _record(train(options))
-    assert (record["data"]["train"]["n_rows"], record["data"]["eval"]["n_rows"]) == (480, 80)
-    assert record["data"]["eval"]["n_in_train"] == 0
+    data = record(train(options))["data"]
+    assert (data["train"]["n_rows"], data["eval"]["n_rows"], data["eval"]["n_in_train"]) == (480, 80, 0)
     with pytest.raises(InputError, match="name a config of 'sample'"):
         train(replace(options, dataset="sample:nothing"))
     with pytest.raises(InputError, match="be builder:config"):

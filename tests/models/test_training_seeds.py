@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import transformers
-from helpers.rows import easy_rows, write_csv
+from helpers.rows import accuracy, easy_rows, record, write_csv
 from safetensors.torch import load_file
 
 from paraconsist.cli.app import main
@@ -36,20 +35,21 @@ def _options(files, output, **overrides) -> TrainingOptions:
     )
 
 
-def _record(folder: Path) -> dict:
-    return json.loads((folder / "training.json").read_text(encoding="utf-8"))
+def at_odds(file: Path) -> list[dict]:
+    """Write evaluation rows with labels at odds with the training rows: the loss rises from the first epochs on."""
+    rows = [row | {"label": 1 - row["label"] if i % 3 else row["label"]} for i, row in enumerate(easy_rows(40, seed=1))]
+    write_csv(file, rows)
+    return rows
 
 
 @pytest.mark.parametrize("by", ["accuracy", "loss"])
 def test_early_stopping_ends_after_its_patience_and_keeps_the_best(files, tmp_path, by):
     said: list[str] = []
-    # labels of the evaluation rows at odds with the training rows: the loss rises from the first epochs on
-    rows = [row | {"label": 1 - row["label"] if i % 3 else row["label"]} for i, row in enumerate(easy_rows(40, seed=1))]
-    write_csv(files[1], rows)
+    rows = at_odds(files[1])
     options = _options(files, tmp_path / by, patience=2, best_by=by)
     assert options.best_model
     folder = train(options, say=said.append)
-    metrics = _record(folder)["metrics"]
+    metrics = record(folder)["metrics"]
     values = [epoch[by] for epoch in metrics["epochs"]]
     best = values.index(max(values) if by == "accuracy" else min(values))
     assert len(values) == best + 1 + 2 < 12
@@ -57,9 +57,7 @@ def test_early_stopping_ends_after_its_patience_and_keeps_the_best(files, tmp_pa
     assert metrics["best_epoch"] == best + 1
     assert metrics["eval_accuracy"] == metrics["epochs"][best]["accuracy"]
     classifier = load_model(folder, task=DEFEASIBLE)
-    batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in rows])
-    hits = [p == row["label"] for p, row in zip(classifier.logits(batch).argmax(1).tolist(), rows, strict=True)]
-    assert sum(hits) / len(rows) == metrics["eval_accuracy"]
+    assert accuracy(classifier, DEFEASIBLE, rows) == metrics["eval_accuracy"]
 
 
 def test_patience_needs_evaluation_rows_and_may_never_be_used_up(files, tmp_path):
@@ -75,9 +73,8 @@ class _Killed(Exception):
 
 
 def test_an_interrupted_training_stops_where_the_whole_one_does(files, tmp_path, monkeypatch):
-    rows = [row | {"label": 1 - row["label"] if i % 3 else row["label"]} for i, row in enumerate(easy_rows(40, seed=1))]
-    write_csv(files[1], rows)
-    whole = _record(train(_options(files, tmp_path / "whole", patience=2, best_by="loss")))["metrics"]
+    at_odds(files[1])
+    whole = record(train(_options(files, tmp_path / "whole", patience=2, best_by="loss")))["metrics"]
     after = len(whole["epochs"]) - 1  # one of the two epochs of patience is behind it
 
     def interrupt(self, args, state, control, **kwargs):
@@ -86,15 +83,15 @@ def test_an_interrupted_training_stops_where_the_whole_one_does(files, tmp_path,
 
     killed = tmp_path / "killed"
     with monkeypatch.context() as patched:
-        patched.setattr(transformers.TrainerCallback, "on_step_end", interrupt)
+        patched.setattr(transformers.TrainerCallback, "on_step_begin", interrupt)
         with pytest.raises(_Killed):
             train(_options(files, killed, patience=2, best_by="loss"))
-    assert _record(killed)["status"] == "running"
+    assert record(killed)["status"] == "running"
     said: list[str] = []
     train(_options(files, killed, patience=2, best_by="loss", resume=True), say=said.append)
     assert any(line.startswith("Resuming from checkpoint-") for line in said)
     assert "Stopped early: no better loss in 2 epochs." in said
-    resumed = _record(killed)["metrics"]
+    resumed = record(killed)["metrics"]
     assert [e["loss"] for e in resumed["epochs"]] == pytest.approx([e["loss"] for e in whole["epochs"]], abs=1e-6)
     assert resumed["best_epoch"] == whole["best_epoch"]
 
@@ -107,8 +104,8 @@ def test_several_seeds_are_several_trainings(files, tmp_path, capsys):
     assert not weights[0].equal(weights[1])
     alone = train(replace(options, output=tmp_path / "alone", seed=3))
     assert (alone / "model.safetensors").read_bytes() == (folders[1] / "model.safetensors").read_bytes()
-    records = [_record(folder) for folder in folders]
-    assert [record["options"]["seed"] for record in records] == [0, 3]
+    records = [record(folder) for folder in folders]
+    assert [written["options"]["seed"] for written in records] == [0, 3]
     assert records[0]["data"] == records[1]["data"]
     said: list[str] = []
     train_seeds(replace(options, resume=True), [0, 3, 4], say=said.append)

@@ -15,7 +15,7 @@ import pytest
 import torch
 from helpers.examples import examples
 from helpers.models import tiny_encoder
-from helpers.rows import easy_rows, write_csv
+from helpers.rows import easy_rows, record, write_csv
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,13 +102,13 @@ def test_vectors_are_read_from_glove_and_word2vec_files(tmp_path):
     lines = ["the 1 2 3", ". . . 9 9 9", "The 4 4 4", "dog -1 0.5 1e-2", "wolf 7 8 9", "dog 5 5 5", "owl 6 6 6"]
     file = _vectors(tmp_path / "glove.txt", lines)
     found = read_vectors(file, {"dog", "the", "unseen"})
-    assert found.words == ("the", "dog")
-    np.testing.assert_allclose(found.matrix, [[1, 2, 3], [-1, 0.5, 0.01]])
-    assert found.matrix.dtype == np.float32
+    assert list(found) == ["the", "dog"]
+    np.testing.assert_allclose([*found.values()], [[1, 2, 3], [-1, 0.5, 0.01]])
+    assert found["dog"].dtype == np.float32
     # more words, in the order of the file; "The" and ". ." can never come out of a text
-    assert read_vectors(file, {"dog"}, extra=2).words == ("the", "dog", "wolf")
+    assert list(read_vectors(file, {"dog"}, extra=2)) == ["the", "dog", "wolf"]
     other = _vectors(tmp_path / "word2vec.txt", ["3 2", "the 1 2 ", "dog 3 4 "])
-    np.testing.assert_allclose(read_vectors(other, {"dog"}).matrix, [[3, 4]])
+    np.testing.assert_allclose(read_vectors(other, {"dog"})["dog"], [3, 4])
 
 
 @pytest.mark.parametrize(
@@ -272,10 +272,6 @@ def _command(*arguments: object) -> int:
     return ended.value.code
 
 
-def _record(folder: Path) -> dict:
-    return json.loads((folder / "training.json").read_text(encoding="utf-8"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("model", WORD_MODELS)
 def test_it_learns_repeats_itself_and_the_folder_runs(files, tmp_path, model, capsys):
@@ -285,8 +281,8 @@ def test_it_learns_repeats_itself_and_the_folder_runs(files, tmp_path, model, ca
     assert names == ["config.json", "model.safetensors", "training.json", "words.json"]
     assert "Word vectors start random: no file was given (`vectors` takes GloVe's text format)." in said
     assert any(line.startswith("Vocabulary: 23 of the 23 words") for line in said)
-    record = _record(folder)
-    assert record["metrics"]["eval_accuracy"] > 0.9
+    accuracy = record(folder)["metrics"]["eval_accuracy"]
+    assert accuracy > 0.9
     again = train(_options(files, tmp_path / "again", model))
     assert (again / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
     rows = [{"bucket_id": f"b{i % 10}", **row} for i, row in enumerate(easy_rows(60, seed=1))]
@@ -299,7 +295,7 @@ def test_it_learns_repeats_itself_and_the_folder_runs(files, tmp_path, model, ca
     assert ran == 0, capsys.readouterr().err
     table = read_predictions(tmp_path / "run" / "predictions" / "set.parquet").table
     hits = [p == y for p, y in zip(table["prediction"].to_pylist(), table["label"].to_pylist(), strict=True)]
-    assert sum(hits) / 60 == pytest.approx(record["metrics"]["eval_accuracy"])
+    assert sum(hits) / 60 == pytest.approx(accuracy)
 
 
 @pytest.mark.slow
@@ -343,7 +339,7 @@ def test_single_texts_and_going_on_from_a_folder(tmp_path):
     first = train(options)
     assert not load_model(first, task=DEFEASIBLE).module.config.paired
     second = train(replace(options, model=str(first), output=tmp_path / "b"))
-    losses = [_record(folder)["metrics"]["train_loss"] for folder in (first, second)]
+    losses = [record(folder)["metrics"]["train_loss"] for folder in (first, second)]
     assert losses[1] < losses[0]
     assert (second / VOCABULARY_FILE).read_bytes() == (first / VOCABULARY_FILE).read_bytes()
     with pytest.raises(InputError, match=r"have the labels.*Start a new one with `model` bilstm"):

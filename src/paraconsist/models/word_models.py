@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ from paraconsist.errors import first_line, input_error
 from paraconsist.files import write_text
 from paraconsist.models.classifier import (
     Classifier,
+    Inputs,
     ModuleClassifier,
     Prepared,
     TokenArray,
@@ -76,10 +77,8 @@ class BaselineModel(PreTrainedModel):  # type: ignore[misc]
 
     def forward(self, input_ids: torch.Tensor, labels: torch.Tensor | None = None) -> SequenceClassifierOutput:
         """Return scores, shape (n, labels), or (n, choices) if the second dimension of `input_ids` counts choices."""
-        if self.multiple_choice:
-            logits = self.score(input_ids.flatten(0, 1)).view(input_ids.shape[0], -1)
-        else:
-            logits = self.score(input_ids)
+        n = len(input_ids)
+        logits = self.score(input_ids.flatten(0, 1)).view(n, -1) if self.multiple_choice else self.score(input_ids)
         loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
         return SequenceClassifierOutput(loss=loss, logits=logits)
 
@@ -116,37 +115,42 @@ class BowForMultipleChoice(BowForSequenceClassification):
     multiple_choice = True
 
 
-class BowClassifier(ModuleClassifier):
-    """A bag-of-n-grams model as a classifier. Nothing is truncated or padded."""
+class _BaselineClassifier(ModuleClassifier):
+    """One of this package's own models as a classifier. Nothing is truncated."""
 
-    pads = False
-    reentrant = False
+    text_shape: tuple[int, ...] = ()  # of the sequences of an input
 
     def __init__(self, module: Any, label_names: tuple[str, ...], identity: Mapping[str, str]) -> None:
         super().__init__(module, label_names, multiple_choice=module.multiple_choice, identity=identity)
 
-    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
+    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
+        """Return ``input_ids`` padded with 0: (n, width), or (n, choices, width) for multiple choice.
+
+        Inputs of word models have their texts apart: (n, texts, width), or (n, choices, texts, width).
+        """
+        require_rows(type(self).__name__, batch)
+        padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0, width=width)
+        choices = (-1,) if self.multiple_choice else ()
+        shape = (len(batch), *choices, *self.text_shape, padded.shape[1])
+        return {"input_ids": torch.from_numpy(padded.reshape(shape))}
+
+
+class BowClassifier(_BaselineClassifier):
+    """A bag-of-n-grams model as a classifier. Nothing is padded."""
+
+    pads = False
+
+    def prepare(self, inputs: Inputs) -> list[Prepared]:
         """Hash all n-grams of all rows into bags, text and text pair in separate name spaces."""
         config = self.module.config
-        flat = list(chain.from_iterable(inputs))
-        return by_row(inputs, _bags(flat, max_n=config.max_ngram, n_buckets=config.n_buckets))
-
-    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
-        """Return ``input_ids`` padded with 0: (n, width), or (n, choices, width) for multiple choice."""
-        n_sequences = require_rows("BowClassifier", batch)
-        padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0, width=width)
-        if self.multiple_choice:
-            padded = padded.reshape(len(batch), n_sequences, -1)
-        return {"input_ids": torch.from_numpy(padded)}
+        return by_row(inputs, _bags([*chain(*inputs)], max_n=config.max_ngram, n_buckets=config.n_buckets))
 
     def scores(self, batch: Sequence[Prepared], width: int = 0) -> torch.Tensor:
         """Return scores, shape (n, n_labels), float32, from bags end to end, without padding."""
         n_sequences = require_rows("BowClassifier", batch)
         bags = [bag for row in batch for bag in row.sequences]
-        offsets = np.zeros(len(bags), dtype=np.int64)
-        np.cumsum([len(bag) for bag in bags[:-1]], out=offsets[1:])
-        device = self.module.device
-        flat, starts = (torch.from_numpy(array).to(device) for array in (np.concatenate(bags), offsets))
+        offsets = np.cumsum([0, *map(len, bags[:-1])])
+        flat, starts = (torch.from_numpy(a).to(self.module.device) for a in (np.concatenate(bags), offsets))
         scores: torch.Tensor = self.module.score(flat, starts)
         return (scores.view(-1, n_sequences) if self.multiple_choice else scores).float()
 
@@ -185,31 +189,23 @@ def hash_ngrams(texts: Sequence[str], *, max_n: int, n_buckets: int, salt: str =
     first, with repeats. The same n-gram under two salts gets two features.
     """
     vocabulary: dict[str, int] = {}
-    numbers: list[int] = []
-    words_per_text = np.empty(len(texts), dtype=np.int64)
-    for i, text in enumerate(texts):
-        words = split_words(text)
-        words_per_text[i] = len(words)
-        numbers.extend([vocabulary.setdefault(word, len(vocabulary)) for word in words])
+    numbers = [[vocabulary.setdefault(word, len(vocabulary)) for word in split_words(text)] for text in texts]
     key = salt.encode("utf-8")[:64]
     digests = (blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for word in vocabulary)
     table = np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
-    words_hashed = table[np.array(numbers, dtype=np.int64)]
-    owner = np.repeat(np.arange(len(texts), dtype=np.int64), words_per_text)
-    parts, owners = [_finish(words_hashed, n_buckets)], [owner]
-    rolling = words_hashed
+    words_hashed = table[np.fromiter(chain.from_iterable(numbers), np.int64)]
+    owner = np.repeat(np.arange(len(texts)), np.array([*map(len, numbers)], dtype=np.int64))
+    parts, owners, rolling = [words_hashed], [owner], words_hashed
     for n in range(2, max_n + 1):
-        if rolling.size <= 1:
-            break
         # the n-gram at i is the (n-1)-gram at i and the word at i + n - 1, when both are in one text
         rolling = _mix(rolling[:-1] * _MULTIPLY) ^ words_hashed[n - 1 :]
         inside = owner[: rolling.size] == owner[n - 1 :]
-        parts.append(_finish(rolling[inside], n_buckets))
+        parts.append(rolling[inside])
         owners.append(owner[: rolling.size][inside])
     all_owners = np.concatenate(owners)
-    order = np.argsort(all_owners, kind="stable")
-    lengths = np.bincount(all_owners, minlength=len(texts)).astype(np.int64)
-    return np.concatenate(parts)[order], lengths
+    ngrams = np.concatenate(parts)[np.argsort(all_owners, kind="stable")]
+    features = (_mix(ngrams) % np.uint64(n_buckets)).astype(np.int64) + 1
+    return features, np.bincount(all_owners, minlength=len(texts)).astype(np.int64)
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -217,10 +213,6 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * _MIX_1
     values = (values ^ (values >> np.uint64(27))) * _MIX_2
     return values ^ (values >> np.uint64(31))
-
-
-def _finish(values: NDArray[np.uint64], n_buckets: int) -> NDArray[np.int64]:
-    return (_mix(values) % np.uint64(n_buckets)).astype(np.int64) + 1
 
 
 _TYPOGRAPHY = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"})
@@ -282,19 +274,13 @@ class Vocabulary:
         return cls(words)
 
 
-class WordVectors(NamedTuple):
-    """Pretrained vectors of some words, in the order of the file."""
-
-    words: tuple[str, ...]
-    matrix: NDArray[np.float32]  # shape (n words, dim)
-
-
-def read_vectors(file: Path, wanted: Collection[str], *, extra: int = 0) -> WordVectors:
+def read_vectors(file: Path, wanted: Collection[str], *, extra: int = 0) -> dict[str, NDArray[np.float32]]:
     """Read the vectors of some words, as `split_text` gives them, from a UTF-8 file in GloVe's text format.
 
     Each line is a word and its numbers, separated by single spaces; a first line with the number of words and of
     dimensions (word2vec's and fastText's text format) is skipped. The first `extra` other words that `split_text` can
-    return are added: such files are ordered by frequency. InputError for a file or line that cannot be read.
+    return are added: such files are ordered by frequency. Words are in the order of the file. InputError for a file or
+    line that cannot be read.
     """
     wanted = frozenset(wanted)
     taken: dict[str, NDArray[np.float32]] = {}
@@ -320,7 +306,7 @@ def read_vectors(file: Path, wanted: Collection[str], *, extra: int = 0) -> Word
     if not taken:
         remedy = "It is read as GloVe's text format: a word and its numbers on each line."
         raise input_error("read_vectors", "vectors", "hold words of the training rows", got=str(file), remedy=remedy)
-    return WordVectors(tuple(taken), np.stack(list(taken.values())))
+    return taken
 
 
 def _vector(fields: Sequence[str], dim: int, file: Path, row: int) -> NDArray[np.float32]:
@@ -412,12 +398,11 @@ class _Bilstm(nn.Module):
 
 class _WordModel(BaselineModel):
     base_model_prefix = "words"
-    encoder_class: type[_Mean] | type[_Bilstm]
 
     def build(self, config: WordConfig, n_outputs: int) -> None:
         self.embedding = nn.Embedding(config.vocab_size, config.embedding_dim, padding_idx=0)
         self.embedding.weight.requires_grad_(not config.freeze_vectors)
-        self.encoder: Any = self.encoder_class(config)
+        self.encoder: Any = _Bilstm(config) if isinstance(config, BilstmConfig) else _Mean(config)
         self.dropout = nn.Dropout(config.dropout)
         sizes = [self.encoder.size * (4 if config.paired else 1)] + [config.mlp_size] * (config.mlp_layers - 1)
         layers: list[nn.Module] = []
@@ -431,11 +416,6 @@ class _WordModel(BaselineModel):
         if isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=0.1)
             module.weight[0] = 0
-
-    @torch.no_grad()
-    def set_vectors(self, numbers: Sequence[int], matrix: NDArray[np.float32]) -> None:
-        """Set the vectors of n words, shape (n, embedding_dim)."""
-        self.embedding.weight[torch.tensor(list(numbers))] = torch.from_numpy(matrix)
 
     def score(self, input_ids: torch.Tensor) -> torch.Tensor:
         """Return scores, shape (m, n_outputs), of `input_ids`, shape (m, 1 or 2 texts, width), padded with 0."""
@@ -454,7 +434,6 @@ class GloveBowForSequenceClassification(_WordModel):
     """Means of word vectors, combined four ways; one score per label."""
 
     config_class = GloveBowConfig
-    encoder_class = _Mean
 
 
 class GloveBowForMultipleChoice(GloveBowForSequenceClassification):
@@ -467,7 +446,6 @@ class BilstmForSequenceClassification(_WordModel):
     """Pooled LSTM states, combined four ways; one score per label."""
 
     config_class = BilstmConfig
-    encoder_class = _Bilstm
 
 
 class BilstmForMultipleChoice(BilstmForSequenceClassification):
@@ -476,42 +454,30 @@ class BilstmForMultipleChoice(BilstmForSequenceClassification):
     multiple_choice = True
 
 
-class WordClassifier(ModuleClassifier):
-    """A word-level model as a classifier. Nothing is truncated.
+class WordClassifier(_BaselineClassifier):
+    """A word-level model as a classifier.
 
     A prepared row has one sequence for each text: text and pair, or text and pair of each choice. Padding is masked,
     so that a row's scores do not depend on its batch.
     """
 
-    reentrant = False
-
     def __init__(
         self, module: Any, vocabulary: Vocabulary, label_names: tuple[str, ...], identity: Mapping[str, str]
     ) -> None:
-        super().__init__(module, label_names, multiple_choice=module.multiple_choice, identity=identity)
+        super().__init__(module, label_names, identity)
         self.vocabulary = vocabulary
-        self._n_texts = 2 if module.config.paired else 1
+        self.text_shape = (2 if module.config.paired else 1,)
 
-    def prepare(self, inputs: Sequence[tuple[ModelInput, ...]]) -> list[Prepared]:
+    def prepare(self, inputs: Inputs) -> list[Prepared]:
         """Look up the words of all rows; InputError for a row of two texts if the model is one of single texts."""
+        (n_texts,) = self.text_shape
         texts: list[str] = []
         for row, pair in enumerate(chain.from_iterable(inputs)):
-            if self._n_texts == 1 and pair.text_pair is not None:
+            if n_texts == 1 and pair.text_pair is not None:
                 must = "be absent, because the model was trained on single texts"
                 raise input_error("WordClassifier", "text_pair", must, got=pair.text_pair, row=row)
-            texts += (pair.text, pair.text_pair or "")[: self._n_texts]
-        return by_row(inputs, self.vocabulary.encode(texts), n_texts=self._n_texts)
-
-    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
-        """Return ``input_ids`` padded with 0: (n, texts, width), or (n, choices, texts, width) for multiple choice."""
-        require_rows("WordClassifier", batch)
-        padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0, width=width)
-        shape = (-1, self._n_texts) if not self.multiple_choice else (len(batch), -1, self._n_texts)
-        return {"input_ids": torch.from_numpy(padded.reshape(*shape, padded.shape[1]))}
-
-
-def _open_bow(module: Any, folder: Path, labels: tuple[str, ...], identity: Mapping[str, str]) -> Classifier:
-    return BowClassifier(module, labels, identity)
+            texts += (pair.text, pair.text_pair or "")[:n_texts]
+        return by_row(inputs, self.vocabulary.encode(texts), n_texts=n_texts)
 
 
 def _open_words(module: Any, folder: Path, labels: tuple[str, ...], identity: Mapping[str, str]) -> Classifier:
@@ -525,9 +491,16 @@ def _open_words(module: Any, folder: Path, labels: tuple[str, ...], identity: Ma
     return WordClassifier(module, vocabulary, labels, identity)
 
 
-_BOW_HEADS = BowForSequenceClassification, BowForMultipleChoice
-_GLOVE_HEADS = GloveBowForSequenceClassification, GloveBowForMultipleChoice
-_BILSTM_HEADS = BilstmForSequenceClassification, BilstmForMultipleChoice
-BOW = Baseline("bow", BowConfig, *_BOW_HEADS, _open_bow, "hashing", "n-gram hashing")
-GLOVE_BOW = Baseline("glove_bow", GloveBowConfig, *_GLOVE_HEADS, _open_words)
-BILSTM = Baseline("bilstm", BilstmConfig, *_BILSTM_HEADS, _open_words)
+BOW = Baseline(
+    "bow",
+    BowConfig,
+    BowForSequenceClassification,
+    BowForMultipleChoice,
+    open=lambda module, folder, labels, identity: BowClassifier(module, labels, identity),
+    version_field="hashing",
+    versioned="n-gram hashing",
+)
+GLOVE_BOW = Baseline(
+    "glove_bow", GloveBowConfig, GloveBowForSequenceClassification, GloveBowForMultipleChoice, _open_words
+)
+BILSTM = Baseline("bilstm", BilstmConfig, BilstmForSequenceClassification, BilstmForMultipleChoice, _open_words)

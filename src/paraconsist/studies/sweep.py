@@ -294,7 +294,7 @@ def _n_parameters(folder: Path) -> int:
 
 def _check_smallest_share(options: SweepOptions, cells: Sequence[Cell]) -> None:
     """Draw every share once, so that one in which a label is missing is refused before hours of training."""
-    from paraconsist.models.training.data import encode_examples, find_task, open_sources, sample, sample_share
+    from paraconsist.models.training.data import draw, encode_examples, find_task, open_sources
 
     smallest = min(options.shares)
     whole = None
@@ -305,7 +305,7 @@ def _check_smallest_share(options: SweepOptions, cells: Sequence[Cell]) -> None:
             task = find_task(source, trained.task)
             names = trained.label_names or source.label_names or task.label_names
             whole = encode_examples(source, task, trained, names, multiple_choice=False, say=lambda line: None)
-        sample_share(sample(whole, trained.limit, trained.limit_seed), trained.share, trained.limit_seed, names)
+        draw(whole, trained, names)
 
 
 def _open(folder: Path) -> None:

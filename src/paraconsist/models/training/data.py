@@ -282,13 +282,6 @@ def context_keys(
     return [place if texts is None else known.setdefault(texts[i], len(known)) for place, i in enumerate(rows)]
 
 
-def sample(examples: Examples, limit: int | None, seed: int) -> Examples:
-    """Return a random sample without replacement, in the order of the rows; all rows if `limit` is None."""
-    if limit is None or limit >= len(examples):
-        return examples
-    return _part(examples, np.sort(np.random.default_rng(seed).choice(len(examples), size=limit, replace=False)))
-
-
 def sample_share(examples: Examples, share: float, seed: int, label_names: Sequence[str]) -> Examples:
     """Return a random share of the groups (for S24's learning curves), in the order of the rows.
 
@@ -312,9 +305,11 @@ def sample_share(examples: Examples, share: float, seed: int, label_names: Seque
 
 
 def draw(examples: Examples, options: TrainingOptions, label_names: Sequence[str]) -> Examples:
-    """Return the sample of the rows that the options specify; see `sample` and `sample_share`."""
-    limited = sample(examples, options.limit, options.limit_seed)
-    return sample_share(limited, options.share, options.limit_seed, label_names)
+    """Return the sample of the rows that the options specify, without replacement, in the order of the rows."""
+    n, rng = len(examples), np.random.default_rng(options.limit_seed)
+    if options.limit is not None and options.limit < n:
+        examples = _part(examples, np.sort(rng.choice(n, size=options.limit, replace=False)))
+    return sample_share(examples, options.share, options.limit_seed, label_names)
 
 
 def _part(examples: Examples, chosen: NDArray[np.intp]) -> Examples:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, Literal
 
 from paraconsist.data.options import DATA_DIR, DEVICE, option
 from paraconsist.errors import InputError, check_choice, check_whole, input_error
-from paraconsist.files import LOCK, Json, digest, locked, read_record, replacing, write_json, writing
+from paraconsist.files import LOCK, Json, digest, read_record, replacing, write_json, writing
 
 #: Models that read words: the names of new ones.
 WORD_MODELS = ("glove_bow", "bilstm")
@@ -302,19 +301,11 @@ class TrainingFolder:
         self.record = path / "training.json"
         self.checkpoints = path / "checkpoints"
         self.saved = self.checkpoints / "saved"
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the folder: one training at a time writes into it."""
-        if self.path.exists() and not self.path.is_dir():
+        if path.exists() and not path.is_dir():
             raise self._refused("name a folder")
-        with locked(self.path, "train", "output"):
-            yield
 
     def check(self, options: TrainingOptions, data: Json) -> Literal["new", "interrupted", "finished"]:
         """Return what the folder holds; InputError for another training, other files, or no `resume`."""
-        if self.path.exists() and not self.path.is_dir():
-            raise self._refused("name a folder")
         if not self.path.exists() or all(file.name.startswith(LOCK) for file in self.path.iterdir()):
             return "new"
         if not self.record.is_file():

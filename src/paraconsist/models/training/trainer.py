@@ -12,13 +12,14 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
+import numpy as np
 import torch
 import transformers
 from safetensors import SafetensorError, safe_open
@@ -27,7 +28,7 @@ from transformers.trainer_callback import PrinterCallback
 
 from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import Json, sync
+from paraconsist.files import Json, locked, sync
 from paraconsist.models.batching import check_device
 from paraconsist.models.classifier import Classifier, HeadClassifier, Inputs, Prepared, longest_input, warn_of_cut
 from paraconsist.models.labels import resolve_label_map
@@ -71,11 +72,6 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
     begin with ``warning:`` are shown, as Python warnings. InputError for rows, models, options and output folders that
     cannot be used.
     """
-    with ExitStack() as locks:
-        return _train(options, say, locks)
-
-
-def _train(options: TrainingOptions, say: Say, locks: ExitStack) -> Path:
     started = time.time()
     is_main = os.environ.get("RANK", "0") == "0"
     say = say if is_main else (lambda line: None)
@@ -94,42 +90,43 @@ def _train(options: TrainingOptions, say: Say, locks: ExitStack) -> Path:
     rows = draw(encoded(source), options, label_names)
     eval_rows = None if eval_source is None else encoded(eval_source)
     _check_labels(rows, label_names, source.name, say)
-    data = _describe_data(source, rows, eval_source, eval_rows, label_names, say)
+    splits = {"train": (source, rows)}
+    if eval_source is not None and eval_rows is not None:
+        splits["eval"] = eval_source, eval_rows
+    data = _describe_data(splits, label_names, say)
     folder = TrainingFolder(options.output)
     arguments = _arguments(options, folder.checkpoints, has_eval=eval_rows is not None)
-    if is_main:
-        locks.enter_context(folder.locked())
-    state = folder.check(options, data)
-    if state == "finished":
-        say(f"{options.output} already holds this training, finished.")
+    with locked(folder.path, "train", "output") if is_main else nullcontext():
+        state = folder.check(options, data)
+        if state == "finished":
+            say(f"{options.output} already holds this training, finished.")
+            if is_main:
+                shutil.rmtree(folder.checkpoints, ignore_errors=True)
+            return options.output
+        with arguments.main_process_first():  # no process writes before all have checked the folder
+            pass
         if is_main:
+            folder.begin(options, data)
+        transformers.set_seed(options.seed)
+        classifier = starting_model(options, task, label_names, rows.inputs, multiple_choice=multiple_choice, say=say)
+        order = [classifier.label_names.index(name) for name in label_names]
+        train_rows = _prepared(classifier, rows, order, say)
+        eval_dataset = None if eval_rows is None else _prepared(classifier, eval_rows, order, say)
+        how = {"compute_metrics": _accuracy, "callbacks": [_Watch(options, say)], "eval_dataset": eval_dataset}
+        trainer = make_trainer(classifier, arguments, train_rows, **how)
+        resumed = checkpoint_to_resume(folder.checkpoints) if state == "interrupted" else None
+        if resumed is not None:
+            say(f"Resuming from {resumed.name}.")
+        with quiet():
+            trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
+            trainer.save_model(str(folder.saved))
+        if is_main:
+            if isinstance(classifier, WordClassifier):
+                classifier.vocabulary.save(folder.saved)
+            folder.take_saved()
+            metrics = _metrics(trainer, eval_rows)
+            folder.finish(metrics, seconds=time.time() - started, n_processes=arguments.world_size)
             shutil.rmtree(folder.checkpoints, ignore_errors=True)
-        return options.output
-    with arguments.main_process_first():  # no process writes before all have checked the folder
-        pass
-    if is_main:
-        folder.begin(options, data)
-    transformers.set_seed(options.seed)
-    classifier = starting_model(options, task, label_names, rows.inputs, multiple_choice=multiple_choice, say=say)
-    order = [classifier.label_names.index(name) for name in label_names]
-    train_rows = _prepared(classifier, rows, order, say)
-    eval_dataset = None if eval_rows is None else _prepared(classifier, eval_rows, order, say)
-    callbacks = [_Checkpoints(), _Progress(options, say), *([_EarlyStopping(options, say)] if options.patience else [])]
-    how = {"compute_metrics": _accuracy, "callbacks": callbacks, "eval_dataset": eval_dataset}
-    trainer = make_trainer(classifier, arguments, train_rows, **how)
-    resumed = checkpoint_to_resume(folder.checkpoints) if state == "interrupted" else None
-    if resumed is not None:
-        say(f"Resuming from {resumed.name}.")
-    with quiet():
-        trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
-        trainer.save_model(str(folder.saved))
-    if is_main:
-        if isinstance(classifier, WordClassifier):
-            classifier.vocabulary.save(folder.saved)
-        folder.take_saved()
-        metrics = _metrics(trainer, eval_rows)
-        folder.finish(metrics, seconds=time.time() - started, n_processes=arguments.world_size)
-        shutil.rmtree(folder.checkpoints, ignore_errors=True)
     return options.output
 
 
@@ -167,23 +164,15 @@ class TrainingRows(Dataset[Json]):
         return {"input_ids": range(row.width), "prepared": row, "labels": self._labels[i]}
 
 
-class _Checkpoints(transformers.TrainerCallback):  # type: ignore[misc]
-    """Makes each checkpoint hold the losses of all steps before it, and syncs it to the disk before the next one."""
+class _Watch(transformers.TrainerCallback):  # type: ignore[misc]
+    """Shows a bar, and a line after each evaluation; syncs checkpoints; ends a training that does not improve.
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        control.should_log |= control.should_save
-
-    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if state.is_world_process_zero:
-            sync(Path(args.output_dir) / f"checkpoint-{state.global_step}")
-
-
-class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
-    """Shows a bar with rate and time left, and a line after each evaluation."""
+    A checkpoint holds the losses of all steps before it. The history in it decides when to stop: transformers' own
+    early stopping counts from zero in a resumed training, and would end it later than an uninterrupted one.
+    """
 
     def __init__(self, options: TrainingOptions, say: Say) -> None:
         self._options, self._say = options, say
-        self._bar: ProgressBar | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._step, self._rows = 0, int(args.train_batch_size * args.gradient_accumulation_steps * args.world_size)
@@ -191,40 +180,29 @@ class _Progress(transformers.TrainerCallback):  # type: ignore[misc]
         self._bar = ProgressBar(state.max_steps * self._rows, "training", visible=visible).__enter__()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if self._bar is not None:
-            self._bar.advance((state.global_step - self._step) * self._rows)
+        control.should_log |= control.should_save
+        self._bar.advance((state.global_step - self._step) * self._rows)
         self._step = state.global_step
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.is_world_process_zero:
+            sync(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: Mapping[str, float] | None = None, **kwargs: Any
     ) -> None:
-        if metrics and state.is_world_process_zero:
+        if metrics:
             figures = f"{100 * metrics['eval_accuracy']:.1f} on the evaluation rows, loss {metrics['eval_loss']:.4f}"
             self._say(f"epoch {state.epoch:.0f}: accuracy {figures}")
+        history, by = _history(state), self._options.best_by
+        if self._options.patience is None or (waited := len(history) - 1 - _best(history, by)) < self._options.patience:
+            return
+        control.should_training_stop = True
+        if state.global_step < state.max_steps:
+            self._say(f"Stopped early: no better {by} in {waited} epoch{'s' if waited > 1 else ''}.")
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(None, None, None)
-            self._bar = None
-
-
-class _EarlyStopping(transformers.TrainerCallback):  # type: ignore[misc]
-    """Ends the training when epochs bring no improvement, by the history that every checkpoint holds.
-
-    By default transformers' own counts from zero in a resumed training, and would end it later than an uninterrupted
-    one.
-    """
-
-    def __init__(self, options: TrainingOptions, say: Say) -> None:
-        self._by, self._patience, self._say = options.best_by, options.patience or 1, say
-
-    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        history = _history(state)
-        waited = len(history) - 1 - _best(history, self._by)
-        if waited >= self._patience:
-            control.should_training_stop = True
-            if state.is_world_process_zero and state.global_step < state.max_steps:
-                self._say(f"Stopped early: no better {self._by} in {waited} epoch{'s' if waited > 1 else ''}.")
+        self._bar.__exit__()
 
 
 def _history(state: Any) -> list[dict[str, float]]:
@@ -278,8 +256,8 @@ def _accuracy(evaluated: Any) -> dict[str, float]:
 
 
 def _arguments(options: TrainingOptions, checkpoints: Path, *, has_eval: bool) -> Any:
-    saving = {} if options.save_steps is None else {"save_steps": options.save_steps}
-    unused = {"ddp_find_unused_parameters": False} if options.model in BASELINES else {}
+    more = {} if options.save_steps is None else {"save_steps": options.save_steps}
+    more |= {"ddp_find_unused_parameters": False} if options.model in BASELINES else {}
     return training_arguments(
         options,
         checkpoints,
@@ -290,9 +268,8 @@ def _arguments(options: TrainingOptions, checkpoints: Path, *, has_eval: bool) -
         save_total_limit=2,
         logging_strategy="epoch",
         dataloader_pin_memory=torch.cuda.is_available() and options.device != "cpu",
-        save_strategy="steps" if saving else "epoch",
-        **saving,
-        **unused,
+        save_strategy="epoch" if options.save_steps is None else "steps",
+        **more,
     )
 
 
@@ -343,39 +320,27 @@ def _check_labels(rows: Examples, label_names: Sequence[str], name: str, say: Sa
         say(f"warning: no training row is labelled {', '.join(absent)}.")
 
 
-def _describe_data(
-    source: Source,
-    rows: Examples,
-    eval_source: Source | None,
-    eval_rows: Examples | None,
-    label_names: Sequence[str],
-    say: Say,
-) -> Json:
-    def describe(name: str, examples: Examples) -> dict[str, object]:
+def _describe_data(rows: Mapping[str, tuple[Source, Examples]], label_names: Sequence[str], say: Say) -> Json:
+    """Return what the training's record says of the rows to train on and, if there are any, to evaluate on."""
+    data: dict[str, Json] = {}
+    for split, (source, examples) in rows.items():
         counts = Counter(examples.labels)
         labels = {label: counts[i] for i, label in enumerate(label_names)}
         sizes = {"n_rows": len(examples), "n_dropped": examples.n_dropped}
-        return {"source": name, **sizes, "labels": labels, "content_hash": examples.content_hash}
-
-    data = {"train": describe(source.name, rows)}
-    if eval_source is not None and eval_rows is not None:
-        known = set(rows.inputs)
-        n_known = sum(row in known for row in eval_rows.inputs)
-        data["eval"] = {**describe(eval_source.name, eval_rows), "n_in_train": n_known}
+        data[split] = {"source": source.name, **sizes, "labels": labels, "content_hash": examples.content_hash}
+    if "eval" in rows:
+        known, evaluated = set(rows["train"][1].inputs), rows["eval"][1].inputs
+        n_known = data["eval"]["n_in_train"] = sum(row in known for row in evaluated)
         if n_known:
-            say(f"warning: {n_known:,} of {len(eval_rows):,} evaluation inputs are also training inputs.")
+            say(f"warning: {n_known:,} of {len(evaluated):,} evaluation inputs are also training inputs.")
     return data
 
 
 def _metrics(trainer: Any, eval_rows: Examples | None) -> Json:
     history = _history(trainer.state)
     epochs = [{"epoch": e["epoch"], "accuracy": e["eval_accuracy"], "loss": e["eval_loss"]} for e in history]
-    steps = int(trainer.state.global_step)
-    metrics: dict[str, object] = {
-        "train_loss": _train_loss(trainer.state.log_history),
-        "steps": steps,
-        "epochs": epochs,
-    }
+    loss, steps = _train_loss(trainer.state.log_history), int(trainer.state.global_step)
+    metrics: Json = {"train_loss": loss, "steps": steps, "epochs": epochs}
     if eval_rows is not None and history:
         final = history[-1]
         if trainer.args.load_best_model_at_end:
@@ -398,14 +363,21 @@ def starting_model(
         baseline = get_baseline(options.model)
         baseline.refuse_max_length("train", options.max_length)
         if baseline is BOW:
-            return _new_bow(options, label_names, multiple_choice=multiple_choice)
+            sizes = {name: getattr(options, name) for name in ("n_buckets", "embedding_dim", "max_ngram")}
+            bow = BOW.head(multiple_choice=multiple_choice)(BowConfig(**sizes, **_numbered(label_names)))
+            return BowClassifier(bow, tuple(label_names), {"model": "bow"})
         return _new_word_model(baseline, options, label_names, inputs, multiple_choice=multiple_choice, say=say)
     trusted = options.trust_remote_code
     config = open_configuration(options.model, revision=options.revision, trust_remote_code=trusted)
     own = find_baseline(config.model_type)
     if own is not None:
         own.refuse_max_length("train", options.max_length)
-        return _continued(options, own.name, task, label_names, multiple_choice=multiple_choice)
+        classifier = load_model(options.model, task=task)
+        if classifier.multiple_choice != multiple_choice or set(classifier.label_names) != set(label_names):
+            must = "have the labels and the kind of head that the data need, to go on with it"
+            got = (options.model, classifier.label_names)
+            raise input_error("train", "model", must, got=got, remedy=f"Start a new one with `model` {own.name}.")
+        return classifier
     head: Json = {}
     auto = transformers.AutoModelForMultipleChoice
     names = tuple(label_names)
@@ -430,23 +402,6 @@ def _numbered(label_names: Sequence[str]) -> Json:
     return {"id2label": dict(enumerate(label_names)), "label2id": {name: i for i, name in enumerate(label_names)}}
 
 
-def _new_bow(options: TrainingOptions, label_names: Sequence[str], *, multiple_choice: bool) -> Classifier:
-    sizes = {name: getattr(options, name) for name in ("n_buckets", "embedding_dim", "max_ngram")}
-    head = BOW.head(multiple_choice=multiple_choice)
-    return BowClassifier(head(BowConfig(**sizes, **_numbered(label_names))), tuple(label_names), {"model": "bow"})
-
-
-def _continued(
-    options: TrainingOptions, name: str, task: Task, label_names: Sequence[str], *, multiple_choice: bool
-) -> Classifier:
-    classifier = load_model(options.model, task=task)
-    if classifier.multiple_choice != multiple_choice or set(classifier.label_names) != set(label_names):
-        must = "have the labels and the kind of head that the data need, to go on with it"
-        got = (options.model, classifier.label_names)
-        raise input_error("train", "model", must, got=got, remedy=f"Start a new one with `model` {name}.")
-    return classifier
-
-
 def _names_to_keep(config: Any, label_names: Sequence[str]) -> tuple[tuple[str, ...], bool]:
     """Return the label names, in the model's own order if its labels are the task's, and if that is so."""
     own = dict(config.id2label or {})
@@ -462,9 +417,9 @@ def _ensure_pad_token(module: Any, tokenizer: Any, name: str) -> None:
     """Give a model without a pad token, as decoders often are, its end-of-text token for one, as is customary."""
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
-        if tokenizer.pad_token_id is None:
-            must = "have a tokenizer with a pad, end-of-text or unknown token"
-            raise input_error("train", "model", must, got=name, remedy="Add one to its tokenizer.")
+    if tokenizer.pad_token_id is None:
+        must = "have a tokenizer with a pad, end-of-text or unknown token"
+        raise input_error("train", "model", must, got=name, remedy="Add one to its tokenizer.")
     module.config.get_text_config().pad_token_id = tokenizer.pad_token_id
 
 
@@ -507,30 +462,32 @@ def _new_word_model(
     """
     texts = [text for row in inputs for choice in row for text in (choice.text, choice.text_pair) if text]
     counts = Counter(word for text in texts for word in split_text(text))
-    vectors = None if options.vectors is None else read_vectors(options.vectors, counts, extra=options.extra_words)
-    known = frozenset() if vectors is None else frozenset(vectors.words)
-    words = [word for word, count in counts.items() if count >= options.min_count or word in known]
-    extra = [] if vectors is None else [word for word in vectors.words if word not in counts]
+    vectors = {} if options.vectors is None else read_vectors(options.vectors, counts, extra=options.extra_words)
+    words = [word for word, count in counts.items() if count >= options.min_count or word in vectors]
+    extra = [word for word in vectors if word not in counts]
     vocabulary = Vocabulary([*words, *extra])
+    n_dimensions = next(iter(vectors.values())).size if vectors else options.embedding_dim
     names = ["mlp_size", "mlp_layers", "dropout", "freeze_vectors"]
     if baseline.config is BilstmConfig:
         names += ["lstm_size", "lstm_layers", "pooling"]
     config = baseline.config(
         vocab_size=len(vocabulary),
-        embedding_dim=options.embedding_dim if vectors is None else vectors.matrix.shape[1],
+        embedding_dim=n_dimensions,
         paired=any(choice.text_pair is not None for row in inputs for choice in row),
         **{name: getattr(options, name) for name in names},
         **_numbered(label_names),
     )
     module = baseline.head(multiple_choice=multiple_choice)(config)
-    n_rare, n_words, n_found = len(counts) - len(words), len(counts), len(known) - len(extra)
+    n_rare, n_words, n_found = len(counts) - len(words), len(counts), len(vectors) - len(extra)
     rare = f"; the other {n_rare:,} are too rare and become the unknown word" if n_rare else ""
     say(f"Vocabulary: {len(words):,} of the {n_words:,} words of the training rows{rare}.")
     source = "Word vectors start random: no file was given (`vectors` takes GloVe's text format)."
-    if vectors is not None:
-        module.set_vectors([vocabulary.number(word) for word in vectors.words], vectors.matrix)
+    if vectors:
+        with torch.no_grad():
+            numbers = [vocabulary.number(word) for word in vectors]
+            module.embedding.weight[numbers] = torch.from_numpy(np.stack([*vectors.values()]))
         more = f", and {len(extra):,} words more" if extra else ""
-        source = f"Word vectors of {vectors.matrix.shape[1]} dimensions from {options.vectors}: {n_found:,} of the "
+        source = f"Word vectors of {n_dimensions} dimensions from {options.vectors}: {n_found:,} of the "
         source += f"{n_words:,} words ({n_found / max(n_words, 1):.1%}){more}; the rest start random."
     say(source)
     return WordClassifier(module, vocabulary, tuple(label_names), {"model": baseline.name})
