@@ -108,7 +108,8 @@ def test_the_prefix_is_held_once_and_never_changed():
     first = scores(model, rows)
     config, prefix = model.module.config, model.engine.prefix
     n = len(model.engine.prefix_tokens)
-    assert prefix.n_bytes == 2 * 4 * config.num_hidden_layers * n * config.num_key_value_heads * config.head_dim
+    n_bytes = sum(states.element_size() * states.nelement() for layer in prefix.layers for states in layer)
+    assert n_bytes == 2 * 4 * config.num_hidden_layers * n * config.num_key_value_heads * config.head_dim
     before = [keys.clone() for keys, _ in prefix.layers]
     assert torch.equal(scores(model, rows), first)
     assert all(torch.equal(keys, kept) for (keys, _), kept in zip(prefix.layers, before, strict=True))

@@ -27,30 +27,25 @@ ROWS = [
 ]
 
 
-def _one_by_one(folder, auto, rows, encode, **options):
+def _one_by_one(folder, **options):
     """The scores of transformers itself: one row, no padding."""
-    from transformers import AutoTokenizer
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    module = auto.from_pretrained(folder).eval()
+    module = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    scores = []
-    for row in rows:
-        given = [tokenizer(i.text, i.text_pair, return_tensors="pt", **options) for i in encode(row)]
-        with torch.inference_mode():
-            scores.append(module(**given[0]).logits[0])
-    return torch.stack(scores)
+    inputs = [tokenizer(*DEFEASIBLE.encode(row), return_tensors="pt", **options) for row in ROWS]
+    with torch.inference_mode():
+        return torch.cat([module(**one).logits for one in inputs])
 
 
 def test_scores_are_the_models_own(tmp_path):
-    from transformers import AutoModelForSequenceClassification
-
     tiny_encoder(tmp_path)
     classifier = load_model(tmp_path, task=DEFEASIBLE)
     assert isinstance(classifier, Classifier)
     assert classifier.pads
     assert not classifier.multiple_choice
     batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])
-    expected = _one_by_one(tmp_path, AutoModelForSequenceClassification, ROWS, lambda row: (DEFEASIBLE.encode(row),))
+    expected = _one_by_one(tmp_path)
     scores = classifier.logits(batch)
     assert scores.dtype == torch.float32
     assert scores.std() > 0.01
@@ -86,8 +81,7 @@ def test_prepared_rows_know_their_size(tmp_path):
 
 
 def test_label_names_come_from_the_configuration_in_its_order(tmp_path):
-    folder = tiny_encoder(tmp_path, ("contradiction", "entailment", "neutral"))
-    classifier = load_model(folder, task=NLI)
+    classifier = load_model(tiny_encoder(tmp_path, ("contradiction", "entailment", "neutral")), task=NLI)
     assert classifier.label_names == ("contradiction", "entailment", "neutral")
     assert resolve_label_map(classifier.label_names, NLI.label_names).targets == (2, 0, 1)
 
@@ -106,16 +100,7 @@ def test_long_inputs_are_cut_and_counted_once(tmp_path):
     assert sorted(row.n_cut for row in batch)[::3] == [0, 4]
     with pytest.warns(UserWarning, match="3 of 4 inputs are longer than the model's window and were cut.* up to 4 tok"):
         warn_of_cut(batch)
-    from transformers import AutoModelForSequenceClassification
-
-    expected = _one_by_one(
-        tmp_path,
-        AutoModelForSequenceClassification,
-        ROWS,
-        lambda row: (DEFEASIBLE.encode(row),),
-        truncation="longest_first",
-        max_length=12,
-    )
+    expected = _one_by_one(tmp_path, truncation="longest_first", max_length=12)
     torch.testing.assert_close(classifier.logits(batch), expected, rtol=0, atol=1e-5)
 
 
@@ -141,15 +126,8 @@ def test_the_limit_is_the_smaller_of_model_and_tokenizer(tmp_path):
     from transformers import RobertaConfig, RobertaForSequenceClassification
 
     tokenizer = tiny_tokenizer()
-    config = RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        intermediate_size=8,
-        max_position_embeddings=34,
-        pad_token_id=0,
-    )
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    config = RobertaConfig(vocab_size=len(tokenizer), max_position_embeddings=34, pad_token_id=0, **sizes)
     module = RobertaForSequenceClassification(config)
     assert longest_input(module, tokenizer) == 33  # position numbers start behind the pad token's
     tokenizer.model_max_length = 20
@@ -165,14 +143,8 @@ def _multiple_choice(folder: Path) -> Path:
 
     tokenizer = tiny_tokenizer()
     torch.manual_seed(1)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        initializer_range=0.3,
-    )
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = BertConfig(vocab_size=len(tokenizer), initializer_range=0.3, **sizes)
     BertForMultipleChoice(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -184,20 +156,9 @@ def test_multiple_choice(tmp_path):
     classifier = load_model(_multiple_choice(tmp_path), task=ABDUCTIVE)
     assert classifier.multiple_choice
     assert classifier.label_names == ABDUCTIVE.label_names
-    rows = [
-        {
-            "observation_1": "rain",
-            "observation_2": "she lost",
-            "hypothesis_1": "the dog is",
-            "hypothesis_2": "we",
-        },
-        {
-            "observation_1": "a cat",
-            "observation_2": "food",
-            "hypothesis_1": "no",
-            "hypothesis_2": "it is very late",
-        },
-    ]
+    columns = ("observation_1", "observation_2", "hypothesis_1", "hypothesis_2")
+    texts = [("rain", "she lost", "the dog is", "we"), ("a cat", "food", "no", "it is very late")]
+    rows = [dict(zip(columns, row, strict=True)) for row in texts]
     batch = classifier.prepare([classifier.encode(ABDUCTIVE, row) for row in rows])
     assert [(row.n_sequences, row.n_tokens, row.width) for row in batch] == [(2, 9 + 7, 9), (2, 7 + 10, 10)]
     module = BertForMultipleChoice.from_pretrained(tmp_path).eval()
@@ -235,11 +196,9 @@ def _decoder(folder: Path) -> Path:
 
 
 def test_a_decoder_without_pad_token_reads_the_last_real_token(tmp_path):
-    from transformers import AutoModelForSequenceClassification
-
     classifier = load_model(_decoder(tmp_path), task=DEFEASIBLE)
     batch = classifier.prepare([classifier.encode(DEFEASIBLE, row) for row in ROWS])
-    expected = _one_by_one(tmp_path, AutoModelForSequenceClassification, ROWS, lambda row: (DEFEASIBLE.encode(row),))
+    expected = _one_by_one(tmp_path)
     torch.testing.assert_close(classifier.logits(batch), expected, rtol=0, atol=1e-5)
     assert classifier.module.config.pad_token_id not in set(batch[0].sequences[0].tolist())
 
@@ -287,13 +246,14 @@ def test_the_dtype_of_a_run_stands_in_its_files_and_signatures(tmp_path, monkeyp
     """What `auto` took on the machine where a run began is not changed in silence on another one."""
     write_set(tmp_path / "set.jsonl", 12)
     folder = tiny_encoder(tmp_path / "model")
-    monkeypatch.setattr("paraconsist.models.loading._processor_has", lambda name: True)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True, raising=False)
     options = {"output": tmp_path / "run", "device": "cpu", "dtype": "auto"}
     scores = paraconsist.run(folder, str(tmp_path / "set.jsonl"), **options).score()
     model = read_predictions(tmp_path / "run/predictions/set.parquet").metadata["model"]
     assert model["dtype"] == "bfloat16"
     assert "|dtype:bfloat16|data:set@" in str(scores.to_dict())
-    monkeypatch.setattr("paraconsist.models.loading._processor_has", lambda name: False)
+    for name in ("avx512_bf16", "amx_tile"):
+        monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda: False, raising=False)
     with pytest.raises(InputError, match="dtype: 'bfloat16' there, 'float32' now"):
         paraconsist.run(folder, str(tmp_path / "set.jsonl"), **options)
 
@@ -336,12 +296,14 @@ def test_a_head_missing_from_the_weights_is_refused(tmp_path):
         load_model(tmp_path, task=DEFEASIBLE)
 
 
-def _no_weights(folder):
-    (folder / "model.safetensors").unlink()
+def changed(**values):
+    """Return a function that changes a folder's configuration."""
 
+    def change(folder):
+        config = folder / "config.json"
+        config.write_text(json.dumps(json.loads(config.read_text()) | values))
 
-def _pickled(folder):
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    return change
 
 
 def _cut_short(folder):
@@ -349,49 +311,19 @@ def _cut_short(folder):
     (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
 
 
-def _no_config(folder):
-    (folder / "config.json").unlink()
-
-
-def _bad_config(folder):
-    (folder / "config.json").write_text("{")
-
-
-def _other_kind(folder):
-    config = folder / "config.json"
-    config.write_text(config.read_text().replace("BertForSequenceClassification", "BertForMaskedLM"))
-
-
-def _unknown_kind(folder):
-    config = folder / "config.json"
-    config.write_text(config.read_text().replace('"model_type": "bert"', '"model_type": "nobody-knows"'))
-
-
-def _one_label(folder):
-    said = json.loads((folder / "config.json").read_text())
-    said["id2label"], said["label2id"] = {"0": "score"}, {"score": 0}
-    (folder / "config.json").write_text(json.dumps(said))
-
-
-def _other_shape(folder):
-    said = json.loads((folder / "config.json").read_text())
-    said["hidden_size"] = 64
-    (folder / "config.json").write_text(json.dumps(said))
-
-
 @pytest.mark.parametrize(
     ("damage", "match"),
     [
         (shutil.rmtree, "There is no such folder"),
-        (_no_config, "no config.json"),
-        (_bad_config, "config.json cannot be read"),
-        (_no_weights, "no weights"),
-        (_pickled, "only safetensors are read"),
+        (lambda folder: (folder / "config.json").unlink(), "no config.json"),
+        (lambda folder: (folder / "config.json").write_text("{"), "config.json cannot be read"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "no weights"),
+        (lambda folder: (folder / "model.safetensors").rename(folder / "model.bin"), "only safetensors are read"),
         (_cut_short, "weights"),
-        (_other_kind, r"BertForMaskedLM.*no trained head"),
-        (_unknown_kind, "nobody-knows"),
-        (_one_label, "two or more labels|be a Hub id"),
-        (_other_shape, "be a Hub id, or a folder"),
+        (changed(architectures=["BertForMaskedLM"]), r"BertForMaskedLM.*no trained head"),
+        (changed(model_type="nobody-knows"), "nobody-knows"),
+        (changed(id2label={"0": "score"}, label2id={"score": 0}), "two or more labels|be a Hub id"),
+        (changed(hidden_size=64), "be a Hub id, or a folder"),
     ],
 )
 def test_folders_that_cannot_be_run(tmp_path, damage, match):

@@ -76,8 +76,7 @@ class Pack:
                     reads.append((place, token, n_label))
                 n_label += 1
         read = np.array(reads, dtype=np.int64).reshape(-1, 3)
-        flat = np.array([tokens, depths, parents], dtype=np.int64)
-        return cls(flat[0], flat[1], flat[2], read[:, 0], read[:, 1], read[:, 2])
+        return cls(*np.array([tokens, depths, parents], dtype=np.int64), *read.T)
 
     def visible(self, n_prefix: int, window: int | None = None) -> NDArray[np.bool_]:
         """Return which keys each token sees, of `n_prefix` cached ones and the pack; shape (q, n_prefix + q).
@@ -183,11 +182,6 @@ class Prefix:
     def __init__(self, layers: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
         self.layers = list(layers)
         self._room: list[tuple[torch.Tensor, torch.Tensor]] = []
-
-    @property
-    def n_bytes(self) -> int:
-        """The memory of keys and values."""
-        return sum(t.element_size() * t.nelement() for layer in self.layers for t in layer)
 
     def first(self, n: int, n_more: int = 0) -> Cache:
         """Return a cache of the first `n` tokens, which shares memory with the prefix and never changes it.
@@ -347,19 +341,17 @@ class CausalEngine:
 
     def _ways(self) -> list[tuple[str, Way]]:
         config = self.module.config.get_text_config()
-        window = getattr(config, "sliding_window", None)
-        if getattr(config, "use_sliding_window", True) is False:
-            window = None
+        slides = getattr(config, "use_sliding_window", True) is not False
+        window = getattr(config, "sliding_window", None) if slides else None
         kinds = set(getattr(config, "layer_types", None) or ())
         ways: list[tuple[str, Way]] = []
         if kinds <= {"full_attention", "sliding_attention"} and self._takes_positions:
-            single: int | None = None if kinds == {"full_attention"} else window
+            single = None if kinds == {"full_attention"} else window
             by_kind = {"full_attention": None, "sliding_attention": window}
             if kinds:
                 ways.append(("packed by kind", lambda rows: self._packed(rows, by_kind)))
             ways.append(("packed", lambda rows: self._packed(rows, single)))
-        ways.append(("expanded", self._expanded))
-        return ways
+        return [*ways, ("expanded", self._expanded)]
 
     def _packed(self, rows: Sequence[PromptTokens], windows: Mapping[str, int | None] | int | None) -> torch.Tensor:
         n_prefix = min(row.n_shared for row in rows)

@@ -296,14 +296,11 @@ class HeadClassifier(ModuleClassifier):
         columns = self._tokenise(flat, truncate=False)
         sequences = columns["input_ids"]
         limit = self.max_length
-        long = [] if limit is None else [i for i, sequence in enumerate(sequences) if len(sequence) > limit]
-        n_cut = [0] * len(flat)
-        if long:
-            for i in long:
-                n_cut[i] = len(sequences[i]) - (limit or 0)
+        n_cut = [0 if limit is None else max(0, len(sequence) - limit) for sequence in sequences]
+        if long := [i for i, n in enumerate(n_cut) if n]:
             for name, cut in self._tokenise([flat[i] for i in long], truncate=True).items():
-                for place, i in enumerate(long):
-                    columns[name][i] = cut[place]
+                for i, numbers in zip(long, cut, strict=True):
+                    columns[name][i] = numbers
         arrays = {name: _arrays(column) for name, column in columns.items()}
         return by_row(inputs, arrays["input_ids"], arrays.get("token_type_ids"), n_cut=n_cut)
 
@@ -314,10 +311,8 @@ class HeadClassifier(ModuleClassifier):
         options |= {"max_length": self.max_length} if truncate else {}
         names = ["input_ids", "token_type_ids"] if self._uses_types else ["input_ids"]
         columns: dict[str, list[list[int]]] = {name: [[] for _ in flat] for name in names}
-        for paired in (False, True):
+        for paired in {row.text_pair is not None for row in flat}:
             places = [i for i, row in enumerate(flat) if (row.text_pair is not None) is paired]
-            if not places:
-                continue
             texts: list[Any] = [flat[i].text for i in places]
             second: list[Any] | None = [flat[i].text_pair for i in places] if paired else None
             encoded = self._by_backend(texts, second, options) or self.tokenizer(texts, second, **options)
@@ -379,13 +374,10 @@ class HeadClassifier(ModuleClassifier):
 
     def _absent_id(self, sequences: Sequence[NDArray[np.int64]]) -> int:
         """Return a token id that no sequence has: such models find the end of a row by the pad id."""
-        present = np.unique(np.concatenate(sequences))
-        gaps = np.flatnonzero(present != np.arange(len(present)))
-        absent = int(gaps[0]) if len(gaps) else len(present)
         assert self._chosen_pad_config is not None
-        if absent >= self._chosen_pad_config.vocab_size:
-            absent = int(present[-1])
-        self._chosen_pad_config.pad_token_id = absent
+        present = np.unique(np.concatenate(sequences))
+        gaps = np.setdiff1d(np.arange(self._chosen_pad_config.vocab_size), present, assume_unique=True)
+        self._chosen_pad_config.pad_token_id = absent = int(gaps[0] if len(gaps) else present[-1])
         return absent
 
 
@@ -402,15 +394,14 @@ def longest_input(module: Any, tokenizer: Any) -> int | None:
     512 tokens.
     """
     limits = []
-    positions = window_of(module)
-    if positions is not None:
+    if (positions := window_of(module)) is not None:
+        limits.append(positions)
         for name, part in module.named_modules():
             if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
-                positions = min(positions, part.num_embeddings - part.padding_idx - 1)
-        limits.append(positions)
+                limits.append(part.num_embeddings - part.padding_idx - 1)
     if 0 < (tokenizer.model_max_length or 0) < _NO_LIMIT:
         limits.append(int(tokenizer.model_max_length))
-    return min(limits) if limits else None
+    return min(limits, default=None)
 
 
 #: Rows, sequences a row, tokens a sequence.
@@ -467,7 +458,8 @@ class FixedBatches:
         if self.exact and n_rows > 1 and shape not in self._alone:
             again = compute(filled[::-1], width).flip(0)
             self._alone[shape] = not torch.equal(scores.view(torch.int32), again.view(torch.int32))
-            return self._batch(compute, rows, shape) if self._alone[shape] else scores[: len(rows)]
+            if self._alone[shape]:
+                return self._batch(compute, rows, shape)
         return scores[: len(rows)]
 
 

@@ -6,23 +6,30 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+import transformers
 from numpy.typing import NDArray
 
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import check_choice, input_error
-
-if TYPE_CHECKING:
-    from paraconsist.models.classifier import Classifier, Inputs
+from paraconsist.models.batching import BatchPolicy, check_device, plan_batches
+from paraconsist.models.classifier import Classifier, HeadClassifier, Inputs, longest_input, warn_of_cut
+from paraconsist.models.loading import load_model
+from paraconsist.models.pretrained import (
+    checked_max_length,
+    find_baseline,
+    folder_identity,
+    load_head,
+    open_configuration,
+)
 
 Floats = NDArray[np.float64]
 
 POOLINGS = ("auto", "first", "mean", "head")
 _FUNCTION = "load_encoder"
-#: Weights of a bare encoder that its token vectors do not use: files may lack them.
-_NOT_NEEDED = ("pooler",)
 
 
 @dataclass(frozen=True)
@@ -56,11 +63,6 @@ class Encoder:
         They are computed on the accelerator, if any, unless `device` is ``"cpu"``; `progress` takes how many more rows
         are done. InputError for a vector that is not finite: the weights are damaged.
         """
-        import torch
-
-        from paraconsist.models.batching import BatchPolicy, check_device, plan_batches
-        from paraconsist.models.classifier import warn_of_cut
-
         where = check_device("encoder", device)
         self.classifier.module.to(where).eval()
         prepared = self.classifier.prepare(inputs)
@@ -99,11 +101,7 @@ class Encoder:
 
 
 def load_encoder(
-    model: str | Path,
-    task: Task | None = None,
-    *,
-    pooling: str = "auto",
-    max_length: int | None = None,
+    model: str | Path, task: Task | None = None, *, pooling: str = "auto", max_length: int | None = None
 ) -> Encoder:
     """Load an encoder: a bare one, a fine-tuned classifier, or a word-level model.
 
@@ -119,9 +117,6 @@ def load_encoder(
     max_length : int, optional
         Cut inputs after this many tokens.
     """
-    from paraconsist.models.loading import load_model
-    from paraconsist.models.pretrained import find_baseline, folder_identity, open_configuration
-
     check_choice(_FUNCTION, "pooling", pooling, POOLINGS)
     name = str(model)
     config = open_configuration(name)
@@ -145,14 +140,10 @@ def load_encoder(
 
 
 def _load_bare(name: str, config: Any, max_length: int | None) -> Classifier:
-    import transformers
-
-    from paraconsist.models.pretrained import load_head
-
     if getattr(config, "is_encoder_decoder", False):
         raise input_error(_FUNCTION, "model", "be an encoder", got=name)
     loaded = load_head(name, transformers.AutoModel, ignore_mismatched_sizes=True)
-    absent = [key for key in loaded.missing if not key.startswith(_NOT_NEEDED)]
+    absent = [key for key in loaded.missing if not key.startswith("pooler")]  # token vectors do not use it
     if absent:
         remedy = f"Its files lack {len(absent)} of them, or hold them in another shape, such as {', '.join(absent[:3])}"
         remedy += ": configuration and checkpoint do not belong together."
@@ -170,9 +161,6 @@ def encoder_of(classifier: Any) -> Encoder | None:
 
 
 def _without_head(module: Any, tokenizer: Any, max_length: int | None) -> Classifier:
-    from paraconsist.models.classifier import HeadClassifier, longest_input
-    from paraconsist.models.pretrained import checked_max_length
-
     limit = checked_max_length(_FUNCTION, max_length, longest_input(module, tokenizer))
     return HeadClassifier(module, tokenizer, (), multiple_choice=False, max_length=limit, identity={})
 
@@ -186,9 +174,7 @@ def cosines(one: Floats, other: Floats) -> Floats:
 
 def _head_input(classifier: Any, batch: Sequence[Any]) -> Any:
     """Run the classifier and return the input of its last linear layer."""
-    from torch import nn
-
-    last = [part for part in classifier.module.modules() if isinstance(part, nn.Linear)][-1]
+    last = [part for part in classifier.module.modules() if isinstance(part, torch.nn.Linear)][-1]
     inputs: list[Any] = []
     handle = last.register_forward_pre_hook(lambda _, arguments: inputs.append(arguments[0]))
     try:

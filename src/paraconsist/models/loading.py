@@ -117,10 +117,8 @@ def load_model(
     labels = _label_names(name, config, task, multiple_choice=multiple_choice)
     limit = checked_max_length("load_model", max_length, longest_input(loaded.module, loaded.tokenizer))
     identity["max_length"] = str(limit) if limit is not None else "unlimited"
-    module, tokenizer = loaded.module.eval(), loaded.tokenizer
-    return HeadClassifier(
-        module, tokenizer, labels, multiple_choice=multiple_choice, max_length=limit, identity=identity
-    )
+    what: Json = {"multiple_choice": multiple_choice, "max_length": limit, "identity": identity}
+    return HeadClassifier(loaded.module.eval(), loaded.tokenizer, labels, **what)
 
 
 def dtype_taken(dtype: str, device: str | None = None) -> str:
@@ -139,13 +137,8 @@ def dtype_taken(dtype: str, device: str | None = None) -> str:
     if dtype != "auto":
         return dtype
     on_cpu = device == "cpu" or not torch.accelerator.is_available()
-    return "bfloat16" if has_gpu or (on_cpu and any(_processor_has(name) for name in _FAST)) else "float32"
-
-
-def _processor_has(instructions: str) -> bool:
-    """Say if torch finds some instructions in this processor; False if this torch cannot detect them."""
-    look = getattr(torch.cpu, f"_is_{instructions}_supported", None)
-    return look is not None and bool(look())
+    fast = [getattr(torch.cpu, f"_is_{instructions}_supported", bool)() for instructions in _FAST]  # or an older torch
+    return "bfloat16" if has_gpu or (on_cpu and any(fast)) else "float32"
 
 
 def prompted(
@@ -190,19 +183,17 @@ def _load_own(
 ) -> Classifier:
     own.refuse_max_length("load_model", max_length)
     _, multiple_choice = _head(name, config, task)
-    folder = Path(name).expanduser()
-    head = own.head(multiple_choice=multiple_choice)
+    folder, head = Path(name).expanduser(), own.head(multiple_choice=multiple_choice)
+    options: Json = {"dtype": DTYPES[dtype], "use_safetensors": True, "output_loading_info": True}
     try:
         with quiet():
-            options = {"dtype": DTYPES[dtype], "use_safetensors": True, "output_loading_info": True}
             module, info = head.from_pretrained(str(folder), **options)
     except Exception as problem:
         raise not_a_model(name, f"its weights cannot be read ({first_line(problem)})") from None
     if info["missing_keys"]:
         raise not_a_model(name, f"its files lack {', '.join(sorted(info['missing_keys']))}")
     labels = _label_names(name, config, task, multiple_choice=multiple_choice)
-    identity = {**identity, "max_length": "unlimited"}
-    return own.open(module.eval(), folder, labels, identity)
+    return own.open(module.eval(), folder, labels, {**identity, "max_length": "unlimited"})
 
 
 def _head(name: str, config: Any, task: Task) -> tuple[Any, bool]:
@@ -222,8 +213,9 @@ def _head(name: str, config: Any, task: Task) -> tuple[Any, bool]:
 
 
 def _how_to_train(model: str, task: Task) -> str:
-    train = f"paraconsist train --model {model} --task {task.name} --train-file ROWS.csv --output FOLDER"
-    return f"Train one first: {train}"
+    return (
+        f"Train one first: paraconsist train --model {model} --task {task.name} --train-file ROWS.csv --output FOLDER"
+    )
 
 
 def _label_names(name: str, config: Any, task: Task, *, multiple_choice: bool) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
@@ -57,8 +57,7 @@ class Baseline:
 
 def get_baseline(name: str) -> Baseline:
     """Return one of `BASELINES`."""
-    module, _, variable = BASELINES[name].partition(":")
-    baseline: Baseline = getattr(import_module(module), variable)
+    baseline: Baseline = resolve_name(BASELINES[name])
     return baseline
 
 
@@ -153,21 +152,15 @@ class LanguageModel:
 
 
 def load_language_model(
-    model: str,
-    kind: Literal["causal", "seq2seq"],
-    *,
-    revision: str | None = None,
-    dtype: torch.dtype = torch.float32,
-    trust_remote_code: bool = False,
-    device_map: str | None = None,
+    model: str, kind: Literal["causal", "seq2seq"], *, device_map: str | None = None, **options: Any
 ) -> LanguageModel:
     """Load a language model, in evaluation mode; on the CPU, or spread over devices by `device_map`.
 
-    InputError for weights that are missing or not safetensors.
+    `options` are those of `load_head`. InputError for weights that are missing or not safetensors.
     """
     auto = transformers.AutoModelForCausalLM if kind == "causal" else transformers.AutoModelForSeq2SeqLM
-    spread = {} if device_map is None else {"device_map": device_map}
-    loaded = load_head(model, auto, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code, **spread)
+    options |= {} if device_map is None else {"device_map": device_map}
+    loaded = load_head(model, auto, **options)
     if loaded.missing:
         must = f"have all of its weights in its files, to be run as a {kind} language model"
         remedy = f"Its files lack {', '.join(loaded.missing[:4])}: answers would be random."
@@ -207,12 +200,10 @@ def folder_identity(folder: Path, *, trust_remote_code: bool = False) -> dict[st
 
 def named_hashes(folder: Path, key: str, patterns: Iterable[str]) -> dict[str, str]:
     """Return ``{key: "chat_template.jinja 0123456789abcdef, ..."}`` for a folder's files; empty if none matches."""
-    names = {path.relative_to(folder).as_posix() for pattern in patterns for path in folder.glob(pattern)}
-    files = (folder / name for name in sorted(names - {*TOKENIZER_FILES}))
+    files = {f.relative_to(folder).as_posix(): f for pattern in patterns for f in folder.glob(pattern) if f.is_file()}
     hashes = [
-        f"{f.relative_to(folder).as_posix()} {hashlib.sha256(f.read_bytes()).hexdigest()[:16]}"
-        for f in files
-        if f.is_file()
+        f"{name} {hashlib.sha256(files[name].read_bytes()).hexdigest()[:16]}"
+        for name in sorted(files.keys() - {*TOKENIZER_FILES})
     ]
     return {key: ", ".join(hashes)} if hashes else {}
 

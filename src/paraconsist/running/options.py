@@ -116,7 +116,9 @@ class RunOptions:
     label_rule: str = option("argmax", LABEL_RULE)
     device: str | None = option(None, DEVICE, **_FIRST)
     batch_tokens: int | None = option(
-        None, "Number of tokens in a batch, padding included; by default what an accelerator's free memory allows.", min=1
+        None,
+        "Number of tokens in a batch, padding included; by default what an accelerator's free memory allows.",
+        min=1,
     )
     seed: int = option(0, "Random seed for sampled answers and for the choice of repeated rows.", min=0)
     deterministic: bool = option(

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from paraconsist.measures.distribution_shift import DistributionShiftResult, dis
 from paraconsist.measures.diversity import jaccard, lexical_distance
 from paraconsist.measures.fooling_rate import PRESETS, FoolingRateResult, fooling_rate
 from paraconsist.measures.intervals import Units, intervals
-from paraconsist.models.encoders import encoder_of, load_encoder
+from paraconsist.models.encoders import Encoder, cosines, encoder_of, load_encoder
 from paraconsist.models.labels import LabelMap, resolve_label_map
 from paraconsist.models.loading import load_model
 from paraconsist.running.predictor import Predictor
@@ -36,9 +36,6 @@ from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSet
 from paraconsist.transforms.paraphrase.refining import MutualEntailment, Refined, refine
 from paraconsist.transforms.paraphrase.sets import GeneratedSet, write_generated
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, sampled
-
-if TYPE_CHECKING:
-    from paraconsist.models.encoders import Encoder
 
 Floats = npt.NDArray[np.float64]
 
@@ -279,8 +276,6 @@ def compare_sides(
         "lexical_distance": np.array([lexical_distance(v, o) for v, o in zip(variants, originals, strict=True)]),
     }
     if encoder is not None:
-        from paraconsist.models.encoders import cosines
-
         values["embedding_distance"] = 1.0 - cosines(encoder(variants), encoder(originals))
     sides = {}
     for side, rows in (("changed", changed), ("unchanged", ~changed)):
