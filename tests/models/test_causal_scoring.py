@@ -68,24 +68,6 @@ def test_shared_prefixes_give_what_each_prompt_gives_alone(kind):
     assert float(expected.std(dim=0).min()) > 0.01  # else a wrong mask could pass
 
 
-def test_a_mask_that_sees_other_rows_would_be_noticed():
-    model, rows = scorer("llama", byte_tokenizer(), make_prompt()), ragged_rows()
-    expected = scores(model, rows)
-    visible = Pack.visible
-
-    def leaking(self, n_prefix, window=None):
-        return np.tril(np.ones_like(visible(self, n_prefix, window)), n_prefix)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Pack, "visible", leaking)
-        wrong = scores(model, rows)
-        other = scorer("llama", byte_tokenizer(), make_prompt(), module=model.module)
-        found = scores(other, rows)
-    assert float((wrong - expected).abs().max()) > 0.01
-    assert other.engine.way == "expanded"  # the check saw it, and took the next way
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
-
-
 def test_a_model_without_positions_expands_the_prefix_to_each_row():
     model, rows = scorer("bloom", byte_tokenizer(), make_prompt()), ragged_rows()
     found = scores(model, rows)

@@ -20,11 +20,7 @@ DEFEASIBLE, ABDUCTIVE = get_task("defeasible_nli"), get_task("abductive_nli")
 @pytest.mark.slow
 def test_labels_by_name_ready_made_columns_and_other_formats(tmp_path):
     rows = [
-        {
-            "sentence1": f" {r['premise']}",
-            "sentence2": r["update"],
-            "gold": DEFEASIBLE.label_names[r["label"]],
-        }
+        {"sentence1": f" {r['premise']}", "sentence2": r["update"], "gold": DEFEASIBLE.label_names[r["label"]]}
         for r in easy_rows(40)
     ]
     lines = tmp_path / "rows.jsonl"
@@ -103,10 +99,9 @@ def test_the_sample_set_trains_on_its_training_split_and_is_measured_on_its_vali
 
 @pytest.mark.slow
 def test_texts_must_be_text(tmp_path):
+    rows = [{"sentence1": text, "sentence2": "b", "label": i} for i, text in enumerate(("a", None))]
     file = tmp_path / "rows.jsonl"
-    file.write_text(
-        '{"sentence1": "a", "sentence2": "b", "label": 0}\n{"sentence1": null, "sentence2": "b", "label": 1}'
-    )
+    file.write_text("\n".join(map(json.dumps, rows)))
     options = options_from_preset(None, output=tmp_path / "m", model="bow", task="defeasible_nli", train_file=file)
     with pytest.raises(InputError, match=r"`sentence1` must be text; got None at row 1"):
         train(options)
@@ -146,33 +141,31 @@ def test_presets(tmp_path):
         "bow", "s24-roberta", "minilm-quick", "v23-glove-bow", "v23-bilstm", "v23-encoder", "s24-bilstm", "j22-becel",
         *(f"j22-{task}" for task in TASKS),
     ]  # fmt: skip
-    options = options_from_preset("s24-roberta", output=tmp_path, train_file=tmp_path / "x.csv", epochs=1.0)
+    file = write_csv(tmp_path / "x.csv", easy_rows(4))
+    where = {"output": tmp_path / "m", "train_file": file}
+    options = options_from_preset("s24-roberta", **where, epochs=1.0)
     assert (options.model, options.batch_size, options.learning_rate, options.epochs) == (
         "FacebookAI/roberta-large", 64, 5e-6, 1.0,
     )  # fmt: skip
-    assert options_from_preset(None, output=tmp_path, model="bow", train_file=tmp_path / "x").preset == "bow"
-    with pytest.raises(InputError, match="`preset` must be one of bow, s24-roberta, minilm-quick"):
-        options_from_preset("mine", output=tmp_path, model="bow", train_file=tmp_path / "x.csv")
-    with pytest.raises(InputError, match="`model` must be given"):
-        options_from_preset("minilm-quick", output=tmp_path, train_file=tmp_path / "x.csv")
-    with pytest.raises(InputError, match="bow's settings are for bow"):
-        options_from_preset("bow", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
-    v23 = options_from_preset("v23-encoder", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
+    for name, model, match in (
+        ("mine", "bow", "`preset` must be one of bow, s24-roberta, minilm-quick"),
+        ("minilm-quick", None, "`model` must be given"),
+        ("bow", "org/encoder", "bow's settings are for bow"),
+        ("v23-bilstm", "bow", "v23-bilstm's settings are for bilstm"),
+    ):
+        with pytest.raises(InputError, match=match):
+            options_from_preset(name, model=model, **where)
+    v23 = options_from_preset("v23-encoder", model="org/encoder", **where)
     assert (v23.batch_size * v23.gradient_accumulation, v23.learning_rate, v23.epochs) == (32, 3e-6, 5.0)
     printed = {(row["dataset"], row["measure"]): row["value"] for row in published(paper="J22").to_pylist()}
     for name in ("becel", *TASKS):
-        j22 = options_from_preset(f"j22-{name}", output=tmp_path, model="org/encoder", train_file=tmp_path / "x.csv")
+        j22 = options_from_preset(f"j22-{name}", model="org/encoder", **where)
         assert (j22.epochs, j22.patience, j22.best_model) == (10.0, 3, True)
         for key in ("learning_rate", "max_length", "batch_size") if name in TASKS else ():
             measure = "batch_size_per_gpu" if key == "batch_size" else key
             assert getattr(j22, key) == printed[name, measure], (name, key)
-    for model, preset in (("glove_bow", "v23-glove-bow"), ("bilstm", "v23-bilstm")):
-        assert options_from_preset(None, output=tmp_path, model=model, train_file=tmp_path / "x").preset == preset
-    with pytest.raises(InputError, match="v23-bilstm's settings are for bilstm"):
-        options_from_preset("v23-bilstm", output=tmp_path, model="bow", train_file=tmp_path / "x.csv")
-    with pytest.raises(InputError, match="come with evaluation rows"):
-        file = write_csv(tmp_path / "x.csv", easy_rows(4))
-        train(options_from_preset(None, output=tmp_path / "m", model="bow", train_file=file, best_model=True))
-    with pytest.raises(InputError, match="cuts nothing"):
-        file = write_csv(tmp_path / "x.csv", easy_rows(4))
-        train(options_from_preset(None, output=tmp_path / "m", model="bow", train_file=file, max_length=9))
+    for model, preset in (("bow", "bow"), ("glove_bow", "v23-glove-bow"), ("bilstm", "v23-bilstm")):
+        assert options_from_preset(None, model=model, **where).preset == preset
+    for more, match in (({"best_model": True}, "come with evaluation rows"), ({"max_length": 9}, "cuts nothing")):
+        with pytest.raises(InputError, match=match):
+            train(options_from_preset(None, model="bow", **where, **more))

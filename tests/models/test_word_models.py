@@ -195,21 +195,6 @@ def test_gradients_of_empty_texts_are_finite(name):
     assert not classifier.module.embedding.weight.grad[0].any()
 
 
-@pytest.mark.parametrize("name", WORD_MODELS)
-def test_multiple_choice_scores_each_choice(name):
-    classifier = _classifier(name, multiple_choice=True)
-    rows = [
-        {"observation_1": "a dog", "observation_2": "at night", "hypothesis_1": one, "hypothesis_2": other}
-        for one, other in [("a cat", "sleeps loudly"), ("sleeps loudly", "a cat"), ("bark", "bark")]
-    ]
-    batch = classifier.prepare([classifier.encode(ABDUCTIVE, row) for row in rows])
-    assert [row.n_sequences for row in batch] == [4, 4, 4]
-    scores = classifier.logits(batch)
-    assert scores.shape == (3, 2)
-    torch.testing.assert_close(scores[0], scores[1].flip(0))
-    assert scores[2, 0] == scores[2, 1]
-
-
 @pytest.mark.parametrize(("name", "options"), EVERY)
 def test_saved_and_loaded_it_gives_the_same_scores(tmp_path, name, options):
     classifier = _classifier(name, **options)
@@ -431,12 +416,8 @@ def test_words():
 def _bow(kind=BowForSequenceClassification, n_buckets=503):
     torch.manual_seed(0)
     labels = DEFEASIBLE.label_names
-    config = BowConfig(
-        n_buckets=n_buckets,
-        embedding_dim=4,
-        id2label=dict(enumerate(labels)),
-        label2id={n: i for i, n in enumerate(labels)},
-    )
+    names = {"id2label": dict(enumerate(labels)), "label2id": {n: i for i, n in enumerate(labels)}}
+    config = BowConfig(n_buckets=n_buckets, embedding_dim=4, **names)
     return BowClassifier(kind(config).eval(), labels, {"model": "bow"})
 
 
@@ -465,14 +446,15 @@ def test_text_and_pair_have_separate_name_spaces():
     assert classifier.prepare([]) == []
 
 
-def test_the_bag_scores_each_choice():
-    classifier = _bow(BowForMultipleChoice)
+@pytest.mark.parametrize(("name", "n_sequences"), [("bow", 2), *((name, 4) for name in WORD_MODELS)])
+def test_multiple_choice_scores_each_choice(name, n_sequences):
+    classifier = _bow(BowForMultipleChoice) if name == "bow" else _classifier(name, multiple_choice=True)
     rows = [
-        {"observation_1": "It rained", "observation_2": "She was wet", "hypothesis_1": a, "hypothesis_2": b}
-        for a, b in [("no umbrella", "she stayed in"), ("she stayed in", "no umbrella"), ("x", "x")]
+        {"observation_1": "a dog", "observation_2": "at night", "hypothesis_1": one, "hypothesis_2": other}
+        for one, other in [("a cat", "sleeps loudly"), ("sleeps loudly", "a cat"), ("bark", "bark")]
     ]
     batch = classifier.prepare([classifier.encode(ABDUCTIVE, row) for row in rows])
-    assert [row.n_sequences for row in batch] == [2, 2, 2]
+    assert [row.n_sequences for row in batch] == [n_sequences] * 3
     scores = classifier.logits(batch)
     assert scores.shape == (3, 2)
     torch.testing.assert_close(scores[0], scores[1].flip(0))

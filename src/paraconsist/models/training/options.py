@@ -133,29 +133,28 @@ class TrainingOptions:
                 check_choice("train", parameter.name, value, limits["choices"])
         if self.patience is not None:
             object.__setattr__(self, "best_model", True)
-        for name in ("learning_rate", "epochs", "max_grad_norm"):
-            self._require(name, 0 < getattr(self, name) < float("inf"), "be a positive number")
-        self._require("weight_decay", 0 <= self.weight_decay < float("inf"), "not be negative")
-        self._require("warmup", 0 <= self.warmup < 1, "be a share from 0 to below 1")
-        self._require("share", 0 < self.share <= 1, "be a share above 0, and 1 at most")
-        self._require("dropout", 0 <= self.dropout < 1, "be a share from 0 to below 1")
-        one_source = (self.train_file is None) != (self.dataset is None)
-        self._require("train_file", one_source, "be given, or `dataset`, and not both")
-        for name, other in (("eval_file", "eval_dataset"), ("input_columns", "text_column")):
-            apart = getattr(self, name) is None or getattr(self, other) is None
-            self._require(name, apart, f"not be given together with `{other}`")
-        has_text = self.text_pair_column is None or self.text_column is not None
-        self._require("text_column", has_text, "be given with `text_pair_column`")
-        reads_words = self.vectors is None or self.model in WORD_MODELS
-        self._require("vectors", reads_words, f"be given only for a new {' or '.join(WORD_MODELS)}")
-        for name in ("extra_words", "freeze_vectors"):
-            self._require(name, self.vectors is not None or not getattr(self, name), "be given with `vectors`")
-        each_epoch = not self.best_model or self.save_steps is None
-        self._require("best_model", each_epoch, "not be given together with `save_steps`")
-
-    def _require(self, name: str, holds: bool, must: str) -> None:
-        if not holds:
-            raise input_error("train", name, must, got=getattr(self, name))
+        no_end, has_vectors = float("inf"), self.vectors is not None
+        has_text = self.text_column is not None
+        of_words = f"be given only for a new {' or '.join(WORD_MODELS)}"
+        for name, holds, must in (
+            ("learning_rate", 0 < self.learning_rate < no_end, "be a positive number"),
+            ("epochs", 0 < self.epochs < no_end, "be a positive number"),
+            ("max_grad_norm", 0 < self.max_grad_norm < no_end, "be a positive number"),
+            ("weight_decay", 0 <= self.weight_decay < no_end, "not be negative"),
+            ("warmup", 0 <= self.warmup < 1, "be a share from 0 to below 1"),
+            ("share", 0 < self.share <= 1, "be a share above 0, and 1 at most"),
+            ("dropout", 0 <= self.dropout < 1, "be a share from 0 to below 1"),
+            ("train_file", (self.train_file, self.dataset).count(None) == 1, "be given, or `dataset`, and not both"),
+            ("eval_file", None in (self.eval_file, self.eval_dataset), "not be given together with `eval_dataset`"),
+            ("input_columns", not has_text or self.input_columns is None, "not be given together with `text_column`"),
+            ("text_column", has_text or self.text_pair_column is None, "be given with `text_pair_column`"),
+            ("vectors", not has_vectors or self.model in WORD_MODELS, of_words),
+            ("extra_words", has_vectors or not self.extra_words, "be given with `vectors`"),
+            ("freeze_vectors", has_vectors or not self.freeze_vectors, "be given with `vectors`"),
+            ("best_model", not self.best_model or self.save_steps is None, "not be given together with `save_steps`"),
+        ):
+            if not holds:
+                raise input_error("train", name, must, got=getattr(self, name))
 
     def to_dict(self) -> Json:
         """Return plain values for JSON."""

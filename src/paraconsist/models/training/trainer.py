@@ -322,7 +322,7 @@ def _check_labels(rows: Examples, label_names: Sequence[str], name: str, say: Sa
 
 def _describe_data(rows: Mapping[str, tuple[Source, Examples]], label_names: Sequence[str], say: Say) -> Json:
     """Return what the training's record says of the rows to train on and, if there are any, to evaluate on."""
-    data: dict[str, Json] = {}
+    data: dict[str, dict[str, object]] = {}
     for split, (source, examples) in rows.items():
         counts = Counter(examples.labels)
         labels = {label: counts[i] for i, label in enumerate(label_names)}
@@ -330,7 +330,7 @@ def _describe_data(rows: Mapping[str, tuple[Source, Examples]], label_names: Seq
         data[split] = {"source": source.name, **sizes, "labels": labels, "content_hash": examples.content_hash}
     if "eval" in rows:
         known, evaluated = set(rows["train"][1].inputs), rows["eval"][1].inputs
-        n_known = data["eval"]["n_in_train"] = sum(row in known for row in evaluated)
+        data["eval"]["n_in_train"] = n_known = sum(row in known for row in evaluated)
         if n_known:
             say(f"warning: {n_known:,} of {len(evaluated):,} evaluation inputs are also training inputs.")
     return data
@@ -340,7 +340,7 @@ def _metrics(trainer: Any, eval_rows: Examples | None) -> Json:
     history = _history(trainer.state)
     epochs = [{"epoch": e["epoch"], "accuracy": e["eval_accuracy"], "loss": e["eval_loss"]} for e in history]
     loss, steps = _train_loss(trainer.state.log_history), int(trainer.state.global_step)
-    metrics: Json = {"train_loss": loss, "steps": steps, "epochs": epochs}
+    metrics: dict[str, object] = {"train_loss": loss, "steps": steps, "epochs": epochs}
     if eval_rows is not None and history:
         final = history[-1]
         if trainer.args.load_best_model_at_end:
