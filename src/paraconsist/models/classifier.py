@@ -406,6 +406,8 @@ def longest_input(module: Any, tokenizer: Any) -> int | None:
 
 #: Rows, sequences a row, tokens a sequence.
 FixedShape = tuple[int, int, int]
+#: Takes rows and a width; returns their scores.
+Compute = Callable[[Sequence[Prepared], int], torch.Tensor]
 
 _CPU_TOKENS, _GPU_TOKENS = 512, 4096
 _STEP, _COMPILED_STEP = 4, 32  # widths are multiples of it
@@ -431,25 +433,20 @@ class FixedBatches:
         n_rows = max(1, self.n_tokens // (width * row.n_sequences))
         return 1 << n_rows.bit_length() - 1, row.n_sequences, width
 
-    def scores(
-        self, compute: Callable[[Sequence[Prepared], int], torch.Tensor], batch: Sequence[Prepared]
-    ) -> torch.Tensor:
-        """Return the scores of any rows in any order, by `compute`, which takes rows and a width."""
+    def scores(self, compute: Compute, batch: Sequence[Prepared]) -> torch.Tensor:
+        """Return the scores of any rows in any order."""
         by_shape: defaultdict[FixedShape, list[int]] = defaultdict(list)
         for place, row in enumerate(batch):
             by_shape[self.shape(row)].append(place)
-        order, parts = [], []
         with _one_thread() if self.exact else nullcontext():
-            for shape, places in by_shape.items():
-                for start in range(0, len(places), shape[0]):
-                    part = places[start : start + shape[0]]
-                    order += part
-                    parts.append(self._batch(compute, [batch[place] for place in part], shape))
-        return torch.cat(parts)[torch.tensor(order).argsort()]
+            parts = [
+                self._batch(compute, [batch[place] for place in places[start : start + shape[0]]], shape)
+                for shape, places in by_shape.items()
+                for start in range(0, len(places), shape[0])
+            ]
+        return torch.cat(parts)[torch.tensor([*chain(*by_shape.values())]).argsort()]
 
-    def _batch(
-        self, compute: Callable[[Sequence[Prepared], int], torch.Tensor], rows: list[Prepared], shape: FixedShape
-    ) -> torch.Tensor:
+    def _batch(self, compute: Compute, rows: list[Prepared], shape: FixedShape) -> torch.Tensor:
         n_rows, _, width = shape
         if self._alone.get(shape, False):
             return torch.cat([compute([row], width) for row in rows])

@@ -364,9 +364,7 @@ class _Mean(nn.Module):
         self.size: int = config.embedding_dim
 
     def forward(self, vectors: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
-        total = (vectors * real[..., None]).sum(dim=1)
-        mean: torch.Tensor = total / real.sum(dim=1, keepdim=True).clamp(min=1)
-        return mean
+        return (vectors * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True).clamp(min=1)
 
 
 class _Bilstm(nn.Module):
