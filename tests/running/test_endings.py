@@ -184,3 +184,20 @@ def test_prices_given_after_a_run_reach_its_record(data, tmp_path):
     entry = json.loads((tmp_path / "run" / "run.json").read_text())["endpoint"]["defeasible_nli"]
     assert entry["cost"] > 0
     assert entry["last"]["n_computed"] == 54
+
+
+def test_one_input_without_a_label_leaves_the_others_probabilities(data, tmp_path):
+    def change(body: dict[str, Any], n: int) -> dict[str, Any]:
+        if n == 30:
+            body["choices"][0]["logprobs"]["content"][0]["top_logprobs"] = [{"token": "Hm", "logprob": -0.1}]
+        return body
+
+    with Mutating() as server:
+        server.change = change
+        done(arguments(server.url, data, tmp_path / "run", api="chat"))
+    rows = predictions(tmp_path / "run").table.to_pylist()
+    unread = {row["input_id"] for row in rows if row["probabilities"] is None}
+    assert len(unread) == 1
+    assert {row["input_id"] for row in rows if row["prediction"] is None} == unread
+    results = json.loads((tmp_path / "run" / "results.json").read_text())["set"]
+    assert results["n_unparsed"] == sum(row["input_id"] in unread for row in rows)

@@ -250,7 +250,7 @@ def _renamed(identity: Mapping[str, str]) -> dict[str, str]:
 
 def warn_of_bounds(statistics: QueueStatistics, name: str) -> None:
     """Warn if the endpoint did not return the log-probabilities of all label words."""
-    unread = "no label word's log-probability: they are unparsed, and the predictions file has no probabilities."
+    unread = "no label word's log-probability: they are unparsed, and have no probabilities."
     bounded = (
         "the log-probabilities of some label words only: the others count with the least one shown, so that "
         "confidence is too low there. A word that is never shown has several tokens: give other label words."

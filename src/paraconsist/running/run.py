@@ -328,7 +328,7 @@ def predictions_parts(
     `finished` is from the store: input id -> probabilities over the model's labels, a written answer, or a failure;
     `places` are those of the rows' inputs in it, where they are known already. A block has `KEY_COLUMNS`, strata,
     `prediction` (null if no label could be read from a written answer, or there is no answer), `probabilities` (over
-    the task's labels, null without an answer; absent if some answer has none, such as a written one), `raw_output`
+    the task's labels, null for answers without them; absent if all are written), `raw_output`
     (null for answers that are not written) and, if inputs failed, `unanswered` (the kind of failure).
     """
     table, results = bucket_set.table, Results.of(finished)
@@ -341,6 +341,8 @@ def predictions_parts(
         raise InputError(f"{what} (the first is {missing[0]}).", function="run", remedy=remedy)
     used = results.used(places)
     kinds = {type(result) for place, result in results.others.items() if used[place]}
+    if WrittenAnswer not in kinds or used.sum() > sum(bool(used[place]) for place in results.others):
+        kinds.add(list)
     own = [CHOICES] if bucket_set.task is QUESTIONS else []
     table = table.select([*KEY_COLUMNS, *bucket_set.strata, *own])
     starts = range(0, len(table), _BLOCK) or [0]
@@ -365,7 +367,7 @@ def _predicted(table: pa.Table, places: Places, results: Results, kinds: set[typ
     predictions[[row for row, result in others.items() if getattr(result, "label", None) is None]] = -1
     columns = {name: table[name] for name in table.column_names}
     columns["prediction"] = pa.array(predictions, pa.int64(), mask=predictions < 0)
-    if WrittenAnswer not in kinds:
+    if list in kinds:
         answered = np.array([isinstance(others.get(row, []), list) for row in range(n)], dtype=np.bool_)
         ends = pa.array(np.cumsum([0, *answered]) * probabilities.shape[1], pa.int32())
         values, mask = pa.array(probabilities[answered].ravel()), None if answered.all() else pa.array(~answered)
