@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from helpers.endpoint import command as run_command
 from helpers.language_models import save_language_model
 from helpers.models import WORDS, tiny_encoder
 from helpers.processes import HERE, launch, shards, write_set
@@ -18,6 +19,7 @@ from helpers.processes import HERE, launch, shards, write_set
 from paraconsist.cli.app import main
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.prompts import parse_answer
+from paraconsist.models.prompted import CausalScorer
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +151,44 @@ def test_a_changed_file_beside_the_weights_is_another_model(place, tmp_path, fil
     assert status == 2
     assert f"(prompt_files: '{file} " in printed
     assert "were there already" not in within([*command, "--overwrite"])[1]
+
+
+@pytest.mark.faults
+def test_a_chat_template_with_todays_date_has_the_same_prompts_on_every_day(place, tmp_path, monkeypatch):
+    model = shutil.copytree(place / "causal", tmp_path / "model")
+    dated = "{{ strftime_now('%d %b %Y') }}{% if not thinking %}<s>{% endif %}" + (
+        model / "chat_template.jinja"
+    ).read_text(encoding="utf-8")
+    (model / "chat_template.jinja").write_text(dated, encoding="utf-8")
+    seen: set[str] = set()
+    encode = CausalScorer.encode
+    monkeypatch.setattr(CausalScorer, "encode", lambda *row: [seen.add(encode(*row)[0].text), encode(*row)][1])
+    command = [*arguments(place, tmp_path / "run", model=model, limit=10), "--chat", "--template-argument"]
+    assert within([*command, "thinking=false"])[0] == 0
+    assert all(text.startswith("26 Jul 2024<s>") for text in seen)
+    identity = predictions(tmp_path / "run").metadata["model"]
+    assert identity["template_date"] == "2024-07-26"
+    assert identity["template_arguments"] == '{"thinking": false}'
+    assert "another model's run" in within([*command, "thinking=true"])[1]
+    seen.clear()
+    assert within([*command, "thinking=true", "--overwrite"])[0] == 0
+    assert not any(text.startswith("26 Jul 2024<s>user") for text in seen)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--template-argument", "a=1"], "--chat"),
+        (["--chat", "--template-argument", "tokenize=true"], "none of"),
+        (["--chat", "--template-argument", "a=1", "--endpoint", "http://localhost:1/v1"], "chat_template_kwargs"),
+    ],
+)
+def test_template_arguments_without_a_template_are_refused(place, tmp_path, options, word):
+    status, _, said = run_command([*arguments(place, tmp_path / "run"), *options])
+    assert status == 2
+    assert "--template-argument" in said
+    assert word in said
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from paraconsist.cli.options import (
 )
 from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import input_error
-from paraconsist.models.endpoint.settings import AskOptions, read_request_fields
+from paraconsist.models.endpoint.settings import AskOptions, read_request_fields, read_template_arguments
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.scoring.options import IntervalOptions, ScoreOptions
 
@@ -64,6 +64,7 @@ def run(
     paraconsist run --model NAME --endpoint http://localhost:8000/v1 --dataset sample --output runs/b
     """
     options = RunOptions(**running, label_map=read_label_map("run", label_map), seed=scoring["seed"])
+    ask = {**ask, "template_arguments": read_template_arguments(ask.get("template_arguments"))}
     asking = PromptOptions(**prompts, **ask, data_dir=sets.data_dir)
     if asking.chat and endpoint.get("api") == "completions":
         raise input_error("run", "api", "be 'chat' where `chat` is given", got="completions")
@@ -123,7 +124,7 @@ def export_requests(
         dict[str, Any],
         Fields(PromptOptions, only=_PROMPTS, names={"split": "example_split", "seed": "example_seed"}),
     ],
-    ask: Annotated[dict[str, Any], Fields(AskOptions, without=("device_map",), unset=_ASK)],
+    ask: Annotated[dict[str, Any], Fields(AskOptions, without=("device_map", "template_arguments"), unset=_ASK)],
     endpoint: Annotated[dict[str, Any], endpoint_fields(only=_ENGINE)],
 ) -> None:
     """Write the requests of a run as batch files, for engines that answer them in bulk.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import permutations
 from typing import Any
 
@@ -21,6 +23,10 @@ from paraconsist.models.causal_engine import CausalEngine, PromptTokens, n_commo
 from paraconsist.models.classifier import Classifier, Inputs, Prepared, TokenArray, pad_sequences
 from paraconsist.models.endpoint.protocol import without_system
 from paraconsist.models.endpoint.settings import PromptSettings
+
+#: The date for chat templates that ask for today's: on another day the same run has the same prompts.
+_TODAY = date(2024, 7, 26)
+_NOW = re.compile(r"""strftime_now\(\s*(["'])(.*?)\1\s*\)""")
 
 
 @dataclass(slots=True)
@@ -55,6 +61,14 @@ class PromptedModel(Classifier):
         self._files = identity
         longest = "unlimited" if window is None else str(window)
         self.identity: Mapping[str, str] = {**identity, **settings.identity, "max_length": longest}
+        if settings.chat:
+            self._chat_template, n = _NOW.subn(
+                lambda call: repr(_TODAY.strftime(call[2])), tokenizer.get_chat_template()
+            )
+            if "strftime_now(" in self._chat_template:  # of a format that is computed: another day is another run
+                self.identity = {**self.identity, "template_date": date.today().isoformat()}
+            elif n:
+                self.identity = {**self.identity, "template_date": _TODAY.isoformat()}
 
     def with_seed(self, seed: int) -> PromptedModel:
         other = copy.copy(self)
@@ -81,7 +95,8 @@ class PromptedModel(Classifier):
         return [self.encode(task, row) for row in rows.select(task.columns).to_pylist()]
 
     def _render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
-        text: str = self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+        ours = {"chat_template": self._chat_template, "tokenize": False, "add_generation_prompt": True}
+        text: str = self.tokenizer.apply_chat_template(list(messages), **ours, **self.settings.template_arguments)
         return text
 
     @property

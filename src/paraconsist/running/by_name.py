@@ -82,10 +82,13 @@ def over_endpoint(
         raise input_error("run", "input_columns", "not be given with `endpoint`", remedy="Use a template.")
     local = {name: getattr(options, name) for name in ("device", "batch_tokens", "deterministic", "compile")}
     usual = {**vars(LoadOptions()), **dict.fromkeys(("device", "batch_tokens", "device_map"))}
-    for name, value in {**vars(loading), **local, "device_map": prompts.device_map}.items():
+    of_prompts = {"device_map": prompts.device_map, "template_argument": bool(prompts.template_arguments)}
+    for name, value in {**vars(loading), **local, **of_prompts}.items():
         if value != usual.get(name, False):
-            must = "be given only without `endpoint`"
-            raise input_error("run", name, must, got=value, remedy="The endpoint's server decides it.")
+            must, remedy = "be given only without `endpoint`", "The endpoint's server decides it."
+            if name == "template_argument":
+                remedy = "Many servers take a `request_field` chat_template_kwargs={...}."
+            raise input_error("run", name, must, got=value, remedy=remedy)
     if prompts.temperature > 0 and "temperature" in endpoint.request_fields:
         must = "not be given with a `request_field` of that name"
         raise input_error("run", "temperature", must, got=prompts.temperature)

@@ -25,6 +25,7 @@ NORMALIZE = ("none", "tokens", "characters")
 _SECRET_NAME = re.compile(r"(api|access|auth|private)[-_]?(key|token)|secret|passw|authori[sz]ation|credential", re.I)
 _SECRET_VALUE = re.compile(r"\s*(Bearer\s|sk-|hf_|ghp_|eyJ)")
 _OURS = ("model", "prompt", "messages", "logprobs", "top_logprobs", "echo", "stream", "n")
+_OF_TEMPLATES = ("conversation", "messages", "chat_template", "tokenize", "add_generation_prompt")
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,13 @@ class AskOptions:
     )
     normalize: str = option("none", "Divide label log-probabilities by: 'none', 'tokens' or 'characters'.")
     chat: bool = option(False, "Put the prompt through the tokenizer's chat template.")
+    template_arguments: Json = field(
+        default_factory=dict,
+        metadata={
+            "help": "NAME=JSON: with `chat`, an argument of the chat template, such as enable_thinking=false.",
+            "option": "--template-argument",
+        },
+    )
     max_new_tokens: int = option(
         8, "Longest answer with `scoring` generate.", min=1, option=("--max-new-tokens", "--max-tokens")
     )
@@ -138,6 +146,9 @@ class AskOptions:
         if self.temperature > 0 and self.scoring != "generate":
             must, remedy = "be given only with `scoring` generate", "Label words' probabilities need no draws."
             raise input_error("run", "temperature", must, got=self.temperature, remedy=remedy)
+        if self.template_arguments and not self.chat:
+            must = "be given only with `chat`"
+            raise input_error("run", "template_argument", must, got=dict(self.template_arguments))
         if self.scoring == "generate" and self.normalize != AskOptions.normalize:
             raise input_error("run", "normalize", "be given only with `scoring` label", got=self.normalize)
         if self.scoring == "label" and self.max_new_tokens != AskOptions.max_new_tokens:
@@ -166,6 +177,8 @@ class PromptSettings(AskOptions):
     def identity(self) -> dict[str, str]:
         """The settings that decide predictions, for the run's identity."""
         identity = {**prompt_identity(self.prompt), "scoring": str(self.scoring), "chat": str(self.chat)}
+        if self.template_arguments:
+            identity["template_arguments"] = json.dumps(self.template_arguments, sort_keys=True, ensure_ascii=False)
         if self.scoring == "label":
             return {**identity, "normalize": self.normalize}
         return identity | answer_identity(self.max_new_tokens, self.temperature, self.seed)
@@ -212,19 +225,29 @@ def answer_identity(max_new_tokens: int, temperature: float, seed: int) -> dict[
     return {"max_new_tokens": str(max_new_tokens), **draws}
 
 
-def read_request_fields(items: Sequence[str] | None) -> dict[str, object]:
-    """Read ``NAME=JSON`` items, each name once and none that is set already; a value that is not JSON is text.
+def read_request_fields(items: Sequence[str] | None) -> Json:
+    """Read the further fields of requests, none of them one that is set already.
 
     >>> read_request_fields(["temperature=null", "reasoning_effort=low", "top_k=1"])
     {'temperature': None, 'reasoning_effort': 'low', 'top_k': 1}
     """
+    return _read_fields("request_field", items, _OURS)
+
+
+def read_template_arguments(items: Sequence[str] | None) -> Json:
+    """Read the further arguments of a chat template, none of them one that is set already."""
+    return _read_fields("template_argument", items, _OF_TEMPLATES)
+
+
+def _read_fields(parameter: str, items: Sequence[str] | None, ours: Sequence[str]) -> Json:
+    """Read ``NAME=JSON`` items, each name once; a value that is not JSON is text."""
     fields: dict[str, object] = {}
     for item in items or ():
         name, equals, value = item.partition("=")
         if not equals or not name or name in fields:
-            raise input_error("run", "request_field", "be items of the form NAME=JSON, each name once", got=name)
-        if name in _OURS:
-            raise input_error("run", "request_field", f"be none of {', '.join(_OURS)}, which are set already", got=name)
+            raise input_error("run", parameter, "be items of the form NAME=JSON, each name once", got=name)
+        if name in ours:
+            raise input_error("run", parameter, f"be none of {', '.join(ours)}, which are set already", got=name)
         try:
             fields[name] = json.loads(value)
         except ValueError:
