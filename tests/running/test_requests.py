@@ -139,6 +139,32 @@ def test_failed_requests_are_named_and_exported_again(data, answered, tmp_path):
     assert tables[1].equals(tables[2])
 
 
+@pytest.mark.faults
+def test_requests_that_were_all_refused_for_one_reason_say_which(data, tmp_path):
+    with FaultyServer(echo=False, length_field="max_completion_tokens") as server:
+        done(_export(data, tmp_path / "batch"))
+        lines = _answered(server, _requests(tmp_path / "batch"))
+        code, _, said = command(_import(tmp_path / "batch", _write(tmp_path / "a.jsonl", lines)))
+        assert code == 2
+        assert "use 'max_completion_tokens'" in said
+        assert "max_tokens=null and max_completion_tokens=N" in said
+        fields = [f"--request-field={field}" for field in ("max_tokens=null", "max_completion_tokens=1")]
+        done(_export(data, tmp_path / "again", *fields))
+        lines = _answered(server, _requests(tmp_path / "again"))
+    done(_import(tmp_path / "again", _write(tmp_path / "b.jsonl", lines)))
+
+
+@pytest.mark.faults
+def test_half_an_emoji_and_an_absurd_count_do_not_block_an_import(data, tmp_path):
+    done(_export(data, tmp_path, "--scoring", "generate"))
+    with FaultyServer(write=lambda text, body: "S \ud83d") as server:
+        lines = _answered(server, _requests(tmp_path))
+    lines[0]["response"]["body"]["usage"] = {"prompt_tokens": 10**1000}
+    done(_import(tmp_path, _write(tmp_path / "a.jsonl", lines)))
+    raw = read_predictions(tmp_path / "predictions" / "set.parquet").table["raw_output"]
+    assert set(raw.to_pylist()) == {"S \ufffd"}
+
+
 def test_answers_that_do_not_belong(data, answered, tmp_path):
     folder, lines = answered
     done(_export(data, tmp_path / "other", "--scoring", "generate"))
