@@ -67,19 +67,30 @@ def test_killed_three_times_loses_nothing_and_sends_nothing_again(place, tmp_pat
 
 
 @pytest.mark.slow
-def test_stopped_by_the_user_it_ends_at_once_and_keeps_what_was_answered(place, tmp_path):
-    with FaultyServer(script=lambda number, tag: "hang" if number > 20 else None) as server:
+@pytest.mark.faults
+@pytest.mark.parametrize("hangs", [False, True])
+def test_stopped_by_the_user_it_waits_for_what_is_under_way_and_a_second_time_ends_at_once(place, tmp_path, hangs):
+    script = (lambda number, tag: "hang" if number > 20 else None) if hangs else None
+    with FaultyServer(script=script, delay=0.0 if hangs else 0.3) as server:
         given = arguments(server.url, place / "set.jsonl", tmp_path, concurrency=CONCURRENCY)
         errors = tmp_path.with_suffix(".err")
         process = Forked(given, streams=(NOWHERE, errors))
         while process.poll() is None and len(server.received) < 25:
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
+        if hangs:
+            time.sleep(2)
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+        started = time.monotonic()
         assert process.wait() == 130
+        assert time.monotonic() - started < 15
         assert "Traceback" not in errors.read_text()
+        assert "under way" in errors.read_text()
         kept = set(answered_tags(tmp_path))
         assert kept == set(server.answered())
-        server.script, seen = None, len(server.received)
+        assert hangs or kept == set(server.sent())
+        server.script, server.delay, seen = None, 0.0, len(server.received)
         done(given)
         assert not kept & set(server.sent(seen))
 

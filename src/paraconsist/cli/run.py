@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from paraconsist.cli.ends import say, say_status
+from paraconsist.cli.ends import patient, say, say_status
 from paraconsist.cli.options import (
     REQUIRED,
     Fields,
@@ -70,10 +70,12 @@ def run(
         raise input_error("run", "api", "be 'chat' where `chat` is given", got="completions")
     settings = endpoint_settings(endpoint)
     quiet_libraries()
+    from paraconsist.models.endpoint.queue import GRACE
     from paraconsist.running.by_name import run_by_name
     from paraconsist.running.run import RunReport
 
-    report = run_by_name(model, sets, asking, loading, options, settings)
+    with patient(GRACE if settings else 0.0):
+        report = run_by_name(model, sets, asking, loading, options, settings)
     if not isinstance(report, RunReport):
         say_endpoint_run(report, asking.scoring)
     elif report.is_main_process:

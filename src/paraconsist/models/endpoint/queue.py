@@ -9,12 +9,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import signal
+import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.data.failures import NO_ANSWER, Failures
@@ -126,8 +131,8 @@ T = TypeVar("T")
 
 #: Workers until a first answer could be read: with 16 empty ones at most, a run that cannot succeed costs little.
 _FEW = 8
-#: Seconds that requests under way get if another one ends the run.
-_GRACE = 30.0
+#: Seconds that requests under way get if another one, or Ctrl-C, ends the run.
+GRACE = 30.0
 _POLL = 0.05
 
 
@@ -183,21 +188,25 @@ class RequestQueue:
         stopped = asyncio.ensure_future(self._client.stopped.wait())
         work = [asyncio.ensure_future(self._work(order)) for _ in range(min(_FEW, n_workers))]
         futures: set[asyncio.Future[Any]] = {stopped, *work}
-        try:
-            while not stopped.done() and not all(worker.done() for worker in work):
-                done, futures = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED, timeout=_POLL)
-                for worker in done - {stopped}:
-                    worker.result()  # an unexpected error ends the run
-                if self._failures.any_answered and len(work) < n_workers:
-                    more = [asyncio.ensure_future(self._work(order)) for _ in range(n_workers - len(work))]
-                    work, futures = work + more, futures | {*more}
-            if unfinished := [worker for worker in work if not worker.done()]:
-                await asyncio.wait(unfinished, timeout=_GRACE)
-        finally:
-            self._client.stopped.set()
-            for future in (stopped, *work):
-                future.cancel()
-            await asyncio.gather(stopped, *work, return_exceptions=True)
+        with _first_interrupt(self._client.stopped) as interrupted:
+            try:
+                while not stopped.done() and not all(worker.done() for worker in work):
+                    done, futures = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED, timeout=_POLL)
+                    for worker in done - {stopped}:
+                        worker.result()  # an unexpected error ends the run
+                    if self._failures.any_answered and len(work) < n_workers:
+                        more = [asyncio.ensure_future(self._work(order)) for _ in range(n_workers - len(work))]
+                        work, futures = work + more, futures | {*more}
+                if unfinished := [worker for worker in work if not worker.done()]:
+                    if interrupted:
+                        what = f"up to {GRACE:g} seconds for {len(unfinished)} requests under way"
+                        warnings.warn(f"waiting {what}; another Ctrl-C ends at once", UserWarning, stacklevel=1)
+                    await asyncio.wait(unfinished, timeout=GRACE)
+            finally:
+                self._client.stopped.set()
+                for future in (stopped, *work):
+                    future.cancel()
+                await asyncio.gather(stopped, *work, return_exceptions=True)
         if self._problem is not None:
             raise self._problem
         if self._unanswered:  # only at the end of the pass: if the server disappears, no input has failed
@@ -289,6 +298,32 @@ class RequestQueue:
             remedy = f"The most probable one was {answered[FIRST]['token']!r}. Give `scoring` generate, another "
             remedy += "`template`, or `api` completions with a server that returns a prompt's log-probabilities."
             self._failures.empty(input_error("run", "template", must, got=got, remedy=remedy))
+
+
+@contextmanager
+def _first_interrupt(stop: asyncio.Event) -> Iterator[list[int]]:
+    """Set `stop` at the first Ctrl-C, and raise that at the end; a second one is raised at once.
+
+    Yields the signals so far. Threads, such as a notebook's, hear none.
+    """
+    loop, before, seen = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT), list[int]()
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield seen
+        return
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        signal.signal(signal.SIGINT, before)
+        loop.call_soon_threadsafe(stop.set)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if seen:
+        before(seen[0], None)
+        raise KeyboardInterrupt
 
 
 def run_to_end(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
