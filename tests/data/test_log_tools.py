@@ -17,6 +17,7 @@ from helpers.logs import LOGS, check, double_loop, lines, scored
 from paraconsist.data.logs.format import Head
 from paraconsist.data.logs.reading import _head, built_in, detect, read_logs
 from paraconsist.data.options import SourceOptions
+from paraconsist.data.predictions import write_predictions
 from paraconsist.errors import InputError
 
 FILES = {file: file.relative_to(LOGS).parts[0] for file in LOGS.rglob("*") if file.is_file()}
@@ -262,3 +263,26 @@ def test_a_provider_that_failed_gave_no_answer(tmp_path):
 def test_answers_are_compared_where_the_user_names_them(command):
     given = ("--bucket", "question_id", "--prediction", "expected", "--label", "expected")
     check(scored(command, file_of("openai_evals"), *given), 1.0, 1.0)
+
+
+def with_half_an_emoji(value: Any) -> Any:
+    """Return the value with half an emoji behind every text that has a space, as answers have."""
+    if isinstance(value, dict):
+        return {name: with_half_an_emoji(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [with_half_an_emoji(inner) for inner in value]
+    return f"{value} \ud83d" if isinstance(value, str) and " " in value else value
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("tool", CASES)
+def test_half_an_emoji_blocks_no_log(tmp_path, tool):
+    def change(told: Any) -> None:
+        pairs = told.items() if isinstance(told, dict) else enumerate(told)
+        for key, value in list(pairs):
+            told[key] = with_half_an_emoji(value)
+
+    (rows,) = read_logs([edited(tool, tmp_path, change)], query_of(tool)).values()
+    (whole,) = read_logs([file_of(tool)], query_of(tool)).values()
+    assert rows.table["prediction"].null_count == whole.table["prediction"].null_count
+    write_predictions(tmp_path / "out.parquet", rows.table, rows.metadata)

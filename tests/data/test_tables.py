@@ -75,7 +75,6 @@ def test_json_lines_are_what_each_line_says(tmp_path):
         ("later.jsonl", '{"a": 1}\n' * 16_384 + '{"a": "1"}\n', "holds values of several kinds"),
         ("flags.jsonl", '{"a": true}\n{"a": 1}\n', "column a holds true or false and, at row 2, numbers"),
         ("lists.jsonl", '{"a": [1, "x"]}\n', "column a has values of several kinds"),
-        ("half.jsonl", '{"a": "\\ud800"}\n', "surrogates not allowed"),
         ("deep.jsonl", '{"a": ' + "[" * 200 + "]" * 200 + "}", "nested too deeply"),
         ("abyss.jsonl", "{" + '"a": {' * 200_000, "nested too deeply"),
         ("abyss.json", "[" * 200_000, "if it was cut short"),
@@ -108,3 +107,10 @@ def test_arrow_reads_from_memory_of_its_own(tmp_path, monkeypatch, ending, modul
     monkeypatch.setattr(module, reader, counting)
     assert read_table(tmp_path / f"rows.{ending}", function="score").num_rows == 20_000
     assert at_call[0] - before >= len(text)
+
+
+@pytest.mark.faults
+def test_half_an_emoji_in_json_lines_is_read_as_the_mark_of_what_is_unknown(tmp_path):
+    for name, content in (("rows.jsonl", '{"a": "\\ud83d"}\n'), ("rows.json", '[{"a": "\\ud83d"}]')):
+        (tmp_path / name).write_text(content)
+        assert list(read(tmp_path / name)["a"]) == ["\ufffd"]

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import paraconsist as pc
+from paraconsist.data import door
 from paraconsist.errors import InputError
 
 ROWS = [
@@ -193,3 +194,16 @@ def test_bucket_sets_and_tables_in_memory_are_run(rows, tmp_path):
     with pytest.raises(InputError, match="a path or a table") as refused:
         pc.run(Counting(number), 7, output=tmp_path / "no", version="1")
     assert refused.value.parameter == "sets"
+
+
+@pytest.mark.faults
+def test_answers_that_no_file_takes_are_made_valid_or_fail_alone(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(door, "MOST_BYTES", 1000)
+
+    def answer(text: str) -> str:
+        return "no" * 1000 if "row 3" in text else "no \ud83d"
+
+    with pytest.warns(UserWarning, match="1 of 12 inputs"):
+        answers = predictions(pc.run(Counting(answer), str(rows), output=tmp_path / "run", version="1"))
+    assert [row["raw_output"] for row in answers] == [None if i == 3 else "no \ufffd" for i in range(12)]
+    assert {row["unanswered"] for row in answers} == {None, "no answer"}

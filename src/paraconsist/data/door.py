@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 from paraconsist.errors import first_line
@@ -44,8 +44,18 @@ class Body:
         except zlib.error as problem:
             raise Malformed(str(problem)) from None
         self.data += piece
-        if len(self.data) > MOST_BYTES:
-            raise Malformed(f"it is longer than {MOST_BYTES:,} bytes")
+        _check_length(self.data)
+
+
+def _check_length(data: Sized) -> None:
+    if len(data) > MOST_BYTES:
+        raise Malformed(f"it is longer than {MOST_BYTES:,} bytes")
+
+
+def bounded_text(text: str) -> str:
+    """Return the `valid_text` of an answer that was not sent as bytes; `Malformed` if it is too long."""
+    _check_length(text)
+    return valid_text(text)
 
 
 def valid_text(text: str) -> str:

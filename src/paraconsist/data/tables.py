@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import own_stream
+from paraconsist.data.door import cleaned
 from paraconsist.data.writing import unquoted_columns
 from paraconsist.errors import InputError, first_line, input_error
 
@@ -355,7 +356,8 @@ def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
 def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any]]:
     """Yield the objects of a JSON Lines file, without its blank lines, or of a JSON array.
 
-    ValueError, with the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep.
+    Halves of surrogate pairs, which no other file takes, are replaced (see `paraconsist.data.door`). ValueError, with
+    the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep.
     """
     checked = json.JSONDecoder(object_pairs_hook=_once).decode
     decode = json.JSONDecoder().raw_decode
@@ -377,7 +379,7 @@ def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any
                 raise ValueError(f"row {row} is not a JSON object but {json.dumps(value)[:_MOST_SHOWN]}")
             if (is_array or text.count("[") + text.count("{") > _DEEPEST) and _is_deep(value):
                 raise ValueError(f"the values at row {row} are nested too deeply")
-            yield value
+            yield cleaned(value) if is_array or "\\u" in text else value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

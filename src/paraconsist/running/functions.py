@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
+from paraconsist.data.door import Malformed, bounded_text
 from paraconsist.data.failures import NO_ANSWER, Failures, all_failed, to_ask
 from paraconsist.data.prompts import Prompt, WrittenAnswer, parse_answer
 from paraconsist.data.questions import QuestionPrompt
@@ -134,8 +135,16 @@ def _pass(
         if len(answers) != len(ids):
             must = f"return an answer for each of the {len(ids)} inputs of a call"
             raise input_error("run", "model", must, got=len(answers))
-        yield ids, [_result(answer, words, names) for answer in answers]
+        yield ids, [read(input_id, answer) for input_id, answer in zip(ids, answers, strict=True)]
+
+    def read(input_id: str, answer: Any) -> Result:
+        try:
+            result = _result(answer, words, names)
+        except Malformed as problem:
+            what = f"the answer to input {input_id} cannot be read: {problem}."
+            return failures.failed(NO_ANSWER, InputError(what, function="run"))
         failures.answered()
+        return result
 
     store.create()
     with store.writer(0) as shard:
@@ -162,11 +171,12 @@ def _names(group: Sequence[BucketSet], prompt: Prompt | None) -> tuple[str, ...]
 
 
 def _result(answer: Any, words: Sequence[str], names: Sequence[str]) -> Result:
-    """Return what the store keeps of an answer; InputError if it is of no accepted kind."""
+    """Return what the store keeps of an answer; `Malformed` if it is too long, InputError if of no accepted kind."""
     if answer is None:
         return WrittenAnswer(None, "")
     if isinstance(answer, str):
-        return WrittenAnswer(parse_answer(answer, words, names) if names else None, answer)
+        text = bounded_text(answer)
+        return WrittenAnswer(parse_answer(text, words, names) if names else None, text)
     if not names:
         raise input_error("run", "model", "return texts, or None for no answer", got=answer)
     with suppress(TypeError, ValueError):

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.door import cleaned
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Records, as_texts, value_of, walk
@@ -157,9 +158,9 @@ def _from_zip(path: Path) -> tuple[Any, list[Json]]:
             if "header.json" not in entries:
                 remedy = "The run was killed, or is still going; `inspect log` can recover its samples."
                 raise logs.bad_log("be the log of a run that ended", path, remedy=remedy)
-            header = json.loads(_content(stream, archive, entries["header.json"]))
+            header = cleaned(json.loads(_content(stream, archive, entries["header.json"])))
             named = [name for name in entries if name.startswith("samples/") and name.endswith(".json")]
-            samples = [_sample(json.loads(_content(stream, archive, entries[name])), path) for name in named]
+            samples = [_sample(cleaned(json.loads(_content(stream, archive, entries[name]))), path) for name in named]
     except InputError:
         raise
     except _DAMAGE:
@@ -202,7 +203,7 @@ def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> by
 
 def _from_json(path: Path) -> tuple[Any, list[Json]]:
     try:
-        log = json.loads(path.read_text(encoding="utf-8"))
+        log = cleaned(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, RecursionError, MemoryError):
         raise _not_whole(path) from None
     samples = walk(log, "samples") or []

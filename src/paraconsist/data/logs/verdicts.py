@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.door import cleaned
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, as_numbers, as_texts, value_of
 from paraconsist.data.logs.format import GOLD_CONFIDENCE
@@ -161,7 +162,7 @@ def judged_rows(
 def read_whole(path: Path, tool: str) -> Json:
     """Return the JSON object in a tool's file, or raise."""
     with suppress(ValueError, RecursionError):
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = cleaned(json.loads(path.read_text(encoding="utf-8")))
         if isinstance(value, dict):
             return value
     raise _not_whole(path, tool)
