@@ -2,15 +2,18 @@
 
 POINT is where in the N-th write of the process with that rank it dies by SIGKILL: ``before`` it, ``mid_line``, or
 ``after`` it; or ``refuse``: the process meets numbers that are not finite there. ``look``: it reads no store at all.
+``wait``: the process waits there, until the others have named it.
 """
 
 import os
 import signal
 import sys
+import time
 
 from paraconsist.cli import main
 from paraconsist.data import store
 from paraconsist.errors import InputError
+from paraconsist.running import processes
 
 point, number, rank = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 sys.argv[1:4] = []
@@ -26,6 +29,10 @@ def faulty_write(self: store.ShardWriter, data: bytes) -> None:
         return
     if point == "refuse":
         raise InputError("the model returned numbers that are not finite for input x.", function="run")
+    if point == "wait":
+        time.sleep(6)
+        write(self, data)
+        return
     if point == "mid_line":
         write(self, data[: len(data) - 7])
     elif point == "after":
@@ -38,6 +45,8 @@ def unreadable(self: store.Store) -> None:
 
 
 store.ShardWriter._write = faulty_write
+if point == "wait":
+    processes._SILENT, processes._LOOK = 1.0, 0.2
 if point == "look" and os.environ.get("RANK", "0") == rank:
     store.ShardWriter._write, store.Store.finished = write, unreadable
 main()

@@ -216,6 +216,26 @@ def test_a_problem_of_one_process_is_said_once(place, tmp_path):
     assert shards(tmp_path)["rank-00000.jsonl"] > shards(tmp_path)["rank-00001.jsonl"] > 0
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_process_that_hangs_is_named(place, tmp_path, rank):
+    waiting = ["wait", "2", str(rank), *arguments(place, tmp_path, batch_tokens=1000)]
+    done = launch(waiting, script=(str(HERE / "faulty_run.py"),), processes=2)
+    assert done.stderr.count(f"warning: process {rank} of 2 ") == 1
+    assert f"process {1 - rank} of 2" not in done.stderr
+
+
+@pytest.mark.faults
+def test_another_library_or_device_between_two_halves_is_said(place, tmp_path):
+    launch(arguments(place, tmp_path, limit=40))
+    (file,) = tmp_path.glob("store/*/environment.json")
+    environment = json.loads(file.read_text())
+    file.write_text(json.dumps({**environment, "torch": "2.0.1", "device": "NVIDIA H100"}))
+    said = launch(arguments(place, tmp_path)).stderr
+    assert f"torch 2.0.1, now {environment['torch']}; device NVIDIA H100, now cpu" in said
+    assert "NVIDIA" not in launch(arguments(place, tmp_path)).stderr  # which computes nothing
+
+
 def test_one_process_alone_looks_into_the_store(place, undisturbed, tmp_path):
     """What each looked up for itself differed where the store changed meanwhile."""
     launch(arguments(place, tmp_path, limit=40))

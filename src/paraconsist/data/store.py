@@ -271,10 +271,15 @@ class Store:
 
     def writer(self, rank: int) -> ShardWriter:
         """Open this process's shard for appending."""
-        shard = ShardWriter(self.folder / f"rank-{rank:05d}.jsonl")
+        shard = ShardWriter(shard_of(self.folder, rank))
         if rank == 0 and shard.path.stat().st_size == 0:
             self._first, shard.written = shard, Collected()
         return shard
+
+
+def shard_of(folder: Path, rank: int) -> Path:
+    """Return the shard of a process in the folder of a store."""
+    return folder / f"rank-{rank:05d}.jsonl"
 
 
 class ShardWriter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +13,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from importlib.metadata import version
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,11 +29,12 @@ from paraconsist.data.arrays import Places, mapped, sorted_pieces
 from paraconsist.data.bucket_sets import PER_TOKEN, BucketSet, DistinctInputs
 from paraconsist.data.failures import NOT_FINITE, NOT_FINITE_REMEDY, TOO_LONG, Failures, all_failed, are_open
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import Result, ShardWriter, Store
+from paraconsist.data.store import Result, ShardWriter, Store, shard_of
 from paraconsist.errors import InputError
-from paraconsist.files import Json
+from paraconsist.files import Json, read_record, write_json
 from paraconsist.models.batching import BatchPolicy, Memory, check_device, deal, fitted, plan_batches
 from paraconsist.models.progress import ProgressBar
+from paraconsist.running.processes import naming_silent
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier, Inputs, Prepared
@@ -123,6 +127,8 @@ def compute(
         finished, again = store.finished(), retry_failed or on_error == "stop"
         places = (finished.places(table["input_id"]) for table in inputs.in_order())
         is_open = np.concatenate([are_open(some, finished, retry_failed=again) for some in places])
+        if is_open.any():
+            _note_environment(store.folder, model, accelerator.device, goes_on=len(finished) > 0)
         return len(is_open), np.packbits(is_open), not all_failed(finished)
 
     n_inputs, bits, any_answered = from_main(accelerator, look)  # the store may change before another process looks
@@ -158,7 +164,7 @@ def compute(
 
     with (
         ExitStack() as stack,
-        _together(accelerator),
+        _together(accelerator, store.folder),
         ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
         store.writer(accelerator.process_index) as shard,
         ThreadPoolExecutor(1, "paraconsist-write") as writing,
@@ -275,8 +281,25 @@ def _taken(inputs: Batch, places: Iterable[Sequence[int]]) -> list[Batch]:
     return [([ids[i] for i in batch], [rows[i] for i in batch]) for batch in places]
 
 
+def _note_environment(folder: Path, model: Classifier, device: torch.device, *, goes_on: bool) -> None:
+    """Record in a store what computes its results; warn if other results in it were computed in another way."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    attention = getattr(getattr(model.module, "config", None), "_attn_implementation", None)
+    now = {package: version(package) for package in ("torch", "transformers")}
+    now |= {"device": name, "attention": attention or "none"}
+    file = folder / "environment.json"
+    if not file.is_file():
+        write_json(file, now)
+        return
+    before = read_record("run", "output", file, remedy="Delete that file.")
+    changes = [f"{key} {before.get(key)}, now {value}" for key, value in now.items() if before.get(key) != value]
+    if goes_on and changes:
+        text = f"earlier answers of this run were computed with {'; '.join(changes)}: they may differ a little"
+        warnings.warn(text, UserWarning, stacklevel=2)
+
+
 @contextmanager
-def _together(accelerator: Accelerator) -> Iterator[None]:
+def _together(accelerator: Accelerator, folder: Path) -> Iterator[None]:
     """Wait for all processes at the end; raise on each the first problem that any of them had.
 
     Only the main process prints errors: the user would never see a problem of another one.
@@ -286,7 +309,12 @@ def _together(accelerator: Accelerator) -> Iterator[None]:
         yield
     except InputError as problem:
         here = problem
-    for first in [here] if accelerator.num_processes == 1 else gather_object([here]):
+    problems = [here]
+    if accelerator.num_processes > 1:
+        shards = [shard_of(folder, rank) for rank in range(accelerator.num_processes)]
+        with naming_silent(shards, accelerator.process_index):
+            problems = gather_object(problems)
+    for first in problems:
         if first is not None:
             raise first
 

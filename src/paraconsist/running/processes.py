@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ LAUNCHER = (
 )
 _THREAD = "paraconsist-parent-watch"
 _POLL = 0.2
+#: Seconds without a stored answer after which a process is named, and between two looks.
+_SILENT, _LOOK = 600.0, 30.0
 
 
 def end_with_launcher(seconds: float = 1.0) -> None:
@@ -69,6 +72,34 @@ def wait_for_all(pieces: Sequence[T], is_done: Callable[[T], bool]) -> None:
     while waiting:
         waiting = [piece for piece in waiting if not is_done(piece)]
         time.sleep(_POLL if waiting else 0)
+
+
+@contextmanager
+def naming_silent(shards: Sequence[Path], rank: int) -> Iterator[None]:
+    """Wait inside for the other processes, and name each whose shard has not changed for ten minutes.
+
+    One that waits touches its own shard, so that it does not seem silent. The first of those that wait says it.
+    """
+    over, started = threading.Event(), time.time()
+
+    def watch() -> None:
+        named: set[int] = set()
+        while not over.wait(_LOOK):
+            os.utime(shards[rank])
+            now = shards[rank].stat().st_mtime  # by the clock of the file system
+            changed = [path.stat().st_mtime if path.is_file() else started for path in shards]
+            silent = {other for other, then in enumerate(changed) if now - max(then, started) > _SILENT}
+            if rank == min({*range(len(shards))} - silent):
+                for other in sorted(silent - named):
+                    what = f"process {other} of {len(shards)} has stored nothing for {_SILENT / 60:.0f} minutes"
+                    print(f"warning: {what} ({shards[other]}); the others wait for it", file=sys.stderr, flush=True)
+            named |= silent
+
+    threading.Thread(target=watch, name="paraconsist-silent", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 @contextmanager
