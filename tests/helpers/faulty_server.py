@@ -19,6 +19,8 @@ __all__ = ["FaultyServer", "Received", "ToyBrain", "at_random", "first"]
 
 KEY = "sk-a-key-of-the-tests-0123456789abcdef"  # what no message and no file may hold
 Script = Callable[[int, str], "str | None"]
+#: A response as it is sent: status, headers, body.
+Raw = tuple[int, dict[str, str], bytes]
 
 
 class ToyBrain:
@@ -90,10 +92,12 @@ class FaultyServer:
 
     `script` takes a request's number (from 0) and its tag and names a fault, or None: ``429``, ``429:SECONDS``
     (with Retry-After), any other status, ``hang``, ``cut`` (the connection, in mid-body), ``malformed``, ``html``,
-    ``too_long``, ``quota``, ``unknown_model``.
+    ``too_long``, ``quota``, ``unknown_model``, ``endless`` (the body), or one of `raw`.
     """
 
     script: Script | None = None
+    raw: dict[str, Raw] = field(default_factory=dict)  # further faults
+    change: Callable[[dict[str, Any], Received], dict[str, Any]] | None = None  # an answer -> what is sent
     brain: Any = field(default_factory=ToyBrain)
     write: Callable[[str, dict[str, Any]], str] | None = (
         None  # prompt and body -> what is written, in the brain's place
@@ -233,6 +237,8 @@ def _handler_for(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
                 else:
                     status, said = server.answer(self.path, body)
                     request.outcome = "answered" if status == 200 else str(status)
+                    if server.change is not None and status == 200:
+                        said = server.change(said, request)
                     self._send(status, said)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True  # the client is gone
@@ -241,7 +247,14 @@ def _handler_for(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
 
         def _fail(self, fault: str) -> None:
             name, _, seconds = fault.partition(":")
-            if name == "hang":
+            if fault in server.raw:
+                status, headers, data = server.raw[fault]
+                self._send_bytes(status, headers.get("Content-Type", "application/json"), data, headers)
+            elif name == "endless":
+                self._head(200, "application/json", 1 << 40)
+                while not server._ended.is_set():
+                    self.wfile.write(b'{"choices": [' + b" " * (1 << 20))
+            elif name == "hang":
                 server._ended.wait(30)
                 self.close_connection = True
             elif name == "cut":

@@ -2,11 +2,12 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from helpers.endpoint import arguments, command, done, predictions, stored
-from helpers.faulty_server import KEY, FaultyServer
+from helpers.faulty_server import KEY, FaultyServer, Received
 from helpers.processes import write_set
 
 from paraconsist.data import door
@@ -23,19 +24,12 @@ def data(tmp_path_factory):
     return write_set(tmp_path_factory.mktemp("endings") / "set.jsonl", 60)
 
 
-class Mutating(FaultyServer):
-    """Changes the answers' choice or body by a function of the request's number."""
-
-    change: Any = staticmethod(lambda body, n: body)
-
-    def answer(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        status, answer = super().answer(path, body)
-        return status, self.change(answer, len(self.received)) if status == 200 else answer
+Change = Callable[[dict[str, Any], Received], dict[str, Any]]
 
 
-def ended(reason: str, message: dict[str, Any]) -> Any:
-    def change(body: dict[str, Any], n: int) -> dict[str, Any]:
-        if n > 1:  # after the first small request
+def ended(reason: str, message: dict[str, Any]) -> Change:
+    def change(body: dict[str, Any], request: Received) -> dict[str, Any]:
+        if request.tag != "probe":
             body["choices"][0] |= {"finish_reason": reason, "message": message}
         return body
 
@@ -56,8 +50,7 @@ HOPELESS = {
 @pytest.mark.parametrize("name", HOPELESS)
 def test_a_run_that_cannot_succeed_costs_at_most_32_requests(data, tmp_path, name):
     reason, message, word = HOPELESS[name]
-    with Mutating() as server:
-        server.change = ended(reason, message)
+    with FaultyServer(change=ended(reason, message)) as server:
         code, _, said = command(arguments(server.url, data, tmp_path / "run", api="chat", scoring="generate"))
         assert len(server.received) <= 32
     assert code == 2
@@ -67,13 +60,12 @@ def test_a_run_that_cannot_succeed_costs_at_most_32_requests(data, tmp_path, nam
 def test_failed_and_cut_answers_are_named_counted_and_kept(data, tmp_path):
     kinds = [("stop", {"content": "W"}), ("content_filter", {"content": ""}), ("length", {"content": "It is W"})]
 
-    def change(body: dict[str, Any], n: int) -> dict[str, Any]:
-        reason, message = kinds[n % 3]
+    def change(body: dict[str, Any], request: Received) -> dict[str, Any]:
+        reason, message = kinds[request.number % 3]
         body["choices"][0] |= {"finish_reason": reason, "message": message}
         return body
 
-    with Mutating() as server:
-        server.change = change
+    with FaultyServer(change=change) as server:
         given = arguments(server.url, data, tmp_path / "run", api="chat", scoring="generate", concurrency=1)
         out = done(given)
         n = len(server.received)
@@ -187,13 +179,12 @@ def test_prices_given_after_a_run_reach_its_record(data, tmp_path):
 
 
 def test_one_input_without_a_label_leaves_the_others_probabilities(data, tmp_path):
-    def change(body: dict[str, Any], n: int) -> dict[str, Any]:
-        if n == 30:
+    def change(body: dict[str, Any], request: Received) -> dict[str, Any]:
+        if request.number == 30:
             body["choices"][0]["logprobs"]["content"][0]["top_logprobs"] = [{"token": "Hm", "logprob": -0.1}]
         return body
 
-    with Mutating() as server:
-        server.change = change
+    with FaultyServer(change=change) as server:
         done(arguments(server.url, data, tmp_path / "run", api="chat"))
     rows = predictions(tmp_path / "run").table.to_pylist()
     unread = {row["input_id"] for row in rows if row["probabilities"] is None}

@@ -41,7 +41,7 @@ class Failures:
 
     def empty(self, problem: InputError) -> None:
         """Count an answer from which no label can be read; raise its problem where that ends the pass."""
-        self._in_a_row += 1
+        self._in_a_row = 0 if self.any_answered else self._in_a_row + 1  # the server answers
         self._end_if_hopeless(problem, ends=not self.any_answered)
 
     def failed(self, kind: str, problem: InputError) -> Failed:

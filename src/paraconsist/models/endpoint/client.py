@@ -259,11 +259,12 @@ class EndpointClient:
         return self._key.hide(text, in_answers=True) if self._key else text
 
     def _check_readable(self, about: str, problem: _Again) -> None:
-        """End the run if no answer could be read from the start: all of them may be paid for."""
-        if self._n_unreadable is not None and problem.kind in ("malformed", "error"):
+        """End the run if no answer could be read from the start: all of them, and late ones, may be paid for."""
+        if self._n_unreadable is not None and problem.kind in ("malformed", "error", "timeout"):
             self._n_unreadable += 1
             if self._n_unreadable >= HOPELESS:
-                must = f"none of the first {self._n_unreadable} answers can be read; the last, to {about}: {problem}."
+                must = f"none of the first {self._n_unreadable} requests has an answer that can be read; the last, "
+                must += f"to {about}: {problem}."
                 raise InputError(must, function="run", remedy=KEPT)
 
     async def _sleep(self, seconds: float) -> None:
