@@ -45,6 +45,15 @@ def test_unparsed_answers_are_no_constant_answer(command, tmp_path):
     assert "none of the answers that it counts could be read" in out
 
 
+@pytest.mark.parametrize("answer", ["yes", 1])
+def test_one_answer_beside_unparsed_ones_is_not_called_consistent(command, tmp_path, answer):
+    """Two wordings a problem, one of them unparsed: P_C is 0 %, not that of a constant answer."""
+    path = write(tmp_path / "half.csv", [row for b in range(20) for row in ((b, answer, answer), (b, "", answer))])
+    code, out, err = command("score", path)
+    assert (code, "consistency 1" in out, "could be read" in out) == (0, False, True), err
+    assert re.search(r"P_C, paraphrastic consistency +0\.0 %", out)
+
+
 def test_nothing_is_minus_zero():
     assert [percent(-1e-9), percent(-1e-9, signed=True), decimal(-0.0)] == ["0.0", "+0.0", "0.0000"]
 

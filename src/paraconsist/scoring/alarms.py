@@ -84,7 +84,11 @@ def degenerate(rows: Rows, unparsed: str) -> list[str]:
     if not len(parsed):
         return [_nothing_parsed(rows)] if n_unparsed == n else []
     clusters = parsed.buckets if parsed.groups is None else parsed.groups
-    notes = [constant_predictions(parsed.predictions)]
+    constant = constant_predictions(parsed.predictions)
+    if constant is not None and n_unparsed and unparsed != "drop_bucket":
+        only = parsed.predictions.item(0)
+        constant = f"every answer that could be read is {only!r}: wordings differ only in whether theirs could be read"
+    notes = [constant]
     if not rows.is_without_gold:
         notes += [nearly_constant(parsed.predictions, parsed.labels, clusters), _never_right(parsed)]
     if n_unparsed >= _MOSTLY * n and unparsed != "drop_bucket":
