@@ -117,6 +117,8 @@ def test_gate_fails_where_policies_disagree_unless_one_is_named(command, tmp_pat
     assert [command("gate", condition, path, "--unparsed", name)[0] for name in by_policy] == [0, 1, 1]
     assert pc.score(path, unparsed="wrong").gate(condition)
     assert not pc.score(path).gate(condition)
+    code, out, _ = command("gate", "pc >= .7", path)  # P_C takes answers that could not be read for consistent
+    assert (code, "disagree" in out, "same_answer" in out) == (1, True, True)
 
 
 @pytest.mark.faults
@@ -127,6 +129,31 @@ def test_a_test_against_another_model_is_one_of_every_policy():
     named = [pc.score(unparsed_half(), unparsed=policy) for policy in ("wrong", "drop_bucket")]
     each = {one.checks("pc.not_worse", against=frames[1], margin=0.3)[0].passed for one in named}
     assert found.passed == (each == {True})
+
+
+@pytest.mark.faults
+def test_problems_of_one_paraphrase_are_counted_with_their_original_and_not_without():
+    """45 problems, 5 of them with one paraphrase, which used to be "right in every wording"."""
+    rows = [(f"b{b}", "no", "yes", "original") for b in range(45)]
+    rows += [(f"b{b}", "yes", "yes", "paraphrase") for b in range(45) for _ in range(1 if b < 5 else 4)]
+    with_originals, without = (only(pc.score(table(part))).wording for part in (rows, rows[45:]))
+    assert (with_originals.n_problems, with_originals.n_wordings, with_originals.n_right) == (45, 210, 0)
+    assert (without.n_problems, without.n_wordings, without.n_right) == (40, 160, 40)
+
+
+@pytest.mark.faults
+def test_what_the_page_leads_with_is_printed_first_by_score_and_judged_by_gate(command, tmp_path):
+    path, page = tmp_path / "answers.csv", tmp_path / "page.html"
+    rows = [(f"b{b}", "ab"[(b + k) % 7 == 0], "ab"[b % 2], "paraphrase") for b in range(40) for k in range(3)]
+    table(rows).to_csv(path, index=False)
+    _, out, _ = command("score", path)
+    sentence = " ".join(out.partition("right in every")[0].split()).removeprefix("answers: ").rpartition(". ")[0]
+    change = only(pc.score(path)).wording.wording_change
+    assert sentence.startswith(f"Two wordings of a problem get different answers {100 * change:.1f} %")
+    assert command("report", path, "--output", page)[0] == 0
+    assert sentence in " ".join(page.read_text(encoding="utf-8").split())
+    for bound, code in ((change + 0.001, 0), (change - 0.001, 1)):
+        assert command("gate", f"wording_change <= {bound}", path)[0] == code
 
 
 def test_other_roles_never_enter():

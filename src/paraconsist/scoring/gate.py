@@ -183,23 +183,24 @@ def _objection(condition: Condition, value: float, result: Values) -> str:
     """Return why a value that meets its condition says less than it seems to; empty where it does not."""
     if not condition.holds(value):
         return ""
+    reasons = []
     wording, spec = result.get("wording", {}), _spec_of(condition.quantity)[0]
     is_consistency = spec is PARAPHRASTIC or condition.quantity in (PARAPHRASTIC.headline, PARAPHRASTIC.published)
     if is_consistency and wording and condition.end not in _MARGIN_KEYS:
         same = _value(condition, wording, "same_answer")
         measured = result["measures"][PARAPHRASTIC.name]
         if same is not None and not condition.holds(same[0]) and are_far_apart(measured, wording):
-            return (
+            reasons.append(
                 f"two wordings get the same answer {100 * wording['same_answer']:.1f} % of the time, as P_C takes two "
                 "different wrong answers for consistent; write same_answer or wording_change"
             )
     named = result.get("options", {}).get("unparsed") is not None
     found = {} if named else {policy: _under(policy, condition, result) for policy in POLICIES}
     by_policy = {policy: value[0] for policy, value in found.items() if value is not None}
-    if all(condition.holds(value) for value in by_policy.values()):
-        return ""
-    listed = ", ".join(f"{policy} {value:.4f}" for policy, value in by_policy.items())
-    return f"the policies for unparsed answers disagree ({listed}): name the one that you mean"
+    if not all(condition.holds(value) for value in by_policy.values()):
+        listed = ", ".join(f"{policy} {value:.4f}" for policy, value in by_policy.items())
+        reasons.append(f"the policies for unparsed answers disagree ({listed}): name the one that you mean")
+    return "; ".join(reasons)
 
 
 def _under(policy: str, condition: Condition, result: Values) -> tuple[float, str] | None:
