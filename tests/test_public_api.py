@@ -170,6 +170,13 @@ def test_errors_name_parameters(tmp_path: Path) -> None:
         pc.score(3)
 
 
+@pytest.mark.faults
+def test_an_error_of_run_names_run_and_its_parameter(tmp_path: Path) -> None:
+    with pytest.raises(pc.InputError) as caught:
+        pc.run(lambda prompts: prompts, {"bucket_id": [1], "text_of_mine": ["a"], "label": ["x"]}, output=tmp_path)
+    assert (caught.value.function, caught.value.parameter) == ("run", "sets")
+
+
 USER = """
 from pathlib import Path
 import paraconsist as pc

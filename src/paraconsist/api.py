@@ -83,12 +83,11 @@ def run(
             return source
         if isinstance(source, str):
             return load_bucket_set(source, task=task, data_dir=data_dir, split=split, stratum=stratum)
-        with renamed(path="sets"):
-            table = in_arrow(source, "run")
         name = f"table-{number}" if number else "table"
-        return bucket_set_from_table(
-            table, name=name, task=task, label_names=declared_label_names(table), named=stratum
-        )
+        with renamed(path="sets", dataset="sets"):
+            table = in_arrow(source, "run")
+            names = declared_label_names(table)
+            return bucket_set_from_table(table, name=name, task=task, label_names=names, named=stratum)
 
     def load() -> list[BucketSet]:
         sources = sets if isinstance(sets, (list, tuple)) else [sets]

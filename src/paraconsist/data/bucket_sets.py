@@ -248,7 +248,7 @@ def bucket_set_from_table(
     with renamed(columns="dataset"):
         if task is None and are_questions(table.column_names):
             task = QUESTIONS.name
-        resolved = get_task(task) if task is not None else infer_task(table.column_names)
+        resolved = get_task(task) if task is not None else infer_task(table.column_names, function="run")
     columns: dict[str, pa.ChunkedArray] = {c: table[c] for c in table.column_names}
     is_free = resolved is QUESTIONS
     if is_free:

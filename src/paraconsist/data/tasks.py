@@ -249,7 +249,7 @@ def get_task(name: str) -> Task:
     return TASKS.get(name, QUESTIONS)
 
 
-def infer_task(columns: Iterable[str]) -> Task:
+def infer_task(columns: Iterable[str], *, function: str = "infer_task") -> Task:
     """Return the task all of whose input columns are present; the one with the most columns wins.
 
     InputError if no task fits, or several with equally many columns (`sentiment` and `topic` read the same one).
@@ -262,12 +262,12 @@ def infer_task(columns: Iterable[str]) -> Task:
     if not fitting:
         needed = "; ".join(f"{task.name}: {', '.join(task.columns)}" for task in TASKS.values())
         remedy = f"Name the task as `task`, or rename columns. The tasks read: {needed}."
-        raise input_error("infer_task", "columns", "hold all input columns of one task", got=present, remedy=remedy)
+        raise input_error(function, "columns", "hold all input columns of one task", got=present, remedy=remedy)
     most = max(len(task.columns) for task in fitting)
     best = [task for task in fitting if len(task.columns) == most]
     if len(best) > 1:
         remedy = f"They fit {' and '.join(task.name for task in best)}: name it as `task`."
-        raise input_error("infer_task", "columns", "fit one task only", got=present, remedy=remedy)
+        raise input_error(function, "columns", "fit one task only", got=present, remedy=remedy)
     return best[0]
 
 

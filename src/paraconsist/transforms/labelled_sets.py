@@ -155,7 +155,9 @@ def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
     table = read_table(written, function="perturb", parameter="data")
     if "bucket_id" not in table.column_names:
         raise input_error("perturb", "data", "be a set that perturb wrote, with bucket_id", got=table.column_names)
-    columns = infer_task(table.column_names).columns if "text" not in table.column_names else ("text",)
+    columns: tuple[str, ...] = ("text",)
+    if "text" not in table.column_names:
+        columns = infer_task(table.column_names, function="perturb").columns
     marks = read_marks(sheet, function="perturb")
     texts: dict[str, list[tuple[str, ...]]] = {}
     buckets = table["bucket_id"].to_pylist()
