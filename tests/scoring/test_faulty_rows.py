@@ -65,6 +65,19 @@ def test_free_text_is_no_renamed_label():
     assert "renamed" in warnings_of(frame.assign(prediction=frame.label.map(renamed)))
 
 
+def test_the_least_consistency_is_that_of_the_published_estimator(command, tmp_path):
+    """Two coin flips a problem: the unbiased P_C lies below what the published one can be."""
+    path, page = tmp_path / "answers.csv", tmp_path / "page.html"
+    rows = [(b, (b + k) % 2 if b % 3 else 1, 1) for b in range(45) for k in range(2)]
+    pd.DataFrame(rows, columns=["bucket_id", "prediction", "label"]).to_csv(path, index=False)
+    measured = next(iter(pc.score(path).sets.values())).measures["paraphrastic_consistency"]
+    assert measured.paraphrastic_consistency_unbiased < measured.min_paraphrastic_consistency
+    assert measured.paraphrastic_consistency >= measured.min_paraphrastic_consistency
+    assert "least P_C as published at this accuracy" in command("score", path)[1]
+    assert command("report", path, "--output", page)[0] == 0
+    assert "as published below 1" in page.read_text(encoding="utf-8")
+
+
 def test_a_share_above_all_of_the_variance_is_explained():
     rows = [(b, k == b % 2, 1) for b in range(40) for k in range(2)]
     frame = pd.DataFrame(rows, columns=["bucket_id", "prediction", "label"])

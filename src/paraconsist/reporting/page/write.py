@@ -312,7 +312,8 @@ _TERMS = {
     "out.",
     "tau": "The share of pairs or triples that break the rule of a set: same answer for the same meaning, another for "
     "a negation. Lower is better.",
-    "least P_C": "With bucket accuracy a no model has a P_C below 1 − 2a(1 − a), which a coin of this accuracy gets.",
+    "least P_C publ.": "With bucket accuracy a no model has a P_C as published below 1 − 2a(1 − a), which a coin of "
+    "this accuracy gets. The unbiased P_C can be lower.",
 }
 
 
