@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from helpers.logs import inspect_log
 from helpers.scripts import ROOT
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -70,8 +71,10 @@ def run_action(folder: Path, inputs: dict[str, str]) -> tuple[int, dict[str, str
         ({"predictions": "good.csv", "baseline": "baseline.csv", "margin": "0.05"}, 0, "pass: pc.not_worse "),
         ({"predictions": "worse.csv", "baseline": "baseline.csv", "margin": "0.05"}, 1, "fail: pc.not_worse "),
         pytest.param(
-            {"predictions": "good.csv", "baseline": "baseline.csv"}, 0, "pass: pc.not_worse ", marks=pytest.mark.faults
-        ),  # T6: the default margin
+            *({"predictions": "good.csv", "baseline": "baseline.csv"}, 0, "pass: pc.not_worse "),
+            id="a baseline and the default margin",
+            marks=pytest.mark.faults,
+        ),
         ({"predictions": "worse.csv", "condition": "pc.low >= 0.75"}, 1, "fail: pc.low >= 0.75 "),
         ({"predictions": "absent.csv", "condition": "pc.low >= 0.75"}, 2, "no verdict"),
     ],
@@ -99,6 +102,15 @@ def test_columns_of_ones_own_and_a_set_that_is_called_like_a_link(repository):
     before, verdict, after = (repository / "summary.md").read_text(encoding="utf-8").split("```", 2)
     assert "@team" in verdict
     assert not re.search(r"@|(?<!\\)\]\(", before + after)
+
+
+@pytest.mark.faults
+@pytest.mark.slow
+def test_a_log_whose_problems_are_in_its_metadata(repository):
+    inputs = {"predictions": str(inspect_log("yes-no")), "condition": "accuracy >= 0"}
+    assert run_action(repository, inputs)[0] == 2
+    code, outputs = run_action(repository, {**inputs, "options": "--bucket metadata.question_id"})
+    assert (code, outputs["verdict"].startswith("pass: accuracy >= 0 ")) == (0, True)
 
 
 @pytest.mark.slow

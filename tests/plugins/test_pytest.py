@@ -11,6 +11,7 @@ import pytest
 from helpers.scripts import ROOT
 
 import paraconsist as pc
+from paraconsist.plugins.pytest import Consistency
 from paraconsist.scoring.gate import check, parse_conditions, with_margin_tests
 from paraconsist.scoring.options import CompareOptions
 from paraconsist.scoring.sources import open_source
@@ -97,6 +98,18 @@ def test_unused_it_imports_nothing_and_says_nothing(repository):
     result = repository.runpytest_subprocess(*OPTIONS)
     assert result.ret == 0
     assert "= paraconsist =" not in result.stdout.str()
+
+
+@pytest.mark.faults
+def test_a_file_with_columns_of_its_own(tmp_path):
+    """The fixture dropped the names of the columns, so that only files with the usual ones could be read."""
+    rows = ["question,answer,gold", *(f"{b},{'yes' if k else 'no'},yes" for b in range(20) for k in range(5))]
+    path = tmp_path / "answers.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    columns = {"bucket": "question", "prediction": "answer", "label": "gold"}
+    fixture = Consistency(tmp_path, lambda key, value: None, {})
+    scores = fixture.assert_consistent(path, condition="accuracy >= 0.8", baseline=path, margin=0.2, **columns)
+    assert scores.to_dict() == pc.score(path, **columns).to_dict()
 
 
 @pytest.mark.slow
