@@ -107,31 +107,28 @@ def open_source(
     several = list(named) if isinstance(named, (list, tuple)) else [named]
     if not several:
         raise input_error(function, "path", "name at least one file", got=[])
-    is_published = [isinstance(one, (str, Path)) and str(one).startswith(PREFIX) for one in several]
-    several = [
-        published_folder(Path(one).as_posix(), function) if p else one
-        for one, p in zip(several, is_published, strict=True)
-    ]
-    if all(isinstance(one, (str, Path)) for one in several):
-        paths = [Path(one) for one in several]
-        try:
-            files = RunFolder(paths[0]).predictions_files() if len(paths) == 1 and paths[0].is_dir() else []
-        except OSError as problem:
-            raise input_error(function, "path", f"name a file ({problem.strerror})", got=str(paths[0])) from None
-        opened = _of_run(paths[0], files, options) if files else _of_files(paths, options)
+    beside = None
+    if test is not None:
+        (beside,) = _read([test], replace(options, bucket="", original=None, stratum=None), function).values()
+        if limit := beside.metadata.get("limit"):
+            must = "be predictions on the full test set"
+            raise input_error(function, "test_predictions", must, got=f"those on its first {limit} rows")
+    paths = [_path(one, function) for one in several] if _are_paths(several) else []
+    if files := _files_of_run(paths, function):
+        sources = [_of_run(file) for file in files]
     else:
-        tables = [Predictions(in_arrow(one, function)) for one in several]
-        read = {f"predictions {i}" if len(tables) > 1 else "predictions": table for i, table in enumerate(tables, 1)}
-        opened = Opened({name: _as_named(name, None, table, options) for name, table in read.items()})
+        read, logs = _read(paths or several, options, function), LogTexts(tuple(paths), options)
+        sources = [_of_file(name, predictions, paths, logs) for name, predictions in read.items()]
+    sources = [_in_long_format(source, options) for source in sources]
+    if files:
+        opened = _as_run(RunFolder(paths[0]), sources)
+    else:
+        opened = Opened({source.name: source for source in sources}, path=paths[0] if len(paths) == 1 else None)
     if options.exclude is not None:  # saved results are of all buckets
         opened = replace(opened, sets=without_listed(opened.sets, options.exclude, function), saved={})
-    if test is None:
-        return opened
-    (beside,) = _read(test, replace(options, bucket="", original=None, stratum=None), function).values()
-    if limit := beside.metadata.get("limit"):
-        must = "be predictions on the full test set"
-        raise input_error(function, "test_predictions", must, got=f"those on its first {limit} rows")
-    return replace(opened, sets={name: replace(source, test=beside) for name, source in opened.sets.items()})
+    if beside is not None:
+        opened = replace(opened, sets={n: replace(source, test=beside) for n, source in opened.sets.items()})
+    return opened
 
 
 def in_arrow(table: Any, function: str = "score") -> pa.Table:
@@ -180,14 +177,45 @@ def read_json(path: Path, function: str = "report") -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _of_run(path: Path, files: Sequence[Path], options: SourceOptions) -> Opened:
-    folder = RunFolder(path)
-    sets: dict[str, Source] = {}
-    plain: dict[str, Source] = {}
-    for file in files:
-        predictions = read_predictions(file)
-        source = _as_named(str(predictions.metadata.get("set", file.stem)), file, predictions, options)
-        (plain if is_plain(predictions) else sets)[source.name] = source
+def _are_paths(several: Sequence[Any]) -> bool:
+    return all(isinstance(one, (str, Path)) for one in several)
+
+
+def _path(named: str | Path, function: str) -> Path:
+    return published_folder(Path(named).as_posix(), function) if str(named).startswith(PREFIX) else Path(named)
+
+
+def _read(several: Sequence[Any], options: SourceOptions, function: str) -> dict[str, Predictions]:
+    """Read files, logs or tables in memory."""
+    if _are_paths(several):
+        return read_logs([Path(one) for one in several], options)
+    tables = [Predictions(in_arrow(one, function)) for one in several]
+    return {f"predictions {i}" if len(tables) > 1 else "predictions": table for i, table in enumerate(tables, 1)}
+
+
+def _files_of_run(paths: Sequence[Path], function: str) -> list[Path]:
+    """Return the predictions files of a run folder; none where the paths are not one."""
+    try:
+        return RunFolder(paths[0]).predictions_files() if len(paths) == 1 and paths[0].is_dir() else []
+    except OSError as problem:
+        raise input_error(function, "path", f"name a file ({problem.strerror})", got=str(paths[0])) from None
+
+
+def _of_run(file: Path) -> Source:
+    predictions = read_predictions(file)
+    return Source(str(predictions.metadata.get("set", file.stem)), predictions, path=file)
+
+
+def _of_file(name: str, predictions: Predictions, paths: Sequence[Path], logs: LogTexts) -> Source:
+    path = next((path for path in paths if len(paths) == 1 or path.stem == name), None)
+    source = Source(name, predictions, path=path)
+    texts = None if path is None else _existing(path.parent.parent / "texts" / path.name)
+    return replace(source, texts=logs if source.is_log else texts)
+
+
+def _as_run(folder: RunFolder, sources: Sequence[Source]) -> Opened:
+    """Return a run folder's sets, each with its full test set and its other files."""
+    sets, plain = ({one.name: one for one in sources if is_plain(one.predictions) is it} for it in (False, True))
     for name, source in sets.items():
         beside = plain.get(test_set_of(name))
         if beside is not None and beside.predictions.metadata.get("model") != source.predictions.metadata.get("model"):
@@ -200,64 +228,51 @@ def _of_run(path: Path, files: Sequence[Path], options: SourceOptions) -> Opened
             noise=_existing(folder.noise_file(stem)),
             texts=_existing(folder.texts_file(stem)),
         )
-    return Opened(sets, plain, path, read_json(folder.run_file), read_json(folder.results_file))
+    return Opened(sets, plain, folder.path, read_json(folder.run_file), read_json(folder.results_file))
 
 
-def _of_files(paths: Sequence[Path], options: SourceOptions) -> Opened:
-    sets, texts = {}, LogTexts(tuple(paths), options)
-    for name, predictions in read_logs(paths, options).items():
-        path = next((path for path in paths if len(paths) == 1 or path.stem == name), None)
-        source = _as_named(name, path, predictions, options)
-        if source.is_log:
-            source = replace(source, texts=texts)
-        elif path is not None:
-            source = replace(source, texts=_existing(path.parent.parent / "texts" / path.name))
-        sets[name] = source
-    return Opened(sets, {}, paths[0] if len(paths) == 1 else None)
-
-
-def _as_named(name: str, path: Path | None, predictions: Predictions, options: SourceOptions) -> Source:
-    """Return a set with its columns as the user and the file call them, written out in the long format."""
-    columns = options
+def _in_long_format(source: Source, options: SourceOptions) -> Source:
+    """Return a set as `options` and its file name its columns, with a row for each answer: what `read_rows` reads."""
+    predictions, columns, noise = source.predictions, options, source.noise
     if part := predictions.metadata.get("part"):
         remedy = "`paraconsist merge` puts the parts together."
-        raise input_error("score", "path", f"be a whole run, not part {part} of one", got=str(path), remedy=remedy)
-    noise: Repeats | None = None
-    is_log, has_name = "source" in predictions.metadata, "set" in predictions.metadata
-    if is_log:  # its reader made the columns
-        parameters = ["label_names", "original_prediction", "encoding"]
-        parameters += ["trial"] * (TRIED not in predictions.table.column_names)
-        of_tables = [one for one in parameters if getattr(options, one) is not None]
-        if of_tables:
-            raise input_error("score", of_tables[-1], "be given for tables only", got=name, remedy="This is a log.")
-        has_confidence = GOLD_CONFIDENCE in predictions.table.column_names
-        confidence = GOLD_CONFIDENCE if has_confidence else None
-        strata = options.stratum or (None if "strata" in predictions.metadata else ())
-        columns = SourceOptions(
-            example=options.example,
-            variant=options.variant,
-            places=options.places,
-            confidence=confidence,
-            stratum=strata,
-        )
+        got = str(source.path)
+        raise input_error("score", "path", f"be a whole run, not part {part} of one", got=got, remedy=remedy)
+    if source.is_log:
+        columns = _columns_of_log(source, options)
     else:
         _check_named(options, predictions.table.column_names)
     if options.label_names is not None:
         predictions = named_labels(predictions, columns.label, columns.prediction, list(options.label_names))
     if options.groups_from is not None:
         predictions = with_groups(predictions, options.groups_from, bucket=columns.bucket, group=columns.group)
-    statement = _statement_column(predictions.table, columns)
-    if statement is not None:
-        predictions = _of_statements(predictions, statement, columns, options)
+    if (statement := _statement_column(predictions.table, columns)) is not None:
+        predictions = _of_statements(predictions, statement, columns)
     if options.original_prediction is not None:
         predictions, columns = long_format(predictions, columns, options.original_prediction)
-    if not is_log and options.trial is None:
-        _check_once(predictions.table, columns)
     predictions = compared(predictions, columns, options.same, options.right)
     if options.trial is not None:
-        example = TRIED if is_log else options.example
+        example = TRIED if source.is_log else options.example
         predictions, noise = split_trials(predictions, columns.bucket, example, options.trial)
-    return Source(name, predictions, columns, path, noise=noise, has_name=has_name)
+    elif not source.is_log:
+        _check_once(predictions.table, columns)
+    has_name = "set" in source.predictions.metadata
+    return replace(source, predictions=predictions, columns=columns, noise=noise, has_name=has_name)
+
+
+def _columns_of_log(source: Source, options: SourceOptions) -> SourceOptions:
+    """Return the columns that the log's reader made; InputError if options are of tables only."""
+    names = source.predictions.table.column_names
+    for name in ["label_names", "original_prediction", "encoding"] + ["trial"] * (TRIED not in names):
+        if getattr(options, name) is not None:
+            raise input_error("score", name, "be given for tables only", got=source.name, remedy="This is a log.")
+    return SourceOptions(
+        example=options.example,
+        variant=options.variant,
+        places=options.places,
+        confidence=GOLD_CONFIDENCE if GOLD_CONFIDENCE in names else None,
+        stratum=options.stratum or (None if "strata" in source.predictions.metadata else ()),
+    )
 
 
 def _check_once(table: pa.Table, columns: SourceOptions) -> None:
@@ -285,9 +300,7 @@ def _statement_column(table: pa.Table, names: SourceOptions) -> str | None:
     return next((name for name in columns if not pa.types.is_nested(table.schema.field(name).type)), None)
 
 
-def _of_statements(
-    predictions: Predictions, statement: str, names: SourceOptions, options: SourceOptions
-) -> Predictions:
+def _of_statements(predictions: Predictions, statement: str, names: SourceOptions) -> Predictions:
     """Return statements, with a role and a probability in each row, as predictions of true or false without gold."""
     table = predictions.table
     p = floats(table[statement], statement, "probabilities")
@@ -295,18 +308,17 @@ def _of_statements(
     if wrong.any():
         row = int(np.argmax(wrong))
         raise column_error("probabilities", statement, "lie between 0 and 1", float(p[row]), row)
-    own = None if options.relations is None else read_yaml("score", "relations", options.relations, typed=False)
+    own = None if names.relations is None else read_yaml("score", "relations", names.relations, typed=False)
     table = table.append_column(names.prediction, pa.array((p >= 0.5).astype(np.int64), mask=unknown))
     if names.label not in table.column_names:
         table = table.append_column(names.label, pa.array(np.full(len(p), -1)))
         table = table.append_column("allowed_labels", pa.array([[0, 1]] * len(p)))
     if names.group in table.column_names and names.bucket in table.column_names:
-        buckets, shared = (
-            partition(values_of(table, getattr(names, name), parameter=name)) for name in ("bucket", "group")
-        )
-        place = table.column_names.index(names.group)  # one group a bucket, however its rows are joined to others
         from paraconsist.measures.probability_coherence import chains
 
+        columns = [values_of(table, getattr(names, name), parameter=name) for name in ("bucket", "group")]
+        buckets, shared = map(partition, columns)
+        place = table.column_names.index(names.group)  # one group a bucket, however its rows are joined to others
         table = table.set_column(place, names.group, pa.array(chains(buckets, shared)[buckets.codes]))
     both = pa.array(np.column_stack([1.0 - p, p]).tolist(), mask=unknown)
     lists = names.probabilities[0]
@@ -327,12 +339,6 @@ def _check_named(options: SourceOptions, columns: Sequence[str]) -> None:
         if absent and not from_elsewhere:
             remedy = f"Its columns are {', '.join(columns)}."
             raise input_error("score", parameter, "name a column of the file", got=absent[0], remedy=remedy)
-
-
-def _read(named: Any, options: SourceOptions, function: str) -> dict[str, Predictions]:
-    if isinstance(named, (str, Path)):
-        return read_logs([Path(named)], options)
-    return {"test": Predictions(in_arrow(named, function))}
 
 
 def _existing(path: Path) -> Path | None:
