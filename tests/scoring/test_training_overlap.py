@@ -35,10 +35,10 @@ def test_a_run_is_compared_by_the_hash_of_its_inputs():
     found = training_overlap(run_file(), training)
     assert (found.n_shared, found.n_rows, found.by_role) == (1, 3, {"original": 1})
     assert found.columns == ("premise", "hypothesis")
-    assert found.warning() == (
+    assert found.warnings() == [
         "1 of 3 rows stand in the training file, word for word (1 with role original; compared: premise, hypothesis): "
         "the model may remember them"
-    )
+    ]
 
 
 def test_files_made_elsewhere_are_compared_in_the_texts_that_both_have():
@@ -51,7 +51,7 @@ def test_files_made_elsewhere_are_compared_in_the_texts_that_both_have():
 
 
 def test_nothing_shared_and_nothing_said():
-    assert training_overlap(foreign_file(), pa.table({"q": ["No such text."]})).warning() is None
+    assert training_overlap(foreign_file(), pa.table({"q": ["No such text."]})).warnings() == []
 
 
 @pytest.mark.parametrize(

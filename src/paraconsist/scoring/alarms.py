@@ -52,19 +52,11 @@ def row_alarms(
 ) -> list[str]:
     """Return the alarms; none where nothing is suspicious.
 
-    Parameters
-    ----------
-    rows : Rows
-        As read, before any policy for unparsed answers.
-    label_names : sequence of str
-        All labels there are, where the file says so.
-    unparsed, n_dropped
-        That policy, and how many buckets it left out.
-    confidence_level, n_resamples
-        Of the intervals; None where no interval is a bootstrap's.
+    `rows` are as read, before the policy `unparsed`, which left out `n_dropped` buckets. `label_names` are all labels,
+    where the file says so; `n_resamples` is None where no interval is a bootstrap's.
     """
     notes = [_unparsed(rows, unparsed, n_dropped), _no_gold(rows), _several_right(rows), _other_gold(rows)]
-    notes.append(_few_resamples(confidence_level, n_resamples))
+    notes.append(None if n_resamples is None else _few_resamples(confidence_level, n_resamples))
     parsed = rows.where(rows.has_gold & ~rows.unparsed)
     if len(parsed):
         named = parsed.where(_is_gold_name(parsed)) if is_text(parsed.labels) else parsed
@@ -109,15 +101,13 @@ def check_not_swapped(rows: Rows) -> None:
     differ = paraphrases.labels != paraphrases.labels[first]
     if differ.any() and (paraphrases.predictions == paraphrases.predictions[first]).all():
         row = int(np.argmax(differ))
-        bucket = np.asarray(paraphrases.buckets).item(row)
         got = [paraphrases.labels[first].item(row), paraphrases.labels.item(row)]
-        remedy = (
-            f"Look at bucket {bucket!r}. Predictions never differ: are the columns of `prediction` and this swapped?"
-        )
+        look = f"Look at bucket {np.asarray(paraphrases.buckets).item(row)!r}"
+        remedy = f"{look}. Predictions never differ: are the columns of `prediction` and this swapped?"
         raise input_error("score", "label", "give every row of a bucket the same gold label", got=got, remedy=remedy)
 
 
-def repeated_rows(table: pa.Table, columns: SourceOptions) -> str | None:
+def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
     """Return a warning if rows of a table without ids are equal in every column, which then are copies.
 
     Tables that hold nothing but buckets, answers and labels have equal rows anyway; there every row must occur equally
@@ -125,10 +115,10 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> str | None:
     """
     flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
     if columns.example in flat or not flat:
-        return None
+        return []
     counted = rows_counted(table, flat)
     if counted is None:
-        return None
+        return []
     counts = counted["count_all"].to_numpy()
     n = int((counts - 1).sum())
     named = {
@@ -144,13 +134,11 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> str | None:
     if not set(flat) - named - {columns.confidence, *columns.probabilities, *(columns.stratum or ())}:
         n_different = Counter(counted[columns.bucket].to_pylist()).values()
         if sum(n > 1 for n in n_different) < _FEW_ROWS:
-            return None
+            return []
         n = len(table) - len(table) // int(np.gcd.reduce(counts))
-    if not n:
-        return None
+    equal = f"{n:,} of {len(table):,} rows equal another row in every column: if they are copies, leave them out"
     return (
-        f"{n:,} of {len(table):,} rows equal another row in every column: if they are copies, leave them out; if they "
-        "are not, name the column that tells the rows of a bucket apart as `example`"
+        [f"{equal}; if they are not, name the column that tells the rows of a bucket apart as `example`"] if n else []
     )
 
 
@@ -162,8 +150,7 @@ def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
     """
     if rows.unparsed.all():
         return _undefined(result, [_nothing_parsed(rows)])
-    assert rows.buckets is not None
-    counted = rows.buckets[is_counted(spec, rows)]
+    counted = np.asarray(rows.buckets)[is_counted(spec, rows)]
     if len(counted) and (counted == counted[0]).all():
         reason = f"there is one bucket, so {spec.symbol} is undefined: one bucket is not enough"
     elif spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
@@ -181,8 +168,7 @@ def _undefined(result: Result, warnings: Sequence[str], *, but: str | None = Non
 
     def undefined(value: Any) -> Any:
         if isinstance(value, Mapping):
-            defined = {key for key in value if but is not None and key.endswith(but)}
-            return {key: inner if key in defined else undefined(inner) for key, inner in value.items()}
+            return {k: inner if but and k.endswith(but) else undefined(inner) for k, inner in value.items()}
         if isinstance(value, (list, tuple)):
             return [undefined(inner) for inner in value]
         return float("nan") if isinstance(value, float) else value
@@ -210,9 +196,7 @@ def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
 
 def _never_right(rows: Rows) -> str | None:
     """Labels that do not meet where that proves no other vocabulary; `data.answers.check_meeting` refuses those."""
-    if len(rows) < _FEW_ROWS or rows.values is not None or (rows.predictions == rows.labels).any():
-        return None
-    if is_among(rows.predictions, rows.labels).any():
+    if len(rows) < _FEW_ROWS or rows.values is not None or is_among(rows.predictions, rows.labels).any():
         return None
     pair = f"{rows.predictions.item(0)!r} for {rows.labels.item(0)!r}"
     return f"no prediction is any row's gold label ({pair}): do both columns name labels alike?"
@@ -226,11 +210,9 @@ def _is_gold_name(rows: Rows) -> NDArray[np.bool_]:
 
 def _strays(rows: Rows) -> str | None:
     """Answers that are no label: a "Yes." among Yes and No is wrong in every row, and a class of its own."""
-    assert rows.buckets is not None
     known = set(rows.labels.tolist())
-    if (
-        rows.values is not None or not is_text(rows.labels) or 2 * len(known) > len(np.unique(rows.buckets))
-    ):  # else each problem has its own answer
+    n_problems = len(np.unique(np.asarray(rows.buckets)))
+    if rows.values is not None or not is_text(rows.labels) or 2 * len(known) > n_problems:  # each has its own answer
         return None
     known |= {label for rule in rows.allowed or () for label in rule}
     counts = Counter(rows.predictions.tolist())
@@ -273,29 +255,22 @@ def _several_right(rows: Rows) -> str | None:
 
 def _other_gold(rows: Rows) -> str | None:
     """Paraphrases keep the gold label of their original, merged texts that of their parts; else one label is wrong."""
-    if rows.buckets is None:
-        return None
     sentences = []
     for target, (texts, partners, names) in _ONE_LABEL.items():
-        first: dict[object, object] = {}
-        counted = rows.roles == target
-        for bucket, label in zip(rows.buckets[counted].tolist(), rows.labels[counted].tolist(), strict=True):
-            first.setdefault(bucket, label)
-        others = np.isin(rows.roles, partners)
-        pairs = zip(rows.buckets[others].tolist(), rows.labels[others].tolist(), strict=True)
-        other = [bucket for bucket, label in pairs if first.get(bucket, label) != label]
+        counted, others = (
+            list(zip(np.asarray(rows.buckets)[of].tolist(), rows.labels[of].tolist(), strict=True))
+            for of in (rows.roles == target, np.isin(rows.roles, partners))
+        )
+        first = dict(reversed(counted))
+        other = [bucket for bucket, label in others if first.get(bucket, label) != label]
         if other:
-            total = int(np.count_nonzero(others))
             such = f"(such as {other[0]!r})"
-            sentences.append(f"{len(other)} of {total} {names} have another gold label than their {texts} {such}")
+            sentences.append(f"{len(other)} of {len(others)} {names} have another gold label than their {texts} {such}")
     return "; ".join(sentences) or None
 
 
-def _few_resamples(confidence_level: float, n_resamples: int | None) -> str | None:
-    if n_resamples is None:
-        return None
-    tail = (1.0 - confidence_level) / 2.0 * n_resamples
-    if tail >= _LEAST_IN_TAIL:
+def _few_resamples(confidence_level: float, n_resamples: int) -> str | None:
+    if (1.0 - confidence_level) / 2.0 * n_resamples >= _LEAST_IN_TAIL:
         return None
     needed = int(np.ceil(_LEAST_IN_TAIL * 2.0 / (1.0 - confidence_level)))
     return (

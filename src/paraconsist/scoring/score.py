@@ -57,6 +57,9 @@ _COLUMNS = (
     "probabilities",
 )
 
+#: Keys that are null where the file does not say; others are left out.
+_ALWAYS = ("set", "task", "model", "limit")
+
 _ABOVE_ALL = "PVAP is above 100 %: it is unbiased, not bounded, and as far as these buckets tell wording decides all"
 _NEED_NONE = ", ".join(spec.name for spec in BUILT_IN if spec.target and not spec.needs_gold)
 _NO_GOLD = (
@@ -84,14 +87,11 @@ class Confidence(TypedDict):
     perturbed_confidence: float
 
 
-class _Transitions(TypedDict):
-    transitions: list[Transition]
-
-
-class Figures(_Transitions, total=False):
+class Figures(TypedDict, total=False):
     """Answers and confidence behind a rate on pairs: see `pair_figures`."""
 
-    confidence: dict[str, Confidence]
+    transitions: list[Transition]
+    confidence: dict[str, Confidence]  # where the file has probabilities
 
 
 class PlainAccuracy(TypedDict):
@@ -143,27 +143,44 @@ class SetScores:
         """The number of answers that could not be read."""
         return int(self.rows.unparsed.sum())
 
+    @property
+    def _policies(self) -> tuple[str, ...]:
+        return POLICIES if self.rows.unparsed.any() else ()
+
     @cached_property
     def strata(self) -> Strata:
         """The measures of every stratum: column -> value -> measure -> its result."""
-        return _strata(self.kept, self.specs, self.options, self.predictions.label_names)
+        values: Strata = {}
+        for spec in self.specs:
+            parts = _breakdowns(self.kept, spec, self.predictions.label_names)
+            for column, value, part in parts if spec is not CHANGE else ():  # that breaks itself down
+                of_value = values.setdefault(column, {}).setdefault(str(value), {})
+                of_value[spec.name] = _score(spec, part, self.options)
+        return values
 
     @cached_property
     def by_policy(self) -> ByPolicy:
         """Policy -> measure -> headline and interval, where an answer is unparsed; None where nothing is left."""
-        return _by_policy(self.rows, self.specs, self.options, self.measures)
+        values: ByPolicy = {}
+        for policy in self._policies:
+            for spec in self.specs:
+                is_own = policy == self.options.policy
+                scored = self.measures[spec.name] if is_own else _under(policy, spec, self.rows, self.options)
+                key = spec.headline
+                headline = scored and {key: scored[key], "confidence_interval": scored["confidence_interval"][key]}
+                values.setdefault(policy, {})[spec.name] = headline
+        return values
 
     @cached_property
     def wording_by_policy(self) -> dict[str, Values]:
         """Policy -> how often two wordings get different answers, where an answer is unparsed."""
         values: dict[str, Values] = {}
-        for policy in POLICIES if self.rows.unparsed.any() else ():
+        for policy in self._policies:
             with suppress(InputError):  # the policy leaves no row
-                options = replace(self.options, unparsed=policy)
-                found = outcomes(apply_policy(self.rows, policy)[0], options)
+                found = outcomes(apply_policy(self.rows, policy)[0], replace(self.options, unparsed=policy))
                 if found is not None:
-                    ends = found.confidence_interval
-                    values[policy] = {q.key: found[q.key] for q in OF_WORDINGS} | {"confidence_interval": ends}
+                    ends = {"confidence_interval": found.confidence_interval}
+                    values[policy] = {q.key: found[q.key] for q in OF_WORDINGS} | ends
         return values
 
     @cached_property
@@ -179,13 +196,13 @@ class SetScores:
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
         metadata, overlap = self.predictions.metadata, self.overlap
-        return {
-            "set": metadata.get("set"),
-            "task": metadata.get("task"),
-            **({"same": metadata["same"], "right": metadata["right"]} if "same" in metadata else {}),
-            "model": metadata.get("model", {}).get("model"),
+        whole = {
+            **{name: metadata.get(name) for name in ("set", "task")},
+            "same": metadata.get("same"),
+            "right": metadata.get("right"),
+            "model": self.source.model,
             "limit": metadata.get("limit"),
-            **({"excluded": metadata["excluded"]} if "excluded" in metadata else {}),
+            "excluded": metadata.get("excluded"),
             "options": self._options(),
             "n_rows": len(self.rows),
             "n_unparsed": self.n_unparsed,
@@ -195,17 +212,18 @@ class SetScores:
             "by_policy": self.by_policy,
             "wording_by_policy": self.wording_by_policy,
             "majority_rate": self.majority_rate,
-            **({} if self.wording is None else {"wording": plain(self.wording)}),
-            **({} if self.test_majority_rate is None else {"test_majority_rate": self.test_majority_rate}),
+            "wording": plain(self.wording),
+            "test_majority_rate": self.test_majority_rate,
             "measures": plain(self.measures),
             "strata": plain(self.strata),
             "figures": self.figures,
-            **({} if overlap is None else {"training_overlap": {**asdict(overlap), "columns": list(overlap.columns)}}),
+            "training_overlap": None if overlap is None else {**asdict(overlap), "columns": list(overlap.columns)},
             "warnings": list(self.warnings),
             "degenerate": list(self.degenerate),
-            **({} if self.noise_floor is None else {"noise_floor": plain(self.noise_floor)}),
-            **({"source": metadata["source"]} if "source" in metadata else {}),
+            "noise_floor": plain(self.noise_floor),
+            "source": metadata.get("source"),
         }
+        return {key: value for key, value in whole.items() if value is not None or key in _ALWAYS}
 
     def _options(self) -> dict[str, Any]:
         """Return the options as results.json keeps them, under names that its readers know."""
@@ -235,7 +253,9 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
     about = origin_of(predictions.metadata)
     measures = {spec.name: _score(spec, kept, options, test_kept, about) for spec in specs}
-    warnings = row_alarms(
+    wording, void = outcomes(kept, options), degenerate(rows, options.policy)
+    overlap = None if training is None else training_overlap(predictions, training, role=source.columns.role)
+    notes = row_alarms(
         rows,
         label_names=predictions.label_names,
         unparsed=options.policy,
@@ -243,28 +263,21 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         confidence_level=options.confidence_level,
         n_resamples=options.n_resamples if any("-bootstrap" in m["signature"] for m in measures.values()) else None,
     )
-    warnings += input_notes(predictions.metadata)
-    wording = outcomes(kept, options)
-    if test is not None:
-        warnings += [f"of the full test set {note}" for note in input_notes(test.metadata)]
-    void = degenerate(rows, options.policy)
-    warnings = list(dict.fromkeys([*warnings, *void]))
-    if PARAPHRASTIC in specs and wording is not None and not void:
-        warnings += parts_from(measures[PARAPHRASTIC.name], wording)
-    warnings += _undivided(kept, specs, source.columns.stratum or ())
-    if PARAPHRASTIC in specs and (note := _single_buckets(kept, predictions.label_names)) is not None:
-        warnings.append(note)
-    if not source.is_log and (note := repeated_rows(predictions.table, source.columns)) is not None:
-        warnings.append(note)
+    notes += input_notes(predictions.metadata)
+    notes += [f"of the full test set {note}" for note in input_notes({} if test is None else test.metadata)]
+    notes += void
+    if PARAPHRASTIC in specs:
+        notes += parts_from(measures[PARAPHRASTIC.name], wording) if wording is not None and not void else []
+    notes += _undivided(kept, specs, source.columns.stratum or ())
+    if PARAPHRASTIC in specs:
+        notes += _single_buckets(kept, predictions.label_names)
+    notes += [] if source.is_log else repeated_rows(predictions.table, source.columns)
     if PARAPHRASTIC in specs and measures[PARAPHRASTIC.name]["pvap_unbiased"] > 1.0:
-        warnings.append(_ABOVE_ALL)
-    if rows.is_without_gold:
-        warnings.append(_NO_GOLD)
+        notes.append(_ABOVE_ALL)
+    notes += [_NO_GOLD] * rows.is_without_gold
+    notes += [] if overlap is None else overlap.warnings()
     if CHANGE in specs:
         measures[CHANGE.name] = with_label_names(measures[CHANGE.name], predictions.label_names)
-    overlap = None if training is None else training_overlap(predictions, training, role=source.columns.role)
-    if overlap is not None and (note := overlap.warning()) is not None:
-        warnings.append(note)
     return SetScores(
         source=source,
         options=options,
@@ -274,7 +287,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         n_dropped=n_dropped,
         measures=measures,
         majority_rate=majority_rate(_reference_labels(kept, specs)),
-        warnings=tuple(warnings),
+        warnings=tuple(dict.fromkeys(notes)),
         degenerate=tuple(void),
         overlap=overlap,
         test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels[test_rows.has_gold]),
@@ -330,27 +343,25 @@ def score_run_folder(
     run_folder, opened = RunFolder(folder), open_source(folder, function="run")
     accuracies = plain_accuracies(opened)
     scored = score_sources(opened, options) if opened.sets else {}
-    results = to_strict_json({name: scores.to_dict() for name, scores in scored.items()})
     run_folder.update_run({**({"accuracies": accuracies} if accuracies else {}), **typed})
     command = {name: value for name, value in typed.items() if name == "command"}
-    run_folder.write_results({name: {**result, **command} for name, result in results.items()})
+    run_folder.write_results(to_strict_json({name: {**one.to_dict(), **command} for name, one in scored.items()}))
     return scored, accuracies
 
 
 def _score_source(source: Source, options: ScoreOptions, training: pa.Table | None) -> SetScores:
-    scored = score_set(source, options, training=training)
-    notes = tuple(source.predictions.metadata.get("notes", ()))
-    if source.noise is None or PARAPHRASTIC not in scored.specs:
-        return replace(scored, warnings=(*scored.warnings, *notes))
-    again = Repeats(read_predictions(source.noise)) if isinstance(source.noise, Path) else source.noise
-    if isinstance(source.noise, Path) and not same_run(source.predictions, again.predictions):
-        of_others = f"{source.noise.name} in {source.noise.parent.name}/ is of other rows: {RUN_AGAIN}"
-        return replace(scored, warnings=(*scored.warnings, *notes, of_others))  # a run that went on with more rows
-    if source.excluded:
-        kept = without_buckets(again.predictions, source.columns.bucket, source.excluded)
-        again = replace(again, predictions=kept)
-    floor = score_noise(source.predictions, again, source.columns, **options.intervals)
-    return replace(scored, warnings=(*scored.warnings, *notes), noise_floor=floor)
+    scored, floor = score_set(source, options, training=training), None
+    notes = [*scored.warnings, *source.predictions.metadata.get("notes", ())]
+    if source.noise is not None and PARAPHRASTIC in scored.specs:
+        again = Repeats(read_predictions(source.noise)) if isinstance(source.noise, Path) else source.noise
+        if isinstance(source.noise, Path) and not same_run(source.predictions, again.predictions):
+            # a run that went on with more rows
+            notes.append(f"{source.noise.name} in {source.noise.parent.name}/ is of other rows: {RUN_AGAIN}")
+        else:
+            kept = without_buckets(again.predictions, source.columns.bucket, source.excluded)
+            repeats = replace(again, predictions=kept)
+            floor = score_noise(source.predictions, repeats, source.columns, **options.intervals)
+    return replace(scored, warnings=tuple(notes), noise_floor=floor)
 
 
 def majority_rate(labels: NDArray[Any]) -> float:
@@ -423,20 +434,6 @@ def origin_of(metadata: Metadata) -> dict[str, str]:
     return {**parts, "data": str(name).replace(":", "/") + (f"@{revision[:24]}{limit}{n_rows}" if revision else "")}
 
 
-def _by_policy(
-    rows: Rows, specs: Sequence[MeasureSpec], options: ScoreOptions, measures: Mapping[str, Values]
-) -> ByPolicy:
-    """Return every measure's headline under every policy, where any answer is unparsed."""
-    values: ByPolicy = {}
-    for policy in POLICIES if rows.unparsed.any() else ():
-        for spec in specs:
-            scored = measures[spec.name] if policy == options.policy else _under(policy, spec, rows, options)
-            key = spec.headline
-            headline = scored and {key: scored[key], "confidence_interval": scored["confidence_interval"][key]}
-            values.setdefault(policy, {})[spec.name] = headline
-    return values
-
-
 def _under(policy: str, spec: MeasureSpec, rows: Rows, options: ScoreOptions) -> Result | None:
     try:
         return _score(spec, apply_policy(rows, policy)[0], replace(options, unparsed=policy))
@@ -465,16 +462,6 @@ def _test_columns(rows: Rows, test: Rows, options: ScoreOptions) -> tuple[dict[s
     return columns, () if known.all() else (lacking,)
 
 
-def _strata(rows: Rows, specs: Sequence[MeasureSpec], options: ScoreOptions, label_names: Sequence[str]) -> Strata:
-    """Break every measure down that does not do it itself."""
-    values: Strata = {}
-    for spec in specs:
-        for column, parts in () if spec is CHANGE else _breakdowns(rows, spec, label_names):
-            for value, part in parts:
-                values.setdefault(column, {}).setdefault(str(value), {})[spec.name] = _score(spec, part, options)
-    return values
-
-
 def _undivided(rows: Rows, specs: Sequence[MeasureSpec], wanted: Sequence[str]) -> list[str]:
     """Say which of the columns that were named have more values than results are broken down by."""
     is_target = np.logical_or.reduce([is_counted(spec, rows) for spec in specs])
@@ -483,18 +470,15 @@ def _undivided(rows: Rows, specs: Sequence[MeasureSpec], wanted: Sequence[str]) 
     return [f"{name} has {n:,} values, {most}" for name, n in sizes.items() if n > MAX_STRATUM_VALUES]
 
 
-def _single_buckets(rows: Rows, label_names: Sequence[str]) -> str | None:
+def _single_buckets(rows: Rows, label_names: Sequence[str]) -> list[str]:
     """Say in which strata buckets have one paraphrase, which P_C as published takes for consistent."""
     parts = []
-    for column, values in _breakdowns(rows, PARAPHRASTIC, label_names):
-        for value, part in values:
-            assert part.buckets is not None
-            sizes = np.unique(part.buckets[part.roles == PARAPHRASTIC.target], return_counts=True)[1]
-            if n := int((sizes == 1).sum()):
-                parts.append(f"{n:,} of {len(sizes):,} where {column} is {value}")
-    if not parts:
-        return None
-    return f"buckets with one paraphrase, of which P_C knows nothing and P_C as published is 1: {', '.join(parts)}"
+    for column, value, part in _breakdowns(rows, PARAPHRASTIC, label_names):
+        sizes = np.unique(np.asarray(part.buckets)[part.roles == PARAPHRASTIC.target], return_counts=True)[1]
+        if n := int((sizes == 1).sum()):
+            parts.append(f"{n:,} of {len(sizes):,} where {column} is {value}")
+    single = "buckets with one paraphrase, of which P_C knows nothing and P_C as published is 1"
+    return [f"{single}: {', '.join(parts)}"] if parts else []
 
 
 def with_label_names(result: Result, label_names: Sequence[str]) -> Result:
@@ -507,29 +491,19 @@ def with_label_names(result: Result, label_names: Sequence[str]) -> Result:
     return replace(result, by_stratum={**strata, "label": named})  # type: ignore[call-arg]
 
 
-def _breakdowns(
-    rows: Rows, spec: MeasureSpec, label_names: Sequence[str]
-) -> Iterator[tuple[str, list[tuple[Any, Rows]]]]:
-    """Yield (column, [(value, its rows)]) for the gold label and every stratum with a few values.
-
-    A value's rows are the counted ones that have it, and their partners.
-    """
+def _breakdowns(rows: Rows, spec: MeasureSpec, label_names: Sequence[str]) -> Iterator[tuple[str, Any, Rows]]:
+    """Yield (column, value, the counted rows that have it and their partners), where a column has a few values."""
     assert rows.buckets is not None
     is_target = is_counted(spec, rows)
     is_partner = np.isin(rows.roles, [*spec.partners, *spec.optional_partners])
     labels = {"label": rows.labels} if rows.values is None else {}  # of answers in free text each problem has its own
     for name, values in {**labels, **rows.strata}.items():
         distinct = np.unique(values[is_target])
-        if not 2 <= len(distinct) <= MAX_STRATUM_VALUES:
-            continue
-        parts = []
-        for value in distinct.tolist():
+        for value in distinct.tolist() if 2 <= len(distinct) <= MAX_STRATUM_VALUES else ():
             chosen = is_target & (values == value)
             beside = is_partner & is_among(rows.buckets, rows.buckets[chosen])
             has_name = name == "label" and label_names and value in range(len(label_names))
-            part = replace(rows.where(chosen | beside), strata={})
-            parts.append((label_names[value] if has_name else value, part))
-        yield name, parts
+            yield name, label_names[value] if has_name else value, replace(rows.where(chosen | beside), strata={})
 
 
 def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> Figures:
@@ -552,12 +526,9 @@ def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> F
     golds = ["(none)"] * len(golds) if rows.is_without_gold else golds
     figures: Figures = {"transitions": _transitions(golds, before, after, label_names)}
     if rows.predicted_confidences is not None:
-        confidences = [rows.predicted_confidences[side] for side in sides]
-        inconsistent = pairs.broken
-        figures["confidence"] = {
-            "inconsistent": _confidence(*(values[inconsistent] for values in confidences)),
-            "consistent": _confidence(*(values[~inconsistent] for values in confidences)),
-        }
+        original, perturbed = (rows.predicted_confidences[side] for side in sides)
+        kinds = {"inconsistent": pairs.broken, "consistent": ~pairs.broken}
+        figures["confidence"] = {kind: _confidence(original[of], perturbed[of]) for kind, of in kinds.items()}
     return figures
 
 
@@ -571,7 +542,7 @@ def _shown(values: NDArray[Any], unparsed: NDArray[np.bool_], label_names: Seque
 
 def _transitions(golds: list[Any], before: list[Any], after: list[Any], names: Sequence[str]) -> list[Transition]:
     places = {name: place for place, name in enumerate(names)}
-    distinct = {value for column in (golds, before, after) for value in column if value is not None}
+    distinct = {*golds, *before, *after} - {None}
     order = {value: i for i, value in enumerate(sorted(distinct, key=lambda value: (places.get(value, -1), value)))}
     order[None] = len(order)
     counts = Counter(zip(golds, before, after, strict=True))
@@ -583,15 +554,12 @@ def _transitions(golds: list[Any], before: list[Any], after: list[Any], names: S
 
 def _confidence(original: NDArray[np.float64], perturbed: NDArray[np.float64]) -> Confidence:
     both = np.concatenate([original, perturbed])
+    known = [values[~np.isnan(values)] for values in (both, original, perturbed)]
+    of_all, of_original, of_perturbed = (float(values.mean()) if len(values) else float("nan") for values in known)
     return {
         "n_pairs": len(original),
-        "n_predictions": int(np.count_nonzero(~np.isnan(both))),
-        "confidence": _mean(both),
-        "original_confidence": _mean(original),
-        "perturbed_confidence": _mean(perturbed),
+        "n_predictions": len(known[0]),
+        "confidence": of_all,
+        "original_confidence": of_original,
+        "perturbed_confidence": of_perturbed,
     }
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -25,15 +24,14 @@ class Overlap:
     by_role: dict[str, int]  # `n_shared` by the rows' role
     columns: tuple[str, ...]  # what was compared
 
-    def warning(self) -> str | None:
-        """Return a sentence where a row is shared, else None."""
-        if not self.n_shared:
-            return None
+    def warnings(self) -> list[str]:
+        """Return a sentence where a row is shared."""
         roles = ", ".join(f"{n:,} with role {role}" for role, n in sorted(self.by_role.items()))
-        return (
+        shared = (
             f"{self.n_shared:,} of {self.n_rows:,} rows stand in the training file, word for word ({roles}; compared: "
             f"{', '.join(self.columns)}): the model may remember them"
         )
+        return [shared] if self.n_shared else []
 
 
 def training_overlap(predictions: Predictions, training: pa.Table, *, role: str = "role") -> Overlap:
@@ -43,47 +41,32 @@ def training_overlap(predictions: Predictions, training: pa.Table, *, role: str 
     elsewhere are compared in the text columns that both files have. `role` is the role column of `predictions`, if
     there is one. InputError if the files have no column to compare, or a text is missing.
     """
-    table = predictions.table
-    task = predictions.metadata.get("task")
+    table, task = predictions.table, predictions.metadata.get("task")
     columns: tuple[str, ...] = get_task(task).columns if task is not None else ()
-    if columns and "input_id" in table.column_names and set(columns) <= set(training.column_names):
-        assert task is not None
-        seen = set(_input_ids(training, task, columns))
+    if task and columns and "input_id" in table.column_names and set(columns) <= set(training.column_names):
+        try:
+            seen = {input_id(task, row) for row in training.select(list(columns)).to_pylist()}
+        except InputError as problem:
+            raise InputError(f"{_FUNCTION}: `{_PARAMETER}` cannot be compared: {problem}") from None
         shared = [one in seen for one in table["input_id"].to_pylist()]
     else:
-        columns = _shared_texts(table, training)
+        needed = f"the columns that task {task} reads: {', '.join(columns)}" if task else "text columns"
+        columns = tuple(name for name in table.column_names if all(_has_text(t, name) for t in (table, training)))
         if not columns:
-            needed = (
-                f"the columns that task {task} reads: {', '.join(get_task(task).columns)}" if task else "text columns"
-            )
             remedy = "Rename its columns to those of the predictions file."
-            raise input_error(*(_FUNCTION, _PARAMETER, f"have {needed}"), got=training.column_names, remedy=remedy)
-        known = set(zip(*(_stripped(training[name]) for name in columns), strict=True))
-        shared = [row in known for row in zip(*(_stripped(table[name]) for name in columns), strict=True)]
+            raise input_error(_FUNCTION, _PARAMETER, f"have {needed}", got=training.column_names, remedy=remedy)
+        known, texts = ([_stripped(t[name]) for name in columns] for t in (training, table))
+        seen_texts = set(zip(*known, strict=True))
+        shared = [row in seen_texts for row in zip(*texts, strict=True)]
     roles = table[role].to_pylist() if role in table.column_names else ["paraphrase"] * len(shared)
     by_role = Counter(str(place) for place, is_shared in zip(roles, shared, strict=True) if is_shared)
     return Overlap(sum(shared), len(shared), dict(by_role), columns)
 
 
-def _input_ids(training: pa.Table, task: str, columns: Sequence[str]) -> list[str]:
-    rows = training.select(list(columns)).to_pylist()
-    try:
-        return [input_id(task, row) for row in rows]
-    except InputError as problem:
-        raise InputError(f"{_FUNCTION}: `{_PARAMETER}` cannot be compared: {problem}") from None
-
-
-def _shared_texts(table: pa.Table, training: pa.Table) -> tuple[str, ...]:
-    """Return the columns of text that both files have and that are no ids, labels or answers."""
-    apart = {*KEY_COLUMNS, *PREDICTION_COLUMNS, "gold", "split"}
-    return tuple(
-        name
-        for name in table.column_names
-        if name not in apart and name in training.column_names and all(_is_text(t, name) for t in (table, training))
-    )
-
-
-def _is_text(table: pa.Table, name: str) -> bool:
+def _has_text(table: pa.Table, name: str) -> bool:
+    """Say whether a column is there and holds text, not ids, labels or answers."""
+    if name in {*KEY_COLUMNS, *PREDICTION_COLUMNS, "gold", "split"} or name not in table.column_names:
+        return False
     kind = table.schema.field(name).type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return False
