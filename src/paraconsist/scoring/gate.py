@@ -132,9 +132,10 @@ def parse_conditions(text: str, confidence_level: float = 0.95) -> tuple[Conditi
         if tested := _MARGIN.fullmatch(part):
             conditions.append(Condition(tested[1], tested[2], "<=", 1.0 - confidence_level + 1e-9))
             continue
-        match = _CONDITION.fullmatch(part)
-        number = None if match is None else _number(match[3])
-        if match is None or number is None:
+        match, number = _CONDITION.fullmatch(part), math.nan
+        with suppress(ValueError):
+            number = float(match[3]) if match else math.nan
+        if match is None or not math.isfinite(number):
             wanted = "be QUANTITY >=, <=, > or < NUMBER"
             raise input_error("gate", "condition", wanted, got=part.strip() or text, remedy=_HOW)
         quantity, dot, end = match[1].rpartition(".")
@@ -154,20 +155,18 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
     """
     checks = []
     for condition in conditions:
-        values = [(name, _find(condition, result, allow_degenerate)) for name, result in results.items()]
-        for name, value in values:
-            if value is not None:
-                objection = "" if allow_degenerate else _objection(condition, value[0], results[name])
-                reason = value[1] or objection
-                checks.append(Check(condition, name, value[0], reason))
-        if all(value is None for _, value in values):
+        values = {name: _find(condition, result, allow_degenerate) for name, result in results.items()}
+        known = {name: value for name, value in values.items() if value is not None}
+        if not known:
+            must, got = "name a measure that both models have, with `against` and `margin`", str(condition)
             if condition.end in _MARGIN_KEYS:
-                must = "name a measure that both models have, with `against` and `margin`"
-                raise input_error("gate", "condition", must, got=str(condition))
-            known = sorted({key for result in results.values() for key in _known(result)})
-            raise input_error(
-                "gate", "condition", "name a quantity of the results", got=condition.quantity, remedy=_listed(known)
-            )
+                raise input_error("gate", "condition", must, got=got)
+            listed = ", ".join(sorted({key for result in results.values() for key in _known(result)}))
+            must, got = "name a quantity of the results", condition.quantity
+            raise input_error("gate", "condition", must, got=got, remedy=f"Known here: {listed}.")
+        for name, (value, reason) in known.items():
+            objection = "" if allow_degenerate else _objection(condition, value, results[name])
+            checks.append(Check(condition, name, value, reason or objection))
     return checks
 
 
@@ -297,45 +296,40 @@ def _is_whole(written: Values) -> bool:
     return bool(written) and all(isinstance(part, Mapping) and "measures" in part for part in written.values())
 
 
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
 def _find(condition: Condition, result: Values, allow_degenerate: bool) -> tuple[float, str] | None:
     """Return the value in one set's results, and why it cannot be judged; None where the set has no such quantity."""
-    measures: Results = result["measures"]
     void = "" if allow_degenerate else "; ".join(result.get("degenerate", ()))
-    first, _, rest = condition.quantity.partition(".")
-    spec, published = _spec_of(first)
-    name = first if spec is None else spec.name
     if condition.end in _MARGIN_KEYS:
-        keys = measures.get(name, {})
+        spec, published = _spec_of(condition.quantity)
+        keys = result["measures"].get(condition.quantity if spec is None else spec.name, {})
         if published or "margin_test" not in keys:
             return None
         test = keys["margin_test"]
         return (math.nan, "nothing to compare") if test is None else (test[_MARGIN_KEYS[condition.end]], void)
+    keys, key = _place(condition.quantity, result)
+    return _value(condition, keys, key, "" if keys is result else void)
+
+
+def _place(quantity: str, result: Values) -> tuple[Values, str]:
+    """Return the keys of results among which a quantity is, and its key, which these may lack."""
+    measures: Results = result["measures"]
+    first, _, rest = quantity.partition(".")
+    spec, published = _spec_of(first)
+    name = first if spec is None else spec.name
     if name in measures:
-        headline = name if spec is None else spec.published if published else spec.headline
-        return _value(condition, measures[name], rest or headline, void)
-    if first in _OF_THE_SET and not rest:
-        return _value(condition, result, first)
-    of_buckets = measures.get(PARAPHRASTIC.name, {})
-    if first in _OF_THE_WORDINGS and not rest:
-        return _value(condition, result.get("wording", {}), first, void)
-    short = first.removesuffix(_PUBLISHED)
-    if short in _SHORT and not rest and f"{short}_unbiased" in of_buckets:
-        return _value(condition, of_buckets, short if published else f"{short}_unbiased", void)
-    holders = [measure for measure, keys in measures.items() if first in keys] if not rest else []
+        return measures[name], rest or (name if spec is None else (published and spec.published) or spec.headline)
+    if rest or first in _OF_THE_SET:
+        return result, quantity
+    if first in _OF_THE_WORDINGS:
+        return result.get("wording", {}), first
+    short, of_buckets = first.removesuffix(_PUBLISHED), measures.get(PARAPHRASTIC.name, {})
+    if short in _SHORT and f"{short}_unbiased" in of_buckets:
+        return of_buckets, short if published else f"{short}_unbiased"
+    holders = [measure for measure, keys in measures.items() if first in keys]
     if len(holders) > 1:
-        listed = ", ".join(f"{holder}.{first}" for holder in holders)
-        raise input_error(
-            "gate", "condition", f"say whose {first}", got=condition.quantity, remedy=f"There are {listed}."
-        )
-    return _value(condition, measures[holders[0]], first, void) if holders else None
+        remedy = f"There are {', '.join(f'{holder}.{first}' for holder in holders)}."
+        raise input_error("gate", "condition", f"say whose {first}", got=quantity, remedy=remedy)
+    return (measures[holders[0]], first) if holders else ({}, first)
 
 
 def _spec_of(name: str) -> tuple[MeasureSpec | None, bool]:
@@ -349,8 +343,7 @@ def _spec_of(name: str) -> tuple[MeasureSpec | None, bool]:
 def _value(condition: Condition, keys: Values, key: str, void: str = "") -> tuple[float, str] | None:
     if key not in keys:
         return None
-    whole = keys[key]
-    value = whole
+    value = whole = keys[key]
     if condition.end:
         bounds = keys.get("confidence_interval", {}).get(key)
         if bounds is None:
@@ -370,15 +363,7 @@ def _value(condition: Condition, keys: Values, key: str, void: str = "") -> tupl
 
 
 def _known(result: Values) -> list[str]:
-    numbers = [
-        key
-        for keys in result["measures"].values()
-        for key, value in keys.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    ]
+    whole = [each for keys in result["measures"].values() for each in keys.items()]
+    numbers = [key for key, value in whole if isinstance(value, (int, float)) and not isinstance(value, bool)]
     names = [CATALOGUE[name].short if name in CATALOGUE else name for name in result["measures"]]
     return [*(_OF_THE_WORDINGS if "wording" in result else ()), *names, *numbers, *_OF_THE_SET]
-
-
-def _listed(known: list[str]) -> str:
-    return f"Known here: {', '.join(known)}."
