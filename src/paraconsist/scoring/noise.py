@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from paraconsist.data.answers import mark_unparsed
 from paraconsist.data.options import SourceOptions
@@ -78,28 +76,27 @@ def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **int
         must = "be of the same model and set as the run"
         raise input_error("score", "noise", must, got=[_identity(main), _identity(again.predictions)], remedy=RUN_AGAIN)
     one, two = (read_rows(p, replace(columns, stratum=())) for p in (main, again.predictions))
-    runs = [0] * len(one) + _column(table, _RUN)
-    kinds = ["main"] * len(one) + _column(table, _KIND)
+    runs, kinds, texts = (table[name].to_pylist() for name in (_RUN, _KIND, example))
+    runs, kinds, texts = [0] * len(one) + runs, ["main"] * len(one) + kinds, main.table[example].to_pylist() + texts
     buckets, labels, answers, unparsed, roles = (
         np.concatenate([getattr(one, name), getattr(two, name)])
         for name in ("buckets", "labels", "predictions", "unparsed", "roles")
     )
     groups: list[Any] = [rows.buckets if rows.groups is None else rows.groups for rows in (one, two)]
-    inputs = _of_bucket(buckets.tolist(), _column(main.table, example) + _column(table, example))
-    kept = _once(runs, inputs)
+    # the same text may stand in two buckets; twice in one bucket of a run it was computed once
+    inputs = [f"{bucket}\x00{text}" for bucket, text in zip(buckets.tolist(), texts, strict=True)]
+    first = {key: row for row, key in reversed(list(enumerate(zip(runs, inputs, strict=True))))}
+    kept = np.array(sorted(first.values()), dtype=np.intp)
     result = noise_floor(
         mark_unparsed(answers, unparsed, labels)[kept],
         labels[kept],
         buckets[kept],
-        [inputs[row] for row in kept],
-        [runs[row] for row in kept],
-        [kinds[row] for row in kept],
+        *([values[row] for row in kept] for values in (inputs, runs, kinds)),
         roles=roles[kept].tolist(),
         groups=None if one.groups is None else np.concatenate(groups)[kept],
         **intervals,
     )
-    made = parse_signature(result.signature).replace(unparsed="own_class")
-    return replace(result, signature=str(made))
+    return replace(result, signature=str(parse_signature(result.signature).replace(unparsed="own_class")))
 
 
 def same_run(main: Predictions, again: Predictions) -> bool:
@@ -110,19 +107,3 @@ def same_run(main: Predictions, again: Predictions) -> bool:
 def _identity(predictions: Predictions) -> tuple[Any, ...]:
     metadata = predictions.metadata
     return metadata.get("set"), metadata.get("set_fingerprint"), content_identity(metadata.get("model", {}))
-
-
-def _once(runs: Sequence[Any], inputs: Sequence[str]) -> NDArray[np.intp]:
-    """Return the first row of those in a run that are the same text of a bucket: they were computed once."""
-    first = {key: row for row, key in reversed(list(enumerate(zip(runs, inputs, strict=True))))}
-    return np.array(sorted(first.values()), dtype=np.intp)
-
-
-def _of_bucket(buckets: Sequence[Any], inputs: Sequence[str]) -> list[str]:
-    """Name an input by its bucket too: the same text may stand in two buckets."""
-    return [f"{bucket}\x00{text}" for bucket, text in zip(buckets, inputs, strict=True)]
-
-
-def _column(table: pa.Table, name: str) -> list[Any]:
-    values: list[Any] = table[name].to_pylist()
-    return values
