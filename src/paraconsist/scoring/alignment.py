@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.errors import input_error
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 
 #: The stratum that holds a row's own id, where the files have one.
 ROW_ID = "\x00row"
@@ -38,28 +40,29 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
     common, a common one has other rows, roles, gold labels or allowed labels in another file, or labels are names here
     and numbers there.
     """
-    names = list(rows_of)
+    reference, *others = rows_of
     _check_kinds(rows_of)
-    of_model = {name: np.unique(_buckets(rows)) for name, rows in rows_of.items()}
-    common = of_model[names[0]]
-    for name in names[1:]:
-        common = np.intersect1d(common, of_model[name], assume_unique=True)
+    of_model = {name: np.unique(np.asarray(rows.buckets)) for name, rows in rows_of.items()}
+    common = reduce(np.intersect1d, of_model.values())
     if not len(common):
-        listed = "; ".join(f"{name}: {_some(buckets.tolist())}" for name, buckets in of_model.items())
+        some = {name: buckets.tolist() for name, buckets in of_model.items()}
+        listed = "; ".join(
+            f"{name}: {', '.join(map(repr, ids[:_MOST_NAMES]))}{', ...' if len(ids) > _MOST_NAMES else ''}"
+            for name, ids in some.items()
+        )
         remedy = "These are different sets, or `bucket` names another column in one file."
         raise input_error("compare", "bucket", "have ids in common", got=listed, remedy=remedy)
-    kept = {name: rows.where(is_among(_buckets(rows), common)) for name, rows in rows_of.items()}
-    counts, n_common = {name: rows.n_problems for name, rows in rows_of.items()}, kept[names[0]].n_problems
+    kept = {name: rows.where(is_among(np.asarray(rows.buckets), common)) for name, rows in rows_of.items()}
+    counts, n_common = {name: rows.n_problems for name, rows in rows_of.items()}, kept[reference].n_problems
     notes = []
     if any(len(buckets) > len(common) for buckets in of_model.values()):
         had = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
         notes.append(f"{n_common:,} buckets are common and compared; {had}")
     by_id = all(ROW_ID in rows.strata for rows in kept.values())
-    ordered = {name: rows.take(_order(rows, by_id)) for name, rows in kept.items()}
-    first = ordered[names[0]]
-    for name in names[1:]:
-        _check_same(names[0], first, name, ordered[name], by_id)
-    if not by_id and not set(np.unique(first.roles).tolist()) <= {"original", "paraphrase"}:
+    ordered = {name: rows.take(np.lexsort(_keys(rows, by_id)[::-1])) for name, rows in kept.items()}
+    for other in others:
+        _check_same(reference, ordered[reference], other, ordered[other], by_id)
+    if not by_id and not set(np.unique(ordered[reference].roles).tolist()) <= {ORIGINAL, PARAPHRASE}:
         notes.append("rows have no ids of their own and were matched by role and place in their bucket (`example`)")
     return Aligned(ordered, counts, n_common, notes)
 
@@ -67,31 +70,24 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
 def _check_kinds(rows_of: Mapping[str, Rows]) -> None:
     first, *others = rows_of
     for what in ("labels", "buckets"):
-        kinds = {name: is_text(getattr(rows, what)) for name, rows in rows_of.items()}
-        for name in others:
-            if kinds[name] != kinds[first]:
-                words = {True: "names", False: "numbers"}
-                remedy = "Write them the same way in both files" + (
-                    "; `label_names` turns gold given by name into numbers." if what == "labels" else "."
-                )
-                must = "be of one kind in all files"
-                got = f"{words[kinds[first]]} in {first}, {words[kinds[name]]} in {name}"
-                raise input_error("compare", what, must, got=got, remedy=remedy)
+        words = {n: "names" if is_text(getattr(rows, what)) else "numbers" for n, rows in rows_of.items()}
+        for other in others:
+            if words[other] != words[first]:
+                more = "; `label_names` turns gold given by name into numbers." if what == "labels" else "."
+                must, got = "be of one kind in all files", f"{words[first]} in {first}, {words[other]} in {other}"
+                raise input_error("compare", what, must, got=got, remedy=f"Write them the same way in both files{more}")
 
 
-def _order(rows: Rows, by_id: bool) -> NDArray[np.intp]:
-    """Return the rows' order by bucket, role and id (or place)."""
-    keys = [rows.roles, _buckets(rows)]
-    if by_id:
-        keys.insert(0, rows.strata[ROW_ID])
-    return np.lexsort(keys)
+def _keys(rows: Rows, by_id: bool) -> list[NDArray[Any]]:
+    """Return what tells rows apart: bucket, role and, where the files have one, id."""
+    return [np.asarray(rows.buckets), rows.roles, *([rows.strata[ROW_ID]] if by_id else [])]
 
 
 def _check_same(one: str, first: Rows, other: str, second: Rows, by_id: bool) -> None:
     """Raise unless two models' ordered rows are the same rows of the same set."""
-    place = [_places(rows, by_id) for rows in (first, second)]
-    if place[0] != place[1]:
-        only = [list((Counter(a) - Counter(b)).elements()) for a, b in (place, place[::-1])]
+    places = [Counter(zip(*(k.tolist() for k in _keys(rows, by_id)), strict=True)) for rows in (first, second)]
+    if places[0] != places[1]:
+        only = [list((a - b).elements()) for a, b in (places, places[::-1])]
         bucket = (only[0] or only[1])[0][0]
         remedy = f"Look at bucket {bucket!r}. Compare models on predictions of one version of the set" + (
             "." if by_id else ", and say with `example` which column tells the rows of a bucket apart."
@@ -99,40 +95,18 @@ def _check_same(one: str, first: Rows, other: str, second: Rows, by_id: bool) ->
         must = "name the same rows in every file for buckets that are common"
         got = f"{len(only[0])} rows only in {one}, {len(only[1])} only in {other}"
         raise input_error("compare", "example" if by_id else "bucket", must, got=got, remedy=remedy)
-    if by_id:
-        twice = [key for key, n in Counter(place[0]).items() if n > 1]
-        if twice:
-            remedy = f"Bucket {twice[0][0]!r} has it twice; `example` names another column."
-            raise input_error("compare", "example", "differ within a bucket", got=twice[0][2], remedy=remedy)
+    if twice := [key for key, n in places[0].items() if by_id and n > 1]:
+        remedy = f"Bucket {twice[0][0]!r} has it twice; `example` names another column."
+        raise input_error("compare", "example", "differ within a bucket", got=twice[0][2], remedy=remedy)
     wrong = first.labels != second.labels
     if wrong.any():
         row = int(np.argmax(wrong))
-        remedy = (
-            f"{int(wrong.sum())} rows differ; the first is in bucket {_buckets(first).item(row)!r}. Labels in "
-            "another order, or another version of the set?"
-        )
-        must = "be the same gold label in every file"
+        where = f"{int(wrong.sum())} rows differ; the first is in bucket {np.asarray(first.buckets).item(row)!r}"
+        remedy = f"{where}. Labels in another order, or another version of the set?"
         got = f"{first.labels.item(row)!r} in {one} and {second.labels.item(row)!r} in {other}"
-        raise input_error("compare", "label", must, got=got, remedy=remedy)
+        raise input_error("compare", "label", "be the same gold label in every file", got=got, remedy=remedy)
     if first.allowed is not None and second.allowed is not None and first.allowed != second.allowed:
         row = next(i for i, pair in enumerate(zip(first.allowed, second.allowed, strict=True)) if pair[0] != pair[1])
-        remedy = f"Look at bucket {_buckets(first).item(row)!r}."
-        must = "be the same in every file"
         got = f"{first.allowed[row]} in {one} and {second.allowed[row]} in {other}"
-        raise input_error("compare", "allowed_labels", must, got=got, remedy=remedy)
-
-
-def _places(rows: Rows, by_id: bool) -> list[tuple[Any, ...]]:
-    columns: Sequence[NDArray[Any]] = [_buckets(rows), rows.roles]
-    if by_id:
-        columns = [*columns, rows.strata[ROW_ID]]
-    return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _buckets(rows: Rows) -> NDArray[Any]:
-    assert rows.buckets is not None
-    return rows.buckets
-
-
-def _some(values: list[Any]) -> str:
-    return ", ".join(map(repr, values[:_MOST_NAMES])) + (", ..." if len(values) > _MOST_NAMES else "")
+        remedy = f"Look at bucket {np.asarray(first.buckets).item(row)!r}."
+        raise input_error("compare", "allowed_labels", "be the same in every file", got=got, remedy=remedy)

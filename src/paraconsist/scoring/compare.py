@@ -95,35 +95,40 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
     if len(models) < 2:
         raise input_error("compare", "models", "be two at least", got=list(models))
     sets = _common_sets(models)
-    parts = [_one_set({m: sets[name] for m, sets in models.items()}, options) for name in sets]
-    n_families = sum(len(part.specs) for part in parts)
-    by_set = [[pair for spec in part.specs for pair in _pairs(part, spec, n_families, options)] for part in parts]
-    flat = [pair for pairs in by_set for pair in pairs]
-    corrected = corrected_p_values([float(pair.result["p_value"]) for pair in flat], options.correction)
-    listed = [replace(pair, corrected_p_value=p) for pair, p in zip(flat, corrected, strict=True)]
-    compared: list[SetComparison] = []
-    start = 0
-    for name, part in zip(sets, parts, strict=True):
-        pairs = listed[start : start + len(by_set[len(compared)])]
-        start += len(pairs)
-        ranked: list[Standing] = []
-        if len(models) > 2 and not options.against_first:
-            ranked = [one for spec in part.specs for one in _standings(spec, list(models), pairs, options)]
-        compared.append(
-            SetComparison(
-                set=name,
-                n_common_buckets=part.aligned.n_common,
-                n_buckets=part.aligned.n_buckets,
-                n_unparsed=part.n_unparsed,
-                pairs=pairs,
-                pareto=_pareto(pairs, list(models), options),
-                standings=ranked,
-                correction=options.correction,
-                n_comparisons=len(flat),
-                warnings=part.aligned.notes + list(dict.fromkeys(w for pair in pairs for w in pair.result["warnings"])),
-            )
-        )
-    return compared
+    parts = {name: _one_set({m: sets[name] for m, sets in models.items()}, options) for name in sets}
+    n_families = sum(len(part.specs) for part in parts.values())
+    pairs = [
+        (name, pair)
+        for name, part in parts.items()
+        for spec in part.specs
+        for pair in _pairs(part, spec, n_families, options)
+    ]
+    corrected = corrected_p_values([float(pair.result["p_value"]) for _, pair in pairs], options.correction)
+    listed: dict[str, list[ModelPair]] = {name: [] for name in parts}
+    for (name, pair), p in zip(pairs, corrected, strict=True):
+        listed[name].append(replace(pair, corrected_p_value=p))
+    return [_compared(name, part, listed[name], len(pairs), options) for name, part in parts.items()]
+
+
+def _compared(
+    name: str, part: _Part, pairs: list[ModelPair], n_comparisons: int, options: CompareOptions
+) -> SetComparison:
+    models = list(part.aligned.rows)
+    ranked = list[Standing]()
+    if len(models) > 2 and not options.against_first:
+        ranked = [one for spec in part.specs for one in _standings(spec, models, pairs, options)]
+    return SetComparison(
+        set=name,
+        n_common_buckets=part.aligned.n_common,
+        n_buckets=part.aligned.n_buckets,
+        n_unparsed=part.n_unparsed,
+        pairs=pairs,
+        pareto=_pareto(pairs, models, options),
+        standings=ranked,
+        correction=options.correction,
+        n_comparisons=n_comparisons,
+        warnings=part.aligned.notes + list(dict.fromkeys(w for pair in pairs for w in pair.result["warnings"])),
+    )
 
 
 def compare_opened(
@@ -132,23 +137,20 @@ def compare_opened(
     """Compare what was opened; return the comparisons and, for each model, the sets that not every model has.
 
     Models are called by `names`, else by the shortest ends of their paths that differ, else by their own names or the
-    columns of their predictions. Where
-    every model has one set, and at most one name for it is known, these are taken for the same set. InputError if two
-    are the same file, or the number of names is another than the models'.
+    columns of their predictions. Where every model has one set, and at most one name for it is known, these are taken
+    for the same set. InputError if two are the same file, or the number of names differs from the models'.
     """
     check_choice("compare", "correction", options.correction, CORRECTIONS)
     check_choice("compare", "estimator", options.estimator, ("unbiased", "plugin"))
     _check_different(opened)
     models = dict(zip(_names(opened, names), opened, strict=True))
     known = {name for one in opened for name, source in one.sets.items() if source.has_name}
-    if len(known) <= 1 and all(len(one.sets) == 1 for one in opened):
-        shared = next(iter(known), "")
-        by_set = {model: {shared: next(iter(one.sets.values()))} for model, one in models.items()}
-    else:
-        by_set = {
-            model: {name if source.has_name else model: source for name, source in one.sets.items()}
-            for model, one in models.items()
-        }
+    is_one = len(known) <= 1 and all(len(one.sets) == 1 for one in opened)
+    shared = next(iter(known), "")
+    by_set = {
+        model: {shared if is_one else name if source.has_name else model: source for name, source in one.sets.items()}
+        for model, one in models.items()
+    }
     compared = compare(by_set, options)
     used = {one.set for one in compared}
     left_out = {m: [n for n, s in one.sets.items() if s.has_name and n not in used] for m, one in models.items()}
@@ -157,11 +159,12 @@ def compare_opened(
 
 def _check_different(opened: Sequence[Opened]) -> None:
     """Refuse one model given twice: it would differ from itself in nothing."""
+    paths = [one.path for one in opened if one.path is not None]
     if len(opened) < 2:
-        got = [str(one.path) for one in opened if one.path is not None]
+        got = list(map(str, paths))
         raise input_error("compare", "paths", "name two models at least", got=got, remedy="Give another.")
     seen: dict[Any, Path] = {}
-    for path in (one.path for one in opened if one.path is not None):
+    for path in paths:
         key = path.resolve() if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
         if key in seen:
             remedy = "The two hold the same, byte for byte: give the other model's."
@@ -183,11 +186,8 @@ def _names(opened: Sequence[Opened], names: Sequence[str] | None) -> list[str]:
         own = next((way for way in ways if None not in way and len(set(way)) == len(way)), ways[0])
         return [f"model {i}" if own.count(name) > 1 or name is None else name for i, name in enumerate(own, 1)]
     parts = [[*path.resolve().parts[:-1], path.stem if path.is_file() else path.name] for path in paths]
-    for n in range(1, max(map(len, parts)) + 1):
-        shortest = ["/".join(part[-n:]) for part in parts]
-        if len(set(shortest)) == len(shortest):
-            return shortest
-    return [str(path) for path in paths]
+    ends = (["/".join(part[-n:]) for part in parts] for n in range(1, max(map(len, parts)) + 1))
+    return next((names for names in ends if len(set(names)) == len(names)), list(map(str, paths)))
 
 
 def _common_sets(models: Mapping[str, Mapping[str, Source]]) -> list[str]:
@@ -265,34 +265,28 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
     rows = part.aligned.rows
     level, joint = 1.0, None
     if len(rows) > 2:
-        places = {model: place for place, model in enumerate(rows)}
-        columns = [[places[model] for model in models] for models in zip(*part.who, strict=True)]
+        columns = [list(map(list(rows).index, models)) for models in zip(*part.who, strict=True)]
         differences = values_of_units(spec, rows, options).differences(*columns)
         joint = joint_test(differences, n_draws=options.n_permutations, seed=options.seed)
         level = 1.0 - joint.critical((1.0 - options.confidence_level) / n_families)
     for one, two in part.who:
         result = per_problem(_compare(spec, rows[one], rows[two], options), rows[one])
         signature = parse_signature(result.signature).replace(unparsed=options.policy, **part.about)
-        pair = ModelPair(one, two, spec.name, replace(result, signature=str(signature)), float("nan"))
+        p, ends = None, None
         if joint is not None:
-            ends = [-1.0, 1.0]
+            p, ends = min(1.0, n_families * joint.adjusted(result.p_value)), [-1.0, 1.0]
             if level < 1.0 and isinstance(result, ConsistencyDifferenceResult):
                 test_ends = [np.nan, np.nan] if result.test is None else result.test.interval(level)
                 ends = np.clip(test_ends, -1.0, 1.0).tolist()
             elif level < 1.0:
                 wider = replace(options, confidence_level=level, margin=None)
                 ends = _compare(spec, rows[one], rows[two], wider).confidence_interval["difference"]
-            p = min(1.0, n_families * joint.adjusted(result.p_value))
-            pair = replace(pair, simultaneous_p_value=p, simultaneous_interval=ends)
-        yield pair
+        yield ModelPair(one, two, spec.name, replace(result, signature=str(signature)), float("nan"), p, ends)
 
 
 def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> Difference:
     settings: dict[str, Any] = {
-        "confidence_level": options.confidence_level,
-        "margin": options.margin,
-        "n_permutations": options.n_permutations,
-        "seed": options.seed,
+        name: getattr(options, name) for name in ("confidence_level", "margin", "n_permutations", "seed")
     }
     if spec is PARAPHRASTIC:
         return consistency_difference(
@@ -356,16 +350,15 @@ def _standings(
 def _pareto(pairs: Sequence[ModelPair], names: Sequence[str], options: CompareOptions) -> list[ParetoRow]:
     """Return the models' accuracy against their P_C, over the common buckets, with the tests of their pairs."""
     results = {(pair.first, pair.second): pair.result for pair in pairs if pair.measure == PARAPHRASTIC.name}
-    headline = PARAPHRASTIC.headline if options.estimator == "unbiased" else PARAPHRASTIC.published
+    axes = ("accuracy", PARAPHRASTIC.headline if options.estimator == "unbiased" else PARAPHRASTIC.published)
+    corrected = iter(
+        corrected_p_values([r["p_values"][axis] for r in results.values() for axis in axes], options.correction)
+    )
     values: dict[str, dict[str, float]] = {}
+    tests = {}
     for (first, second), result in results.items():
         values |= {first: result["values1"], second: result["values2"]}
-    axes = ("accuracy", headline)
-    p_values = [[result["p_values"][axis] for axis in axes] for result in results.values()]
-    corrected = iter(corrected_p_values([p for both in p_values for p in both], options.correction))
-    tests = {}
-    for who, result in results.items():
         parts = [(result["differences"][axis], result["p_values"][axis], next(corrected)) for axis in axes]
-        tests[who] = PairTest(*parts[0], *parts[1])
+        tests[first, second] = PairTest(*parts[0], *parts[1])
     accuracy, consistency = ({m: values[m][axis] for m in names if m in values} for axis in axes)
     return pareto_table(accuracy, consistency, tests, alpha=1.0 - options.confidence_level)

@@ -93,17 +93,13 @@ def _misfits(reference: str, rows: Mapping[str, Rows], buckets: Mapping[str, Any
             shared[model] = np.intersect1d(buckets[reference], buckets[model])
         except InputError as problem:
             reasons[model] = str(problem)
-    common, least = buckets[reference], _LEAST_SHARE * len(buckets[reference])
+    common, n = buckets[reference], len(buckets[reference])
     for model in sorted(shared, key=lambda model: (-len(shared[model]), model)):
         left = np.intersect1d(common, shared[model])
-        if len(left) >= least:
+        if len(left) >= _LEAST_SHARE * n:
             common = left
             continue
-        reason = (
-            f"answered {len(shared[model]):,} of the {len(buckets[reference]):,} problems that {reference} answered"
-        )
-        few = len(shared[model]) < least
-        reasons[model] = (
-            reason if few else f"{reason}, and {len(left):,} of the {len(common):,} that all ranked answered"
-        )
+        reasons[model] = f"answered {len(shared[model]):,} of the {n:,} problems that {reference} answered"
+        if len(shared[model]) >= _LEAST_SHARE * n:
+            reasons[model] += f", and {len(left):,} of the {len(common):,} that all ranked answered"
     return {model: reasons[model] for model in rows if model in reasons}
