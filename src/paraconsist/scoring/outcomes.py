@@ -109,10 +109,8 @@ class Outcomes(Result):
 
 def wordings_of(rows: Rows) -> Rows:
     """Return the rows that are wordings of a problem with two or more of them."""
-    assert rows.buckets is not None
     wordings = rows.where(np.isin(rows.roles, WORDINGS))
-    assert wordings.buckets is not None
-    _, codes, sizes = np.unique(wordings.buckets, return_inverse=True, return_counts=True)
+    _, codes, sizes = np.unique(np.asarray(wordings.buckets), return_inverse=True, return_counts=True)
     return wordings.where(sizes[codes] > 1)
 
 
@@ -151,8 +149,7 @@ def problems_of(rows: Rows) -> Problems:
     Where a problem was asked in several epochs all of these count: it is ``right`` if it is in all wordings of all.
     """
     rows = wordings_of(rows)
-    problems = np.asarray(rows.buckets if rows.problems is None else rows.problems)
-    ids, codes, sizes = np.unique(problems, return_inverse=True, return_counts=True)
+    ids, codes, sizes = np.unique(_problem_ids(rows), return_inverse=True, return_counts=True)
     is_same = same_pairs(rows, codes, len(ids)) == sizes**2
     right = np.bincount(codes, weights=is_right(rows), minlength=len(ids)).astype(np.intp)
     return Problems(ids, sizes, right if rows.has_gold.all() else None, is_same)
@@ -162,10 +159,12 @@ def outcome_of_buckets(rows: Rows) -> dict[Any, str]:
     """Return what becomes of the problem of each bucket that has two wordings: bucket id -> outcome."""
     problems, counted = problems_of(rows), wordings_of(rows)
     of_problem = dict(zip(problems.ids.tolist(), problems.outcomes.tolist(), strict=True))
-    assert counted.buckets is not None
-    which = counted.buckets if counted.problems is None else counted.problems
-    pairs = zip(counted.buckets.tolist(), which.tolist(), strict=True)
+    pairs = zip(np.asarray(counted.buckets).tolist(), _problem_ids(counted).tolist(), strict=True)
     return {bucket: of_problem[problem] for bucket, problem in pairs}
+
+
+def _problem_ids(rows: Rows) -> NDArray[Any]:
+    return np.asarray(rows.buckets if rows.problems is None else rows.problems)
 
 
 def worst_buckets(rows: Rows, n: int, label_names: Sequence[str] = ()) -> list[str]:
@@ -254,21 +253,14 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
     if units.n < FEW_UNITS:
         estimates.warn_of_few(units.n)
     changed = float(mean_of_sums(units.total)[0])
-    values = {
-        "wording_change": changed,
-        "same_answer": 1.0 - changed,
-        "above_chance": above,
-        "chance": chance,
-        "n_problems": len(problems),
-        "n_wordings": len(counted),
-        "n_same": int(problems.is_same.sum()),
-        "n_changed": int((~problems.is_same).sum()),
-    }
+    n_same = int(problems.is_same.sum())
+    values = {"wording_change": changed, "same_answer": 1.0 - changed, "above_chance": above, "chance": chance}
+    values |= {"n_problems": len(problems), "n_wordings": len(counted)}
+    values |= {"n_same": n_same, "n_changed": len(problems) - n_same}
     if problems.n_right is not None:
         values |= {f"n_{outcome}": problems.count(outcome) for outcome in ("right", "depends", "wrong")}
     estimates.note_undefined(values)
-    parts = {"avg": "bucket", "unparsed": options.policy}
-    return Outcomes(**estimates.fields(values, bounds.method, **parts))
+    return Outcomes(**estimates.fields(values, bounds.method, avg="bucket", unparsed=options.policy))
 
 
 def are_far_apart(paraphrastic: Values, wording: Values) -> bool:
@@ -279,10 +271,9 @@ def are_far_apart(paraphrastic: Values, wording: Values) -> bool:
 
 def parts_from(paraphrastic: Values, wording: Outcomes) -> list[str]:
     """Return a warning where P_C and `same_answer` are far apart."""
-    if not are_far_apart(paraphrastic, wording):
-        return []
-    return [
+    warning = (
         f"P_C is {100 * paraphrastic[PARAPHRASTIC.headline]:.1f} % and two wordings get the same answer "
         f"{100 * wording.same_answer:.1f} % of the time: P_C compares whether answers are right, so two different "
         "wrong answers count as consistent, and originals are left out"
-    ]
+    )
+    return [warning] if are_far_apart(paraphrastic, wording) else []

@@ -75,23 +75,17 @@ def pilot_of_two(one: Rows, two: Rows, measure: str) -> Pilot:
     """Return how the difference of a measure between two models varies over the buckets that both answered."""
     first, second = _read(one, measure), _read(two, measure)
     common, *at = np.intersect1d(first.ids, second.ids, assume_unique=True, return_indices=True)
-    both, note = _right_for_both(first, second, common)
+    by_id = first.texts is not None and second.texts is not None
+    rows = [_ordered(pilot, common, by_id) for pilot in (first, second)]
+    both, notes = None, ["the two files have other texts: answers within a bucket are taken for independent"]
+    if all(map(np.array_equal, rows[0][1:], rows[1][1:])):
+        hits, buckets = rows[0][0] & rows[1][0], rows[0][1]
+        both = np.bincount(np.searchsorted(common, buckets[hits]), minlength=len(common))
+        notes = [] if by_id else ["rows have no ids of their own: those of a bucket are matched by their place"]
     groups = None if first.groups is None else first.groups[at[0]]
     counts = first.counts.take(at[0]), second.counts.take(at[1])
     pilot = pilot_of_difference(*counts, measure, both=both, groups=groups)
-    return replace(pilot, warnings=(*pilot.warnings, *note))
-
-
-def _right_for_both(
-    first: _Pilot, second: _Pilot, common: NDArray[Any]
-) -> tuple[NDArray[np.intp] | None, tuple[str, ...]]:
-    """Return how many rows of each common bucket are hits for both models, None where the texts differ, and a note."""
-    by_id = first.texts is not None and second.texts is not None
-    one, two = _ordered(first, common, by_id), _ordered(second, common, by_id)
-    if not all(map(np.array_equal, one[1:], two[1:])):
-        return None, ("the two files have other texts: answers within a bucket are taken for independent",)
-    both = np.bincount(np.searchsorted(common, one[1][one[0] & two[0]]), minlength=len(common))
-    return both, () if by_id else ("rows have no ids of their own: those of a bucket are matched by their place",)
+    return replace(pilot, warnings=(*pilot.warnings, *notes))
 
 
 def _ordered(pilot: _Pilot, common: NDArray[Any], by_id: bool) -> list[NDArray[Any]]:

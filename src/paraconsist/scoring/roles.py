@@ -66,20 +66,18 @@ class Violations:
         0 where no row breaks the rule, and as it is where the model of the buckets cannot be fitted. `right`, shape
         (n_rows,): which rows of the file are right, where the rule is about rows of a bucket that are right and wrong.
         """
-        counted = self.positions[self.counts]
-        of_counted, hits = buckets[counted], self.amount[self.counts] > 0 if right is None else right[counted]
-        sizes = np.bincount(of_counted, minlength=n_buckets)
+        counted, share = self.positions[self.counts], self.by_bucket(buckets, n_buckets)
+        hits = self.amount[self.counts] > 0 if right is None else right[counted]
+        sizes, n_hits = (np.bincount(of, minlength=n_buckets) for of in (buckets[counted], buckets[counted[hits]]))
         has_rows = sizes > 0
-        raw = self.by_bucket(buckets, n_buckets)
-        if not has_rows.any():
-            return raw
-        n_hits = np.bincount(of_counted[hits], minlength=n_buckets)[has_rows]
-        model = fit_bucket_model(BucketCounts.from_counts(sizes[has_rows], n_hits))
-        if np.isnan(model.correlation):
-            return raw
-        shrunken = model.shrink(sizes[has_rows], n_hits)
-        raw[has_rows] = np.where(raw[has_rows] > 0.0, shrunken.share if right is None else shrunken.differing, 0.0)
-        return raw
+        if has_rows.any():
+            sizes, n_hits = sizes[has_rows], n_hits[has_rows]
+            model = fit_bucket_model(BucketCounts.from_counts(sizes, n_hits))
+            if not np.isnan(model.correlation):
+                shrunken = model.shrink(sizes, n_hits)
+                values = shrunken.share if right is None else shrunken.differing
+                share[has_rows] = np.where(share[has_rows] > 0.0, values, 0.0)
+        return share
 
 
 def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
@@ -89,9 +87,7 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
     own then, and `Rows.never_agree` is set. InputError if the policy is unknown, or leaves no bucket.
     """
     check_choice("score", "unparsed", policy, POLICIES)
-    if not rows.unparsed.any():
-        return rows, 0
-    if policy == "own_class":
+    if policy == "own_class" or not rows.unparsed.any():
         return rows, 0
     if policy == "wrong" or rows.buckets is None:
         apart = mark_unparsed(rows.predictions, rows.unparsed, rows.labels, each=True)
@@ -136,10 +132,12 @@ def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> Result:
     positions, partners = find_partners(spec, rows)
     answers = _answers(spec, rows, positions, partners)
     columns = {parameter: _column(source, rows, positions, answers) for parameter, source in spec.arguments.items()}
-    of_all_rows = all(source.startswith("rows.") for source in spec.arguments.values())
-    groups = rows.groups if of_all_rows else members_of(rows, positions, partners) or groups_of(rows, positions)
     if answers.statements is not None:
         groups = answers.statements.group
+    elif all(source.startswith("rows.") for source in spec.arguments.values()):
+        groups = rows.groups
+    else:
+        groups = members_of(rows, positions, partners) or groups_of(rows, positions)
     called = {parameter: source.partition(".")[2] for parameter, source in spec.arguments.items()}
     with renamed(**called, groups="group"):
         result: Result = spec.function(**columns, groups=groups, **options)
@@ -158,13 +156,11 @@ def per_problem(result: AnyResult, rows: Rows) -> AnyResult:
 def groups_of(rows: Rows, positions: Positions) -> NDArray[Any] | None:
     """Return what intervals and tests over some rows resample, of shape (m,); None where these are independent.
 
-    That is the rows' groups. Without any it is the buckets, where one has several of the rows: paraphrases of one
-    original resemble each other.
+    That is the rows' groups; without any the buckets, where one has several of the rows.
     """
     if rows.groups is not None:
         return rows.groups[positions]
-    assert rows.buckets is not None
-    buckets = rows.buckets[positions]
+    buckets = np.asarray(rows.buckets)[positions]
     return buckets if len(np.unique(buckets)) < len(buckets) else None
 
 
@@ -197,13 +193,12 @@ def members_of(
 
 
 def _answers(spec: MeasureSpec, rows: Rows, positions: Positions, partners: Mapping[str, Positions]) -> Answers:
-    assert rows.buckets is not None
     places = {**partners, spec.target: positions}
     return Answers(
         predictions={role: rows.predictions[at] for role, at in places.items()},
         references={role: rows.labels[at] for role, at in places.items()},
         unparsed={role: rows.unparsed[at] for role, at in places.items()},
-        buckets=np.unique(rows.buckets[positions], return_inverse=True)[1],
+        buckets=np.unique(np.asarray(rows.buckets)[positions], return_inverse=True)[1],
         target=spec.target,
         allowed=None if rows.allowed is None else [rows.allowed[i] for i in positions],
         never_agree=rows.never_agree,
@@ -238,11 +233,14 @@ def _statements(spec: MeasureSpec, rows: Rows, positions: Positions, partners: M
 def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> Any:
     role, _, column = source.partition(".")
     if role == "rows":
-        labels = None if rows.is_without_gold else rows.labels
-        whole: dict[str, Any] = {"prediction": rows.predictions, "label": labels, "bucket": rows.buckets}
-        whole |= {"variant": rows.variants, "places": rows.places}
-        has_originals = bool((rows.roles == ORIGINAL).any())
-        return whole[column] if column in whole else rows.roles.tolist() if has_originals else None
+        return {
+            "prediction": rows.predictions,
+            "label": None if rows.is_without_gold else rows.labels,
+            "bucket": rows.buckets,
+            "variant": rows.variants,
+            "places": rows.places,
+            "role": rows.roles.tolist() if (rows.roles == ORIGINAL).any() else None,
+        }[column]
     if role == "tuple":
         return getattr(answers.statements, column)
     role = answers.target if role == "target" else role
@@ -299,30 +297,28 @@ def partners_of(
     rows: Rows, name: str, target: str, wanted: Sequence[str], *, optional: Sequence[str] = ()
 ) -> tuple[Positions, dict[str, Positions]]:
     """Do what `find_partners` does for a measure that is not scored on bucket sets; `name` is for messages."""
-    assert rows.buckets is not None
-    known = [*optional, *wanted, target]
+    known, all_buckets = [*optional, *wanted, target], np.asarray(rows.buckets)
     foreign = ~np.isin(rows.roles, known)
     if foreign.any():
         row = int(np.argmax(foreign))
-        remedy = f"The row is in bucket {rows.buckets.item(row)!r}; this measure has no use for it."
+        remedy = f"The row is in bucket {all_buckets.item(row)!r}; this measure has no use for it."
         must = f"be one of {', '.join(known)}"
         raise input_error(f"score {name}", "role", must, got=rows.roles.item(row), row=row, remedy=remedy)
     positions = np.flatnonzero(rows.roles == target)
     if not len(positions) and not optional:
         roles = np.unique(rows.roles).tolist()
         raise input_error(f"score {name}", "role", f"be {target!r} in at least one row", got=roles)
+    partners: dict[str, Positions] = {}
     if not wanted:
-        return positions, {}
-    ids, codes = np.unique(rows.buckets, return_inverse=True)
-    partners = {}
+        return positions, partners
+    ids, codes = np.unique(all_buckets, return_inverse=True)
     for role in wanted:
         places = np.flatnonzero(rows.roles == role)
         counts = np.bincount(codes[places], minlength=len(ids))
         wrong = counts[codes[positions]] != 1
         if wrong.any():
             code = codes[positions[int(np.argmax(wrong))]]
-            remedy = f"Look at bucket {ids.item(code)!r}."
-            must = f"be {role!r} in exactly one row of every bucket"
+            must, remedy = f"be {role!r} in exactly one row of every bucket", f"Look at bucket {ids.item(code)!r}."
             raise input_error(f"score {name}", "role", must, got=int(counts[code]), remedy=remedy)
         where = np.zeros(len(ids), dtype=np.intp)
         where[codes[places]] = places
