@@ -8,7 +8,7 @@ step, and compares the labels that come back with the rows' own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +17,13 @@ from paraconsist.errors import extras, input_error
 from paraconsist.measures.buckets import as_column
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.rules import ORIGINAL
 
 if TYPE_CHECKING:
     from transformers import EvalPrediction, TrainerCallback, TrainingArguments
 
 
+_NAME = "BucketEvaluation"
 _KEY = PARAPHRASTIC.headline
 _KEYS = (_KEY, PARAPHRASTIC.published, "accuracy", "original_accuracy", "vap", "pvap", "n_buckets")
 _HOW = "Pass callbacks=[evaluation.callback] to Trainer, so that its settings can be checked."
@@ -66,26 +68,23 @@ class BucketEvaluation:
         confidence_level: float = 0.95,
     ) -> None:
         if not isinstance(rows, Mapping) and not hasattr(rows, "column_names") and not hasattr(rows, "columns"):
-            raise input_error("BucketEvaluation", "rows", "be a table with named columns", got=type(rows).__name__)
+            raise input_error(_NAME, "rows", "be a table with named columns", got=type(rows).__name__)
         names = list(getattr(rows, "column_names", None) or rows)
         for name in (bucket, label):
             if name not in names:
-                raise input_error("BucketEvaluation", name, "be a column of the evaluation set", got=names)
-        self._columns: Mapping[str, Sequence[Any]] = {
-            n: list(rows[n]) for n in (bucket, label, role, group) if n in names
-        }
-        self._bucket, self._label, self._role, self._group = bucket, label, role, group
-        self._confidence_level = confidence_level
-        labels = as_column(self._columns[label], function="BucketEvaluation", parameter=label)
+                raise input_error(_NAME, name, "be a column of the evaluation set", got=names)
+        self._buckets = list(rows[bucket])
+        self._roles, self._groups = (list(rows[name]) if name in names else None for name in (role, group))
+        self._confidence_level, self._checked = confidence_level, False
+        labels = as_column(list(rows[label]), function=_NAME, parameter=label)
         self._labels = np.asarray(labels.values)
-        self._checked = False
         if labels.kind != "integer":
-            raise input_error("BucketEvaluation", label, "hold label numbers", got=self._labels[0].item(), row=0)
+            raise input_error(_NAME, label, "hold label numbers", got=self._labels[0].item(), row=0)
 
     @property
     def callback(self) -> TrainerCallback:
         """What Trainer is given, so that its settings are checked before anything runs."""
-        with extras("BucketEvaluation"):
+        with extras(_NAME):
             from transformers import TrainerCallback
 
         evaluation = self
@@ -94,8 +93,7 @@ class BucketEvaluation:
             def on_init_end(self, args: TrainingArguments, *_: Any, **__: Any) -> None:
                 evaluation.check_settings(args)
 
-            def on_train_begin(self, args: TrainingArguments, *_: Any, **__: Any) -> None:
-                evaluation.check_settings(args)
+            on_train_begin = on_init_end
 
         return Guard()
 
@@ -122,20 +120,19 @@ class BucketEvaluation:
         InputError if the rows are not this set's, in this order, or an output is nan.
         """
         if not self._checked:
-            raise input_error("BucketEvaluation", "callback", "be given to Trainer", remedy=_HOW)
+            raise input_error(_NAME, "callback", "be given to Trainer", remedy=_HOW)
         outputs = prediction.predictions
         logits = np.asarray(outputs[0] if isinstance(outputs, tuple) else outputs)
         self._check_rows(np.asarray(prediction.label_ids), logits)
-        roles = self._columns.get(self._role)
         result = paraphrastic_consistency(
             logits.argmax(axis=-1),
             self._labels,
-            self._columns[self._bucket],
-            roles=roles if roles is not None and "original" in roles else None,
-            groups=self._columns.get(self._group),
+            self._buckets,
+            roles=self._roles if self._roles is not None and ORIGINAL in self._roles else None,
+            groups=self._groups,
             confidence_level=self._confidence_level,
-        ).to_dict()
-        low, high = result["confidence_interval"][_KEY]
+        )
+        low, high = result.confidence_interval[_KEY]
         values = {key: float(result[key]) for key in _KEYS if key in result}
         return values | {f"{_KEY}_low": float(low), f"{_KEY}_high": float(high)}
 
@@ -144,15 +141,12 @@ class BucketEvaluation:
         remedy = "Give Trainer the same evaluation rows, in the same order; one BucketEvaluation for each set."
         if logits.ndim != 2 or len(logits) != n:
             wanted = f"be one row of class outputs for each of the {n} rows"
-            raise input_error("BucketEvaluation", "predictions", wanted, got=f"shape {logits.shape}", remedy=remedy)
-        if labels.shape != (n,) or not np.array_equal(labels, self._labels):
-            same = labels.shape == (n,)
-            row = int(np.argmax(labels != self._labels)) if same else None
-            got = labels[row].item() if row is not None else f"shape {labels.shape}"
-            raise input_error("BucketEvaluation", "label_ids", "be the set's labels", got=got, row=row, remedy=remedy)
+            raise input_error(_NAME, "predictions", wanted, got=f"shape {logits.shape}", remedy=remedy)
+        if not np.array_equal(labels, self._labels):
+            row = int(np.argmax(labels != self._labels)) if labels.shape == (n,) else None
+            got = f"shape {labels.shape}" if row is None else labels[row].item()
+            raise input_error(_NAME, "label_ids", "be the set's labels", got=got, row=row, remedy=remedy)
         bad = ~np.isfinite(logits).all(axis=1)
         if bad.any():
-            row = int(np.argmax(bad))
-            remedy = "Training diverged."
-            must = "be finite"
-            raise input_error("BucketEvaluation", "predictions", must, got=logits[row].tolist(), row=row, remedy=remedy)
+            row, remedy = int(np.argmax(bad)), "Training diverged."
+            raise input_error(_NAME, "predictions", "be finite", got=logits[row].tolist(), row=row, remedy=remedy)
