@@ -56,7 +56,6 @@ _COLUMNS = (
     *("bucket", "prediction", "label", "role", "original", "group", "variant", "places", "confidence"),
     "probabilities",
 )
-
 #: Keys that are null where the file does not say; others are left out.
 _ALWAYS = ("set", "task", "model", "limit")
 
@@ -78,13 +77,13 @@ class Transition(TypedDict):
 
 
 class Confidence(TypedDict):
-    """Mean probability of the predicted label over pairs that break a rule, or over those that do not."""
+    """Mean probability of the predicted label over some pairs, in [0, 1]; nan where there is none."""
 
     n_pairs: int
-    n_predictions: int
-    confidence: float
-    original_confidence: float
-    perturbed_confidence: float
+    n_predictions: int  # that were averaged: unparsed answers have no probability
+    confidence: float  # over all answers
+    original_confidence: float  # over those to originals
+    perturbed_confidence: float  # over those to perturbed texts
 
 
 class Figures(TypedDict, total=False):
@@ -95,14 +94,14 @@ class Figures(TypedDict, total=False):
 
 
 class PlainAccuracy(TypedDict):
-    """Accuracy on a set that is no bucket set: see `plain_accuracies`."""
+    """Accuracy on a set that is no bucket set, in [0, 1]; unparsed answers are wrong."""
 
     accuracy: float
     majority_rate: float
     n_rows: int
     n_unparsed: int
-    split: str | None
-    corrects: str | None
+    split: str | None  # None where the run did not say it
+    corrects: str | None  # the set whose result has this accuracy as its own
 
 
 #: Policy -> measure -> its headline and interval by their keys; None if the policy leaves nothing to measure.
@@ -310,12 +309,7 @@ def score_sources(opened: Opened, options: ScoreOptions, *, training: pa.Table |
 
 
 def plain_accuracies(opened: Opened) -> dict[str, PlainAccuracy]:
-    """Return the accuracy of every set that is no bucket set: full test sets, development rows.
-
-    By set: ``accuracy`` and ``majority_rate`` (both in [0, 1]; unparsed answers are wrong), ``n_rows``, ``n_unparsed``,
-    ``split`` (None where the run did not say it), ``corrects`` (the set whose result has this accuracy as its own, None
-    where there is none).
-    """
+    """Return the accuracy of every set that is no bucket set: full test sets, development rows."""
     corrected = {test_set_of(name): name for name, source in opened.sets.items() if source.test is not None}
     accuracies: dict[str, PlainAccuracy] = {}
     for name, source in opened.plain.items():
@@ -343,9 +337,10 @@ def score_run_folder(
     run_folder, opened = RunFolder(folder), open_source(folder, function="run")
     accuracies = plain_accuracies(opened)
     scored = score_sources(opened, options) if opened.sets else {}
-    run_folder.update_run({**({"accuracies": accuracies} if accuracies else {}), **typed})
     command = {name: value for name, value in typed.items() if name == "command"}
-    run_folder.write_results(to_strict_json({name: {**one.to_dict(), **command} for name, one in scored.items()}))
+    results = to_strict_json({name: {**scores.to_dict(), **command} for name, scores in scored.items()})
+    run_folder.update_run({**({"accuracies": accuracies} if accuracies else {}), **typed})
+    run_folder.write_results(results)
     return scored, accuracies
 
 
@@ -395,9 +390,9 @@ def chosen_measures(function: str, wanted: Sequence[str] | None, metadata: Metad
 
 def _without_gold(rows: Rows) -> list[str]:
     """Return the default measures of wordings without gold labels."""
-    assert rows.buckets is not None
-    with_original, n_originals = np.unique(rows.buckets[rows.roles == ORIGINAL], return_counts=True)
-    paraphrased, n_paraphrases = np.unique(rows.buckets[rows.roles == PARAPHRASE], return_counts=True)
+    (with_original, n_originals), (paraphrased, n_paraphrases) = (
+        np.unique(np.asarray(rows.buckets)[rows.roles == role], return_counts=True) for role in (ORIGINAL, PARAPHRASE)
+    )
     is_paired = len(paraphrased) > 0 and (n_originals == 1).all() and is_among(paraphrased, with_original).all()
     has_several = (n_paraphrases > 1).any()
     names = {SEMANTIC.name: is_paired, prompt_sensitivity.__name__: has_several or not is_paired}
@@ -509,15 +504,10 @@ def _breakdowns(rows: Rows, spec: MeasureSpec, label_names: Sequence[str]) -> It
 def pair_figures(spec: MeasureSpec, rows: Rows, label_names: Sequence[str]) -> Figures:
     """Count a measure's pairs by their answers, and average the confidence of those that break its rule.
 
-    ``transitions``: a dict for each (``label``, ``prediction``, ``perturbed_prediction``) that occurs, with its
-    ``n_pairs``: the gold label of the original and the two answers, an unparsed one being None; in the order of the
-    labels (`label_names`; one without a name is shown as it is). An original counts once a pair.
-
-    ``confidence``, where the file has probabilities: for ``inconsistent`` and ``consistent`` pairs (as the measure
-    counts them) apart, ``n_pairs``, the mean probability of the predicted label over all their answers
-    (``confidence``), over those to originals (``original_confidence``) and to perturbed texts
-    (``perturbed_confidence``), each in [0, 1], nan where there is none, and the number of answers averaged
-    (``n_predictions``: unparsed answers have no probability). InputError if a pair lacks its original.
+    There is a transition for each gold label of an original and answers to it and to the perturbed text that occur,
+    unparsed being None, in the order of the labels (`label_names`; one without a name is shown as it is). An original
+    counts once a pair. ``confidence`` is that of ``inconsistent`` and ``consistent`` pairs, as the measure counts them.
+    InputError if a pair lacks its original.
     """
     pairs = violations(spec, rows)
     sides = pairs.partners[ORIGINAL], pairs.positions

@@ -59,6 +59,12 @@ class Source:
         return model_of(self.predictions)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it has originals only: there is nothing that they could be consistent with."""
+        table = self.predictions.table
+        return "role" in table.column_names and table["role"].unique().cast(pa.string()).to_pylist() == [ORIGINAL]
+
+    @property
     def is_log(self) -> bool:
         """Whether another tool wrote it."""
         return "source" in self.predictions.metadata
@@ -80,8 +86,7 @@ class Opened:
         files = [source.path for source in (*self.sets.values(), *self.plain.values()) if source.path is not None]
         if not self.saved or self.path is None or not files:
             return False
-        written = RunFolder(self.path).results_file.stat().st_mtime
-        return written >= max(file.stat().st_mtime for file in files)
+        return RunFolder(self.path).results_file.stat().st_mtime >= max(file.stat().st_mtime for file in files)
 
     def one(self, function: str, parameter: str, wanted: str | None) -> Source:
         """Return the set of this name, or the only one; InputError if there are none or several."""
@@ -159,12 +164,6 @@ def model_of(predictions: Predictions) -> str | None:
     return None if name is None else str(name)
 
 
-def is_plain(predictions: Predictions) -> bool:
-    """Say whether a file has originals only: there is nothing that they could be consistent with."""
-    table = predictions.table
-    return "role" in table.column_names and set(map(str, table["role"].to_pylist())) == {ORIGINAL}
-
-
 def read_json(path: Path, function: str = "report") -> dict[str, Any]:
     """Return a run folder's JSON file, empty where there is none; InputError if it is no JSON."""
     if not path.is_file():
@@ -215,7 +214,7 @@ def _of_file(name: str, predictions: Predictions, paths: Sequence[Path], logs: L
 
 def _as_run(folder: RunFolder, sources: Sequence[Source]) -> Opened:
     """Return a run folder's sets, each with its full test set and its other files."""
-    sets, plain = ({one.name: one for one in sources if is_plain(one.predictions) is it} for it in (False, True))
+    sets, plain = ({one.name: one for one in sources if one.is_plain is it} for it in (False, True))
     for name, source in sets.items():
         beside = plain.get(test_set_of(name))
         if beside is not None and beside.predictions.metadata.get("model") != source.predictions.metadata.get("model"):
@@ -235,9 +234,8 @@ def _in_long_format(source: Source, options: SourceOptions) -> Source:
     """Return a set as `options` and its file name its columns, with a row for each answer: what `read_rows` reads."""
     predictions, columns, noise = source.predictions, options, source.noise
     if part := predictions.metadata.get("part"):
-        remedy = "`paraconsist merge` puts the parts together."
-        got = str(source.path)
-        raise input_error("score", "path", f"be a whole run, not part {part} of one", got=got, remedy=remedy)
+        must, remedy = f"be a whole run, not part {part} of one", "`paraconsist merge` puts the parts together."
+        raise input_error("score", "path", must, got=str(source.path), remedy=remedy)
     if source.is_log:
         columns = _columns_of_log(source, options)
     else:
@@ -320,11 +318,9 @@ def _of_statements(predictions: Predictions, statement: str, names: SourceOption
         buckets, shared = map(partition, columns)
         place = table.column_names.index(names.group)  # one group a bucket, however its rows are joined to others
         table = table.set_column(place, names.group, pa.array(chains(buckets, shared)[buckets.codes]))
-    both = pa.array(np.column_stack([1.0 - p, p]).tolist(), mask=unknown)
     lists = names.probabilities[0]
-    if lists in table.column_names:
-        table = table.drop_columns([lists])
-    table = table.append_column(lists, both)
+    table = table.drop_columns([lists] if lists in table.column_names else [])
+    table = table.append_column(lists, pa.array(np.column_stack([1.0 - p, p]).tolist(), mask=unknown))
     labels, measures = ["false", "true"], [COHERENCE.name]
     metadata: Metadata = {**predictions.metadata, "label_names": labels, "measures": measures, "relations": own}
     return Predictions(table, metadata)
@@ -332,11 +328,10 @@ def _of_statements(predictions: Predictions, statement: str, names: SourceOption
 
 def _check_named(options: SourceOptions, columns: Sequence[str]) -> None:
     """Refuse columns that the file lacks; only those that are called by default may be absent."""
-    for parameter in ("role", "group", "probabilities"):
+    for parameter in ("role", "probabilities", *(["group"] if options.groups_from is None else [])):
         named = options.named(parameter) or ()
         absent = [name for name in ([named] if isinstance(named, str) else named) if name not in columns]
-        from_elsewhere = parameter == "group" and options.groups_from is not None
-        if absent and not from_elsewhere:
+        if absent:
             remedy = f"Its columns are {', '.join(columns)}."
             raise input_error("score", parameter, "name a column of the file", got=absent[0], remedy=remedy)
 
@@ -356,23 +351,21 @@ def without_listed(sources: Mapping[str, Source], listed: Any, function: str) ->
     `listed` is a table with a column ``bucket_id`` (and ``set``, where the file says which set it is), or its ids.
     InputError if an id is in none of the sets that its line is about, or nothing is left of a set.
     """
-    lines = _lines(listed, function)
     ids = {name: set(_bucket_ids(source.predictions, source.columns.bucket)) for name, source in sources.items()}
     excluded: dict[str, set[str]] = {name: set() for name in sources}
-    for row, (set_name, bucket) in enumerate(lines):
-        about = [name for name, source in sources.items() if set_name in (None, name) or not source.has_name]
-        holding = [name for name in about if bucket in ids[name]]
+    for row, (set_name, bucket) in enumerate(_lines(listed, function)):
+        of_line = [name for name, source in sources.items() if set_name in (None, name) or not source.has_name]
+        holding = [name for name in of_line if bucket in ids[name]]
         if not holding:
-            where = "the predictions" if set_name is None else f"set {set_name}"
+            must = f"hold ids of buckets of {'the predictions' if set_name is None else f'set {set_name}'}"
             remedy = f"These are of {', '.join(sources)}. Take out the lines that are of other predictions."
-            must = f"hold ids of buckets of {where}"
             raise input_error(function, "exclude", must, got=bucket, row=row, remedy=remedy)
         for name in holding:
             excluded[name].add(bucket)
     for name in sources:
         if excluded[name] == ids[name]:
             raise input_error(function, "exclude", f"leave a bucket of {name}", got=f"all {len(ids[name])} of them")
-    return {name: _without(source, excluded[name]) for name, source in sources.items()}
+    return {name: _without(source, excluded[name]) if excluded[name] else source for name, source in sources.items()}
 
 
 def without_buckets(predictions: Predictions, bucket: str, excluded: Collection[str]) -> Predictions:
@@ -382,8 +375,6 @@ def without_buckets(predictions: Predictions, bucket: str, excluded: Collection[
 
 
 def _without(source: Source, excluded: Collection[str]) -> Source:
-    if not excluded:
-        return source
     kept = without_buckets(source.predictions, source.columns.bucket, excluded)
     n_rows = source.predictions.table.num_rows - kept.table.num_rows
     note = f"{len(excluded):,} bucket{'s' * (len(excluded) > 1)} ({n_rows:,} rows) of a list are left out"
@@ -404,7 +395,6 @@ def _lines(listed: Any, function: str) -> Sequence[tuple[str | None, str]]:
     table = read_table(listed, function=function, parameter="exclude")
     if _BUCKET not in table.column_names:
         raise input_error(function, "exclude", f"have a column {_BUCKET}", got=table.column_names)
-    ids = [str(one) for one in values_of(table, _BUCKET, parameter="exclude", function=function)]
-    if _SET not in table.column_names:
-        return [(None, one) for one in ids]
-    return list(zip(values_of(table, _SET, parameter="exclude", function=function), ids, strict=True))
+    columns = [name for name in (_SET, _BUCKET) if name in table.column_names]
+    *sets, ids = (values_of(table, name, parameter="exclude", function=function) for name in columns)
+    return list(zip(sets[0] if sets else [None] * len(ids), map(str, ids), strict=True))
