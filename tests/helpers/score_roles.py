@@ -3,11 +3,24 @@
 import json
 from typing import Any
 
+import pyarrow as pa
+
+from paraconsist.data.predictions import Predictions
+from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.score import score_set
+from paraconsist.scoring.sources import Source
+
 
 def scored(command, *args: object) -> dict[str, Any]:
     code, out, err = command("score", *args, "--json")
     assert code == 0, err
     return next(iter(json.loads(out).values()))
+
+
+def result_of(table: pa.Table | list[dict[str, Any]], metadata: Any = None, **options: Any) -> dict[str, Any]:
+    """Return the result of a set in memory, as it is written."""
+    table = pa.Table.from_pylist(table) if isinstance(table, list) else table
+    return score_set(Source("set", Predictions(table, metadata or {})), ScoreOptions(**options)).to_dict()
 
 
 def rows(*places: tuple[str, str, int, int]) -> list[dict[str, Any]]:

@@ -1,22 +1,19 @@
 """Whatever a label is called, it is one: negative numbers stand for nothing but themselves."""
 
-import json
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.commands import write
+from helpers.score_roles import result_of, scored
 
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import read_rows
 from paraconsist.errors import InputError
 from paraconsist.scoring.noise import Repeats, score_noise
-from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import POLICIES
-from paraconsist.scoring.score import score_set
-from paraconsist.scoring.sources import Source
 
 
 def answers(labels: list[Any], predictions: list[Any], per_bucket: int = 2) -> list[dict[str, Any]]:
@@ -28,9 +25,7 @@ def answers(labels: list[Any], predictions: list[Any], per_bucket: int = 2) -> l
 def test_an_unparsed_answer_is_never_right(command, tmp_path, gold):
     path = write(tmp_path / "mine.parquet", answers([gold] * 4, [None, gold, None, gold]))
     for policy in ("wrong", "own_class"):
-        code, out, err = command("score", path, "--unparsed", policy, "--json")
-        assert code == 0, err
-        result = json.loads(out)["mine"]
+        result = scored(command, path, "--unparsed", policy)
         found = result["measures"]["paraphrastic_consistency"]
         assert found["accuracy"] == 0.5
         assert found["paraphrastic_consistency"] == 0.5
@@ -45,13 +40,9 @@ def test_numbers_far_below_zero_score_as_names_do(policy):
     predicted = [None if rng.random() < 0.2 else str(rng.choice(list(numbers))) for _ in gold]
     by_name = answers(gold, predicted, 3)
     by_number = answers([numbers[name] for name in gold], [numbers.get(name) for name in predicted], 3)
-    options = ScoreOptions(measures=["paraphrastic_consistency"], unparsed=policy, n_resamples=50)
-    results = [
-        score_set(Source("set", Predictions(pa.Table.from_pylist(rows))), options).to_dict()
-        for rows in (by_name, by_number)
-    ]
-    for key, value in results[0]["measures"]["paraphrastic_consistency"].items():
-        np.testing.assert_equal(results[1]["measures"]["paraphrastic_consistency"][key], value, err_msg=key)
+    options = {"measures": ["paraphrastic_consistency"], "unparsed": policy, "n_resamples": 50}
+    names, figures = (result_of(rows, **options)["measures"] for rows in (by_name, by_number))
+    np.testing.assert_equal(figures, names)
 
 
 def test_labels_that_leave_no_number_for_unparsed_answers_are_refused():
@@ -83,18 +74,14 @@ def signed(n: int = 60, seed: int = 1) -> list[dict[str, Any]]:
 def test_labels_below_zero_count_for_the_commonest_label(command, tmp_path):
     """FAULTS N3: 100 % where 66.7 % is right."""
     path = write(tmp_path / "mine.parquet", signed())
-    code, out, err = command("score", path, "--test-predictions", path, "--json")
-    assert code == 0, err
-    result = json.loads(out)["mine"]
+    result = scored(command, path, "--test-predictions", path)
     assert result["majority_rate"] == result["test_majority_rate"] == pytest.approx(2 / 3)
     assert result["warnings"] == []
 
 
 def test_labels_below_zero_in_another_order_raise_the_alarm():
     lower = [{**row, "label": row["label"] - 2, "prediction": -row["prediction"] - 2} for row in signed()]
-    (warning,) = score_set(
-        Source("set", Predictions(pa.Table.from_pylist(lower))), ScoreOptions(n_resamples=1000)
-    ).to_dict()["warnings"]
+    (warning,) = result_of(lower)["warnings"]
     assert "if predicted labels are renamed -3 -> -1, -1 -> -3" in warning
 
 
@@ -102,7 +89,7 @@ def test_rows_without_a_gold_label_are_a_warning():
     """Hugging Face data sets write -1 where there is no gold label; here it is a label, and no answer is right."""
     labels = [0, 0, 1, 1, 2, 2] * 10
     rows = answers(labels, labels) + [row | {"bucket_id": "none"} for row in answers([-1, -1], [0, 2])]
-    result = score_set(Source("set", Predictions(pa.Table.from_pylist(rows))), ScoreOptions(n_resamples=1000)).to_dict()
+    result = result_of(rows)
     assert result["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(60 / 62)
     assert result["majority_rate"] == pytest.approx(20 / 62)
     (warning,) = result["warnings"]
@@ -113,18 +100,11 @@ def test_a_rule_that_allows_several_labels_has_no_gold_label():
     rows = [
         {"bucket_id": f"b{i}", "role": role, "label": label, "allowed_labels": allowed, "prediction": 1}
         for i in range(4)
-        for role, label, allowed in (
-            ("antecedent_1", 0, [0]),
-            ("antecedent_2", 1, [1]),
-            ("consequent", -1, [1, 2]),
-        )
+        for role, label, allowed in (("antecedent_1", 0, [0]), ("antecedent_2", 1, [1]), ("consequent", -1, [1, 2]))
     ]
     read = read_rows(Predictions(pa.Table.from_pylist(rows)), SourceOptions())
     assert read.has_gold.tolist() == [True, True, False] * 4
-    warnings = score_set(
-        Source("set", Predictions(pa.Table.from_pylist(rows))), ScoreOptions(n_resamples=1000)
-    ).to_dict()["warnings"]
-    assert [one for one in warnings if "gold" in one] == []
+    assert [one for one in result_of(rows)["warnings"] if "gold" in one] == []
 
 
 @pytest.mark.parametrize("names", [[0, 1], ["no", "yes"]])
@@ -135,7 +115,7 @@ def test_several_right_labels_outside_a_rule_are_a_warning(names):
     for row in rows:
         if row["bucket_id"] in ("b0", "b19"):
             row |= {"label": None, "allowed_labels": names}
-    result = score_set(Source("set", Predictions(pa.Table.from_pylist(rows))), ScoreOptions(n_resamples=1000)).to_dict()
+    result = result_of(rows)
     assert result["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(36 / 40)
     (warning,) = result["warnings"]
     assert "4 of 40 rows allow several labels and are not the conclusion of a rule" in warning

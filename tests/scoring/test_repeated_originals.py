@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from helpers.commands import write
+from helpers.score_roles import scored
 from helpers.space import measured, to_csv
 
 import paraconsist
@@ -21,6 +22,7 @@ from paraconsist.scoring.roles import measure_rows
 from paraconsist.scoring.sources import Source
 
 N_BUCKETS, N_PARAPHRASES = 50, 8
+GROUPS = ("same", "renamed", None)
 
 
 def paraphrase_set(changes: np.ndarray, groups: str | None = "same") -> dict[str, list[Any]]:
@@ -44,56 +46,43 @@ def drawn(seed: int, n: int = N_BUCKETS, k: int = N_PARAPHRASES) -> np.ndarray:
     return rng.random((n, k)) < rng.beta(0.4, 1.2, size=(n, 1))
 
 
-def scored(command, path: Path, *options: str) -> dict[str, Any]:
-    measures = [f"--measure={spec.name}" for spec in (SEMANTIC, CHANGE, PARAPHRASTIC)]
-    code, out, err = command("score", path, *measures, *options, "--json")
-    assert code == 0, err
-    return json.loads(out)["mine"]
+def measures_of(command, path: Path, *options: str) -> dict[str, Any]:
+    names = [f"--measure={spec.name}" for spec in (SEMANTIC, CHANGE, PARAPHRASTIC)]
+    return scored(command, path, *names, *options)["measures"]
 
 
 def test_score_takes_the_originals_together_whatever_the_ids_say(command, tmp_path):
-    results = {}
-    for groups in ("same", "renamed", None):
-        results[groups] = scored(command, write_columns(tmp_path / "mine.parquet", paraphrase_set(drawn(0), groups)))
-    semantic = results["renamed"]["measures"]["semantic_inconsistency"]
+    same, renamed, without = (
+        measures_of(command, write_columns(tmp_path / "mine.parquet", paraphrase_set(drawn(0), groups)))
+        for groups in GROUPS
+    )
+    semantic = renamed["semantic_inconsistency"]
     assert semantic["n_clusters"]["inconsistency"] == N_BUCKETS
     assert semantic["design_effect"]["inconsistency"] > 2
     for name in ("semantic_inconsistency", "prediction_change"):
-        assert results["same"]["measures"][name] == results["renamed"]["measures"][name]
-        assert results[None]["measures"][name] == results["renamed"]["measures"][name]
+        assert same[name] == renamed[name] == without[name]
     # what is about buckets already stays as it is: its unit is the bucket
-    published = [results[g]["measures"]["paraphrastic_consistency"] for g in ("same", None)]
-    assert published[0] == published[1]
-    assert "|ci:bucket-" in published[0]["signature"]
+    assert same["paraphrastic_consistency"] == without["paraphrastic_consistency"]
+    assert "|ci:bucket-" in same["paraphrastic_consistency"]["signature"]
 
 
 def test_one_pair_in_each_bucket_stays_independent(command, tmp_path):
     for groups in ("same", None):
         path = write_columns(tmp_path / "mine.parquet", paraphrase_set(drawn(1, n=40, k=1), groups))
-        found = scored(command, path)["measures"]["semantic_inconsistency"]
+        found = measures_of(command, path)["semantic_inconsistency"]
         assert "|ci:pair-clopper-pearson|" in found["signature"]
         assert found["n_clusters"]["inconsistency"] == 40
 
 
 def test_compare_takes_the_originals_together_whatever_the_ids_say(command, tmp_path):
     results = []
-    for groups in ("same", "renamed", None):
+    for groups in GROUPS:
         files = [write_columns(tmp_path / f"{i}.parquet", paraphrase_set(drawn(i), groups)) for i in (1, 2)]
         code, out, err = command("compare", *files, "--measure", "semantic_inconsistency", "--json")
         assert code == 0, err
         results.append(json.loads(out))
     assert results[0] == results[1] == results[2]
     assert "|ci:group-" in results[0][0]["pairs"][0]["result"]["signature"]
-
-
-def test_gate_reads_the_interval_of_the_originals():
-    scores = [paraconsist.score(pa.table(paraphrase_set(drawn(0), g)), measures=["semantic_inconsistency"])
-              for g in ("same", "renamed", None)]  # fmt: skip
-    ends = [one.sets["predictions"].measures["semantic_inconsistency"]["confidence_interval"] for one in scores]
-    high = ends[1]["inconsistency"][1]
-    for one in scores:
-        assert not one.gate(f"inconsistency.high < {high - 1e-6}")
-        assert one.gate(f"inconsistency.high < {high + 1e-6}")
 
 
 def test_a_row_for_each_pair_takes_the_originals_together(command, tmp_path):
@@ -104,20 +93,16 @@ def test_a_row_for_each_pair_takes_the_originals_together(command, tmp_path):
         "original_prediction": [1] * changes.size,
         "prediction": (1 - changes.ravel().astype(int)).tolist(),
     }
-    long = scored(command, write_columns(tmp_path / "mine.parquet", paraphrase_set(changes)))
-    expected = long["measures"]["semantic_inconsistency"]
+    long = measures_of(command, write_columns(tmp_path / "mine.parquet", paraphrase_set(changes)))
+    expected, pairs = long["semantic_inconsistency"], ("--original-prediction", "original_prediction")
     path = write_columns(tmp_path / "mine.csv", wide)
     for more in ((), ("--group", "bucket_id")):
-        result = scored(command, path, "--original-prediction", "original_prediction", *more)
-        assert result["measures"]["semantic_inconsistency"] == expected
+        assert measures_of(command, path, *pairs, *more)["semantic_inconsistency"] == expected
     assert to_strict_json(measured("semantic_inconsistency", path.read_text()).keys) == expected
     named = write_columns(tmp_path / "mine.csv", {"item": wide.pop("bucket_id"), **wide})
-    result = scored(command, named, "--original-prediction", "original_prediction", "--bucket", "item")
-    assert result["measures"]["semantic_inconsistency"] == expected
-    assert (
-        to_strict_json(measured("semantic_inconsistency", named.read_text(), columns={"group": "item"}).keys)
-        == expected
-    )
+    assert measures_of(command, named, *pairs, "--bucket", "item")["semantic_inconsistency"] == expected
+    page = measured("semantic_inconsistency", named.read_text(), columns={"group": "item"})
+    assert to_strict_json(page.keys) == expected
 
 
 def test_the_page_of_a_metric_takes_the_originals_together():
@@ -135,7 +120,7 @@ def write_columns(path: Path, columns: dict[str, list[Any]]) -> Path:
 
 def test_plans_are_one_plan(command, tmp_path):
     plans = []
-    for groups in ("same", "renamed", None):
+    for groups in GROUPS:
         path = write_columns(tmp_path / "pilot.parquet", paraphrase_set(drawn(6), groups))
         code, out, err = command("plan", path, "--measure", "inconsistency", "--half-width", "0.05", "--json")
         assert code == 0, err

@@ -1,17 +1,12 @@
 """Training rows inside the test set, by hand; and the alarms that `score` gives of its own accord."""
 
-import json
-
 import pyarrow as pa
 import pytest
+from helpers.score_roles import result_of, scored
 
-from paraconsist.cli.app import main
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tasks import input_id
 from paraconsist.errors import InputError
-from paraconsist.scoring.options import ScoreOptions
-from paraconsist.scoring.score import score_set
-from paraconsist.scoring.sources import Source
 from paraconsist.scoring.training_overlap import training_overlap
 
 TEXTS = [("It rains.", "It is wet."), ("It rains.", "It is dry."), ("A dog barks.", "There is a noise.")]
@@ -88,30 +83,20 @@ def test_parts_with_another_label_than_their_merged_text():
 
 def alarms_of(roles, labels, measure):
     table = pa.table({**ROWS, "role": roles, "label": labels, "prediction": [0, 1, 0, 1, 0, 0]})
-    return score_set(Source("set", Predictions(table)), ScoreOptions(measures=[measure])).to_dict()["warnings"]
+    return result_of(table, measures=[measure])["warnings"]
 
 
 @pytest.mark.parametrize(("n", "level", "said"), [(200, 0.95, True), (1000, 0.95, False), (1000, 0.999, True)])
 def test_too_few_resamples(n, level, said):
     table = pa.table({**ROWS, "label": [0] * 6, "prediction": [0, 1, 0, 1, 0, 0]})
-    found = score_set(
-        Source("set", Predictions(table)),
-        ScoreOptions(interval_method="bootstrap", n_resamples=n, confidence_level=level),
-    ).to_dict()["warnings"]
+    found = result_of(table, interval_method="bootstrap", n_resamples=n, confidence_level=level)["warnings"]
     assert any("resamples leave fewer than 10" in note for note in found) is said
 
 
-def test_the_command(capsys, tmp_path):
+def test_the_command(command, tmp_path):
     (tmp_path / "p.csv").write_text('bucket_id,question,label,prediction\na,"How, then?",1,1\na,And how?,1,0\n')
     (tmp_path / "t.csv").write_text('question,label\n"How, then?",0\n')
-    with pytest.raises(SystemExit) as stop:
-        main(["score", str(tmp_path / "p.csv"), "--training-file", str(tmp_path / "t.csv"), "--json"])
-    assert stop.value.code == 0
-    (found,) = json.loads(capsys.readouterr().out).values()
-    assert found["training_overlap"] == {
-        "n_shared": 1,
-        "n_rows": 2,
-        "by_role": {"paraphrase": 1},
-        "columns": ["question"],
-    }
+    found = scored(command, tmp_path / "p.csv", "--training-file", tmp_path / "t.csv")
+    numbers = {"n_shared": 1, "n_rows": 2, "by_role": {"paraphrase": 1}}
+    assert found["training_overlap"] == {**numbers, "columns": ["question"]}
     assert found["warnings"][-1].startswith("1 of 2 rows stand in the training file")

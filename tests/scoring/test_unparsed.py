@@ -5,28 +5,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from helpers.score_roles import result_of
 
-from paraconsist.data.predictions import Predictions
 from paraconsist.errors import InputError
-from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import POLICIES
-from paraconsist.scoring.score import score_set
-from paraconsist.scoring.sources import Source
 
 NAMES = ["no", "yes"]
 #: Original, perturbed (None is unparsed), gold label of both.
-PAIRS: list[tuple[int | None, int | None, int]] = [
-    (0, 0, 0),
-    (1, 0, 1),
-    (None, 1, 1),
-    (0, None, 1),
-    (None, None, 0),
-    (1, 1, 1),
-]
+PAIRS = [(0, 0, 0), (1, 0, 1), (None, 1, 1), (0, None, 1), (None, None, 0), (1, 1, 1)]
 
 
-def table(pairs, role: str, *, named: bool = False, flipped: bool = False) -> Predictions:
+def table(pairs, role: str, *, named: bool = False, flipped: bool = False) -> pa.Table:
     rows: list[dict[str, Any]] = []
     for i, (original, perturbed, gold) in enumerate(pairs):
         other = 1 - gold if flipped else gold
@@ -35,12 +26,11 @@ def table(pairs, role: str, *, named: bool = False, flipped: bool = False) -> Pr
             rows.append(
                 {"bucket_id": f"b{i}", "role": place, "label": NAMES[label] if named else label, "prediction": answer}
             )
-    return Predictions(pa.Table.from_pylist(rows))
+    return pa.Table.from_pylist(rows)
 
 
-def scored(predictions: Predictions, measure: str, policy: str) -> dict[str, Any]:
-    options = ScoreOptions(measures=[measure], unparsed=policy, n_resamples=50)
-    return score_set(Source("set", predictions), options).to_dict()
+def scored(predictions: pa.Table, measure: str, policy: str) -> dict[str, Any]:
+    return result_of(predictions, measures=[measure], unparsed=policy, n_resamples=50)
 
 
 def same(one: int | None, two: int | None, policy: str) -> bool:
@@ -90,7 +80,7 @@ def test_paraphrastic_consistency_is_the_double_loop(policy):
     right = np.mean([np.mean([(x == 1) == (y == 1) for x, y in product(a, a)]) for a in kept])
     pairs = [[(x, y) for i, x in enumerate(a) for j, y in enumerate(a) if i != j] for a in kept if len(a) > 1]
     agree = np.mean([np.mean([same(x, y, policy) for x, y in p]) for p in pairs])
-    found = scored(Predictions(pa.Table.from_pylist(rows)), "paraphrastic_consistency", policy)
+    found = scored(pa.Table.from_pylist(rows), "paraphrastic_consistency", policy)
     measure = found["measures"]["paraphrastic_consistency"]
     assert measure["paraphrastic_consistency"] == pytest.approx(right)
     assert measure["n_buckets"] == len(kept)
@@ -117,17 +107,11 @@ def test_unknown_policy():
         scored(table(PAIRS, "paraphrase"), "semantic_inconsistency", "ignore")
 
 
-def test_the_command_shows_every_policy(capsys, tmp_path):
-    import pyarrow.parquet as pq
-
-    from paraconsist.cli.app import main
-
+def test_the_command_shows_every_policy(command, tmp_path):
     path = tmp_path / "mine.parquet"
-    pq.write_table(table(PAIRS, "paraphrase").table, path)
-    with pytest.raises(SystemExit) as stop:
-        main(["score", str(path), "--measure", "semantic_inconsistency", "--unparsed", "own_class"])
-    assert stop.value.code == 0
-    out = capsys.readouterr().out
+    pq.write_table(table(PAIRS, "paraphrase"), path)
+    code, out, _ = command("score", path, "--measure", "semantic_inconsistency", "--unparsed", "own_class")
+    assert code == 0
     assert "What unparsed answers count as (per cent)" in out
     lines = [line.split() for line in out.splitlines()]
     assert ["mine", "(semantic)", "33.3", "wrong", "66.7", "[22.3,", "95.7]"] in lines
