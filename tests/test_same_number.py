@@ -117,9 +117,8 @@ def tables(folder: Path) -> list[Path]:
         for bucket in range(10):
             solved = rng.random() < right
             for wording in range(3):
-                gold = "yes" if bucket % 3 else "no"
-                is_right = solved if rng.random() < 0.8 else not solved
-                answer = gold if is_right else {"yes": "no", "no": "yes"}[gold]
+                gold, other = ("yes", "no") if bucket % 3 else ("no", "yes")
+                answer = gold if (rng.random() < 0.8) == solved else other
                 answer = answer if rng.random() < read else None
                 row = {"id": f"{bucket}-{wording}", "q": f"q{bucket}", "context": f"c{bucket // 2}", "answer": answer}
                 sure = 0.5 + (bucket + wording) / 30
@@ -134,13 +133,8 @@ def tables(folder: Path) -> list[Path]:
 
 def run(*arguments: object) -> tuple[int, str]:
     """Run a command in this process and return its exit code and standard output."""
-    out = io.StringIO()
-    with (
-        pytest.raises(SystemExit) as end,
-        redirect_stdout(out),
-        redirect_stderr(io.StringIO()),
-        warnings.catch_warnings(),
-    ):
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.raises(SystemExit) as end, redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
         main([str(argument) for argument in arguments])
     return int(str(end.value.code)), out.getvalue()
 
@@ -175,12 +169,11 @@ def fixture(folder: Path) -> Consistency:
 @given(drawn(OF_SCORE), st.sampled_from([{}, {}, {"test": "--test-predictions"}, {"training": "--training-file"}]))
 def test_score(folder: Path, options: dict[str, Any], beside: dict[str, str]) -> None:
     (path, other, _), options = tables(folder), whole(folder, options)
-    code, out = run(
-        "score", path, *words(options), *(word for name in beside.values() for word in (name, other)), "--json"
-    )
+    second = [word for name in beside.values() for word in (name, other)]
+    code, out = run("score", path, *words(options), *second, "--json")
     expected = 2 if code else json.loads(out)
-    second = {name: pcsv.read_csv(other) if name == "training" else other for name in beside}
-    assert result(lambda: pc.score(path, **options, **second).to_dict()) == expected
+    tables_beside = {name: pcsv.read_csv(other) if name == "training" else other for name in beside}
+    assert result(lambda: pc.score(path, **options, **tables_beside).to_dict()) == expected
     if beside:  # the fixture has neither
         return
     assert result(lambda: fixture(folder).score(path, **options).to_dict()) == expected
@@ -241,10 +234,8 @@ def test_report(folder: Path, margin: float | None, options: dict[str, Any]) -> 
         return
     text = html.unescape(page.read_text(encoding="utf-8"))
     shown = set(re.findall(r"<dt>[^<]*</dt><dd><code>([^<]*)</code>", text))
-    signatures = set()
-    for path in paths:
-        (scored,) = pc.score(path, **options).sets.values()
-        signatures |= {measured["signature"] for measured in scored.to_dict()["measures"].values()}
+    scored = [one for path in paths for one in pc.score(path, **options).sets.values()]
+    signatures = {measured["signature"] for one in scored for measured in one.measures.values()}
     method = options.get("interval_method", "auto")  # comparisons have no bootstrap
     of_both = {name: value for name, value in options.items() if name != "renormalize"}
     of_both |= {"margin": margin, "interval_method": "auto" if method == "bootstrap" else method}

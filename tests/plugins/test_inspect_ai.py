@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.commands import write
 from helpers.inspect_evaluations import inspect_eval, plugin
 from helpers.logs import entries
 from helpers.scripts import ROOT
@@ -121,12 +122,9 @@ def test_epochs_are_resampled_together(tmp_path):
 @pytest.mark.parametrize("role", ["paraphrase", "swap"])
 def test_several_right_labels_and_sets_without_paraphrases(tmp_path, role):
     both, first = {"label": -1, "allowed_labels": [0, 1]}, {"label": 0, "allowed_labels": [0]}
-    lines = [
-        {"text": f"Film {i}.", "bucket_id": f"b{i // 3}", "role": role, **(first if i // 3 % 2 else both)}
-        for i in range(36)
-    ]
-    (tmp_path / "rules.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
-    task = plugin().bucket_set(str(tmp_path / "rules.jsonl"), task="sentiment")
+    rows = [{"text": f"Film {i}.", "bucket_id": f"b{i // 3}", "role": role} for i in range(36)]
+    rows = [row | (first if i // 3 % 2 else both) for i, row in enumerate(rows)]
+    task = plugin().bucket_set(str(write(tmp_path / "rules.jsonl", rows)), task="sentiment")
     names = task.metadata["paraconsist"]["label_names"]
     assert [one.target for one in task.dataset][2:4] == [names, names[:1]]
 

@@ -52,9 +52,8 @@ def test_files_of_statements_are_scored_compared_and_reported(tmp_path: Path) ->
         assert values(scores)[key] == pytest.approx(direct.to_dict()[key], rel=1e-12)
         assert values(scores)["confidence_interval"][key] == pytest.approx(direct.confidence_interval[key])
     assert values(scores)["n_clusters"]["arbitrage_rate"] == len(rows["bucket_id"].unique()) // 2
-    by_check = {
-        check: part[NAME]["arbitrage_rate"] for check, part in scores.sets["predictions"].strata["check"].items()
-    }
+    strata = scores.sets["predictions"].strata["check"]
+    by_check = {check: part[NAME]["arbitrage_rate"] for check, part in strata.items()}
     assert by_check == {name: part["arbitrage_rate"] for name, part in direct.by_relation.items()}
     (pair,) = pc.compare(rows, other, n_permutations=50).sets[0].pairs
     assert pair.result["difference"] == pytest.approx(direct.arbitrage_rate - values(pc.score(other))["arbitrage_rate"])

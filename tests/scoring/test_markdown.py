@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from helpers.logs import samples
+from helpers.logs import samples, scored
 
 from paraconsist.reporting.table import Line, as_markdown, table
-
-
-def results(command, *args: object) -> dict[str, Any]:
-    code, out, err = command("score", *args, "--json", "--n-resamples", 400)
-    assert code == 0, err
-    return json.loads(out)
 
 
 def test_markdown_through_the_command(command):
     given = ("--bucket", "question_id", "--role", "kind", "--markdown", "--n-resamples", 400)
     code, out, err = command("score", samples("yes_no"), *given)
     assert code == 0, err
-    found = out.splitlines()
-    assert found[0].startswith("yes_no: Two wordings of a problem get different answers 52.2 % of the time")
-    assert found[1] == ""
-    found = found[2:]
+    sentence, empty, *found = out.splitlines()
+    assert sentence.startswith("yes_no: Two wordings of a problem get different answers 52.2 % of the time")
+    assert empty == ""
     assert found[:4] == [
         "**yes_no: tiny-random-llama, 18 buckets, 43 paraphrases**",
         "",
@@ -56,7 +48,7 @@ def test_markdown_shows_hostile_text_as_text():
 def test_roles_in_any_case(command, tmp_path, word):
     file = Path(tmp_path / "rows.csv")
     file.write_text(f"bucket_id,role,label,prediction\na,{word},1,1\na,Paraphrase,1,0\nb,paraphrase,0,0\n")
-    measure = results(command, file)["rows"]["measures"]["paraphrastic_consistency"]
+    measure = scored(command, file)["measures"]["paraphrastic_consistency"]
     assert (measure["original_accuracy"], measure["n_examples"]) == (1.0, 2)
     file.write_text(file.read_text().replace(word, "first"))
     code, _, err = command("score", file)
@@ -70,7 +62,7 @@ def test_paths_and_expressions_in_plain_tables(command, tmp_path):
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     given = ("--bucket", r'id ~ "^(\d+)"', "--original", "meta.first")
-    measure = results(command, file, *given)["rows"]["measures"]["paraphrastic_consistency"]
+    measure = scored(command, file, *given)["measures"]["paraphrastic_consistency"]
     assert (measure["n_buckets"], measure["n_examples"], measure["accuracy"]) == (2, 4, 0.5)
     code, _, err = command("score", file, "--bucket", "meta.second")
     assert (code, "Its columns are id, meta.first" in err) == (2, True)

@@ -31,7 +31,13 @@ def free_answers(*, first_is_original, seed=0):
 
 
 def only(scores):
-    return next(iter(scores.sets.values()))
+    (scored,) = scores.sets.values()
+    return scored
+
+
+def judged(condition, scores):
+    """What a gate says of written results, one check a condition."""
+    return check(parse_conditions(condition), {name: scored.to_dict() for name, scored in scores.sets.items()})
 
 
 def naive(rows):
@@ -74,8 +80,7 @@ def test_different_wrong_answers_are_no_consistency(first_is_original):
     assert scored.measures["paraphrastic_consistency"].paraphrastic_consistency_unbiased > 0.95
     assert scored.wording.same_answer == pytest.approx(0.25, abs=0.01)
     assert any("two different wrong answers count as consistent" in warning for warning in scored.warnings)
-    results = {name: one.to_dict() for name, one in scores.sets.items()}
-    failed = check(parse_conditions("wording_change <= 20% and same_answer.low >= .7 and above_chance >= .5"), results)
+    failed = judged("wording_change <= 20% and same_answer.low >= .7 and above_chance >= .5", scores)
     assert [one.passed for one in failed] == [False, False, False]
 
 
@@ -166,13 +171,12 @@ def test_two_coin_flips_fail_a_gate_on_agreement():
     """The plug-in estimate of a pair counts each answer with itself: .769 where .538 agree."""
     rng = np.random.default_rng(3)
     rows = [(f"b{i}", "ab"[rng.integers(2)], "a", "paraphrase") for i in range(500) for _ in range(2)]
-    results = {name: one.to_dict() for name, one in pc.score(table(rows)).sets.items()}
-    found = {
-        text: check(parse_conditions(f"{text} >= 0"), results)[0].value
-        for text in ("agreement", "agreement_published", "vap", "vap_published")
-    }
-    measured = results[next(iter(results))]["measures"]["paraphrastic_consistency"]
-    assert found["agreement"] == measured["agreement_unbiased"] < 0.6
-    assert found["agreement_published"] == measured["agreement"] > 0.75
-    assert (found["vap"], found["vap_published"]) == (measured["vap_unbiased"], measured["vap"])
-    assert not check(parse_conditions("agreement >= 0.75"), results)[0].passed
+    scores = pc.score(table(rows))
+    measured = only(scores).measures["paraphrastic_consistency"]
+    for name in ("agreement", "vap", "pvap", "between_variance"):
+        values = [judged(f"{short} >= 0", scores)[0].value for short in (name, f"{name}_published")]
+        assert values == [measured[f"{name}_unbiased"], measured[name]]
+        (by_key,) = judged(f"paraphrastic_consistency.{name} >= 0", scores)
+        assert by_key.value == measured[name]
+    assert measured["agreement_unbiased"] < 0.6 < 0.75 < measured["agreement"]
+    assert not judged("agreement >= 0.75", scores)[0].passed

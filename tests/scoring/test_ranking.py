@@ -91,11 +91,8 @@ def test_ranks_are_those_of_compare() -> None:
 def test_who_answered_other_rows_is_said_and_not_ranked() -> None:
     whole = answers_of(0, 0.9)
     wrong_gold = Predictions(pa.Table.from_pylist([{**row, "label": 0} for row in rows(whole)]))
-    silent = (
-        source(whole)
-        .predictions.table.drop_columns("prediction")
-        .append_column("prediction", pa.nulls(160, pa.int64()))
-    )
+    silent = source(whole).predictions.table.drop_columns("prediction")
+    silent = silent.append_column("prediction", pa.nulls(160, pa.int64()))
     models = {
         "few": {"toy": source({b: a for b, a in whole.items() if b < "b05"})},
         "most": {"toy": source({b: a for b, a in answers_of(1, 0.6).items() if b < "b30"})},

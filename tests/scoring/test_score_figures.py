@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.commands import write
-from helpers.score_roles import GOOD, scored
+from helpers.score_roles import GOOD, result_of, scored
 
 from paraconsist.cli.run import score_and_show
 from paraconsist.data.options import SourceOptions
@@ -15,8 +15,7 @@ from paraconsist.data.predictions import Predictions, write_predictions
 from paraconsist.data.rows import read_rows
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.scoring.options import ScoreOptions
-from paraconsist.scoring.score import pair_figures, score_set
-from paraconsist.scoring.sources import Source
+from paraconsist.scoring.score import pair_figures
 
 NAMES = ["entailment", "neutral", "contradiction"]
 ROLE = {
@@ -54,8 +53,9 @@ def made(pairs: list[tuple], role: str = "paraphrase", confidences: list[tuple] 
     return rows
 
 
-def table(rows: list[dict[str, Any]], **said: Any) -> Predictions:
-    return Predictions(pa.Table.from_pylist(rows), said)
+def figures_of(measure: str, rows: list[dict[str, Any]], names: Any = (), **said: Any) -> dict[str, Any]:
+    read = read_rows(Predictions(pa.Table.from_pylist(rows), said), SourceOptions())
+    return pair_figures(CATALOGUE[measure], read, names)
 
 
 def listed(figures: dict[str, Any]) -> list[tuple]:
@@ -66,31 +66,28 @@ def listed(figures: dict[str, Any]) -> list[tuple]:
     "measure", sorted(s.name for s in CATALOGUE.values() if s.is_about_pairs and not s.is_about_probabilities)
 )
 def test_figure_2_by_hand(measure):
-    given = table(made(PAIRS, ROLE[measure]), label_names=NAMES)
-    found = pair_figures(CATALOGUE[measure], read_rows(given, SourceOptions()), NAMES)
+    found = figures_of(measure, made(PAIRS, ROLE[measure]), NAMES, label_names=NAMES)
     assert listed(found) == TRANSITIONS
     assert "confidence" not in found  # the file has no probabilities
 
 
 def test_labels_without_names_are_shown_as_they_are():
-    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(made(PAIRS)), SourceOptions()), ())
-    assert listed(found) == [
+    semantic = "semantic_inconsistency"
+    assert listed(figures_of(semantic, made(PAIRS))) == [
         tuple(v if v is None or v not in NAMES else NAMES.index(v) for v in line) for line in TRANSITIONS
     ]
     texts = [tuple(v if v is None else NAMES[v] for v in pair) for pair in PAIRS]
-    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(made(texts)), SourceOptions()), ())
+    found = figures_of(semantic, made(texts))
     assert sorted(map(str, listed(found))) == sorted(map(str, TRANSITIONS))
     assert [line[0] for line in listed(found)][:3] == ["contradiction"] * 3  # by the alphabet, unparsed last
-    named = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(made(texts)), SourceOptions()), NAMES)
-    assert listed(named) == TRANSITIONS
+    assert listed(figures_of(semantic, made(texts), NAMES)) == TRANSITIONS
 
 
 def test_an_original_counts_once_a_pair_and_the_gold_label_is_its_own():
     rows = made([(1, 1, 0)], "negation")
     rows.append(rows[1] | {"label": 0, "prediction": 1})
     rows[1]["label"] = 0
-    found = pair_figures(CATALOGUE["negational_inconsistency"], read_rows(table(rows), SourceOptions()), ())
-    assert listed(found) == [(1, 1, 0, 1), (1, 1, 1, 1)]
+    assert listed(figures_of("negational_inconsistency", rows)) == [(1, 1, 0, 1), (1, 1, 1, 1)]
 
 
 CONFIDENCES = [(0.9, 0.8), (0.6, 0.5), (0.7, 0.4), (0.5, 0.8), (0.9, 0.6), (0.9, 0.9), (0.4, 0.9)]
@@ -98,52 +95,36 @@ CONFIDENCES = [(0.9, 0.8), (0.6, 0.5), (0.7, 0.4), (0.5, 0.8), (0.9, 0.6), (0.9,
 
 @pytest.mark.parametrize("names", [NAMES, []])
 def test_figure_3_by_hand(names):
-    given = table(made(PAIRS, confidences=CONFIDENCES), label_names=names)
-    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(given, SourceOptions()), names)["confidence"]
+    rows = made(PAIRS, confidences=CONFIDENCES)
+    found = figures_of("semantic_inconsistency", rows, names, label_names=names)["confidence"]
     # the sixth pair is unparsed twice: one answer as the measure counts it, and no probability
-    assert found["consistent"] == pytest.approx(
-        {"n_pairs": 2, "n_predictions": 2, "confidence": 0.85, "original_confidence": 0.9, "perturbed_confidence": 0.8}
-    )
-    original, perturbed = [0.6, 0.7, 0.5, 0.4], [0.5, 0.4, 0.8, 0.6]
-    assert found["inconsistent"] == pytest.approx(
-        {
-            "n_pairs": 5,
-            "n_predictions": 8,
-            "confidence": sum(original + perturbed) / 8,
-            "original_confidence": sum(original) / 4,
-            "perturbed_confidence": sum(perturbed) / 4,
-        }
-    )
+    keys = ("n_pairs", "n_predictions", "confidence", "original_confidence", "perturbed_confidence")
+    assert found["consistent"] == pytest.approx(dict(zip(keys, (2, 2, 0.85, 0.9, 0.8), strict=True)))
+    original, perturbed = sum([0.6, 0.7, 0.5, 0.4]), sum([0.5, 0.4, 0.8, 0.6])
+    means = ((original + perturbed) / 8, original / 4, perturbed / 4)
+    assert found["inconsistent"] == pytest.approx(dict(zip(keys, (5, 8, *means), strict=True)))
 
 
 def test_a_negation_is_inconsistent_where_the_answer_stays():
-    given = table(made([(0, 0, 0), (0, 0, 1)], "negation", [(0.9, 0.7), (0.6, 0.4)]))
-    found = pair_figures(CATALOGUE["negational_inconsistency"], read_rows(given, SourceOptions()), ())["confidence"]
+    rows = made([(0, 0, 0), (0, 0, 1)], "negation", [(0.9, 0.7), (0.6, 0.4)])
+    found = figures_of("negational_inconsistency", rows)["confidence"]
     assert found["inconsistent"]["confidence"] == pytest.approx(0.8)
     assert found["consistent"]["confidence"] == pytest.approx(0.5)
 
 
 def test_a_kind_without_pairs_has_no_confidence():
-    given = table(made([(0, 0, 0)], "swap", [(0.9, 0.7)]))
-    found = pair_figures(CATALOGUE["symmetric_inconsistency"], read_rows(given, SourceOptions()), ())["confidence"]
+    found = figures_of("symmetric_inconsistency", made([(0, 0, 0)], "swap", [(0.9, 0.7)]))["confidence"]
     assert (found["inconsistent"]["n_pairs"], found["inconsistent"]["n_predictions"]) == (0, 0)
     assert all(math.isnan(found["inconsistent"][key]) for key in found["inconsistent"] if key.endswith("confidence"))
 
 
 def test_names_among_numbered_probabilities():
-    texts = [tuple(NAMES[v] for v in pair) for pair in PAIRS[:4]]
-    rows = made(texts)
-    for row, (prediction, confidence) in zip(
-        rows,
-        [(p, c) for pair, cs in zip(PAIRS, CONFIDENCES, strict=True) for p, c in zip(pair[1:], cs, strict=True)],
-        strict=False,
-    ):
-        row["probabilities"] = peaked(prediction, confidence)
-    given = table(rows, label_names=NAMES)
-    found = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(given, SourceOptions()), NAMES)["confidence"]
+    rows = made(PAIRS[:4], confidences=CONFIDENCES)
+    for row in rows:
+        row |= {key: NAMES[row[key]] for key in ("label", "prediction")}
+    found = figures_of("semantic_inconsistency", rows, NAMES, label_names=NAMES)["confidence"]
     assert found["consistent"]["confidence"] == pytest.approx(0.85)
-    nameless = pair_figures(CATALOGUE["semantic_inconsistency"], read_rows(table(rows), SourceOptions()), ())
-    assert "confidence" not in nameless  # which probability is whose cannot be told
+    assert "confidence" not in figures_of("semantic_inconsistency", rows)  # which probability is whose cannot be told
 
 
 @pytest.mark.parametrize(
@@ -153,10 +134,8 @@ def test_the_figures_agree_with_their_measure(measure):
     rng = np.random.default_rng(3)
     pairs = [tuple(int(v) for v in rng.integers(0, 3, 3)) for _ in range(60)]
     pairs += [(0, None, 1), (1, 1, None), (2, None, None)]
-    given = table(
-        made(pairs, ROLE[measure], rng.uniform(0.4, 1, (len(pairs), 2)).tolist()), measures=[measure], label_names=NAMES
-    )
-    result = score_set(Source("set", given), ScoreOptions(n_resamples=20)).to_dict()
+    rows = made(pairs, ROLE[measure], rng.uniform(0.4, 1, (len(pairs), 2)).tolist())
+    result = result_of(rows, {"measures": [measure], "label_names": NAMES}, n_resamples=20)
     values, figures = result["measures"][measure], result["figures"][measure]
     assert set(result["figures"]) == {measure}
     assert not {"transitions", "confidence", "figures"} & set(values)
@@ -165,12 +144,7 @@ def test_the_figures_agree_with_their_measure(measure):
     counted = sum(t["n_pairs"] for t in figures["transitions"])
     assert counted == values["n_pairs"] == sum(part["n_pairs"] for part in figures["confidence"].values())
     must_differ = measure == "negational_inconsistency"
-    broken = sum(
-        t["n_pairs"]
-        for t in figures["transitions"]
-        if (t["prediction"] == t["perturbed_prediction"]) == must_differ
-        or None in (t["prediction"], t["perturbed_prediction"])
-    )
+    broken = sum(n for _, a, b, n in listed(figures) if (a == b) == must_differ or None in (a, b))
     assert broken == figures["confidence"]["inconsistent"]["n_pairs"]
 
 
@@ -191,10 +165,7 @@ def test_score_shows_them_on_demand(command, tmp_path):
     rows = made(PAIRS, "swap", CONFIDENCES)
     path = tmp_path / "p.parquet"
     write_predictions(path, pa.Table.from_pylist(rows), {"label_names": NAMES, "set": "becel:[b]_symmetric"})
-    code, out, err = command("score", path)
-    assert (code, err) == (0, "")
-    assert "Predictions by gold label" not in out
-    assert "Confidence" not in out
+    assert "Predictions by gold label" not in command("score", path)[1]
     code, out, err = command("score", path, "--figures")
     assert (code, err) == (0, "")
     assert "becel:[b]_symmetric, symmetric_inconsistency: predictions by gold label" in " ".join(out.split())

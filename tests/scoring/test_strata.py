@@ -59,14 +59,9 @@ def test_strata_of_few_buckets_have_no_interval() -> None:
 def lopsided(tmp_path):
     """Forty buckets of three paraphrases, two of one kind and one of the other; the names of the kinds are long."""
     kinds = ["a rather long name of a stratum that goes on", "a rather long name of a stratum that ends so"]
+    columns = ("bucket_id", "role", "label", "prediction", "kind")
     rows = [
-        {
-            "bucket_id": b,
-            "role": role,
-            "label": ("no", "yes")[b % 2],
-            "prediction": (b + n // 3) % 2,
-            "kind": kinds[n == 2],
-        }
+        dict(zip(columns, (b, role, ("no", "yes")[b % 2], (b + n // 3) % 2, kinds[n == 2]), strict=True))
         for b in range(40)
         for n, role in enumerate(["original", "paraphrase", "paraphrase", "paraphrase"])
     ]
@@ -91,9 +86,8 @@ def test_names_of_strata_stay_apart_in_a_narrow_terminal(command, tmp_path, monk
     monkeypatch.setenv("COLUMNS", "60")
     out = command("score", path, "--stratum", "kind", "--label-names", "no,yes", "--measure", measure)[1]
     assert "…" not in out
-    assert (
-        max(map(len, (line.rstrip() for line in out.splitlines() if "|v:" not in line and "warning" not in line))) <= 60
-    )
+    shown = [line.rstrip() for line in out.splitlines() if "|v:" not in line and "warning" not in line]
+    assert max(map(len, shown)) <= 60
     if measure != "semantic_inconsistency":
         names = " ".join(" ".join(line[:18] for line in out.splitlines()).split())
         assert all(kind in names for kind in kinds), out

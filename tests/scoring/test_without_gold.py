@@ -1,11 +1,10 @@
 """Answers without gold labels: what needs none is measured, by every way in; what needs them is left out by name."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from helpers.metric_loading import load_metric
+from helpers.score_roles import scored
 
 import paraconsist as pc
 from paraconsist.measures.catalogue import BUILT_IN
@@ -34,16 +33,12 @@ def measured(scores):
 @pytest.mark.parametrize("name", NEEDING_NONE)
 def test_the_value_is_that_with_gold_labels(answers, name):
     key = {"semantic_inconsistency": "inconsistency", "prediction_change": "change_rate"}.get(name, "agreement")
-    values = {
-        label: measured(pc.score(answers.assign(label="yes"), label=label, measures=[name]))[name]
-        for label in (None, "label")
-    }
+    labelled = answers.assign(label="yes")
+    unnamed, named = (measured(pc.score(labelled, label=label, measures=[name]))[name] for label in (None, "label"))
     alone = measured(pc.score(answers, measures=[name]))[name]
-    assert values[None] == alone
-    assert (alone[key], alone["confidence_interval"][key]) == (
-        values["label"][key],
-        values["label"]["confidence_interval"][key],
-    )
+    assert unnamed == alone
+    assert alone[key] == named[key]
+    assert alone["confidence_interval"][key] == named["confidence_interval"][key]
     assert not {"accuracy", "correct_to_incorrect"} & set(alone)
 
 
@@ -80,12 +75,10 @@ def test_a_constant_answer_fails_without_gold_too(answers):
 
 
 def test_command_gate_comparison_and_page(answers, command, tmp_path):
-    for name, frame in {"a": answers, "b": answers.assign(prediction=answers.prediction.iloc[::-1].to_numpy())}.items():
-        frame.to_csv(tmp_path / f"{name}.csv", index=False)
     a, b = tmp_path / "a.csv", tmp_path / "b.csv"
-    code, out, err = command("score", a, "--measure", "prompt_sensitivity", "--json")
-    assert code == 0, err
-    agreement = json.loads(out)["a"]["measures"]["prompt_sensitivity"]["agreement"]
+    answers.to_csv(a, index=False)
+    answers.assign(prediction=answers.prediction.iloc[::-1].to_numpy()).to_csv(b, index=False)
+    agreement = scored(command, a, "--measure", "prompt_sensitivity")["measures"]["prompt_sensitivity"]["agreement"]
     code, out, err = command("gate", f"wording_change <= 50% and agreement >= {agreement}", a)
     assert (code, out.startswith("pass")) == (0, True), err
     code, _, err = command("gate", "pc >= 0.5", a)
