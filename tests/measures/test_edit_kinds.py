@@ -49,6 +49,26 @@ def test_other_languages_have_the_kinds_that_need_no_english_words(original, rew
     assert not set(ENGLISH_KINDS) & set(edit_kinds([original], [rewording], [0]))
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("original", "rewording", "kinds"),
+    [
+        ("3 dogs", "three dogs", set()),
+        ("We saw 23 dogs there.", "We saw twenty-three dogs there.", {"punctuation"}),
+        ("We saw three dogs.", "We saw 3 very big dogs.", {"length"}),
+        ("He is right, surely.", "He is right, without a doubt.", {"length"}),
+        ("He left without a word.", "He left with a word.", {"negation"}),
+        ("The house he built is old.", "The house built by him is old.", {"passive"}),
+        ("He was seen by her.", "She saw him.", {"passive", "length"}),
+        ("The man is by the river.", "The man walked by the river.", set()),
+        ("It grew slowly and improved.", "It improved by growing slowly.", {"order"}),
+    ],
+)
+def test_numbers_have_no_length_certainty_is_no_negation_and_an_agent_makes_a_passive(original, rewording, kinds):
+    found = kinds_of((original, rewording), english=True)[0]
+    assert found - {"rare word", "word in or out"} == kinds
+
+
 def test_several_texts_of_a_row_have_the_kinds_of_any_and_a_swap_has_none():
     rows = [("The cat sleeps.", "It is late."), ("The cat does not sleep.", "It is late.")]
     assert edit_kinds(rows[:1], rows[1:], [0])["negation"].tolist() == [True]

@@ -302,7 +302,8 @@ _NEGATIVE = _either(
 _NEGATIVES = frozenset(_NEGATIVE.split("|"))
 _NEGATION = re.compile(rf"(?<!\S)(?:{_NOT}|{_NEGATIVE})(?!\S)")
 _NO_NEGATION = re.compile(
-    r"\b(?:nothing but|not (?:only|just|merely|least)|no (?:doubt|matter|sooner|wonder|\d+)|or not)\b"
+    r"\b(?:nothing but|not (?:only|just|merely|least)|no (?:doubt|matter|sooner|wonder|\d+)|or not"
+    r"|without (?:a |any )?(?:doubt|fail|question))\b"
 )
 
 _SMALL = _numbered("zero one two three four five six seven eight nine ten eleven twelve")
@@ -336,10 +337,19 @@ _PARTICIPLE = rf"(?!(?:{_STATES})(?! by)\b)(?:\w\w+ed|" + _either(
 )
 _BE = r"(?:is|are|was|were)(?: ?n ?'? ?t)?"
 _HELPERS = frozenset(["is", "are", "was", "were", "am", "be", "been", "being", "get", "gets", "got", "getting"])
+_WITH_BY = _either(  # verbs that also go with "by" in the active
+    """
+    walked passed stopped lived moved stepped strolled wandered dropped jogged rushed hurried sailed flowed stayed
+    travelled traveled arrived started ended finished opened closed increased decreased reduced improved changed
+    differed lowered raised shortened widened won run spread put set cut
+    """
+)
+_NO_AGENT = rf"(?:\d|\w+ing\b|{_either('far accident chance mistake hand then now car bus train')})\w*"
 _BETWEEN = rf"(?:(?:\w+ly|{_either('not never being been also just still already often always now then soon even')}) )*"
 _PASSIVE = re.compile(
     rf"\b(?:{_BE}|am|be|been|being|get|gets|got|getting) {_BETWEEN}(?:{_PARTICIPLE}))\b"
     rf"|^{_BE} (?:(?!\w+ing )\w+ ){{1,4}}?(?:{_PARTICIPLE}))\b"
+    rf"|\b(?!(?:{_WITH_BY})\b)(?:{_PARTICIPLE})) by (?!(?:{_NO_AGENT})\b)"
 )
 
 _PLAIN = re.compile(r"\d+(?:[.,]\d+)+\w*|\w+(?:'\w+)*|[^\w\s]|\n")
@@ -357,7 +367,7 @@ class _Read(NamedTuple):
     capitals: frozenset[str]  # words as written that are not in lower case
     marks: list[str]  # punctuation, sorted
     blanks: tuple[object, ...]  # all white space but single blanks between words
-    n_letters: int
+    n_letters: int  # a number counts as one letter, in digits or as a word
     n_negations: int
     n_passives: int
     numbers: frozenset[float]
@@ -375,16 +385,17 @@ def edit_kinds(
     ``negation``
         The number of negative words differs (not, n't, no, never, none, nobody, nothing, nowhere, neither ... nor,
         cannot, without, hardly, barely, scarcely, seldom, rarely), fixed phrases left out ("nothing but", "not only",
-        "no doubt", "whether or not", "No. 5").
+        "no doubt", "without a doubt", "whether or not", "No. 5").
     ``number``
         One states a number that the other does not, in digits or words, "third" and "twice" among them: "2" is "two", a
         dozen is 12. One and second are left out, being mostly no numbers.
     ``order``
         Words that occur once in both (except articles) come in another order.
     ``length``
-        The longer has at least a quarter more letters and digits.
+        The longer has at least a quarter more letters; a number counts as one, in digits or as a word.
     ``passive``
-        The number of passives differs: a form of be or get with a participle that is no state ("was tired").
+        The number of passives differs: a form of be or get with a participle that is no state ("was tired"), or a
+        participle with its agent ("built by him").
     ``case``
         A word of both is written with other capitals, and not because it opens a sentence in one of them.
     ``punctuation``
@@ -494,7 +505,7 @@ def _kinds(old: _Read, new: _Read) -> Iterator[str]:
         yield "case"
     if old.marks != new.marks:
         yield "punctuation"
-    if old.blanks != new.blanks or (old.n_letters == new.n_letters and _unspaced(old.text) == _unspaced(new.text)):
+    if old.blanks != new.blanks or _unspaced(old.text) == _unspaced(new.text):
         yield "white space"
 
 
@@ -556,11 +567,16 @@ def _read(text: str) -> _Read:
         frozenset(forms) - distinct,
         sorted(filter(_is_punctuation, tokens)) if len(tokens) > len(words) else [],
         (text[:1].isspace(), text[-1:].isspace(), *sorted(blanks)),
-        sum(map(len, words)),
+        sum(1 if word in _NUMBER_WORDS or word[0].isdigit() else len(word) for word in words),
         _n_negations(joined, distinct),
-        0 if _HELPERS.isdisjoint(distinct) and "n't" not in joined else sum(1 for _ in _PASSIVE.finditer(joined)),
+        sum(1 for _ in _PASSIVE.finditer(joined)) if _has_passive(joined, distinct) else 0,
         _numbers(words, distinct),
     )
+
+
+def _has_passive(joined: str, distinct: frozenset[str]) -> bool:
+    """Return whether there is any of the words without which there is no passive."""
+    return not _HELPERS.isdisjoint(distinct) or "n't" in joined or "by" in distinct
 
 
 def _is_punctuation(token: str) -> bool:
