@@ -140,7 +140,8 @@ def read_rows(
     if need_probabilities and matrix is not None and allowed is not None:
         of_rules = np.zeros(len(labels))
         for label in {label for rule in allowed for label in rule}:
-            of_rules += np.where([label in rule for rule in allowed], of_label(np.full(len(labels), label)), 0.0)
+            each: Any = of_label(np.full(len(labels), label))
+            of_rules += np.where([label in rule for rule in allowed], each, 0.0)
     return Rows(
         buckets=buckets,
         groups=groups,

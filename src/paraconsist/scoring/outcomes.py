@@ -186,8 +186,8 @@ def worst_buckets(rows: Rows, n: int, label_names: Sequence[str] = ()) -> list[s
         words = f"{n_answers[i]} answers to {sizes[i]} wordings"
         if counted.has_gold.all():
             words = f"{n_right[i]} of {sizes[i]} right"
-        answers = np.where(counted.unparsed, None, counted.predictions.astype(object))[codes == i].tolist()
-        given = Counter(answers).most_common(_SHOWN)
+        rows_of = zip(counted.predictions[codes == i].tolist(), counted.unparsed[codes == i].tolist(), strict=True)
+        given = Counter(None if is_unparsed else answer for answer, is_unparsed in rows_of).most_common(_SHOWN)
         shown = ", ".join(f"{_shown(answer, label_names)} ×{times}" for answer, times in given)
         listed.append(f"{ids[i]} ({words}: {shown})")
     return listed

@@ -132,6 +132,7 @@ def measure_rows(spec: MeasureSpec, rows: Rows, **options: Any) -> Result:
     positions, partners = find_partners(spec, rows)
     answers = _answers(spec, rows, positions, partners)
     columns = {parameter: _column(source, rows, positions, answers) for parameter, source in spec.arguments.items()}
+    groups: Any
     if answers.statements is not None:
         groups = answers.statements.group
     elif all(source.startswith("rows.") for source in spec.arguments.values()):
@@ -283,7 +284,9 @@ def find_partners(spec: MeasureSpec, rows: Rows) -> tuple[Positions, dict[str, P
 
 def without_probabilities(rows: Rows) -> NDArray[np.bool_]:
     """Return which rows have no probabilities, shape (n,), where others have."""
-    return np.zeros(len(rows), bool) if rows.probabilities is None else np.isnan(rows.probabilities).any(axis=1)
+    if rows.probabilities is None:
+        return np.zeros(len(rows), dtype=np.bool_)
+    return np.asarray(np.isnan(rows.probabilities).any(axis=1), dtype=np.bool_)
 
 
 def is_counted(spec: MeasureSpec, rows: Rows) -> NDArray[np.bool_]:

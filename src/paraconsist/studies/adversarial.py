@@ -12,7 +12,7 @@ import pyarrow as pa
 from paraconsist.data.tables import read_table
 from paraconsist.data.writing import write_table
 from paraconsist.errors import input_error
-from paraconsist.files import locked, write_json
+from paraconsist.files import Json, locked, write_json
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
 from paraconsist.reporting.formatting import percent
 from paraconsist.studies import StudyRecord
@@ -81,9 +81,8 @@ def adversarial(options: AdversarialOptions, *, say: Callable[[str], None] = lam
 
 
 def _adversarial(options: AdversarialOptions, say: Callable[[str], None]) -> AdversarialResult:
-    files = options.train_file, options.output / "rows"
-    change = options.transformation, options.columns, options.transformation_options
-    rows = augment(*files, *change, options.limit)
+    name, settings, limit = options.transformation, options.transformation_options, options.limit
+    rows = augment(options.train_file, options.output / "rows", name, options.columns, settings, limit)
     say(f"{rows.n_rows:,} rows, {rows.n_variants:,} of them with a variant.")
     kinds = KINDS if options.control else KINDS[:2]
     runs: dict[str, dict[str, Measured]] = {}
@@ -212,7 +211,7 @@ def augment(
     folder: Path,
     name: str,
     columns: Sequence[str],
-    options: Mapping[str, object] | None = None,
+    options: Json | None = None,
     limit: int | None = None,
 ) -> Augmented:
     """Write the training rows three ways: as they are, with a variant of each, and with rows repeated instead.

@@ -146,7 +146,7 @@ def measure_sensitivity(
         raise input_error("sensitivity", "generator", must, got=got, remedy=f"Left out: {reasons}.")
     sizes = [len(refined.accepted[row.texts[place]]) for row in used]
     pairs = _Pairs.of(generated, predictor, mapped, options.preset)
-    resampling: dict[str, int] = {"n_resamples": options.n_resamples, "seed": options.seed}
+    resampling: dict[str, Any] = {"n_resamples": options.n_resamples, "seed": options.seed}
     originals = [row.texts[place] for row in pairs.rows]
     sides = compare_sides(
         pairs.changed,

@@ -255,7 +255,7 @@ def _signature(family: Family, options: DecisionOptions, evidence: Evidence) -> 
         "corr": f"{options.correction} over {at_rho} run(s) at each of {n_rhos} rho(s), overall over {family.n_runs}",
     }
     identity = family.metadata.get("identity")
-    if identity:
+    if isinstance(identity, Mapping) and identity:
         parts |= {"trained": f"seed {identity.get('seed')}", "data": f"ietest@{identity.get('data')}"}
     parts |= {"ci": f"tango-{evidence.unit}s", "level": f"{options.confidence_level:g}"}
     if options.method in TAILS or evidence.n_draws:

@@ -321,7 +321,8 @@ def _from_rows(
     def vectors(name: str) -> Iterator[Matched]:
         runs = families[name]
         for key in sorted(runs, key=lambda key: (key[0], str(key[1]).zfill(12))):
-            yield Matched(*key, **{name: c if c is None else c[runs[key]] for name, c in columns.items()})
+            own: dict[str, Any] = {name: c if c is None else c[runs[key]] for name, c in columns.items()}
+            yield Matched(*key, **own)
 
     return [family_of_vectors(name, partial(vectors, name)) for name in families]
 
