@@ -71,6 +71,8 @@ RARE = {
     "metric": "accuracy",
     "filter": "none",
     "epoch": 1,
+    "same": "text",
+    "right": "exact",
 }
 #: Options that name files of the folder.
 FILES = {"exclude": "marked.csv", "groups_from": "groups.csv", "relations": "groups.csv"}

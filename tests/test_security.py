@@ -117,6 +117,7 @@ def test_everything_is_printed_by_one_function():
     """`echo` of the options prints lines, `reporting.table` cells; both show what would steer a terminal."""
     printers = {"cli/options.py": {"click.echo"}, "cli/ends.py": {"print"}, "reporting/table.py": {"print"}}
     printers["cli/app.py"] = {"click.echo"}  # the version, and completion
+    printers["running/processes.py"] = {"print"}  # a warning of another thread
     printers["data/writing.py"] = printers["reporting/space/reader.py"] = {"print"}  # to a file, to a process
     for file in sorted(SOURCE.rglob("*.py")):
         name = file.relative_to(SOURCE).as_posix()

@@ -110,7 +110,7 @@ def test_anything_but_text_is_refused(value):
 
 
 def test_unknown_task():
-    with pytest.raises(InputError, match=r"be one of defeasible_nli, abductive_nli, nli, .*, topic; got 'nil'"):
+    with pytest.raises(InputError, match=r"be one of defeasible_nli, abductive_nli, .*, topic, questions; got 'nil'"):
         get_task("nil")
 
 

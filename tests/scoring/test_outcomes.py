@@ -90,7 +90,7 @@ def test_gate_fails_different_wrong_answers_and_the_page_says_no(command, tmp_pa
     path, page = tmp_path / "free.csv", tmp_path / "page.html"
     free_answers(first_is_original=first_is_original).to_csv(path, index=False)
     code, out, _ = command("gate", "pc.low >= 0.9", path)
-    assert (code, "same answer 25.0 %" in out, "q25 (0 of 6 right)" in out) == (1, True, True)
+    assert (code, "same answer 25.0 %" in out, "q25 (0 of 6 right: " in out) == (1, True, True)
     assert command("gate", "pc.low >= 0.9", path, "--allow-degenerate")[0] == 0
     assert command("report", path, "--output", page)[0] == 0
     assert "<b>No.</b>" in page.read_text(encoding="utf-8")

@@ -295,7 +295,10 @@ def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) ->
         if UNANSWERED in table.column_names:
             known = pc.and_(known, table[UNANSWERED].is_null())
         rows = np.flatnonzero(known)
-        held = _lists(table[columns[0]].filter(known), columns[0], rows)
+        if not len(rows):
+            return None
+        column = table[columns[0]]
+        held = _lists(column.filter(known) if pa.types.is_nested(column.type) else column, columns[0], rows)
         matrix = np.full((len(table), held.shape[1]), np.nan)
         matrix[rows] = held
     if "(none)" not in predictions.metadata.get("label_map", ""):  # a partial map leaves probability out

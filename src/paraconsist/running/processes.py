@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from paraconsist.errors import visible
 from paraconsist.files import launched
 
 T = TypeVar("T")
@@ -92,7 +93,8 @@ def naming_silent(shards: Sequence[Path], rank: int) -> Iterator[None]:
             if rank == min({*range(len(shards))} - silent):
                 for other in sorted(silent - named):
                     what = f"process {other} of {len(shards)} has stored nothing for {_SILENT / 60:.0f} minutes"
-                    print(f"warning: {what} ({shards[other]}); the others wait for it", file=sys.stderr, flush=True)
+                    where = visible(str(shards[other]))
+                    print(f"warning: {what} ({where}); the others wait for it", file=sys.stderr, flush=True)
             named |= silent
 
     threading.Thread(target=watch, name="paraconsist-silent", daemon=True).start()
