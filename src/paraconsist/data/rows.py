@@ -298,7 +298,7 @@ def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) ->
         if not len(rows):
             return None
         column = table[columns[0]]
-        held = _lists(column.filter(known) if pa.types.is_nested(column.type) else column, columns[0], rows)
+        held = _lists(column if pa.types.is_run_end_encoded(column.type) else column.filter(known), columns[0], rows)
         matrix = np.full((len(table), held.shape[1]), np.nan)
         matrix[rows] = held
     if "(none)" not in predictions.metadata.get("label_map", ""):  # a partial map leaves probability out
