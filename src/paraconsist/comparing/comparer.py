@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError, input_error
-from paraconsist.measures.buckets import check_length
+from paraconsist.measures.buckets import as_column, check_length, partition
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.intp]
@@ -205,9 +205,10 @@ def answer_similarity(answers: Sequence[str], others: Sequence[str], *, same: st
     >>> pc.answer_similarity(["It is Paris.", "3 dogs"], ["Paris", "two dogs"], same="tokens").tolist()
     [1.0, 0.5]
     """
-    check_length("answer_similarity", "others", others, len(answers), "answers")
-    comparer = get_comparer(same)
-    return comparer.pairs(comparer.values(answers), comparer.values(others))
+    first, second = (_texts("answer_similarity", n, t) for n, t in (("answers", answers), ("others", others)))
+    check_length("answer_similarity", "others", second, len(first), "answers")
+    comparer = get_comparer(_named("answer_similarity", same))
+    return comparer.pairs(comparer.values(first), comparer.values(second))
 
 
 def answer_classes(
@@ -237,9 +238,32 @@ def answer_classes(
     >>> pc.answer_classes(["Paris", "paris.", "Rome", "Rome"], [0, 0, 0, 1]).tolist()
     [0, 0, 1, 0]
     """
-    check_length("answer_classes", "buckets", buckets, len(answers), "answers")
-    codes = {bucket: code for code, bucket in enumerate(dict.fromkeys(buckets))}
-    return compare_within(answers, np.array([codes[b] for b in buckets]), get_comparer(same), choices).classes
+    texts = _texts("answer_classes", "answers", answers)
+    ids = as_column(buckets, function="answer_classes", parameter="buckets")
+    check_length("answer_classes", "buckets", ids, len(texts), "answers")
+    offered = (
+        None if choices is None else [None if c is None else _texts("answer_classes", "choices", c) for c in choices]
+    )
+    check_length("answer_classes", "choices", texts if offered is None else offered, len(texts), "answers")
+    comparer = get_comparer(_named("answer_classes", same))
+    return compare_within(texts, partition(ids).codes.astype(np.intp), comparer, offered).classes
+
+
+def _named(function: str, same: object) -> str:
+    if not isinstance(same, str):
+        raise input_error(function, "same", "name a comparer", got=same)
+    return same
+
+
+def _texts(function: str, parameter: str, values: Any) -> list[Any]:
+    """Return texts, None among them, as a list."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise input_error(function, parameter, "be a sequence of texts", got=values)
+    texts = list(values)
+    wrong = next((row for row, text in enumerate(texts) if not (text is None or isinstance(text, str))), None)
+    if wrong is not None:
+        raise input_error(function, parameter, "hold texts", got=texts[wrong], row=wrong)
+    return texts
 
 
 @dataclass(frozen=True)
