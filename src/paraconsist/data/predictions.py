@@ -29,9 +29,9 @@ UNANSWERED = "unanswered"
 PROBLEM = "bucket_of_epochs"
 #: The column that the trials of an input share, in logs whose trials are read for the noise floor.
 TRIED = "sample_of_trials"
-#: The choices of a question, and the number of what a comparer read in an answer in free text: equal numbers, equal
-#: values; null where it could read nothing.
-CHOICES, VALUE = "choices", "answer_value"
+#: The choices and the accepted answers of a question, and the number of what a comparer read in an answer in free text:
+#: equal numbers, equal values; null where it could read nothing.
+CHOICES, ACCEPTED, VALUE = "choices", "accepted_answers", "answer_value"
 #: The columns that a run adds.
 PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output", UNANSWERED)
 
@@ -107,7 +107,7 @@ class Predictions:
     @property
     def strata(self) -> tuple[str, ...]:
         """The columns that results can be broken down by."""
-        known = {*KEY_COLUMNS, *PREDICTION_COLUMNS, CHOICES, VALUE}
+        known = {*KEY_COLUMNS, *PREDICTION_COLUMNS, CHOICES, ACCEPTED, VALUE}
         return tuple(name for name in self.table.column_names if name not in known)
 
 

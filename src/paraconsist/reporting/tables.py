@@ -226,14 +226,14 @@ def stratified(
 
 def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
     """Return every number of a measure on one set, a line each."""
-    values = scored.measures[spec.name]
+    values, is_sketch = scored.measures[spec.name], scored.rows.same is not None  # classes of answers are
     rows = [
         [
             Cell(q.label, symbols=True, head=True),
             Cell(values[q.key], bounds(values["confidence_interval"], q.key), SHARE if q.is_share else QUANTITY),
         ]
         for q in spec.quantities
-        if q.key in values and not (q.key == _AGREEMENT and _has_two_labels(values))
+        if q.key in values and not (q.key == _AGREEMENT and (_has_two_labels(values) or is_sketch))
     ]
     if scored.n_unparsed:
         rows.append([Cell("unparsed answers", head=True), Cell(scored.n_unparsed / len(scored.rows), unit=SHARE)])

@@ -1,8 +1,9 @@
 """Free-text answers as labels: which answers of a bucket are the same, and which are right, by a comparer.
 
 Labels are texts of the answers. A right answer gets its question's first accepted answer as its label, so that measures
-of labels read these as they read any others, and several accepted answers are one. How often two wordings get the same
-answer is counted from the comparer's verdicts on pairs, which `Rows.values` and `Rows.same` keep.
+of labels read these as they read any others. How often two wordings get the same answer is counted from verdicts on
+pairs, which `Rows.values` and `Rows.same` keep: two right answers of a question are the same, a right and a wrong one
+are not, and of two others the comparer says it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Compared, Comparer, compare_within, get_comparer
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import CHOICES, VALUE, Metadata, Predictions
+from paraconsist.data.predictions import ACCEPTED, CHOICES, VALUE, Metadata, Predictions
 from paraconsist.data.tables import column_error, column_of, values_of
 from paraconsist.errors import input_error
 
@@ -49,17 +50,18 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     choices = table[CHOICES].to_pylist() if CHOICES in table.column_names else None
     found = compare_within(answers, buckets, comparer, choices)
     names = _class_names(answers, found, buckets, is_transitive=comparer.is_transitive)
-    accepted = _accepted(table, columns.label)
-    labels: list[str] | None = None
+    columns_of = {name: table[name] for name in table.column_names if name not in (_ALLOWED, columns.label)}
+    values, accepted = found.values, _accepted(table, columns.label)
     if accepted is not None:
         labels = [" ".join(texts[0].split())[:_LONGEST] for texts in accepted]
         is_right = _are_right(answers, accepted, judge, choices, columns.label)
         names = [_unlike(name, gold, ok) for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)]
-    parsed = found.values >= 0
-    columns_of = {name: table[name] for name in table.column_names if name not in (_ALLOWED, columns.label)}
-    columns_of[columns.prediction] = pa.array(names, pa.string(), mask=~parsed)
-    columns_of |= {} if labels is None else {columns.label: pa.array(labels, pa.string())}
-    columns_of |= {VALUE: pa.array(found.values, mask=~parsed), "raw_output": pa.array(answers, pa.string())}
+        values = _joined(found, np.flatnonzero(is_right), buckets, is_transitive=comparer.is_transitive)
+        columns_of[columns.label] = pa.array(labels, pa.string())
+        columns_of[ACCEPTED] = pa.array(accepted, pa.list_(pa.string()))
+    unread = values < 0
+    columns_of[columns.prediction] = pa.array(names, pa.string(), mask=unread)
+    columns_of |= {VALUE: pa.array(values, mask=unread), "raw_output": pa.array(answers, pa.string())}
     more: Metadata = {**metadata, "same": same, "right": right, "same_pairs": None, "label_names": []}
     if found.same is not None:
         more["same_pairs"] = frozenset(pair for pair, is_same in found.same.items() if is_same)
@@ -68,6 +70,36 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
             note = f"{100 * found.intransitive:.1f} % of the triples of answers with two same pairs have a third that "
             more["notes"] = [*metadata.get("notes", ()), note + f"is not, by `{same}`: classes of answers are a sketch"]
     return Predictions(pa.table(columns_of), more)
+
+
+def compared_together(main: Predictions, again: Predictions, columns: SourceOptions) -> list[Predictions]:
+    """Return the answers of a run, which were compared, and of its repeats, which were not, in classes of both."""
+    if VALUE not in main.table.column_names or VALUE in again.table.column_names:
+        return [main, again]
+    accepted = pa.array(_accepted(again.table, columns.label), pa.list_(pa.string()))
+    asked = {columns.bucket: pa.string(), CHOICES: pa.list_(pa.string())}
+    parts = []
+    for table, answers, of_rows in (
+        (main.table, main.table["raw_output"], main.table[ACCEPTED]),
+        (again.table, again.table[columns.prediction], accepted),
+    ):
+        own = {name: table[name].cast(kind) for name, kind in asked.items() if name in table.column_names}
+        parts.append(pa.table({**own, columns.prediction: answers, columns.label: of_rows}))
+    both = compared(Predictions(pa.concat_tables(parts), main.metadata), columns, None, None)
+    tables = both.table.slice(0, len(parts[0])), both.table.slice(len(parts[0]))
+    return [_with_answers(each, table, both.metadata) for each, table in zip((main, again), tables, strict=True)]
+
+
+def _with_answers(predictions: Predictions, compared_rows: pa.Table, metadata: Metadata) -> Predictions:
+    """Return predictions with the columns of answers of compared rows."""
+    names = set(compared_rows.column_names) | {_ALLOWED}
+    kept = {name: predictions.table[name] for name in predictions.table.column_names if name not in names}
+    answers = {name: compared_rows[name] for name in compared_rows.column_names}
+    return Predictions(pa.table({**kept, **answers}), {**predictions.metadata, "label_names": [], **_shared(metadata)})
+
+
+def _shared(metadata: Metadata) -> Metadata:
+    return {"same": metadata["same"], "right": metadata["right"], "same_pairs": metadata["same_pairs"]}
 
 
 def _texts(column: pa.ChunkedArray, name: str, parameter: str) -> list[str | None]:
@@ -151,6 +183,21 @@ def _class_names(
         n = taken[key[0], name] = taken.get((key[0], name), 0) + 1
         names[key] = name if n == 1 else f"{name} ({n})"
     return [names[key] for key in keys]
+
+
+def _joined(
+    found: Compared, right: NDArray[np.intp], buckets: NDArray[np.intp], *, is_transitive: bool
+) -> NDArray[np.intp]:
+    """Return what was read in the answers, the `right` ones of a bucket being one value.
+
+    Of a transitive comparer it is the value of the first, which other problems may share; else one of the bucket's own.
+    """
+    values, of_bucket = found.values.copy(), len(found.known) + np.arange(int(buckets.max(initial=0)) + 1)
+    if is_transitive:
+        read = right[values[right] >= 0][::-1]  # of several the last that is set stays: the first
+        of_bucket[buckets[read]] = values[read]
+    values[right] = of_bucket[buckets[right]]
+    return values
 
 
 def _unlike(name: str, gold: str, is_right: bool) -> str:

@@ -34,6 +34,7 @@ from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.alarms import check_not_swapped, degenerate, judged, repeated_rows, row_alarms
+from paraconsist.scoring.free_text import compared_together
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.outcomes import OF_WORDINGS, Outcomes, outcomes, parts_from, worst_buckets
@@ -355,7 +356,8 @@ def _score_source(source: Source, options: ScoreOptions, training: pa.Table | No
         else:
             kept = without_buckets(again.predictions, source.columns.bucket, source.excluded)
             repeats = replace(again, predictions=kept)
-            floor = score_noise(source.predictions, repeats, source.columns, **options.intervals)
+            main, other = compared_together(source.predictions, repeats.predictions, source.columns)
+            floor = score_noise(main, replace(repeats, predictions=other), source.columns, **options.intervals)
     return replace(scored, warnings=tuple(notes), noise_floor=floor)
 
 

@@ -1,0 +1,79 @@
+"""Answers in free text: what is counted of pairs, from the comparer's verdicts and right answers, by its definition."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from helpers.examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+import paraconsist as pc
+from paraconsist.comparing.comparer import get_comparer
+
+TEXTS = ["Paris", "paris.", "the Paris", "Rome", "in Rome", "Paris Rome", "Rome Oslo", "Oslo", "", None]
+ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(TEXTS)), min_size=2, max_size=16)
+
+
+def naive(rows, gold, same):
+    """Share of pairs of a problem whose answers differ, on average over problems; and problems right in every wording.
+
+    Two right answers are the same, a right and a wrong one are not; of two others, the comparer says it.
+    """
+    comparer = get_comparer(same)
+
+    def are_same(one, two, *, reference=False):
+        values = comparer.values([one]), comparer.values([two])
+        return bool(comparer.are_same(*values, reference=reference)[0])
+
+    changes, n_right = [], 0
+    for bucket in sorted({bucket for bucket, _ in rows}):
+        answers = [answer for of, answer in rows if of == bucket]
+        right = [gold is not None and any(are_same(a, g, reference=True) for g in gold[bucket]) for a in answers]
+        if len(answers) < 2:
+            continue
+        n_right += all(right)
+        pairs = list(combinations(range(len(answers)), 2))
+        same_pairs = [
+            (right[i] and right[j]) or (right[i] == right[j] and are_same(answers[i], answers[j])) for i, j in pairs
+        ]
+        changes.append(1 - sum(same_pairs) / len(pairs))
+    return (np.mean(changes) if changes else None), n_right
+
+
+@examples(150)
+@given(
+    ROWS,
+    st.lists(st.lists(st.sampled_from(["Paris", "Rome", "Rome Oslo"]), min_size=1, max_size=2), min_size=4, max_size=4),
+    st.booleans(),
+    st.sampled_from(["text", "tokens", "tokens:0.5", "contains"]),
+)
+def test_rates_are_means_over_pairs(rows, accepted, has_gold, same):
+    gold = accepted if has_gold else None
+    table = {"bucket_id": [bucket for bucket, _ in rows], "prediction": [answer for _, answer in rows]}
+    if gold is not None:
+        table["label"] = [gold[bucket] for bucket, _ in rows]
+    if not any(table["prediction"]):
+        return
+    change, n_right = naive(rows, gold, same)
+    scored = pc.score(table, same=same).sets["predictions"]
+    if change is None:
+        assert scored.wording is None
+        return
+    assert scored.wording.wording_change == pytest.approx(change, abs=1e-12)
+    assert scored.wording.n_right == (n_right if has_gold else None)
+    assert scored.wording.n_problems - scored.wording.n_same == scored.wording.n_changed
+    if has_gold:
+        assert scored.wording.n_same >= n_right
+
+
+def test_labels_of_a_bucket_are_scored_as_before_where_answers_are_equal_texts():
+    """With labels as texts, `same` exact gives the numbers of labels."""
+    rng = np.random.default_rng(0)
+    buckets = np.repeat(np.arange(60), 5)
+    gold = np.array(["yes", "no"])[buckets % 2]
+    answers = np.where(rng.random(300) < 0.7, gold, np.where(gold == "yes", "no", "yes"))
+    table = {"bucket_id": buckets, "label": gold, "prediction": answers}
+    plain, free = (pc.score(table, **options).to_dict()["predictions"] for options in ({}, {"same": "exact"}))
+    assert free["wording"] == plain["wording"]
+    assert free["measures"] == plain["measures"]
