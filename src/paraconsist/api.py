@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
+    from paraconsist.models.classifier import Classifier
     from paraconsist.reporting.result import Run
 
 
@@ -31,10 +32,10 @@ def run(
     Parameters
     ----------
     model : str, Path or callable
-        A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id; or a function from a list of
-        prompts to a list with an answer for each: a text (that holds a label), a label's number, probabilities; or the
-        address of an OpenAI-compatible API (``http://localhost:8000/v1``), whose model is `name`, by default its only
-        one.
+        A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id, of a classifier or a language
+        model; or a function from a list of prompts to a list with an answer for each: a text (that holds a label), a
+        label's number, probabilities; or the address of an OpenAI-compatible API (``http://localhost:8000/v1``), whose
+        model is `name`, by default its only one.
     sets : str, bucket set, table, or a sequence of them
         As `load_bucket_set` takes them: ``paranlu:delta_snli``, a folder, a file, a Hub name; or what it returns; or a
         table in memory (pandas, polars, pyarrow, datasets) with the columns of a bucket set.
@@ -47,8 +48,8 @@ def run(
     **options
         Fields of `paraconsist.running.options.LoadOptions` (``revision``, ``dtype``, ``max_length`` ...) and
         `RunOptions` (``label_map``, ``device``, ``batch_tokens``, ``noise_floor`` ...); of a function those of
-        `paraconsist.running.functions.Function` (``name``, ``version``, ``template`` ...); of an address
-        `EndpointSettings` and `AskOptions` (``key_variable``, ``max_new_tokens``, ``temperature`` ...).
+        `paraconsist.running.functions.Function` (``name``, ``version``, ``template`` ...); of a language model
+        `AskOptions` (``max_new_tokens``, ``temperature`` ...), of an address these and `EndpointSettings`.
 
     Returns
     -------
@@ -56,8 +57,8 @@ def run(
         Its ``score()`` returns `Scores`.
     """
     from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
-    from paraconsist.errors import renamed, unknown_option
-    from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
+    from paraconsist.errors import input_error, renamed, unknown_option
+    from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
     from paraconsist.reporting.result import Run
     from paraconsist.running.functions import Function, as_function, run_function
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
@@ -65,7 +66,7 @@ def run(
     from paraconsist.scoring.sources import in_arrow
 
     kinds = (Function, LoadOptions, RunOptions, EndpointSettings, AskOptions)
-    names = {kind: {option.name for option in fields(kind)} for kind in kinds}
+    names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} for kind in kinds}
     known = {*signature(run).parameters, *chain.from_iterable(names.values())} - {"options", "call"}
     for name in options:
         if name not in known:
@@ -75,8 +76,16 @@ def run(
     }
     loading, running = LoadOptions(**values[LoadOptions]), RunOptions(Path(output), **values[RunOptions])
     is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
-    of_function = {} if is_address else values[Function]
-    function = as_function(model, of_function, loading, running)
+    kinds_of_model = {
+        "a function": (callable(model), (Function, LoadOptions, RunOptions)),
+        "an address": (is_address, (EndpointSettings, AskOptions, RunOptions)),
+        "a model that is loaded": (True, (Function, LoadOptions, AskOptions, RunOptions)),
+    }
+    what, (_, own) = next((what, kind) for what, kind in kinds_of_model.items() if kind[0])
+    taken = set().union(*(names[kind] for kind in own), {"name"} if is_address else ())
+    for name in (name for name in options if name not in taken):
+        raise input_error("run", name, f"not be given with {what}", got=options[name])
+    function = as_function(model, {} if is_address else values[Function], loading, running)
 
     def loaded(source: Any, number: int) -> BucketSet:
         if isinstance(source, BucketSet):
@@ -95,13 +104,14 @@ def run(
 
     if function is not None:
         return Run(run_function(function, load(), running).path)
-    if is_address:
-        from paraconsist.models.endpoint.settings import EndpointPrompt
-        from paraconsist.running.by_name import asking
-        from paraconsist.running.endpoint import EndpointRun, run_endpoint, served_alone
-        from paraconsist.running.prompting import prompt_for
+    from paraconsist.running.by_name import asking
+    from paraconsist.running.prompting import prompt_for
 
-        settings, ask = EndpointSettings(str(model), **values[EndpointSettings]), PromptOptions(**values[AskOptions])
+    ask = PromptOptions(**values[AskOptions])
+    if is_address:
+        from paraconsist.running.endpoint import EndpointRun, run_endpoint, served_alone
+
+        settings = EndpointSettings(str(model), **values[EndpointSettings])
         name = str(values[Function].get("name") or served_alone(settings))
 
         def prompt(_: str, group: Sequence[BucketSet]) -> EndpointPrompt:
@@ -110,9 +120,13 @@ def run(
         return Run(run_endpoint(EndpointRun(lambda: {name: load()}, prompt, settings, running)).folder.path)
     from paraconsist import load_model  # names the extra if torch is not installed
 
-    report = run_sets(
-        lambda name, group: load_model(name, task=group[0].task, device=running.device, **vars(loading)),
-        lambda: {str(model): load()},
-        running,
-    )
+    def loaded_model(name: str, group: Sequence[BucketSet]) -> Classifier:
+        def settings() -> PromptSettings:
+            return PromptSettings(prompt_for(group, ask, []), seed=running.seed, **asking(ask, group))
+
+        model = load_model(name, task=group[0].task, ask=settings, device=running.device, **vars(loading))
+        ask.check_used(model)
+        return model
+
+    report = run_sets(loaded_model, lambda: {str(model): load()}, running)
     return Run(report.folder.path)

@@ -224,7 +224,8 @@ _COARSE = (torch.bfloat16, torch.float16)
 _N_CHECKED = 3
 _PLAIN_TOKENS = 8192
 _MOST_ROWS = 16
-CANNOT = (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError, NotImplementedError)
+#: What a model raises whose code cannot be asked in one of the ways below.
+CANNOT = (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError)
 
 Way = Callable[[Sequence["PromptTokens"]], torch.Tensor]
 

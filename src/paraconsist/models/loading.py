@@ -97,6 +97,9 @@ def load_model(
     own = find_baseline(config.model_type)
     dtype = "float32" if own is not None and dtype == "auto" else taken  # bfloat16 gains nothing here
     identity = _identity(name, config, dtype, trust_remote_code=trust_remote_code)
+    if not task.label_names and (own is not None or ask is None or kind_of(config, kind) == "classifier"):
+        must, remedy = "be a language model, for questions in free text", "A classifier has labels only."
+        raise input_error("load_model", "model", must, got=name, remedy=remedy)
     if own is not None:
         return _load_own(own, name, config, task, dtype, max_length, identity)
     options: Json = {"revision": revision, "dtype": DTYPES[dtype], "trust_remote_code": trust_remote_code}

@@ -48,7 +48,10 @@ class PromptedModel(Classifier):
     def __init__(
         self, module: Any, tokenizer: Any, settings: PromptSettings, *, window: int | None, identity: Mapping[str, str]
     ) -> None:
-        if settings.chat and not getattr(tokenizer, "chat_template", None):
+        has_template = bool(getattr(tokenizer, "chat_template", None))
+        if settings.chat and not has_template and not settings.prompt.template.labels:
+            settings = replace(settings, chat=False)  # questions in free text, of a model that knows no chats
+        if settings.chat and not has_template:
             name, remedy = identity.get("model", type(module).__name__), "Leave it out: the prompt is then plain text."
             must = "be given only for models whose tokenizer has a chat template"
             raise input_error("run", "chat", must, got=name, remedy=remedy)

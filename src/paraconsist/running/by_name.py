@@ -168,6 +168,11 @@ def shown_to(model: str, bucket_set: BucketSet, input_columns: str | None) -> Bu
 
     A folder that `paraconsist train` wrote records the columns that the model was trained on.
     """
+    if bucket_set.task is QUESTIONS:
+        if input_columns is not None:
+            must = "not be given with questions in free text"
+            raise input_error("run", "input_columns", must, got=input_columns, remedy="Leave columns out of the rows.")
+        return bucket_set
     trained = _trained_columns(model)
     columns = trained if input_columns is None else [name.strip() for name in input_columns.split(",")]
     if trained is not None and columns is not None and set(columns) != set(trained):
