@@ -29,6 +29,7 @@ Pairs: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Floats]
 #: Characters of an answer that comparers read; what comes after them is cut, from the middle, as answers end with what
 #: they conclude.
 MOST_CHARACTERS = 10_000
+_FUNCTION = "compare_answers"  # of errors, until `get_comparer` names the caller
 
 
 @dataclass(frozen=True)
@@ -128,36 +129,45 @@ def comparer_spec(name: str) -> ComparerSpec | None:
     return load(entries[name], ComparerSpec) if name in entries else None
 
 
-@cache
-def get_comparer(named: str, parameter: str = "same") -> Comparer:
+def get_comparer(named: str, parameter: str = "same", function: str = "score") -> Comparer:
     """Return a comparer by its name, with what follows a colon as its argument: ``text``, ``number:0.01``.
 
     ``module:function`` is a function of the user's, from two texts to whether they are the same, or how much, in
     [0, 1]. InputError if there is none of this name, or the argument is not one of its.
     """
+    if not isinstance(named, str):
+        raise input_error(function, parameter, "name a comparer", got=named)
+    try:
+        return _comparer(named)
+    except InputError as problem:
+        problem.function = function
+        problem.parameter = problem.parameter and parameter
+        raise
+
+
+@cache
+def _comparer(named: str) -> Comparer:
     name, _, argument = named.partition(":")
     spec = comparer_spec(name)
     if spec is not None:
         if argument and not spec.argument:
-            raise input_error("compare_answers", parameter, f"have nothing after {name}", got=named)
+            raise input_error(_FUNCTION, "same", f"have nothing after {name}", got=named)
         return spec.make(argument)
     if argument and name.replace(".", "").isidentifier():
-        return _own(name, argument, parameter)
+        return _own(name, argument)
     names = comparer_names()
     close = "".join(f" Did you mean {other!r}?" for other in get_close_matches(name, names, 1))
     remedy = f"Or a function of yours, as module:function.{close}"
-    raise input_error("compare_answers", parameter, f"be one of {', '.join(names)}", got=named, remedy=remedy)
+    raise input_error(_FUNCTION, "same", f"be one of {', '.join(names)}", got=named, remedy=remedy)
 
 
-def _own(module: str, function: str, parameter: str) -> Comparer:
+def _own(module: str, function: str) -> Comparer:
     """Return the comparer that a function of the user's is; it may take texts in any order and is asked in both."""
     try:
         call = getattr(import_module(module), function)
     except (ImportError, AttributeError) as problem:
         must = "name a comparer, or a function as module:function"
-        raise input_error(
-            "compare_answers", parameter, must, got=f"{module}:{function}", remedy=f"{problem}."
-        ) from None
+        raise input_error(_FUNCTION, "same", must, got=f"{module}:{function}", remedy=f"{problem}.") from None
 
     def directed(first: Sequence[str], second: Sequence[str]) -> Floats:
         return np.array([_share(call(a, b), module, function) for a, b in zip(first, second, strict=True)])
@@ -207,7 +217,7 @@ def answer_similarity(answers: Sequence[str], others: Sequence[str], *, same: st
     """
     first, second = (_texts("answer_similarity", n, t) for n, t in (("answers", answers), ("others", others)))
     check_length("answer_similarity", "others", second, len(first), "answers")
-    comparer = get_comparer(_named("answer_similarity", same))
+    comparer = get_comparer(same, function="answer_similarity")
     return comparer.pairs(comparer.values(first), comparer.values(second))
 
 
@@ -245,14 +255,8 @@ def answer_classes(
         None if choices is None else [None if c is None else _texts("answer_classes", "choices", c) for c in choices]
     )
     check_length("answer_classes", "choices", texts if offered is None else offered, len(texts), "answers")
-    comparer = get_comparer(_named("answer_classes", same))
+    comparer = get_comparer(same, function="answer_classes")
     return compare_within(texts, partition(ids).codes.astype(np.intp), comparer, offered).classes
-
-
-def _named(function: str, same: object) -> str:
-    if not isinstance(same, str):
-        raise input_error(function, "same", "name a comparer", got=same)
-    return same
 
 
 def _texts(function: str, parameter: str, values: Any) -> list[Any]:

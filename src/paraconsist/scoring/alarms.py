@@ -32,6 +32,7 @@ _MOSTLY, _ALIKE = 0.9, 0.4
 _MOST_LISTED, _LONGEST = 3, 60
 _LEAST_IN_TAIL = 10
 _FEW_ROWS = 10
+_ALIKE_EVERYWHERE = 0.9  # share of pairs of answers to different problems
 #: Counted role -> what its texts are called, and the roles that have its gold label, with their name.
 _ONE_LABEL = {
     PARAPHRASE: ("paraphrases", [ORIGINAL], "originals"),
@@ -81,6 +82,9 @@ def degenerate(rows: Rows, unparsed: str) -> list[str]:
         only = parsed.predictions.item(0)
         constant = f"every answer that could be read is {only!r}: wordings differ only in whether theirs could be read"
     notes = [constant]
+    if constant is None and rows.same is not None and rows.chance >= _ALIKE_EVERYWHERE:
+        share = f"{100 * rows.chance:.0f} % of pairs of answers to different problems are the same by this comparer"
+        notes.append(f"{share}: a constant answer has consistency 1 regardless of the text")
     if not rows.is_without_gold:
         notes += [nearly_constant(parsed.predictions, parsed.labels, clusters), _never_right(parsed)]
     if n_unparsed >= _MOSTLY * n and unparsed != "drop_bucket":
