@@ -30,7 +30,7 @@ def faulty_write(self: store.ShardWriter, data: bytes) -> None:
     if point == "refuse":
         raise InputError("the model returned numbers that are not finite for input x.", function="run")
     if point == "wait":
-        time.sleep(6)
+        time.sleep(4)
         write(self, data)
         return
     if point == "mid_line":
