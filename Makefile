@@ -40,7 +40,7 @@ demo: $(RUNS)
 
 test: $(INSTALLED)
 	mkdir -p build
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30 $(COVERAGE)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 $(COVERAGE)
 
 test-quick: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --hypothesis-profile quick

@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> None:
     with options(__doc__, arguments) as given:
         on_gpu = given.device != "cpu" and torch.cuda.is_available()
         rows = save_rows(given.scratch / "rows.jsonl", given.rows)
-        model = save_model(given.scratch / "model", "125m", tiny=given.tiny)
+        model = save_model(given, "125m")
         _, expected = run(model, rows, given.scratch / "usual", device=given.device)
         forward, refused = BertForSequenceClassification.forward, []
 

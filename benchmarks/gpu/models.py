@@ -1,6 +1,6 @@
 """What the scripts here share: models with random weights in real sizes, rows of random words, one run of them.
 
-Each script takes ``--device cpu --tiny``, which shows in a minute that it works; figures are of a GPU (not yet run).
+Each script takes ``--device cpu --tiny``, which shows in a minute that it works.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ def options(description: str | None, arguments: list[str] | None) -> Iterator[ar
     parser.add_argument("--device", help="by default the best there is; 'cpu' to try the script")
     parser.add_argument("--tiny", action="store_true", help="models of two small layers and 40 rows")
     parser.add_argument("--rows", type=int)
+    parser.add_argument("--models", type=Path, help="keep models in this folder, for the other scripts")
     read = parser.parse_args(arguments)
     read.rows = read.rows or (40 if read.tiny else 20_000)
     with tempfile.TemporaryDirectory() as scratch:
         read.scratch = Path(scratch)
+        read.models = read.models or read.scratch / "models"
         kind = "cpu" if read.device == "cpu" or not torch.cuda.is_available() else torch.cuda.get_device_name()
         print(f"{(description or '').splitlines()[0]} On {kind}{', tiny' if read.tiny else ''}:")
         yield read
@@ -65,8 +67,11 @@ def tokenizer() -> Any:
     return transformers.PreTrainedTokenizerFast(tokenizer_object=made, pad_token="[PAD]", model_max_length=4096)
 
 
-def save_model(folder: Path, size: str, *, tiny: bool) -> Path:
-    """Save a model of a size; two-label classifiers, and a causal language model for the largest."""
+def save_model(given: argparse.Namespace, size: str) -> Path:
+    """Save a model of a size if it is not there: two-label classifiers, a causal language model for the largest."""
+    folder, tiny = given.models / size, given.tiny
+    if (folder / "model.safetensors").exists():
+        return folder
     hidden, layers, heads, key_heads, inner, vocabulary = _TINY if tiny else SIZES[size]
     torch.manual_seed(0)
     common = {

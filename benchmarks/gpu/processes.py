@@ -31,7 +31,7 @@ def work(model: Path, rows: Path, output: Path, device: str, deterministic: bool
 def main(arguments: list[str] | None = None) -> None:
     with options(__doc__, arguments) as given:
         rows = save_rows(given.scratch / "rows.jsonl", given.rows)
-        model = save_model(given.scratch / "model", "minilm", tiny=given.tiny)
+        model = save_model(given, "minilm")
         for deterministic in (False, True):
             found = {}
             for n in (1, 2):

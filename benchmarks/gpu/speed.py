@@ -40,21 +40,19 @@ def main(arguments: list[str] | None = None) -> None:
     with options(__doc__, arguments) as given:
         device = "cpu" if given.device == "cpu" or not torch.cuda.is_available() else "cuda"
         rows = save_rows(given.scratch / "rows.jsonl", given.rows)
+        few = save_rows(given.scratch / "few.jsonl", min(given.rows, 2000))
         for dtype in ("float32", "bfloat16"):
             most = peak(device, getattr(torch, dtype), 256 if given.tiny else 8192)
             print(f"  {dtype}: at most {most / 1e12:.3g} tera-operations/s")
             for size in SIZES:
-                model = given.scratch / size
-                if not model.exists():
-                    save_model(model, size, tiny=given.tiny)
-                run(model, rows, given.scratch / f"warm {dtype} {size}", dtype=dtype, device=given.device)
-                loop, _ = run(model, rows, given.scratch / f"{dtype} {size}", dtype=dtype, device=given.device)
+                model, measured = save_model(given, size), few if size in CAUSAL and dtype == "float32" else rows
+                run(model, few, given.scratch / f"warm {dtype} {size}", dtype=dtype, device=given.device)
+                loop, _ = run(model, measured, given.scratch / f"{dtype} {size}", dtype=dtype, device=given.device)
                 share = 2 * n_weights(model) * loop.n_tokens / loop.seconds / most
                 rate = f"{loop.n_computed / loop.seconds:,.0f} inputs/s, {loop.n_tokens / loop.seconds:,.0f} tokens/s"
-                print(f"  {size:7} {rate}, {100 * share:.1f} % of the most")
-        few = save_rows(given.scratch / "few.jsonl", min(given.rows, 2000))
+                print(f"  {size:7} {rate}, {100 * share:.1f} % of the most, batches of {loop.max_tokens:,} tokens")
         for size in CAUSAL:
-            model = given.scratch / size
+            model = save_model(given, size)
             for shots in (0, 4 if given.tiny else 36):
                 output = given.scratch / f"{size} {shots} shots"
                 loop, _ = run(model, few, output, shots=shots, dtype="bfloat16", device=given.device)
