@@ -85,12 +85,13 @@ def save_model(given: argparse.Namespace, size: str) -> Path:
     }
     module: Any
     made = tokenizer()
-    if size in CAUSAL:
-        made.backend_tokenizer.post_processor = processors.ByteLevel()
-        module = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**common, num_key_value_heads=key_heads))
-    else:
-        names = {0: "weakener", 1: "strengthener"}
-        module = transformers.BertForSequenceClassification(transformers.BertConfig(**common, id2label=names))
+    with torch.device("cpu" if given.device == "cpu" or not torch.cuda.is_available() else "cuda"):
+        if size in CAUSAL:
+            made.backend_tokenizer.post_processor = processors.ByteLevel()
+            module = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**common, num_key_value_heads=key_heads))
+        else:
+            names = {0: "weakener", 1: "strengthener"}
+            module = transformers.BertForSequenceClassification(transformers.BertConfig(**common, id2label=names))
     module.save_pretrained(folder)
     made.save_pretrained(folder)
     return folder

@@ -13,7 +13,9 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import torch
 from accelerate.utils import InitProcessGroupKwargs
 from models import largest_change, options, run, save_model, save_rows
 
@@ -22,6 +24,12 @@ from paraconsist.running import loop
 
 def work(model: Path, rows: Path, output: Path, device: str, deterministic: bool) -> None:
     """What each of the processes does."""
+    barrier = torch.distributed.barrier
+
+    def on_this_device(*given: Any, device_ids: Any = None, **more: Any) -> Any:
+        return barrier(*given, **more)  # accelerate names a device for each process
+
+    torch.distributed.barrier = on_this_device
     loop.InitProcessGroupKwargs = partial(InitProcessGroupKwargs, backend="gloo")  # type: ignore[misc]
     statistics, answers = run(model, rows, output, device=device or None, deterministic=deterministic)
     if os.environ.get("RANK", "0") == "0":

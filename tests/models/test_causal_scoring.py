@@ -111,11 +111,11 @@ def test_a_pack_computes_what_is_common_once():
     pack = Pack.of([[1, 2, 3], [1, 2, 4, 5], [1, 2, 3]], [([7], [8, 9])] * 3)
     assert pack.tokens.tolist() == [1, 2, 3, 8, 4, 5, 8]
     assert pack.depths.tolist() == [0, 1, 2, 3, 2, 3, 4]
-    seen = pack.visible(1)
+    seen = pack.visible(1).numpy()
     assert [np.flatnonzero(row).tolist() for row in seen] == [
         [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 1, 2, 5], [0, 1, 2, 5, 6], [0, 1, 2, 5, 6, 7],
     ]  # fmt: skip
-    near = pack.visible(1, window=2)
+    near = pack.visible(1, window=2).numpy()
     assert np.flatnonzero(near[5]).tolist() == [5, 6]
     reads = list(zip(pack.read_labels.tolist(), pack.read_places.tolist(), pack.read_tokens.tolist(), strict=True))
     assert reads == [(0, 2, 7), (1, 2, 8), (1, 3, 9), (2, 5, 7), (3, 5, 8), (3, 6, 9), (4, 2, 7), (5, 2, 8), (5, 3, 9)]
@@ -126,7 +126,7 @@ def test_who_sees_whom_in_a_tree_is_what_its_branches_say(seed):
     rng = random.Random(seed)
     prompts = [[rng.randint(0, 2) for _ in range(rng.randint(1, 9))] for _ in range(12)]
     pack = Pack.of(prompts, [([5, 6], [7])] * 12)
-    for place, line in enumerate(pack.visible(0)):
+    for place, line in enumerate(pack.visible(0).numpy()):
         branch = [place]
         while pack.parents[branch[-1]] >= 0:
             branch.append(int(pack.parents[branch[-1]]))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from accelerate.state import PartialState
 from helpers.language_models import byte_tokenizer, save_language_model, tiny_language_model
 from helpers.mock_device import MockDevice, MockMemory, OnDevice, place, spread
 from helpers.models import tiny_encoder
@@ -16,11 +18,12 @@ from helpers.prompts import TASK, make_prompt, prepared, ragged_rows, scorer
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.store import Store
 from paraconsist.errors import InputError
-from paraconsist.models.batching import BatchPolicy, Memory
+from paraconsist.models.batching import BatchPolicy, Memory, check_device
 from paraconsist.models.causal_engine import FrozenLayer, Pack
 from paraconsist.models.loading import load_model
 from paraconsist.models.prompted import PromptSettings
-from paraconsist.running.loop import _results, compute
+from paraconsist.running import loop
+from paraconsist.running.loop import _results, compute, start_accelerator
 
 pytestmark = pytest.mark.faults
 #: For the results of a batch.
@@ -134,17 +137,42 @@ def test_under_a_launcher_a_model_is_not_spread_over_devices(tmp_path, monkeypat
     assert caught.value.parameter == "device_map"
 
 
-def short_by_one(pack, n_prefix, window=None):
-    return visible(pack, n_prefix, None if window is None else window - 1)
+def test_a_run_on_another_device_than_the_first_one_of_this_python(monkeypatch):
+    """accelerate keeps the device of the first: a run on the GPU after one on the processor was on the processor."""
+    kinds = []
+    for device, best in (("cpu", "cpu"), (None, "meta"), ("cpu", "cpu"), (None, "meta")):
+        monkeypatch.setattr(loop, "check_device", lambda function, asked, best=best: best)
+        monkeypatch.setattr(PartialState, "default_device", property(lambda self: torch.device("meta")))
+        kinds.append(start_accelerator(device=device).device.type)
+    assert kinds == ["cpu", "meta"] * 2
+    monkeypatch.undo()
+    assert start_accelerator().device.type == check_device("run", None)
 
 
-def leaking(pack, n_prefix, window=None):
-    return np.tril(np.ones_like(visible(pack, n_prefix, window)), n_prefix)
+@pytest.mark.parametrize("kind", ["llama", "gemma3"])
+def test_scores_of_packs_that_threads_compute_at_a_time(kind):
+    """The second writes over the room of the first after the device has computed it."""
+    model, rows = scorer(kind, byte_tokenizer(), make_prompt()), [*ragged_rows(0), *ragged_rows(1)] * 6
+    some = prepared(model, rows)
+    parts = [some[i : i + 5] for i in range(0, len(some), 5)]
+    expected = [model.logits(part) for part in parts]
+    assert model.queues
+    with ThreadPoolExecutor(2) as pool:
+        found = [*pool.map(model.logits, parts)]
+    torch.testing.assert_close(torch.cat(found), torch.cat(expected), rtol=0, atol=1e-5)
 
 
-def seeing_ahead(pack, n_prefix, window=None):
+def short_by_one(pack, n_prefix, window=None, device="cpu"):
+    return visible(pack, n_prefix, None if window is None else window - 1, device)
+
+
+def leaking(pack, n_prefix, window=None, device="cpu"):
+    return torch.tril(torch.ones_like(visible(pack, n_prefix, window, device)), n_prefix)
+
+
+def seeing_ahead(pack, n_prefix, window=None, device="cpu"):
     """The first of the prompts sees the last one's end; the last sees what it should."""
-    seen = visible(pack, n_prefix, window)
+    seen = visible(pack, n_prefix, window, device)
     seen[: np.flatnonzero(np.diff(pack.depths) < 0)[0] + 1, -3:] = True
     return seen
 

@@ -237,9 +237,25 @@ def test_auto_is_bfloat16_where_the_device_has_it_fast(tmp_path, monkeypatch, pr
     assert classifier.identity["dtype"] == taken
     assert classifier.module.dtype == getattr(torch, taken)
     assert dtype_taken("float32", device) == "float32"
+    assert dtype_taken(None, device) == ("float32" if gpu is None or device == "cpu" else taken)
     if gpu is None or gpu < (8, 0) or device == "cpu":
         with pytest.raises(InputError, match="TF32 needs a GPU"):
             dtype_taken("tf32", device)
+    else:
+        dtype_taken("tf32", device)
+        assert torch.backends.cuda.matmul.allow_tf32
+        dtype_taken("float32", device)  # the next model of this Python
+        assert not torch.backends.cuda.matmul.allow_tf32
+
+
+@pytest.mark.parametrize(("dtype", "device", "how"), [
+    ("float32", "cuda", "4096 tokens"), ("bfloat16", "cuda", "row by row"), ("bfloat16", "cpu", "512 tokens"),
+])  # fmt: skip
+def test_in_few_bits_an_accelerator_computes_deterministic_rows_one_by_one(tmp_path, dtype, device, how):
+    """On an H100 a batch's first scores in bfloat16 did not show that its places differ."""
+    classifier = load_model(tiny_encoder(tmp_path), task=DEFEASIBLE, dtype=dtype)
+    classifier.fix(device)
+    assert classifier.identity["deterministic"] == how
 
 
 def test_the_dtype_of_a_run_stands_in_its_files_and_signatures(tmp_path, monkeypatch):

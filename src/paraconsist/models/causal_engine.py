@@ -43,6 +43,8 @@ class Pack:
     tokens: Integers
     depths: Integers  # tokens before it on its branch
     parents: Integers  # place of the token before it, -1 at the root; parents come before their children
+    entered: Integers  # its number when a walk takes each branch to its end before the next
+    left: Integers  # that of the first token after its branches
     read_places: Integers
     read_tokens: Integers
     read_labels: Integers
@@ -75,26 +77,38 @@ class Pack:
                     place = place if number == 0 else follow(place, word[number - 1])
                     reads.append((place, token, n_label))
                 n_label += 1
-        read = np.array(reads, dtype=np.int64).reshape(-1, 3)
-        return cls(*np.array([tokens, depths, parents], dtype=np.int64), *read.T)
+        walked = np.array([tokens, depths, parents, *_walk(parents)], dtype=np.int64)
+        return cls(*walked, *np.array(reads, dtype=np.int64).reshape(-1, 3).T)
 
-    def visible(self, n_prefix: int, window: int | None = None) -> NDArray[np.bool_]:
-        """Return which keys each token sees, of `n_prefix` cached ones and the pack; shape (q, n_prefix + q).
+    def visible(self, n_prefix: int, window: int | None = None, device: torch.device | str = "cpu") -> torch.Tensor:
+        """Return which keys each token sees, of `n_prefix` cached ones and the pack; bool, shape (q, n_prefix + q).
 
-        With sliding attention a token sees the last `window` keys, including itself.
+        It is computed on the device, to which only three numbers a token are copied. With sliding attention a token
+        sees the last `window` keys, including itself.
         """
-        n = len(self.tokens)
-        seen = np.zeros((n, n_prefix + n), dtype=bool)
-        seen[:, :n_prefix] = True
-        tree = seen[:, n_prefix:]
-        np.fill_diagonal(tree, True)
-        by_depth = np.argsort(self.depths, kind="stable")
-        for places in np.split(by_depth, np.flatnonzero(np.diff(self.depths[by_depth])) + 1)[1:]:
-            tree[places] |= tree[self.parents[places]]
+        numbers = torch.from_numpy(np.stack([self.entered, self.left, self.depths + n_prefix])).to(device)
+        entered, left, places = numbers
+        tree = (entered[None, :] <= entered[:, None]) & (entered[:, None] < left[None, :])
+        seen = torch.cat([tree.new_ones(len(tree), n_prefix), tree], dim=1)
         if window is not None:
-            keys = np.concatenate([np.arange(n_prefix), n_prefix + self.depths])
-            seen &= (n_prefix + self.depths)[:, None] - keys[None, :] < window
+            keys = torch.cat([torch.arange(n_prefix, device=device), places])
+            seen &= places[:, None] - keys[None, :] < window
         return seen
+
+
+def _walk(parents: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return when a walk branch by branch enters each node of a tree, and leaves it: it saw those it has not left."""
+    sizes = [1] * len(parents)
+    for place in range(len(parents) - 1, -1, -1):
+        if parents[place] >= 0:
+            sizes[parents[place]] += sizes[place]
+    entered: list[int] = []
+    free = [0] * (len(parents) + 1)  # the number of the next child of each; of the next root at the end
+    for place, parent in enumerate(parents):
+        entered.append(free[parent])
+        free[parent] += sizes[place]
+        free[place] = entered[place] + 1
+    return entered, [number + size for number, size in zip(entered, sizes, strict=True)]
 
 
 def plan_packs(
@@ -256,7 +270,7 @@ class CausalEngine:
         self.prefix: Prefix | None = None
         self._share = share
         self._compute: Way | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         accepted = inspect.signature(module.forward).parameters
         self._keeps_some = "logits_to_keep" in accepted
         self._takes_positions = "position_ids" in accepted
@@ -360,14 +374,15 @@ class CausalEngine:
         pack = Pack.of(prompts, [row.labels for row in rows])
         mask: Any
         if isinstance(windows, Mapping):
-            masks = {window: self._mask(pack.visible(n_prefix, window)) for window in set(windows.values())}
+            masks = {window: self._mask(pack, n_prefix, window) for window in set(windows.values())}
             mask = {kind: masks[window] for kind, window in windows.items()}
         else:
-            mask = self._mask(pack.visible(n_prefix, windows))
+            mask = self._mask(pack, n_prefix, windows)
         ids, positions = (self._tensor(array[None]) for array in (pack.tokens, n_prefix + pack.depths))
         inputs = {"input_ids": ids, "position_ids": positions, "attention_mask": mask, "use_cache": True}
         places, which = np.unique(pack.read_places, return_inverse=True)
-        logits = self._logits(places, **inputs, past_key_values=self._cache(n_prefix, len(pack.tokens)))[0]
+        with self._lock:  # the next pack is written over the room of this one, in the order of the device's queue
+            logits = self._logits(places, **inputs, past_key_values=self._cache(n_prefix, len(pack.tokens)))[0]
         return _totals(logits, which, pack.read_tokens, pack.read_labels, rows)
 
     def _expanded(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
@@ -420,11 +435,15 @@ class CausalEngine:
         logits: torch.Tensor = self.module(**inputs).logits
         return logits if self._keeps_some else logits[:, places]
 
-    def _mask(self, visible: np.ndarray[Any, Any]) -> torch.Tensor:
-        """Return 0 where a token sees a key, else the least number; shape (1, 1, q, k)."""
-        hidden = torch.from_numpy(~visible).to(self.module.device)
+    def _mask(self, pack: Pack, n_prefix: int, window: int | None) -> torch.Tensor:
+        """Return 0 where a token sees a key, else the least number; shape (1, 1, q, k).
+
+        Rows begin at multiples of 16 numbers: kernels of attention would else copy the mask in every layer.
+        """
+        hidden = ~pack.visible(n_prefix, window, self.module.device)
         dtype = self.module.get_input_embeddings().weight.dtype  # of the weights as they are read: see `in_float32`
-        mask = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
+        n, n_keys = hidden.shape
+        mask = torch.zeros(n, -(-n_keys // 16) * 16, dtype=dtype, device=hidden.device)[:, :n_keys]
         return mask.masked_fill_(hidden, torch.finfo(mask.dtype).min)[None, None]
 
     def _cache(self, n_prefix: int, n_more: int = 0) -> Any:

@@ -73,6 +73,7 @@ class Classifier:
     multiple_choice = False
     pads = True  # whether the rows of a batch are padded to the longest
     reentrant = False  # whether several threads may call `logits` at a time
+    queues = False  # whether they may on an accelerator, which computes what it is given in order
     takes_prompt = False  # whether it is a language model, which is asked a prompt
     writes = False  # whether it writes its answers (`write`) in place of scoring labels (`logits`)
     draws = False  # whether its answers are drawn, and differ from seed to seed
@@ -175,7 +176,9 @@ class ModuleClassifier(Classifier):
         for layer in self.module.modules():
             if isinstance(layer, torch.nn.Linear):
                 layer.forward = partial(_linear, layer)  # type: ignore[method-assign]
-        self.fixed = self.fixed_batches(device)
+        # Scores of few bits do not show whether all places of a batch are alike.
+        coarse = next(self.module.parameters()).dtype != torch.float32 or torch.backends.cuda.matmul.allow_tf32
+        self.fixed = FixedBatches(0) if coarse and device != "cpu" else self.fixed_batches(device)
         shape = f"{self.fixed.n_tokens} tokens" if self.fixed.n_tokens else "row by row"
         self.identity = {**self.identity, "deterministic": shape}
 

@@ -48,7 +48,7 @@ def load_model(
     *,
     task: Task,
     revision: str | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     max_length: int | None = None,
     trust_remote_code: bool = False,
     kind: str | None = None,
@@ -65,7 +65,7 @@ def load_model(
         The task of the model's inputs; multiple-choice models take their label names from it.
     revision : str, optional
         Branch, tag or commit of a Hub model. The identity records the commit.
-    dtype : {"float32", "auto", "tf32", "bfloat16", "float16"}
+    dtype : {"float32", "auto", "tf32", "bfloat16", "float16"}, optional
         Of the weights in memory; see `dtype_taken`. The identity records the result.
     max_length : int, optional
         Longest input in tokens; by default the longest that model and tokenizer allow.
@@ -95,7 +95,7 @@ def load_model(
         raise input_error("load_model", "model", "be a trained model", got=name, remedy=_how_to_train(name, task))
     config = open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
     own = find_baseline(config.model_type)
-    dtype = "float32" if own is not None and dtype == "auto" else taken  # bfloat16 gains nothing here
+    dtype = "float32" if own is not None and dtype in (None, "auto") else taken  # bfloat16 gains nothing here
     identity = _identity(name, config, dtype, trust_remote_code=trust_remote_code)
     if not task.label_names and (own is not None or ask is None or kind_of(config, kind) == "classifier"):
         must, remedy = "be a language model, for questions in free text", "A classifier has labels only."
@@ -124,22 +124,23 @@ def load_model(
     return HeadClassifier(loaded.module.eval(), loaded.tokenizer, labels, **what)
 
 
-def dtype_taken(dtype: str, device: str | None = None) -> str:
+def dtype_taken(dtype: str | None, device: str | None = None) -> str:
     """Return the dtype in which a model is computed on a device, by default the best available one.
 
     ``auto`` is bfloat16 where that is fast (CUDA from compute capability 8, processors with AVX512-BF16 or AMX), else
-    float32. InputError for ``tf32`` (float32 weights, products in TF32) without such a GPU.
+    float32; None is ``auto`` on an accelerator and float32 on the processor. InputError for ``tf32`` (float32 weights,
+    products in TF32) without such a GPU.
     """
+    on_cpu = device == "cpu" or not torch.accelerator.is_available()
+    dtype = dtype or ("float32" if on_cpu else "auto")
     check_choice("load_model", "dtype", dtype, ("auto", *DTYPES))
     has_gpu = device in (None, "cuda") and torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
-    if dtype == "tf32":
-        if not has_gpu:
-            must, remedy = "be one that the device has", "TF32 needs a GPU of CUDA compute capability 8 or more."
-            raise input_error("load_model", "dtype", must, got=dtype, remedy=remedy)
-        torch.backends.cuda.matmul.allow_tf32 = True
+    if dtype == "tf32" and not has_gpu:
+        must, remedy = "be one that the device has", "TF32 needs a GPU of CUDA compute capability 8 or more."
+        raise input_error("load_model", "dtype", must, got=dtype, remedy=remedy)
+    torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"  # torch keeps it from one model to the next
     if dtype != "auto":
         return dtype
-    on_cpu = device == "cpu" or not torch.accelerator.is_available()
     fast = [getattr(torch.cpu, f"_is_{instructions}_supported", bool)() for instructions in _FAST]  # or an older torch
     return "bfloat16" if has_gpu or (on_cpu and any(fast)) else "float32"
 

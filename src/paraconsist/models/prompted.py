@@ -194,6 +194,7 @@ class CausalScorer(PromptedModel):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.engine = CausalEngine(self.module, share=self.settings.share)
+        self.queues = self.engine.stretched_from is None  # else a text sets the positions of the next
         self._opening = [] if self.settings.chat else opening_tokens(self.tokenizer)
         self._beginning = ("", np.array(self._opening, dtype=np.int64))  # of the prompts: tokenised once
         self._labels: tuple[TokenArray, ...] | None = None

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 from accelerate import Accelerator, InitProcessGroupKwargs
+from accelerate.state import AcceleratorState, PartialState
 from accelerate.utils import broadcast_object_list, gather_object
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from numpy.typing import NDArray
@@ -75,7 +76,11 @@ def start_accelerator(*, device: str | None = None) -> Accelerator:
     """Return the accelerator of this process: the processor if `device` is ``"cpu"``, the best device if None."""
     # Processes wait for each other only at the start and at the end, where their work may differ by hours.
     patience = InitProcessGroupKwargs(timeout=timedelta(days=7))
-    return Accelerator(cpu=check_device("run", device) == "cpu", kwargs_handlers=[patience])
+    kind = check_device("run", device)
+    before = PartialState._shared_state.get("device")
+    if before is not None and before.type != kind and PartialState().num_processes == 1:
+        AcceleratorState._reset_state(reset_partial_state=True)  # it keeps the device of this Python's first run
+    return Accelerator(cpu=kind == "cpu", kwargs_handlers=[patience])
 
 
 def main_first(accelerator: Accelerator, action: Callable[[], T]) -> T:
@@ -140,6 +145,7 @@ def compute(
     memory = Memory()
     started, over = time.perf_counter(), dict[str, "Prepared"]()
     n_tokens = n_padded = 0
+    n_workers = _n_workers(model, accelerator)
 
     def counted(batches: Iterable[Batch]) -> Iterator[Batch]:
         nonlocal n_tokens, n_padded
@@ -168,9 +174,13 @@ def compute(
         ProgressBar(len(pending), sets[0].task.name, visible=accelerator.is_main_process) as bar,
         store.writer(accelerator.process_index) as shard,
         ThreadPoolExecutor(1, "paraconsist-write") as writing,
-        _threads(int(model.reentrant)) as tokenising,
-        _threads(_n_workers(model, accelerator)) as computing,
+        _threads(int(model.reentrant or n_workers > 0)) as tokenising,
+        _threads(n_workers) as computing,
     ):
+        # cuDNN's attention makes a plan for each shape, and nearly every batch has its own: on an H100 it took 2 to 6
+        # times as long (`benchmarks/gpu/speed.py`).
+        stack.callback(torch.backends.cuda.enable_cudnn_sdp, torch.backends.cuda.cudnn_sdp_enabled())
+        torch.backends.cuda.enable_cudnn_sdp(False)
         stack.callback(gc.set_threshold, *gc.get_threshold())
         gc.set_threshold(_N_OBJECTS)  # a part has many rows, none in a cycle: collecting them often is useless
         if len(inputs) != n_inputs:
@@ -324,10 +334,10 @@ def _n_workers(model: Classifier, accelerator: Accelerator) -> int:
 
     Several small batches use a CPU's cores better than one; an accelerator gets its next batch while it computes.
     """
+    if accelerator.device.type != "cpu":
+        return 2 * (model.reentrant or model.queues)
     if not model.reentrant:
         return 0
-    if accelerator.device.type != "cpu":
-        return 2
     n_threads = min(_MOST_WORKERS, torch.get_num_threads())
     return n_threads if accelerator.num_processes == 1 and n_threads > 1 else 0
 

@@ -64,8 +64,10 @@ class LoadOptions:
 
     panel: ClassVar[str] = "Models on this machine"
     revision: str | None = option(None, "Revision of a Hub model.")
-    dtype: str = option(
-        "float32", "float32, tf32, bfloat16, float16, or auto: bfloat16 where the device has it fast, else float32."
+    dtype: str | None = option(
+        None,
+        "float32, tf32, bfloat16, float16, or auto: bfloat16 where the device has it fast, else float32; by default "
+        "auto on an accelerator, float32 on the processor.",
     )
     max_length: int | None = option(None, "Cut inputs after this many tokens.", min=1)
     trust_remote_code: bool = option(False, "Run code that comes with a Hub model.")
