@@ -286,3 +286,10 @@ def test_half_an_emoji_blocks_no_log(tmp_path, tool):
     (whole,) = read_logs([file_of(tool)], query_of(tool)).values()
     assert rows.table["prediction"].null_count == whole.table["prediction"].null_count
     write_predictions(tmp_path / "out.parquet", rows.table, rows.metadata)
+
+
+@pytest.mark.faults
+def test_a_table_that_mlflow_did_not_load_is_named(command, tmp_path):
+    (tmp_path / "eval_results_table.json").write_text("null")
+    code, _, err = command("score", tmp_path / "eval_results_table.json", "--bucket", "question_id")
+    assert (code, "result.tables" in err, "copy it" in err) == (2, True, False)

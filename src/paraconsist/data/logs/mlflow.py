@@ -29,6 +29,9 @@ def recognises(path: Path, head: Head) -> bool:
 
 def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one table; InputError if it is cut short, no table, or of several models, and as `judged_rows`."""
+    if path.read_bytes().strip() == b"null":
+        remedy = "MLflow saves a table only once it was loaded: read `result.tables` before `result.save(...)`."
+        raise bad_log("hold a table", path, remedy=remedy)
     table, summary = read_whole(path, "MLflow"), path.parent.parent / "metrics.json"
     columns: Any = table.get("columns")
     data: Any = table.get("data")
