@@ -190,7 +190,7 @@ def two_models_in_a_table(table: Any) -> None:
             "promptfoo",
             set_in("results", "results", 1, "provider", {"id": "b"}),
             {},
-            "one model's answers; got .*filter-pr",
+            "one model's answers; got .*`filter`",
         ),
         ("promptfoo", set_in("results", "results", 1, "provider", "label", "b"), {}, "must hold one model's answers"),
         ("promptfoo", set_in("results", "results", 1, "promptIdx", 1), {}, "must hold one prompt's answers"),
@@ -286,6 +286,32 @@ def test_half_an_emoji_blocks_no_log(tmp_path, tool):
     (whole,) = read_logs([file_of(tool)], query_of(tool)).values()
     assert rows.table["prediction"].null_count == whole.table["prediction"].null_count
     write_predictions(tmp_path / "out.parquet", rows.table, rows.metadata)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("provider", "prompt", "name"),
+    [("", "Briefly: {{question}}", "1"), ("", "Briefly: {{question}}", None), ("second", "{{question}}", "second")],
+)
+def test_one_of_several_providers_or_prompts_is_chosen(command, tmp_path, provider, prompt, name):
+    """promptfoo numbers pairs of a provider and a prompt (promptIdx)."""
+
+    def add(found: Any) -> None:
+        more = json.loads(json.dumps(found["results"]["results"]))
+        for result in more:
+            result |= {"promptIdx": 1, "success": True, "failureReason": 0}
+            result["provider"]["label"], result["prompt"]["label"] = provider, prompt
+        found["results"]["results"] += more
+
+    file = edited("promptfoo", tmp_path, add)
+    options = (*BY_QUESTION, "--label", "answer")
+    for wrong, word in {(): "--filter", ("--filter", "none"): "provider"}.items():
+        code, _, err = command("score", file, *options, *wrong)
+        assert (code, word in err, "1 (" in err, "filter-p" in err) == (2, True, True, False)
+    second = scored(command, file, *options, "--filter", prompt if name is None else name)
+    assert second["measures"]["paraphrastic_consistency"]["accuracy"] == 1.0
+    first = scored(command, file, *options, "--filter", "0")
+    assert first["measures"] == scored(command, file_of("promptfoo"), *options)["measures"]
 
 
 @pytest.mark.faults

@@ -123,7 +123,10 @@ class SourceOptions:
         None, "For logs: the metric (in inspect logs the scorer) that decides which answers are right.", rare=True
     )
     filter: str | None = option(
-        None, "For lm-eval logs with several filters: which one to use.", option="--filter", rare=True
+        None,
+        "For lm-eval logs with several filters, and promptfoo's results of several providers or prompts: which to use.",
+        option="--filter",
+        rare=True,
     )
     epoch: int | None = option(None, "For inspect logs with several epochs: only this one.", min=1, rare=True)
     exclude: Path | Sequence[str] | None = option(
