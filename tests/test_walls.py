@@ -201,6 +201,28 @@ def test_no_circle_of_imports():
         assert in_circles(again), f"{importer} and {imported} are no circle any more: take them off the list"
 
 
+#: Modules -> the declared distributions that they are of, or come with.
+DISTRIBUTIONS = {"yaml": "pyyaml", "sklearn": "scikit_learn", "mlflow": "mlflow_skinny"} | {
+    "pandas": "datasets",
+    "markupsafe": "jinja2",
+    "threadpoolctl": "scikit_learn",
+}
+#: What is used where somebody installed it.
+UNDECLARED = {"textattack"}
+
+
+@pytest.mark.faults
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
+    """B31: fsspec was imported by the builders, and came with other packages only."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8").replace("-", "_")
+    needed = set(re.findall(r'"(\w+)', re.findall(r"^dependencies = \[(.*?)^\]", text, re.M | re.S)[0]))
+    extras = set(re.findall(r'"(\w+)', text.partition("[project.optional_dependencies]")[2].partition("\n\n")[0]))
+    names = {name.partition(".")[0] for path in files() for name in imports(path)}
+    names -= {*sys.stdlib_module_names, "paraconsist", *UNDECLARED}
+    imported = {DISTRIBUTIONS.get(name, name) for name in names}
+    assert needed <= imported <= needed | extras
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("module", LIGHT)
 def test_what_is_light_stays_light(module):
