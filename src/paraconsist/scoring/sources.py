@@ -328,10 +328,10 @@ def _of_statements(predictions: Predictions, statement: str, names: SourceOption
 
 def _check_named(options: SourceOptions, columns: Sequence[str]) -> None:
     """Refuse columns that the file lacks; only those that are called by default may be absent."""
-    for parameter in ("role", "probabilities", *(["group"] if options.groups_from is None else [])):
+    for parameter in ("role", "group", "probabilities"):
         named = options.named(parameter) or ()
         absent = [name for name in ([named] if isinstance(named, str) else named) if name not in columns]
-        if absent:
+        if absent and not (parameter == "group" and options.groups_from is not None):
             remedy = f"Its columns are {', '.join(columns)}."
             raise input_error("score", parameter, "name a column of the file", got=absent[0], remedy=remedy)
 
