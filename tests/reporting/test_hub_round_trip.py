@@ -1,5 +1,6 @@
 """What was pushed, loaded back by a stranger: real clients, fresh processes, empty caches, a Hub on this machine."""
 
+import ast
 import hashlib
 import json
 import os
@@ -134,6 +135,33 @@ def test_the_sample_set_loads_without_this_package(hub, tmp_path):
     push(hub, tmp_path / "home", "dataset", "sample", "--repo", "org/sample", "--cache-dir", str(cache))
     configs = configs_of("sample")
     assert_loads(hub, "sample", tmp_path, cache, configs, configs)
+
+
+RUN_QUESTIONS = """
+import json, sys
+import paraconsist as pc
+def app(prompts):
+    return ["30 days" if "days" in str(prompt) else "5 euro" for prompt in prompts]
+runs = [pc.run(app, name, output=name + "-run", version="1") for name in sys.argv[1:]]
+print(json.dumps([run.score(same="number").to_dict() for run in runs]))
+"""
+
+
+def test_own_questions_are_run_from_the_hub_as_from_their_file(hub, tmp_path):
+    home, asked = tmp_path / "home", ["{wordings: [How many days, Until when], expected: [30, thirty]}"]
+    asked += ["{wordings: [What fee, Which fee], expected: 5}"]
+    home.mkdir()
+    (home / "own.yaml").write_text(f"same: number\nsystem: You sell shoes.\nquestions: [{', '.join(asked)}]\n")
+    push(hub, home, "dataset", "own.yaml", "--repo", "org/own")
+    code = "from datasets import load_dataset\nprint(load_dataset('org/own', split='test').to_dict())"
+    rows = ast.literal_eval(run(hub, tmp_path / "stranger", "-c", WITHOUT_US + code).stdout.splitlines()[-1])
+    assert (rows["expected"], rows["system"]) == ([["30", "thirty"]] * 2 + [["5"]] * 2, ["You sell shoes."] * 4)
+    assert rows["question"][:2] == ["How many days", "Until when"]
+    here, there = json.loads(run(hub, home, "-c", RUN_QUESTIONS, "own.yaml", "org/own").stdout.splitlines()[-1])
+    of_file, of_hub = (found["measures"]["paraphrastic_consistency"] for (found,) in (here.values(), there.values()))
+    del of_file["signature"], of_hub["signature"]  # which name the set
+    assert of_file == of_hub
+    assert of_file["accuracy"] == 0.75
 
 
 @pytest.mark.real_data

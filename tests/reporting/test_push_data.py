@@ -16,6 +16,7 @@ from helpers.run import write_run
 from huggingface_hub import parse_eval_result_entries
 
 import paraconsist as pc
+from paraconsist.data.bucket_sets import declared_label_names
 from paraconsist.data.predictions import read_predictions, write_predictions
 from paraconsist.measures.catalogue import scored_measures
 from paraconsist.reporting.hub.runs import eval_result_entries
@@ -111,6 +112,105 @@ def test_a_repository_of_somebody_else_is_not_overwritten(hub, tmp_path):
     push(
         "run", write_run(tmp_path / "run"), "--repo", "org/sample", fails="`repo` must be new, or hold an earlier push"
     )
+    assert len(repo.commits) == 2
+
+
+# ---------------------------------------------------------------------------- the user's own rows
+
+
+QUESTIONS = """\
+bucket_id,question,expected,author
+days,How many days do I have?,30,Ada
+days,Within how many days?,"[""30"", ""thirty""]",Ada
+fee,What is the fee in euro?,5,Ada
+"""
+
+
+@pytest.mark.faults
+def test_questions_of_the_users_own_become_a_set_with_a_card(hub, tmp_path):
+    """Q7: only this package's own sets could be pushed."""
+    (tmp_path / "my questions.csv").write_text(QUESTIONS)
+    mine = ("dataset", tmp_path / "my questions.csv", "--repo", "org/mine")
+    dry = push(*mine, "--dry-run")
+    assert (set(states(dry)), "read by no measure: author." in dry) == ({"README.md", "data/test.parquet"}, True)
+    push(*mine, "--i-have-the-rights", "I wrote\nthem")
+    repo = hub.repos["dataset", "org/mine"]
+    assert (repo.private, repo.commits[-1].message.partition("; ")[2]) == (True, "rights: I wrote them")
+    columns = pq.read_table(io.BytesIO(repo.files["data/test.parquet"].data)).to_pydict()
+    assert columns["expected"] == [["30"], ["30", "thirty"], ["5"]]
+    assert set(columns) == {"example_id", "bucket_id", "group_id", "role", "expected", "question"}
+    card = repo.files["README.md"].data.decode()
+    facts = dict(re.findall(r"^\| ([a-z ]+) \| (.+) \|$", card, re.MULTILINE))
+    assert facts.pop("task").startswith("`questions`")
+    assert facts == {
+        "problems": "2",
+        "wordings": "3 (1 to 2 a problem)",
+        "with accepted answers": "3 wordings",
+        "answers compared by": "`--same tokens`",
+    }
+    assert str(tmp_path) not in card
+    assert "Nothing to send: all 2 files" in push(*mine)
+    licensed = card.replace("pretty_name", "license: mit\npretty_name")
+    repo.add({**repo.files, "README.md": Blob(licensed.encode())}, "edited on the Hub")
+    assert "no licence" not in push(*mine)
+    assert repo.card["license"] == "mit"
+    push(*SAMPLE[:2], "--repo", "org/mine", "--cache-dir", tmp_path, fails="`repo` must be new")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "same"),
+    [
+        ("a.yaml", "same: judge:/home/ada/judge.yaml\nquestions: [{wordings: [a, b]}]", "judge:judge.yaml"),
+        ("a.yaml", "same: 'regex:[a-z]/[0-9]/(a|b)'\nquestions: [{wordings: [a, b]}]", r"'regex:[a-z]/[0-9]/(a\|b)'"),
+        ("a.csv", 'bucket_id,question,choices\nx,a?,"[""r"", ""s""]"\n', "choice"),
+        ("a.jsonl", '{"bucket_id": "x", "question": "a?", "expected": ["1,200"]}\n', "number"),
+        ("a.jsonl", '{"bucket_id": "x", "prompt": "a?"}\n', "tokens"),
+    ],
+)
+def test_the_card_suggests_a_comparer(hub, tmp_path, file, text, same):
+    (tmp_path / file).write_text(text)
+    push("dataset", tmp_path / file, "--repo", "org/mine")
+    card = hub.repos["dataset", "org/mine"].files["README.md"].data.decode()
+    assert f"| answers compared by | `--same {same}` |" in card
+    assert f"paraconsist score runs/a --same {same}\n".replace("\\", "") in card
+
+
+def test_rows_of_another_task_keep_their_labels(hub, tmp_path):
+    labels = {"good": "positive", "nice": "positive", "bad": "negative"}
+    rows = [{"bucket_id": label, "text": text, "label": label, "source": [text]} for text, label in labels.items()]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    mine = ("dataset", tmp_path / "own.jsonl", "--repo", "org/mine")
+    push(*mine, fails="`task`")
+    assert "read by no measure: source." in push(*mine, "--task", "sentiment")
+    files = hub.repos["dataset", "org/mine"].files
+    table = pq.read_table(io.BytesIO(files["data/test.parquet"].data))
+    assert (table["label"].to_pylist(), declared_label_names(table)) == ([1, 1, 0], ("negative", "positive"))
+    assert "--dataset org/mine --task sentiment" in files["README.md"].data.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("own.csv", "--config-name", "x"), "`config_name` must not be given with a file"),
+        (("sample", "--task", "nli"), "`task` must not be given with a set"),
+        (("none.csv",), "push: `name` must"),
+        (("empty.csv",), "push: `name` must have at least one row"),
+        (("own.csv", "--i-have-the-rights", " "), "`i_have_the_rights` must say why"),
+    ],
+)
+def test_wrong_files_send_nothing(hub, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.csv").write_text(QUESTIONS)
+    (tmp_path / "empty.csv").write_text("bucket_id,question\n")
+    push("dataset", *arguments, "--repo", "org/mine", fails=message)
+    assert not hub.sent("POST", "")
+
+
+def test_a_file_does_not_overwrite_another_set(hub, tmp_path):
+    repo = hub.create("dataset", "org/mine")
+    repo.add({"README.md": Blob(b"---\ntags:\n- paraconsist\n---\n# Another\n")}, "another")
+    (tmp_path / "own.csv").write_text(QUESTIONS)
+    push("dataset", tmp_path / "own.csv", "--repo", "org/mine", fails="`repo` must be new, or hold")
     assert len(repo.commits) == 2
 
 

@@ -18,15 +18,15 @@ What = Literal["metric", "dataset", "run"]
 _METRICS, _DATASETS, _RUNS = "push metric", "push dataset", "push run"
 _OPTIONS = {
     "metric": ("namespace", "all_metrics", "package"),
-    "dataset": ("repo", "config_name", "data_dir", "cache_dir", "i_have_the_rights"),
+    "dataset": ("repo", "config_name", "data_dir", "cache_dir", "task", "i_have_the_rights"),
     "run": ("repo", "benchmark", "model"),
 }
 
 
 def push(
     *,
-    what: What = argument("metric NAME, dataset NAME, or run FOLDER."),
-    name: str | None = argument("Name of the metric or bucket set, or the run folder.", None),
+    what: What = argument("metric NAME, dataset NAME or FILE, or run FOLDER."),
+    name: str | None = argument("Name of the metric or bucket set, a file of your own rows, or the run folder.", None),
     dry_run: bool = option(False, "Show what would be sent, and send nothing.", option="--dry-run"),
     public: bool = option(False, "Make new repositories public; they are private otherwise.", option="--public"),
     namespace: str | None = option(None, "The user or organization that gets the Spaces.", panel=_METRICS),
@@ -45,6 +45,7 @@ def push(
         None, "Folder with the upstream files, used instead of the network; same checksums.", panel=_DATASETS
     ),
     cache_dir: Path | None = option(None, "A datasets cache other than the default one.", panel=_DATASETS),
+    task: str | None = option(None, "The task of a file whose columns fit several.", panel=_DATASETS),
     i_have_the_rights: str | None = option(
         None,
         "Why you may publish a set without a stated licence; it goes into the commit message.",
@@ -63,10 +64,10 @@ def push(
 ) -> None:
     """Push to the Hub: a metric as a Space, a bucket set or a run as a dataset repository.
 
-    push metric NAME|--all --namespace ORG, push dataset NAME --repo ORG/NAME, push run FOLDER --repo ORG/NAME.
+    push metric NAME|--all --namespace ORG, push dataset NAME|FILE --repo ORG/NAME, push run FOLDER --repo ORG/NAME.
     Nothing that is already there is sent again. Log in before, with `hf auth login`.
 
-    paraconsist push metric ie_test --namespace ORG
+    paraconsist push dataset questions.yaml --repo ORG/questions
     paraconsist push run runs/a --repo ORG/a --dry-run
     """
     options: dict[str, Any] = {"namespace": namespace, "all_metrics": all_metrics, "package": package, "repo": repo}
@@ -74,6 +75,7 @@ def push(
         "config_name": config_name,
         "data_dir": data_dir,
         "cache_dir": cache_dir,
+        "task": task,
         "benchmark": benchmark,
         "model": model,
     }
@@ -85,7 +87,7 @@ def push(
     if what == "metric":
         _check_metric(name, all_metrics)
     elif name is None:
-        must = "name a bucket set" if what == "dataset" else "be a run folder"
+        must = "name a bucket set or a file" if what == "dataset" else "be a run folder"
         raise input_error("push", "name", must, remedy="Write it after the kind; see `paraconsist push --help`.")
     if not options[target]:
         example = "ORG" if what == "metric" else "ORG/NAME"
@@ -93,8 +95,8 @@ def push(
     if what == "metric":
         _push_metrics(name, str(namespace), package, public, dry_run)
     elif what == "dataset":
-        build = {"configs": config_name or None, "data_dir": data_dir, "cache_dir": cache_dir}
-        _push_dataset(str(name), str(repo), build, i_have_the_rights, public, dry_run)
+        given = {key: options[key] for key in ("config_name", "data_dir", "cache_dir", "task") if options[key]}
+        _push_dataset(str(name), str(repo), given, i_have_the_rights, public, dry_run)
     else:
         benchmarks = read_pairs("push", "benchmark", benchmark, "SET=NAMESPACE/NAME")
         from paraconsist.reporting.hub.client import look
@@ -139,18 +141,29 @@ def _push_metrics(name: str | None, namespace: str, package: str | None, public:
         echo("A Space installs paraconsist[space] from PyPI, and does not start where it is not: see --package.")
 
 
-def _push_dataset(name: str, repo: str, build: dict[str, Any], reason: str | None, public: bool, dry_run: bool) -> None:
+def _push_dataset(name: str, repo: str, given: dict[str, Any], reason: str | None, public: bool, dry_run: bool) -> None:
+    from paraconsist.data.bucket_sets import FILE_ENDINGS
     from paraconsist.dataset_builders import BUILDERS
 
-    check_choice("push", "name", name, BUILDERS)
+    is_file = name.endswith(FILE_ENDINGS)
+    if not is_file and name not in BUILDERS:
+        must = f"be one of {', '.join(BUILDERS)}, or a file of rows ({', '.join(FILE_ENDINGS)})"
+        raise input_error("push", "name", must, got=name)
+    for key in given.keys() & ({"config_name", "data_dir", "cache_dir"} if is_file else {"task"}):
+        kind = "a file" if is_file else "a set of this package"
+        raise input_error("push", key, f"not be given with {kind}", got=given[key])
     quiet_libraries()
-    from paraconsist.reporting.hub.bucket_sets import bucket_set_dataset, check_rights
+    from paraconsist.reporting.hub.bucket_sets import bucket_set_dataset, check_rights, own_dataset
     from paraconsist.reporting.hub.client import look
 
-    check_rights(name, reason)
+    check_rights(None if is_file else name, reason)
     remote = look(repo, "dataset", dry_run=dry_run)  # before the set is built
     with tempfile.TemporaryDirectory(prefix="paraconsist-push-") as folder:
-        one = bucket_set_dataset(name, repo, Path(folder), reason=reason, remote=remote, **build)
+        if is_file:
+            one = own_dataset(Path(name), repo, Path(folder), reason=reason, remote=remote, **given)
+        else:
+            given["configs"] = given.pop("config_name", None)
+            one = bucket_set_dataset(name, repo, Path(folder), reason=reason, remote=remote, **given)
         _carry_out(one, remote, public, dry_run)
 
 

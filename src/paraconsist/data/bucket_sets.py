@@ -29,6 +29,9 @@ from paraconsist.errors import InputError, check_whole, first_line, input_error,
 #: Units of `DistinctInputs.lengths` in a token, and for a space (fitted to English and a WordPiece tokenizer).
 PER_TOKEN, _PER_SPACE = 20, 20
 _BLOCK = 1 << 16  # rows that are Python objects at a time
+_YAML = (".yaml", ".yml")
+#: How the names of files end that `load_bucket_set` reads.
+FILE_ENDINGS = (*ENDINGS, *_YAML)
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ def load_bucket_set(
     """
     if not isinstance(spec, str):
         raise input_error("load_bucket_set", "spec", "be the name of a set", got=spec)
-    if spec.endswith((".yaml", ".yml")):
+    if spec.endswith(_YAML):
         rows, comparers = read_questions(Path(spec))
         questions = bucket_set_from_table(rows, name=Path(spec).stem, task=task or QUESTIONS.name, named=stratum)
         return replace(questions, comparers=comparers)

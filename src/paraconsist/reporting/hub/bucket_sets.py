@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error, renamed
+from paraconsist.reporting.formatting import plural
 from paraconsist.reporting.hub.client import NEW, Card, HubFile, Push, Remote, card_text, read_card
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from huggingface_hub import RepoCard
 
+    from paraconsist.data.bucket_sets import BucketSet
+
 _TAG = "paraconsist"
+_OWN = "own-bucket-set"  # of cards of the user's own files
+_OWN_FILE = "data/test.parquet"
 _BENCHMARK = "eval.yaml"  # where the Hub finds a benchmark's tasks, which the entries of `.eval_results` name
 #: What cards and the Hub write where no licence was stated.
 _NO_LICENCE = frozenset({"", "none", "other", "unknown"})
 
 
-def check_rights(name: str, reason: str | None) -> None:
+def check_rights(name: str | None, reason: str | None) -> None:
     """Refuse to publish a set whose card states no licence (``license`` in its metadata), unless a reason is given.
 
-    The card's heading *Licence* has what is known about the licence.
+    The card's heading *Licence* has what is known about the licence. `name` is None for the user's own rows.
     """
     if reason is not None and not reason.strip():
         raise input_error("push", "i_have_the_rights", "say why you may publish the set", got=reason)
+    if name is None:
+        return
     card = _card_of(name)
     if reason is None and _licence(card.data.to_dict()) in _NO_LICENCE:
         quoted = section(card.text, "Licence") or "Its card states none."
@@ -88,6 +98,131 @@ def bucket_set_dataset(
         notes=(f"{_BENCHMARK} has a task for each set and measure; the Hub lists benchmarks that it was asked to.",),
         how_to_use=f'load_dataset("{repo_id}", "{config}")',
     )
+
+
+def own_dataset(
+    path: Path, repo_id: str, folder: Path, *, task: str | None = None, reason: str | None = None, remote: Remote = NEW
+) -> Push:
+    """Return the push of a file of the user's own rows, such as questions in free text.
+
+    Its Parquet file goes to `folder`, to be kept until it is sent. Columns that `paraconsist.run` would not keep stay
+    here. `task` is as for `load_bucket_set`; a `reason` to publish the rows is recorded in the commit. What the
+    repository's card says of licence and languages is kept.
+    """
+    from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.data.writing import write_table
+
+    if not remote.is_empty and _OWN not in (remote.card.get("tags") or []):
+        remedy = "Choose another name; nothing was sent."
+        must = "be new, or hold an earlier push of a file of rows"
+        raise input_error("push", "repo", must, got=repo_id, remedy=remedy)
+    try:
+        with renamed(dataset="name", path="name"):
+            rows = load_bucket_set(str(path), task=task)
+    except InputError as problem:
+        problem.function = "push"
+        raise
+    table = _shown(rows)
+    write_table(table, folder / "test.parquet")
+    data = {
+        "pretty_name": rows.file_name,
+        **{key: remote.card[key] for key in ("license", "language") if key in remote.card},
+        "tags": [_TAG, _OWN, "bucket-set"],
+        "configs": [{"config_name": "default", "data_files": [{"split": "test", "path": _OWN_FILE}]}],
+    }
+    stays = [name for name in (*rows.left_out, *rows.strata) if name not in table.column_names]
+    message = f"Push the bucket set {rows.file_name} with paraconsist"
+    return Push(
+        repo_id=repo_id,
+        repo_type="dataset",
+        files=(
+            HubFile("README.md", card_text(data, _own_card(rows, table, repo_id, task)).encode()),
+            HubFile(_OWN_FILE, folder / "test.parquet"),
+        ),
+        message=message if reason is None else f"{message}; rights: {' '.join(reason.split())}",
+        notes=(
+            *([f"Columns that stay here, empty or read by no measure: {', '.join(stays)}."] if stays else []),
+            *([] if "license" in data else ["The card states no licence; one that is added on the Hub is kept."]),
+        ),
+        how_to_use=f'load_dataset("{repo_id}", split="test")',
+    )
+
+
+def _shown(rows: BucketSet) -> pa.Table:
+    """Return the rows of a file as they are published: `expected` for questions, and no empty or nested columns."""
+    import pyarrow as pa
+
+    from paraconsist.data.predictions import KEY_COLUMNS
+    from paraconsist.data.tasks import QUESTIONS
+    from paraconsist.data.writing import bucket_set_schema
+
+    table = rows.table.drop_columns(["input_id", *rows.left_out])
+    if rows.task is not QUESTIONS:
+        nested = {field.name for field in table.schema if pa.types.is_nested(field.type)}
+        simple = [name for name in table.column_names if name in KEY_COLUMNS or name not in nested]
+        return table.select(simple).cast(bucket_set_schema(simple, rows.label_names))
+    table = table.rename_columns(["expected" if name == "label" else name for name in table.column_names])
+    return table.select([name for name in table.column_names if any(table[name].to_pylist())])
+
+
+def _own_card(rows: BucketSet, table: pa.Table, repo_id: str, task: str | None) -> str:
+    """Return the text of the card: task, counts, when two answers are the same, and how to load and run the set."""
+    from paraconsist.data.tasks import QUESTIONS
+
+    sizes = sorted(table["bucket_id"].value_counts().field("counts").to_pylist())
+    each = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+    facts = {"task": f"`{rows.task.name}`: {rows.task.description}", "problems": f"{len(sizes):,}"}
+    facts["wordings"] = f"{table.num_rows:,} ({each} a problem)"
+    if rows.task is QUESTIONS:
+        accepted = table["expected"].to_pylist() if "expected" in table.column_names else []
+        same = {"same": _suggested(table, accepted), **rows.comparers}
+        compared = " ".join(f"--{key} {shlex.quote(_without_folders(value))}" for key, value in same.items())
+        facts["with accepted answers"] = plural(sum(map(bool, accepted)), "wording")
+        facts["answers compared by"] = f"`{compared}`"
+        model, score = "--endpoint http://localhost:8000/v1 --model NAME", f"runs/a {compared}"
+    else:
+        facts["labels"] = ", ".join(rows.label_names)
+        model, score = "--model MODEL", "runs/a"
+    of_task = "" if task is None else f" --task {task}"
+    lines = ["| {} | {} |".format(name, value.replace("|", "\\|")) for name, value in facts.items()]
+    return f"""
+# {rows.file_name}
+
+Does a model give the same answer however it is asked? Rows with the same `bucket_id` ask the same in other words.
+
+| | |
+|---|---|
+{chr(10).join(lines)}
+
+```python
+from datasets import load_dataset
+
+rows = load_dataset("{repo_id}", split="test")
+```
+
+```sh
+paraconsist run {model} --dataset {repo_id}{of_task} --output runs/a
+paraconsist score {score}
+```
+"""
+
+
+def _without_folders(comparer: str) -> str:
+    """Return a comparer's name with the last part of a path on this machine (``judge:FILE``)."""
+    from paraconsist.data.sharing import public_name
+
+    kind, colon, given = comparer.partition(":")
+    return comparer if kind == "regex" else f"{kind}{colon}{public_name(given)}"
+
+
+def _suggested(table: pa.Table, accepted: Sequence[Sequence[str] | None]) -> str:
+    """Return a comparer that fits the choices or the accepted answers of questions."""
+    if "choices" in table.column_names and all(table["choices"].to_pylist()):
+        return "choice"
+    with suppress(ValueError):
+        if [float(answer.replace(",", "")) for answers in accepted for answer in answers or ()]:
+            return "number"
+    return "tokens"
 
 
 def section(text: str, title: str) -> str:
