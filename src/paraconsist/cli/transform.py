@@ -134,7 +134,7 @@ def _say_soundness(path: Path, as_json: bool) -> None:
 
     soundness = read_soundness(path)
     if as_json:
-        print_json(soundness.to_dict())
+        print_json(vars(soundness))
         return
     if not soundness.n_marked:
         remedy = "Fill in its column `valid`: yes or no."

@@ -18,7 +18,7 @@ from paraconsist.reporting.formatting import percent
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.options import AdversarialOptions
 from paraconsist.studies.sweep import Measured, train_and_run
-from paraconsist.transforms.interface import Fitted, apply_to_columns, texts_of
+from paraconsist.transforms.interface import Fitted, Items, Report, apply_to_columns, texts_of
 from paraconsist.transforms.registry import transformation
 
 _FUNCTION = "adversarial"
@@ -35,7 +35,7 @@ class Comparison(StudyRecord):
     set: str
     against: str
     measure: str
-    result: Mapping[str, Any]  # as `paraconsist.scoring.compare` gives it
+    result: Json  # as `paraconsist.scoring.compare` gives it
 
     @property
     def difference(self) -> float:
@@ -171,7 +171,7 @@ class _Variants:
     def apply(self, texts: Sequence[str]) -> list[str]:
         return self.make(texts)
 
-    def report(self, texts: Any, changed: Any) -> dict[str, Any]:
+    def report(self, texts: Items, changed: Items) -> Report:
         return {"n_changed": sum(a != b for a, b in zip(texts, changed, strict=True))}
 
 

@@ -80,9 +80,8 @@ def artifact_table(
 ) -> list[ArtifactRow]:
     """Score every model on the buckets where artefacts are likely, and on the others.
 
-    `partial` (and `partial_test`, on the full test set) is the model that sees the input in part; it is scored too, as
-    ``partial``. `models` are (name, predictions on the same buckets, those on the full test set or None). InputError if
-    a model lacks one of the buckets, or one kind has no bucket.
+    `partial` (and `partial_test`, on the full test set) is the model that sees the input in part; it is scored too.
+    `models` are (name, predictions on the same buckets, those on the full test set or None).
     """
     kinds = buckets_by_artifact(read_rows(partial, columns))
     known = kinds["likely"] | kinds["unlikely"]
@@ -90,16 +89,14 @@ def artifact_table(
         if not ids:
             got = f"{len(known)} buckets, none {kind} to have artefacts"
             raise input_error(_FUNCTION, "partial", "be right on some originals and wrong on others", got=got)
-    out = []
+    out, column = [], columns.bucket
     for kind in KINDS:
         for name, predictions, test in (("partial", partial, partial_test), *models):
-            column = columns.bucket
             if column not in (names := predictions.table.column_names):
                 must = "be a column of the predictions"
                 raise input_error(_FUNCTION, column, must, got=names, remedy="See `bucket`.")
             buckets = predictions.table[column].to_pylist()
-            if set(buckets) != known:
-                odd = sorted(map(str, set(buckets) ^ known))
+            if odd := sorted(map(str, set(buckets) ^ known)):
                 must = "have the buckets of the partial-input model"
                 remedy = f"{len(odd)} are in one of them only, such as {odd[0]}."
                 raise input_error(_FUNCTION, "full", must, got=name, remedy=remedy)

@@ -13,6 +13,7 @@ from typing import Any
 
 from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_RULE, TASK, option
 from paraconsist.errors import check_whole, input_error
+from paraconsist.files import Json
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.transforms.paraphrase.generators import GeneratorOptions
 
@@ -33,7 +34,7 @@ class StudyOptions:
     with_test: bool = option(False, "Also run the full test sets.")
     seeds: Sequence[int] = (0,)
     #: Options of training: ``train_file`` or ``dataset``, ``task``, ``epochs``, ...
-    training: Mapping[str, Any] = field(default_factory=dict)
+    training: Json = field(default_factory=dict)
     preset: str | None = option(None, "Named settings of training; see `paraconsist list`.")
     limit: int | None = option(None, "For a trial: at most this many training rows, and rows of each set.", min=1)
     device: str | None = option(None, DEVICE)
@@ -87,7 +88,7 @@ class AdversarialOptions(StudyOptions):
     transformation: str = option(
         "wordnet_nouns", "wordnet_nouns, dictionary, suffix, module:function, paraphrase:rules, or textattack:RECIPE."
     )
-    transformation_options: Mapping[str, Any] = field(default_factory=dict)
+    transformation_options: Json = field(default_factory=dict)
     control: bool = option(
         False, "Also train a control on as many rows without new texts: those that have a variant, twice."
     )

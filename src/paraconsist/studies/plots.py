@@ -28,23 +28,17 @@ def aflite_plot(curve: Sequence[Iteration]) -> Plot:
     described = f"from {ends[0]} rows to {ends[1]}" if curve else "no iteration"
 
     def draw(axes: Axes) -> None:
-        rows = [iteration.n_rows for iteration in curve]
-        accuracies, majorities = ([100 * it.accuracy for it in curve], [100 * it.majority for it in curve])
-        axes.plot(rows, accuracies, color=series_colour(0), marker="o", markersize=3)
-        axes.plot(rows, majorities, color=MUTED, dashes=(4, 3), linewidth=0.9)
+        rows = [it.n_rows for it in curve]
+        axes.plot(rows, [100 * it.accuracy for it in curve], color=series_colour(0), marker="o", markersize=3)
+        axes.plot(rows, [100 * it.majority for it in curve], color=MUTED, dashes=(4, 3), linewidth=0.9)
         axes.invert_xaxis()
         axes.set(xlabel="rows left", ylabel="held-out accuracy, %")
 
-    return Plot(
-        name="aflite",
-        title="Adversarial filtering",
-        caption=(
-            "Accuracy of linear classifiers on rows that they were not trained on, as the rows that are easiest to "
-            "predict go. The dashed line is the share of the commonest label."
-        ),
-        description=f"Line plot of held-out accuracy, {described}.",
-        draw=draw,
+    caption = (
+        "Accuracy of linear classifiers on rows that they were not trained on, as the rows that are easiest to predict "
+        "go. The dashed line is the share of the commonest label."
     )
+    return Plot("aflite", "Adversarial filtering", caption, f"Line plot of held-out accuracy, {described}.", draw)
 
 
 def curve_plot(
@@ -57,11 +51,7 @@ def curve_plot(
     log: bool,
     caption: str,
 ) -> Plot:
-    """Return a plot of values against what was varied: a dot for each cell, a line through the means.
-
-    Each of the `series` holds (x, y) of each cell; y is a share and is shown in per cent, x with `log` on a logarithmic
-    scale.
-    """
+    """Return a plot of each cell's (x, y), with a line through the means of a series; y is a share, x may be `log`."""
     described = "; ".join(
         f"{short(label)}: " + ", ".join(f"{x:,.4g} gives {percent(y)} %" for x, y in _means(points))
         for label, points in series.items()
@@ -88,10 +78,8 @@ def curve_plot(
 
 def _tick(value: float) -> str:
     """Return a short tick label: 284, 28.4k, 2.1M."""
-    for least, unit, name in ((1e9, 1e9, "B"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
-        if value >= least:
-            return f"{value / unit:.3g}{name}"
-    return f"{value:,.0f}"
+    units = ((1e9, 1e9, "B"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
+    return next((f"{value / unit:.3g}{name}" for least, unit, name in units if value >= least), f"{value:,.0f}")
 
 
 def _means(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.predictions import write_predictions
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.errors import check_choice, input_error, renamed
-from paraconsist.files import locked, to_strict_json, write_json
+from paraconsist.files import Json, locked, to_strict_json, write_json
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import FOOLING, SHIFT
 from paraconsist.measures.distribution_shift import DistributionShiftResult, distribution_shift
@@ -308,7 +308,7 @@ class SensitivityRun:
     report: SensitivityReport
     settings: GeneratorSettings
     generator: Generator
-    results: Mapping[str, Any]
+    results: Json
 
 
 def run_sensitivity(
@@ -334,7 +334,7 @@ def run_sensitivity(
             "model": dict(classifier.identity),
             "preset": options.preset,
             "generator": options.generator,
-            "settings": settings.to_dict(),
+            "settings": asdict(settings),
             "seed": options.seed,
             **endpoint_facts(generator),
         }

@@ -10,11 +10,12 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from paraconsist.errors import check_choice, input_error
-from paraconsist.transforms.interface import Items, Substitution, change_statistics, each_text, plain_text
+from paraconsist.transforms.interface import Items, Report, Substitution, change_statistics, each_text, plain_text
 from paraconsist.transforms.sheets import read_sheet, write_sheet
 
 #: Case and punctuation are kept, or removed.
@@ -75,6 +76,7 @@ def replace_span(text: str, start: int, end: int, new: str) -> str:
     return head + cased(new, text[start:end]) + text[end:]
 
 
+@dataclass(eq=False)
 class FittedDictionary:
     """Replaces each word that is a key of the dictionary (lower case) by its value, and reports what it did.
 
@@ -83,43 +85,36 @@ class FittedDictionary:
     whether it may be replaced; by default all may. `nouns` is that of `change_statistics`; the report has `details`.
     """
 
-    def __init__(
-        self,
-        dictionary: Mapping[str, str],
-        *,
-        surface: str = "kept",
-        repair_articles: bool = False,
-        chosen: Callable[[str], Sequence[bool]] | None = None,
-        nouns: Callable[[str], Sequence[bool]] | None = None,
-        details: Mapping[str, object] | None = None,
-    ) -> None:
-        check_choice("transformation", "surface", surface, SURFACES)
-        self.dictionary = dict(dictionary)
-        self._plain, self._repair, self._chosen = surface == "plain", repair_articles, chosen
-        self._nouns, self._details = nouns, dict(details or {})
+    dictionary: Mapping[str, str]
+    surface: str = "kept"
+    repair_articles: bool = False
+    chosen: Callable[[str], Sequence[bool]] | None = None
+    nouns: Callable[[str], Sequence[bool]] | None = None
+    details: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_choice("transformation", "surface", self.surface, SURFACES)
 
     def apply(self, texts: Sequence[str]) -> list[str]:
         return each_text(lambda text: self._replace(text)[0], texts, "transform")
 
     def substitutions(self, text: str) -> list[Substitution]:
-        """Return what is replaced in a text, in order."""
         return self._replace(text)[1]
 
     def unchanged(self, text: str) -> str:
-        return plain_text(text) if self._plain else text
+        return plain_text(text) if self.surface == "plain" else text
 
-    def report(self, texts: Items, changed: Items) -> dict[str, Any]:
+    def report(self, texts: Items, changed: Items) -> Report:
         """Return `change_statistics`, with the dictionary's size and where it comes from."""
         return {
-            **change_statistics(texts, changed, substitutions=self.substitutions, nouns=self._nouns),
+            **change_statistics(texts, changed, substitutions=self.substitutions, nouns=self.nouns),
             "dictionary_size": len(self.dictionary),
-            **self._details,
+            **self.details,
         }
 
     def _replace(self, text: str) -> tuple[str, list[Substitution]]:
-        if self._plain:
-            text = plain_text(text)
-        may_be_replaced = None if self._chosen is None else self._chosen(text)
+        text = self.unchanged(text)
+        may_be_replaced = None if self.chosen is None else self.chosen(text)
         pieces: list[str] = []
         substitutions: list[Substitution] = []
         end, article = 0, -1  # the end of the last word, and the index of its piece if it is a/an
@@ -138,7 +133,7 @@ class FittedDictionary:
                 article = len(pieces) if lower in ("a", "an") else -1
                 pieces.append(word)
                 continue
-            if self._repair and article >= 0 and not between.strip() and between:
+            if self.repair_articles and article >= 0 and not between.strip() and between:
                 pieces[article] = cased(article_for(value), pieces[article])
             pieces.append(cased(value, word[: len(word) - len(ending)]) + ending)
             substitutions.append(Substitution(lower, value, index))
@@ -148,13 +143,11 @@ class FittedDictionary:
 
 
 class DictionaryTransformation:
-    """Replaces words by a dictionary given as a file or a mapping.
+    """Replaces words by a dictionary: a CSV or TSV with the columns `key` and `value`, a JSON object, or a mapping.
 
-    `dictionary` is a CSV or TSV with the columns `key` and `value`, a JSON object, or a mapping; one word a key. The
-    words of `block_list` are never replaced. `surface`: with ``kept`` case, punctuation and white space stay; with
+    The words of `block_list` are never replaced. `surface`: with ``kept`` case, punctuation and white space stay; with
     ``plain`` the text is lower-cased and punctuation removed, as the published code does (do the same to the texts that
-    are not transformed). `repair_articles` sets a/an before a replaced word right. InputError if the dictionary cannot
-    be read, repeats a key, has empty entries, or entries that cancel out.
+    are not transformed). `repair_articles` sets a/an before a replaced word right.
     """
 
     name = "dictionary"
@@ -224,14 +217,10 @@ def check_dictionary(entries: Iterable[tuple[Any, Any]], *, source: str = "") ->
         dictionary[key] = value
     if not dictionary:
         raise input_error("dictionary", "dictionary", "have at least one entry", got=source or {})
-    rounds = _in_rounds(dictionary)
-    if rounds:
+    if rounds := _in_rounds(dictionary):
         listed = ", ".join(f"{key} -> {dictionary[key]}" for key in rounds[:4]) + (" ..." if len(rounds) > 4 else "")
-        warnings.warn(
-            f"dictionary{source and f' of {source}'}: {len(rounds)} words become one another: {listed}",
-            UserWarning,
-            stacklevel=2,
-        )
+        where = f"dictionary{source and f' of {source}'}"
+        warnings.warn(f"{where}: {len(rounds)} words become one another: {listed}", UserWarning, stacklevel=2)
     return dictionary
 
 

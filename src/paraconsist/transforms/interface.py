@@ -17,18 +17,21 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from paraconsist.errors import input_error
 
+#: What was changed, by the keys of `change_statistics`, and what a transformation adds; ready for JSON.
+Report: TypeAlias = dict[str, Any]
 #: One text for each item, or several (premise and hypothesis).
 Items: TypeAlias = Sequence[str] | Sequence[Sequence[str]]
 
 
 class Fitted(Protocol):
-    """A transformation that has seen its corpus."""
+    """A transformation that has seen its corpus.
 
-    def apply(self, texts: Sequence[str]) -> list[str]:
-        """Return each text's transformed form, in order; never an empty text where there was one."""
+    `apply` returns each text's transformed form, in order, never an empty text where there was one; `report` shares and
+    counts of the changes, as `change_statistics` does.
+    """
 
-    def report(self, texts: Items, changed: Items) -> dict[str, Any]:
-        """Return shares and counts of the changes; `texts` and `changed` are as for `change_statistics`."""
+    def apply(self, texts: Sequence[str]) -> list[str]: ...
+    def report(self, texts: Items, changed: Items) -> Report: ...
 
 
 @runtime_checkable
@@ -42,17 +45,16 @@ class HasSurface(Protocol):
 class Transformation(Protocol):
     """A change of text that should keep its meaning.
 
-    `name` is that of the registry; `parameters` are all options with their values, ready for JSON.
+    `name` is that of the registry; `parameters` are all options with their values, ready for JSON; `fit` learns from a
+    corpus, such as word frequencies.
     """
 
     @property
     def name(self) -> str: ...
-
     @property
     def parameters(self) -> Mapping[str, object]: ...
 
-    def fit(self, texts: Sequence[str]) -> Fitted:
-        """Learn from a corpus, such as word frequencies; a fixed transformation learns nothing."""
+    def fit(self, texts: Sequence[str]) -> Fitted: ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Substitution:
 
 
 def checked_texts(texts: Sequence[str], function: str) -> Sequence[str]:
-    """Return `texts`, or raise an `InputError` with the row if they are not a sequence of texts."""
+    """Return `texts`; InputError if they are not a sequence of texts."""
     if isinstance(texts, str):
         raise input_error(function, "texts", "be a sequence of texts, not one text", got=texts)
     for row, text in enumerate(texts):
@@ -118,10 +120,9 @@ def apply_to_columns(
         if len(changed[column]) != len(texts):
             must = f"return {len(texts):,} texts for {column}"
             raise input_error(function, "transformation", must, got=len(changed[column]))
-    before = columns
-    if isinstance(fitted, HasSurface):
-        before = {column: [fitted.unchanged(text) for text in texts] for column, texts in columns.items()}
-    if any(texts for texts in columns.values()) and all(list(before[c]) == changed[c] for c in columns):
+    plain = fitted.unchanged if isinstance(fitted, HasSurface) else str
+    before = {column: list(map(plain, texts)) for column, texts in columns.items()}
+    if any(texts for texts in columns.values()) and before == changed:
         must = f"change at least one text of {', '.join(columns)}"
         remedy = "Look at its dictionary, block list and columns: without a change there is nothing to test."
         raise input_error(function, "transformation", must, got=name, remedy=remedy)
@@ -129,8 +130,6 @@ def apply_to_columns(
 
 
 _MOST_FREQUENT = 20
-
-
 _NOT_PLAIN = re.compile(r"[^\w\s]|_")
 
 
@@ -145,7 +144,7 @@ def change_statistics(
     *,
     substitutions: Callable[[str], Sequence[Substitution]] | None = None,
     nouns: Callable[[str], Sequence[bool]] | None = None,
-) -> dict[str, Any]:
+) -> Report:
     """Return how often and how texts were changed; case and punctuation do not count.
 
     `texts` and `changed` hold for each item a text, or its texts (premise and hypothesis), before and after.

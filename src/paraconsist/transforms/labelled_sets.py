@@ -98,8 +98,7 @@ def _labelled(rows: BucketSet, skipped: Counter[str]) -> LabelledSet:
 def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sheet: Path) -> int:
     """Write items as a bucket set and as a sheet, item by item, and return their number.
 
-    Parquet carries the label names (as the `datasets` library writes them), JSON Lines cannot: there the set's labels
-    must be the task's.
+    Parquet carries the label names, JSON Lines cannot: there the set's labels must be the task's.
     """
     if output.suffix == ".jsonl" and data.label_names != data.task.label_names:
         own, names = ", ".join(data.task.label_names), ", ".join(data.label_names)
@@ -146,10 +145,7 @@ def rows_of(item: Perturbation, data: LabelledSet) -> Iterator[dict[str, object]
 
 
 def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
-    """Write the buckets of a set that its sheet marks valid, and yield lines with their number.
-
-    InputError if the sheet is not that set's, if none is valid, or if the output has a different format from the set.
-    """
+    """Write the buckets of a set that its sheet marks valid, and yield lines with their number."""
     if written.suffix != output.suffix:
         raise input_error("perturb", "output", f"end in {written.suffix}, as the set does", got=str(output))
     table = read_table(written, function="perturb", parameter="data")

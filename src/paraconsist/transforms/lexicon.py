@@ -16,7 +16,7 @@ import re
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -205,24 +205,17 @@ class Lexicon:
         return plurals
 
 
-def load_lexicon(folder: str | os.PathLike[str] | None = None) -> Lexicon:
-    """Return the table: from the cache if it is there, else made and kept; once a process.
-
-    `folder` and InputError as for `load_wordnet`.
-    """
-    return _load(None if folder is None else os.fspath(folder))
-
-
 @cache
 def known_lexicon(folder: str | os.PathLike[str] | None = None) -> Lexicon | None:
     """Return the table, None where nltk or WordNet is not installed."""
     return None if find_wordnet(folder) is None else load_lexicon(folder)
 
 
-def read_or_make(folder: str | None = None) -> Lexicon:
+def read_or_make(folder: str | os.PathLike[str] | None = None) -> Lexicon:
     """Return the table of this WordNet; read if it is kept and whole, else made through nltk and kept.
 
-    Where the cache cannot be written it is made each time, with a warning. InputError if nltk or WordNet is not there.
+    Where the cache cannot be written it is made each time, with a warning. `folder` and InputError as for
+    `load_wordnet`.
     """
     source = find_wordnet(folder)
     if source is None:
@@ -236,7 +229,8 @@ def read_or_make(folder: str | None = None) -> Lexicon:
     return lexicon
 
 
-_load = cache(read_or_make)
+#: `read_or_make`, once a process.
+load_lexicon: Callable[..., Lexicon] = cache(read_or_make)
 
 
 def scan(reader: Any, source: str) -> Lexicon:

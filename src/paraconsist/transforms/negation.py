@@ -293,11 +293,9 @@ def _replace(text: str, token: Token, words: str) -> str:
 
 
 def negation(data: LabelledSet, lexicon: Lexicon | None, skipped: Counter[str]) -> Iterator[Perturbation]:
-    """Yield each positive row with one of its texts negated; reasons for leaving rows out are counted into `skipped`.
+    """Yield each positive row with one of its texts negated; `skipped` and InputError as for `symmetric`.
 
-    Inference (entailment, on the hypothesis), paraphrase identification (paraphrase, on the second sentence), or yes-no
-    questions (yes, on the question). Roles ``original`` and ``negation``; stratum `method`: ``not``, ``no`` or ``do
-    not``. InputError if the property does not hold for the task, or the labels have other names.
+    Roles ``original`` and ``negation``; stratum `method`: ``not``, ``no`` or ``do not``.
     """
     target = NegationTarget.of(data, "negation")
     is_question = data.task.columns[target.place] == "question"
@@ -317,11 +315,7 @@ Antonyms = Callable[[str], tuple[str, ...]]
 
 
 def antonyms_from_list(path: str | os.PathLike[str]) -> Antonyms:
-    """Return the look-up of a CSV file with the columns ``word`` and ``antonym``, one pair a row, as they stand.
-
-    A word may have several rows. A pair counts in the direction in which it is written. InputError if the file cannot
-    be read, or lacks a column or a word.
-    """
+    """Return the look-up of a CSV file with the columns ``word`` and ``antonym``; a pair counts in that direction."""
     pairs: dict[str, dict[str, None]] = {}
     for place, row in read_sheet(path, ("word", "antonym"), function="perturb", parameter="antonyms"):
         word, antonym = row["word"].strip().lower(), row["antonym"].strip()
@@ -335,7 +329,7 @@ def antonyms_from_wordnet(folder: str | Path | None = None) -> Antonyms:
     """Return the look-up of direct antonyms of adjectives and adverbs, over all senses, sorted.
 
     There is no tagger: a word counts as one where WordNet's tagged texts have it as adjective or adverb at least as
-    often as as a noun or verb. InputError as for `load_wordnet`.
+    often as as a noun or verb.
     """
     reader, lexicon = load_wordnet(folder), load_lexicon(folder)
 

@@ -101,7 +101,6 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, role: str, row: LabelledRow) -> Place:
-        """Return a row of the data in a role, with its own gold label."""
         return cls(role, row.texts, row.label, (row.label,))
 
 
@@ -150,7 +149,7 @@ def _normal(name: str) -> str:
 
 
 def class_index(data: LabelledSet, name: str) -> int:
-    """Return the class that is called `name`, whatever its case and dashes; InputError if there is none."""
+    """Return the class that is called `name`, whatever its case and dashes."""
     names = [_normal(label) for label in data.label_names]
     if name not in names:
         remedy, must = "Give the names of the labels in their order: `label_names`.", f"have {name!r} among its names"
@@ -159,10 +158,7 @@ def class_index(data: LabelledSet, name: str) -> int:
 
 
 def is_two_way(data: LabelledSet) -> bool:
-    """Return whether an inference set says only whether a premise entails.
-
-    InputError if its labels are neither entailment, neutral, contradiction nor entailment, not_entailment.
-    """
+    """Return whether an inference set says only whether a premise entails; InputError for labels of other names."""
     names = {_normal(label) for label in data.label_names}
     if names == {"entailment", "not_entailment"}:
         return True
@@ -187,14 +183,6 @@ def check_task(data: LabelledSet, property_name: str) -> None:
         raise refuse(data, property_name, _REASONS.get((data.task.name, property_name), why))
 
 
-def symmetric_labels(data: LabelledSet) -> frozenset[int]:
-    """Return the classes whose rows keep their label when the two texts change places."""
-    check_task(data, "symmetric")
-    if data.task.name == "nli":
-        return frozenset({class_index(data, "not_entailment" if is_two_way(data) else "contradiction")})
-    return frozenset(range(len(data.label_names)))
-
-
 @dataclass(frozen=True)
 class NegationTarget:
     """What negation, or an antonym, changes in a set."""
@@ -208,10 +196,6 @@ class NegationTarget:
 
     @classmethod
     def of(cls, data: LabelledSet, property_name: str) -> NegationTarget:
-        """Return the target for a set.
-
-        InputError if the property is not published for the task, or the set's labels have other names.
-        """
         check_task(data, property_name)
         column, label, becomes = _NEGATION[data.task.name]
         if data.task.name == "nli" and is_two_way(data):
@@ -236,11 +220,13 @@ class NegationTarget:
 def symmetric(data: LabelledSet, skipped: Counter[str]) -> Iterator[Perturbation]:
     """Yield each row whose label survives it with its first two texts swapped (BECEL, section 3.2), in the rows' order.
 
-    Paraphrase identification, word in context (all rows), inference (contradiction; two-way: not entailment). Roles
-    ``original`` and ``swap``; reasons for leaving rows out are counted into `skipped`. InputError if the property does
-    not hold for the task, or the labels have other names.
+    Roles ``original`` and ``swap``; reasons for leaving rows out are counted into `skipped`. InputError if the property
+    does not hold for the task, or the labels have other names.
     """
-    labels = symmetric_labels(data)
+    check_task(data, "symmetric")
+    labels: Sequence[int] = range(len(data.label_names))
+    if data.task.name == "nli":
+        labels = [class_index(data, "not_entailment" if is_two_way(data) else "contradiction")]
     for row in data.rows:
         first, second, *rest = row.texts
         if row.label not in labels:

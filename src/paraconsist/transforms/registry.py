@@ -12,7 +12,7 @@ from typing import Any
 
 from paraconsist.errors import check_whole, input_error
 from paraconsist.transforms.dictionary import DictionaryTransformation
-from paraconsist.transforms.interface import Items, Transformation, change_statistics, each_text
+from paraconsist.transforms.interface import Items, Report, Transformation, change_statistics, each_text
 from paraconsist.transforms.wordnet_nouns import WordNetNouns
 
 #: Short names of suffixes -> words and how often they are repeated: word overlap, negation and length mismatch of the
@@ -68,10 +68,9 @@ class FixedTransformation:
         return self
 
     def apply(self, texts: Sequence[str]) -> list[str]:
-        """Return each text transformed."""
         return each_text(self.function, texts, self.source)
 
-    def report(self, texts: Items, changed: Items) -> dict[str, Any]:
+    def report(self, texts: Items, changed: Items) -> Report:
         return change_statistics(texts, changed)
 
 
@@ -130,9 +129,8 @@ def transformation(name: str, **options: Any) -> Transformation:
         must = f"be one of {', '.join(TRANSFORMATIONS)}, or module:function"
         raise input_error("transformation", "name", must, got=name)
     parameters = inspect.signature(make).parameters
-    for option in options:
-        if option not in parameters:
-            raise input_error("transformation", "options", f"be options of {name}: {', '.join(parameters)}", got=option)
+    if unknown := [option for option in options if option not in parameters]:
+        raise input_error("transformation", "options", f"be options of {name}: {', '.join(parameters)}", got=unknown[0])
     for option, parameter in parameters.items():
         if parameter.default is parameter.empty and option not in options:
             raise input_error("transformation", "options", f"give {option} for {name}", got=options)

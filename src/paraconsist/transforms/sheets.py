@@ -10,7 +10,7 @@ import csv
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,14 @@ _YES = frozenset({"yes", "y", "true", "t", "1", "1.0", "x", "valid", "ok"})
 _NO = frozenset({"no", "n", "false", "f", "0", "0.0", "invalid"})
 
 
+@dataclass(frozen=True)
 class Sheet:
-    """A sheet that was read: its columns, its rows (a missing cell is empty) and the file's name."""
+    """A sheet that was read; a missing cell is empty, `function` is for messages."""
 
-    def __init__(self, columns: list[str], rows: list[dict[str, str]], name: str, function: str) -> None:
-        self.columns, self.rows, self.name, self._function = columns, rows, name, function
+    columns: list[str]
+    rows: list[dict[str, str]]
+    name: str  # the file's
+    function: str
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield each row with its place, for messages."""
@@ -44,14 +47,14 @@ class Sheet:
         seen: set[str] = set()
         for place, row in self:
             if not row[column] or row[column] in seen:
-                raise input_error(self._function, column, "be filled in, each value once", got=row[column], row=place)
+                raise input_error(self.function, column, "be filled in, each value once", got=row[column], row=place)
             seen.add(row[column])
 
     def yes_or_no(self, place: str, row: Mapping[str, str], column: str) -> bool | None:
         """Read a cell: yes, y, true, 1, x, valid, ok; no, n, false, 0, invalid; or empty (None)."""
         answer = row[column].strip().lower()
         if answer and answer not in _YES | _NO:
-            raise input_error(self._function, column, "be yes, no or empty", got=row[column], row=place)
+            raise input_error(self.function, column, "be yes, no or empty", got=row[column], row=place)
         return answer in _YES if answer else None
 
 
@@ -89,8 +92,7 @@ def read_sheet(
     except (OSError, UnicodeDecodeError, csv.Error) as problem:
         must = "name a CSV sheet that can be read"
         raise input_error(function, parameter, must, got=str(file), remedy=f"{problem}.") from None
-    missing = [column for column in columns if column not in header]
-    if missing:
+    if missing := [column for column in columns if column not in header]:
         remedy = f"{file.name} begins with its header."
         raise input_error(function, parameter, f"have the columns {', '.join(missing)}", got=header, remedy=remedy)
     return Sheet(header, rows, file.name, function)
@@ -98,8 +100,8 @@ def read_sheet(
 
 def render(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return rows as a sheet shows them: lines of ``column: text``, an empty line between rows."""
-    parts = ["\n".join(f"{column}: {text}" for column, text in zip(columns, row, strict=True)) for row in rows]
-    return "\n\n".join(parts)
+    lines = ((f"{column}: {text}" for column, text in zip(columns, row, strict=True)) for row in rows)
+    return "\n\n".join(map("\n".join, lines))
 
 
 def even_space(text: str) -> str:
@@ -151,9 +153,6 @@ class Soundness:
     n_open: int  # not marked yet
     confidence_level: float
 
-    def to_dict(self) -> dict[str, float]:
-        return asdict(self)
-
 
 def write_soundness_sheet(
     path: str | os.PathLike[str],
@@ -166,11 +165,10 @@ def write_soundness_sheet(
     size: int = SAMPLE_SIZE,
     seed: int = 0,
 ) -> int:
-    """Write a random sample of the changed items with an empty column `valid`; return its size.
+    """Write a random sample of `size` changed items (at most all) with an empty column `valid`; return its size.
 
-    Unchanged items are sound and are not sampled. `texts` and `changed` are the texts of each item before and after,
-    `columns` their names, `name` is the transformation's. `labels` are shown, since a change may be sound for one label
-    only. The sample has `size` items, or all that changed.
+    `texts` and `changed` are the texts of each item before and after, `columns` their names, `name` is the
+    transformation's. `labels` are shown, since a change may be sound for one label only.
     """
     check_whole("transform", "sheet_size", size)
     rows = [row for row, (old, new) in enumerate(zip(texts, changed, strict=True)) if tuple(old) != tuple(new)]

@@ -16,16 +16,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from paraconsist.errors import check_choice, input_error
-from paraconsist.transforms.dictionary import (
-    SURFACES,
-    FittedDictionary,
-    bare_word_spans,
-    bare_words,
-    read_words,
-)
+from paraconsist.transforms.dictionary import SURFACES, FittedDictionary, bare_word_spans, bare_words, read_words
 from paraconsist.transforms.interface import checked_texts, plain_text
 from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon
 
@@ -66,15 +60,16 @@ CLOSED_CLASS = BEFORE_NOUNS | frozenset(_OTHERS.split())
 
 
 class NounTagger(Protocol):
-    """Finds nouns. `name`, with version, says what a result depends on."""
+    """Finds nouns; `name`, with version, says what a result depends on.
+
+    `count` returns the corpus's nouns under a rule of `TAG_RULES` -> how often each was seen as one; `flags`, for each
+    word of a text (`bare_words`), whether it is a noun.
+    """
 
     name: str
 
-    def count(self, texts: Sequence[str], rule: str) -> dict[str, int]:
-        """Return the corpus's nouns under a rule of `TAG_RULES` -> how often each was seen as one."""
-
-    def flags(self, text: str) -> list[bool]:
-        """Return for each word of a text (`bare_words`), in order, whether it is a noun."""
+    def count(self, texts: Sequence[str], rule: str) -> dict[str, int]: ...
+    def flags(self, text: str) -> list[bool]: ...
 
 
 @dataclass
@@ -219,11 +214,15 @@ def _spacy_pipeline(model: str) -> Any:
         raise input_error("wordnet_nouns", "tagger", must, got=model, remedy=f"{problem}") from None
 
 
-#: A noun's word is replaced wherever it stands (published), or only where it is tagged as a noun.
-LEVELS = ("type", "token")
-
-#: Whose words are candidates: the first synset over all parts of speech (published), or the first noun's.
-SYNSETS = ("first", "first_noun")
+_CHOICES = {
+    "tag_rule": TAG_RULES,
+    #: A noun's word is replaced wherever it stands (published), or only where it is tagged as a noun.
+    "level": ("type", "token"),
+    #: Whose words are candidates: the first synset over all parts of speech (published), or the first noun's.
+    "synset": ("first", "first_noun"),
+    "surface": SURFACES,
+}
+_FLAGS = ("drop_ing", "drop_same_stem", "reinflect", "repair_articles")
 
 # Words that are left alone unless told otherwise, because WordNet's first synset has no usual synonym. Salvatore et al.
 # (2023) block words by hand too; this list is our own, made from the commonest substitutions in everyday sentences.
@@ -242,6 +241,7 @@ _NO_NOUN = "blue looks look play watch run catch match cover kick pose wait lean
 STANDARD_BLOCK_LIST = CLOSED_CLASS | frozenset(f"{_ANOTHER_MEANING} {_LEARNED} {_NO_NOUN}".split())
 
 
+@dataclass(eq=False)
 class WordNetNouns:
     """Replaces each noun of a corpus by a synonym.
 
@@ -261,45 +261,31 @@ class WordNetNouns:
     own. InputError if an option is wrong, or WordNet or the tagger is not there.
     """
 
-    name = "wordnet_nouns"
+    tagger: str = "auto"
+    nouns: str | os.PathLike[str] | Iterable[str] | None = None
+    tag_rule: str = "any"
+    level: str = "type"
+    synset: str = "first"
+    block_list: str | os.PathLike[str] | Iterable[str] | None = "standard"
+    drop_ing: bool = True
+    drop_same_stem: bool = True
+    reinflect: bool = False
+    repair_articles: bool = False
+    surface: str = "kept"
+    wordnet: str | os.PathLike[str] | None = None
+    name: ClassVar[str] = "wordnet_nouns"
 
-    def __init__(
-        self,
-        tagger: str = "auto",
-        nouns: str | os.PathLike[str] | Iterable[str] | None = None,
-        tag_rule: str = "any",
-        level: str = "type",
-        synset: str = "first",
-        block_list: str | os.PathLike[str] | Iterable[str] | None = "standard",
-        drop_ing: bool = True,
-        drop_same_stem: bool = True,
-        reinflect: bool = False,
-        repair_articles: bool = False,
-        surface: str = "kept",
-        wordnet: str | os.PathLike[str] | None = None,
-    ) -> None:
-        check_choice("wordnet_nouns", "tag_rule", tag_rule, TAG_RULES)
-        check_choice("wordnet_nouns", "level", level, LEVELS)
-        check_choice("wordnet_nouns", "synset", synset, SYNSETS)
-        check_choice("wordnet_nouns", "surface", surface, SURFACES)
-        self._nouns = None if nouns is None else read_words(nouns, parameter="nouns")
-        self._tagger = "list" if self._nouns is not None else tagger_name(tagger)
-        if level == "token" and not self._tagger.startswith("spacy"):
+    def __post_init__(self) -> None:
+        for option, choices in _CHOICES.items():
+            check_choice("wordnet_nouns", option, getattr(self, option), choices)
+        self._nouns = None if self.nouns is None else read_words(self.nouns, parameter="nouns")
+        self._tagger = "list" if self._nouns is not None else tagger_name(self.tagger)
+        if self.level == "token" and not self._tagger.startswith("spacy"):
             must, remedy = "be type where no tagger looks at the context", "Give tagger=spacy, with spaCy and a model."
-            raise input_error("wordnet_nouns", "level", must, got=level, remedy=remedy)
-        self._lexicon: Lexicon = load_lexicon(wordnet)
-        self._blocked = STANDARD_BLOCK_LIST if block_list == "standard" else read_words(block_list or ())
-        self._wordnet = None if wordnet is None else str(wordnet)
-        self._options: dict[str, Any] = {
-            "tag_rule": tag_rule,
-            "level": level,
-            "synset": synset,
-            "drop_ing": bool(drop_ing),
-            "drop_same_stem": bool(drop_same_stem),
-            "reinflect": bool(reinflect),
-            "repair_articles": bool(repair_articles),
-            "surface": surface,
-        }
+            raise input_error("wordnet_nouns", "level", must, got=self.level, remedy=remedy)
+        self._lexicon: Lexicon = load_lexicon(self.wordnet)
+        standard = self.block_list == "standard"
+        self._blocked = STANDARD_BLOCK_LIST if standard else read_words(self.block_list or ())
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -307,9 +293,11 @@ class WordNetNouns:
         return {
             "tagger": self._noun_tagger.name,
             "nouns": None if self._nouns is None else sorted(self._nouns),
-            **self._options,
+            **{name: getattr(self, name) for name in ("tag_rule", "level", "synset")},
+            **{name: bool(getattr(self, name)) for name in _FLAGS},
+            "surface": self.surface,
             "block_list": sorted(self._blocked),
-            "wordnet": self._wordnet,
+            "wordnet": None if self.wordnet is None else str(self.wordnet),
         }
 
     def fit(self, texts: Sequence[str]) -> FittedDictionary:
@@ -317,22 +305,21 @@ class WordNetNouns:
 
         InputError if the corpus holds something else than texts, or no noun with a synonym.
         """
-        options = self._options
         checked_texts(texts, "wordnet_nouns")
-        corpus = [plain_text(text) for text in texts] if options["surface"] == "plain" else texts
+        corpus = [plain_text(text) for text in texts] if self.surface == "plain" else texts
         tagger = self._noun_tagger
-        counts = tagger.count(corpus, options["tag_rule"])
-        choices = {name: options[name] for name in ("synset", "drop_ing", "drop_same_stem", "reinflect")}
-        dictionary = synonyms(counts, self._lexicon, blocked=self._blocked, **choices)
+        counts = tagger.count(corpus, self.tag_rule)
+        rules = {name: getattr(self, name) for name in ("synset", "drop_ing", "drop_same_stem", "reinflect")}
+        dictionary = synonyms(counts, self._lexicon, blocked=self._blocked, **rules)
         if not dictionary:
             must, got = "hold at least one noun with a synonym", f"{len(texts):,} texts, {len(counts):,} nouns"
             remedy = "Look at the block list, the tagger and the language of the texts: WordNet is English."
             raise input_error("wordnet_nouns", "texts", must, got=got, remedy=remedy)
         return FittedDictionary(
             dictionary,
-            surface=options["surface"],
-            repair_articles=options["repair_articles"],
-            chosen=tagger.flags if options["level"] == "token" else None,
+            surface=self.surface,
+            repair_articles=bool(self.repair_articles),
+            chosen=tagger.flags if self.level == "token" else None,
             nouns=tagger.flags,
             details={"n_nouns": len(counts), "tagger": tagger.name},
         )

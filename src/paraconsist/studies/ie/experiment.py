@@ -14,14 +14,24 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
-from paraconsist.files import LOCK, is_main, launched, locked, read_record, replacing, to_json, write_json, writing
+from paraconsist.files import (
+    LOCK,
+    Json,
+    is_main,
+    launched,
+    locked,
+    read_record,
+    replacing,
+    to_json,
+    write_json,
+    writing,
+)
 from paraconsist.running.pool import alone, do_all, pinned, visible_devices
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.ie.learners import (
@@ -46,7 +56,7 @@ class UnitResult:
 
     original: NDArray[np.int16]
     transformed: NDArray[np.int16]
-    record: Mapping[str, Any]  # hyperparameters, validation accuracy, transformed rows in the sample; ready for JSON
+    record: Json  # hyperparameters, validation accuracy, transformed rows in the sample; ready for JSON
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,7 @@ class ExperimentFolder:
             remedy = f"These differ: {differences}. Name another folder, or delete this one's with `overwrite`."
             raise input_error(FUNCTION, "output", "not hold another experiment", got=str(self.path), remedy=remedy)
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> Json:
         return read_record(FUNCTION, "output", self.record)
 
     def is_open(self) -> bool:

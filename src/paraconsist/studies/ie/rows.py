@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.tasks import ModelInput, Task, Template
 from paraconsist.errors import first_line, input_error
+from paraconsist.files import Json
 from paraconsist.models.training.data import Source, file_source, find_task, is_unlabelled, label_rows, split_source
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions
 
@@ -33,7 +34,7 @@ class Rows:
     labels: Mapping[str, NDArray[np.int64]]  # shape (n,)
     label_names: tuple[str, ...]
     task: Task  # a task made of the text columns, if the user names them
-    transformation: Mapping[str, Any]  # name, parameters, and for each split what was changed
+    transformation: Json  # name, parameters, and for each split what was changed
     n_dropped: Mapping[str, int]  # rows left out for want of a label
     content_hash: str  # 16 hex digits of texts and labels in order
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.tables import column_of, numeric, read_table
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import replacing, to_strict_json
+from paraconsist.files import Json, replacing, to_strict_json
 from paraconsist.studies.ie.options import FUNCTION
 
 IntArray = NDArray[np.int64]
@@ -56,7 +56,7 @@ class Family:
     runs: tuple[Run, ...]  # in the order of rho and run
     #: Gives the runs' `Matched`, in the same order, one at a time; None where only counts are known.
     vectors: Callable[[], Iterator[Matched]] | None = None
-    metadata: Mapping[str, object] = field(default_factory=dict)  # of the file
+    metadata: Json = field(default_factory=dict)  # of the file
     #: An entry for each run, by its name in `Run`.
     rho: NDArray[np.float64] = field(init=False, compare=False, repr=False)
     n: IntArray = field(init=False, compare=False, repr=False)
@@ -101,9 +101,7 @@ class Family:
         return replace(self, runs=tuple(compress(self.runs, kept)), vectors=kept_vectors)
 
 
-def family_of_vectors(
-    name: str, vectors: Callable[[], Iterator[Matched]], metadata: Mapping[str, object] | None = None
-) -> Family:
+def family_of_vectors(name: str, vectors: Callable[[], Iterator[Matched]], metadata: Json | None = None) -> Family:
     """Count a family's vectors; `vectors` gives them in the order of rho and run, and may be called again."""
     return Family(name, tuple(run.counts for run in vectors()), vectors, dict(metadata or {}))
 
@@ -321,8 +319,8 @@ def _from_rows(
     def vectors(name: str) -> Iterator[Matched]:
         runs = families[name]
         for key in sorted(runs, key=lambda key: (key[0], str(key[1]).zfill(12))):
-            own: dict[str, Any] = {name: c if c is None else c[runs[key]] for name, c in columns.items()}
-            yield Matched(*key, **own)
+            parts: Json = {name: c if c is None else c[runs[key]] for name, c in columns.items()}
+            yield Matched(*key, **parts)
 
     return [family_of_vectors(name, partial(vectors, name)) for name in families]
 

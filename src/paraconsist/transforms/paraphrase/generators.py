@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paraconsist.data.options import option
 from paraconsist.errors import check_choice, check_whole, input_error, renamed
+from paraconsist.files import Json
 from paraconsist.models.endpoint.settings import EndpointSettings
 from paraconsist.transforms.sheets import read_sheet
 
@@ -71,9 +72,6 @@ class GeneratorSettings:
     def changed(self, **options: Any) -> GeneratorSettings:
         """Return the settings with other values; options that are None stay as they are."""
         return replace(self, **{name: value for name, value in options.items() if value is not None})
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 _A24_PROMPT = "Rephrase the following sentence while preserving its original meaning: {sentence}"
@@ -283,6 +281,7 @@ class LanguageGenerator:
         return [[tidy(text) for text in candidates] for candidates in lists]
 
 
+@dataclass
 class DiverseGroups:
     """A logits processor with which greedy search over `n_groups` rows becomes diverse beam search.
 
@@ -292,13 +291,14 @@ class DiverseGroups:
     tokens, choose nothing.
     """
 
-    def __init__(self, n_groups: int, penalty: float, temperature: float, stop: tuple[int, ...]) -> None:
-        self.n_groups, self.penalty, self.temperature, self.stop = n_groups, penalty, temperature, stop
-        self._ended: Any = None
-        self._seen: Any = None
+    n_groups: int
+    penalty: float
+    temperature: float
+    stop: tuple[int, ...]
+    _ended: Any = None
+    _seen: Any = None
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return the log-probabilities less the penalties of earlier groups' choices."""
         import torch
 
         n_rows = scores.shape[0]
@@ -321,7 +321,7 @@ class DiverseGroups:
 
 
 def settings_of(
-    name: str, options: Mapping[str, Any], *, endpoint: EndpointSettings | None, say: Callable[[str], None]
+    name: str, options: Json, *, endpoint: EndpointSettings | None, say: Callable[[str], None]
 ) -> GeneratorSettings:
     """Return a preset's settings, overridden by `options`; endpoints have no beams and sample at its temperature."""
     chosen = preset(name)
@@ -357,8 +357,7 @@ class EndpointGenerator:
 
     def __post_init__(self) -> None:
         for name, usual in (("num_beams", 1), ("diversity", None)):
-            value = getattr(self.settings, name)
-            if value != usual:
+            if (value := getattr(self.settings, name)) != usual:
                 must, remedy = f"be {usual} for an endpoint", "Endpoints sample: give a temperature."
                 raise input_error("paraphrase", name, must, got=value, remedy=remedy)
         check_examples(self.settings, self.examples)

@@ -10,7 +10,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, get_task
 from paraconsist.errors import check_whole, extras, input_error
+from paraconsist.files import Json
 from paraconsist.models.training.data import CONTEXT_COLUMNS
 from paraconsist.transforms.sheets import Sheet, even_space, read_sheet, render, write_sheet
 
@@ -32,10 +33,9 @@ _NEW = "new_"
 def write_judgement_sheet(
     path: Path, rows: Sequence[Mapping[str, str]], *, annotators: int = 1, scores: bool = False
 ) -> None:
-    """Write paraphrases (``example_id, context, original, paraphrase, label``) with empty columns to fill in.
+    """Write paraphrases (`_FIXED`) with empty columns to fill in, numbered for several annotators.
 
-    The column is ``valid``, or for several annotators ``valid_1``, ``valid_2`` and so on (each may also get a copy);
-    with `scores` it is ``similarity`` (0 to 100) and ``grammatical`` in its place.
+    The column is ``valid``, or with `scores` ``similarity`` (0 to 100) and ``grammatical``.
     """
     check_whole("paraphrase", "annotators", annotators, at_most=1000)
     kinds = ("similarity", "grammatical") if scores else ("valid",)
@@ -54,7 +54,7 @@ class Judgements:
     texts: Mapping[str, tuple[str, str]]  # original and paraphrase in the sheet, with single spaces
     annotators: tuple[str, ...]
     #: ``fleiss_kappa`` over the `n_common` rows that all judged, and ``cohen_kappa`` of every pair (``"1, 2"``).
-    agreement: Mapping[str, Any]
+    agreement: Json
 
 
 def read_judgements(
@@ -105,7 +105,7 @@ def _columns_of_annotators(sheet: Sheet) -> dict[str, dict[str, str]]:
 def _answer(
     sheet: Sheet, place: str, row: Mapping[str, str], kinds: Mapping[str, str], least: float, scores: list[float]
 ) -> bool | None:
-    """Return whether one annotator finds a row valid; None for empty cells. A score is added to `scores`."""
+    """Return whether one annotator finds a row valid (None: not said); a score is added to `scores`."""
     if "valid" in kinds:
         return sheet.yes_or_no(place, row, kinds["valid"])
     grammatical = sheet.yes_or_no(place, row, kinds["grammatical"])
@@ -122,7 +122,7 @@ def _answer(
     return grammatical and score > least
 
 
-def _agreement(answers: Mapping[str, Mapping[str, bool]], annotators: Sequence[str]) -> dict[str, Any]:
+def _agreement(answers: Mapping[str, Mapping[str, bool]], annotators: Sequence[str]) -> Json:
     if len(annotators) < 2:
         return {}
     common = [[row[who] for who in annotators] for row in answers.values() if len(row) == len(annotators)]
@@ -175,8 +175,7 @@ class Written:
 def read_written(sheet: Path, originals: Path) -> Written:
     """Read a filled-in sheet together with the originals that it was made for.
 
-    InputError if it does not belong to the originals, fills in a place in part, or has a paraphrase that equals the
-    original or another paraphrase of its bucket (case and white space apart).
+    InputError for a place that is filled in in part, or repeats a text of its bucket (case and white space apart).
     """
     table = read_table(originals, function="select", parameter="originals")
     known = {row["bucket_id"]: row for row in table.to_pylist()}
@@ -189,7 +188,7 @@ def read_written(sheet: Path, originals: Path) -> Written:
         must = f"have a column of {', '.join(task.columns)} and {_NEW}<column>"
         raise input_error("select", "written", must, got=lines.columns)
     paraphrases: dict[str, list[dict[str, Any]]] = {bucket: [] for bucket in known}
-    seen = {bucket: {_plain([row[column] for column in rewrite])} for bucket, row in known.items()}
+    seen = {bucket: {_plain(row[column] for column in rewrite)} for bucket, row in known.items()}
     n_empty = 0
     for place, line in lines:
         bucket = line["bucket_id"]
@@ -207,12 +206,12 @@ def read_written(sheet: Path, originals: Path) -> Written:
         for column, text in new.items():
             if not text:
                 raise input_error("select", f"{_NEW}{column}", "be filled in too", got="", row=place)
-        if _plain(list(new.values())) in seen[bucket]:
+        if (plain := _plain(new.values())) in seen[bucket]:
             column, text = next(iter(new.items()))
-            remedy = "It equals the original or another paraphrase; case and white space do not count."
             must = "be a new text of its bucket"
+            remedy = "It equals the original or another paraphrase; case and white space do not count."
             raise input_error("select", f"{_NEW}{column}", must, got=text, row=place, remedy=remedy)
-        seen[bucket].add(_plain(list(new.values())))
+        seen[bucket].add(plain)
         row = _long(original) | new
         row["example_id"], row["role"] = f"{bucket}.paraphrase-{len(paraphrases[bucket])}", "paraphrase"
         row["writer"] = line.get("writer", "").strip()
@@ -225,19 +224,18 @@ def read_written(sheet: Path, originals: Path) -> Written:
     return Written(rows, sum(map(len, paraphrases.values())), n_empty, unwritten)
 
 
-def _plain(texts: Sequence[str]) -> tuple[str, ...]:
+def _plain(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(even_space(text).casefold() for text in texts)
 
 
-def _long(original: Mapping[str, Any]) -> dict[str, Any]:
+def _long(original: Json) -> dict[str, Any]:
     return {name: value for name, value in original.items() if name != "task"} | {"writer": ""}
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    r"""Return Cohen's kappa of two annotators' answers to every item, :math:`(p_o - p_e) / (1 - p_e)`, by scikit-learn.
+    """Return Cohen's kappa of two annotators' answers to every item, by scikit-learn.
 
-    At most 1; 0 for agreement by chance; nan where both always gave the same single answer, or none. (Cohen 1960, "A
-    coefficient of agreement for nominal scales".)
+    At most 1; 0 for agreement by chance; nan where both always gave the same single answer, or none. (Cohen 1960.)
     """
     if len(first) != len(second):
         raise input_error("cohen_kappa", "second", f"have {len(first)} answers, as `first`", got=len(second))
@@ -249,23 +247,19 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
 
 
 def fleiss_kappa(items: Sequence[Sequence[Hashable]]) -> float:
-    r"""Return Fleiss' kappa of items that equally many annotators judged.
+    r"""Return Fleiss' kappa of items that equally many annotators judged, :math:`(\bar P - P_e) / (1 - P_e)`.
 
-    .. math::
-        \kappa = \frac{\bar P - \bar P_e}{1 - \bar P_e}, \quad
-        P_i = \frac{\sum_j n_{ij}^2 - m}{m (m - 1)}, \quad \bar P_e = \sum_j p_j^2
-
-    with n_ij how many of the m annotators of item i (at least 2, in any order) answered j, and p_j the share of all
-    answers that are j. At most 1; 0 for agreement by chance; nan where all answers are the same, or there is no item.
-    (Fleiss 1971, "Measuring nominal scale agreement among many raters".)
+    :math:`\bar P` is the mean share of pairs of an item's m answers that are equal, :math:`P_e` the sum of the squared
+    shares of the answers. At most 1; 0 for agreement by chance; nan where all answers are the same, or there is no
+    item. (Fleiss 1971, "Measuring nominal scale agreement among many raters".)
     """
-    if not items:
-        return float("nan")
-    m = len(items[0])
+    m = len(items[0]) if items else 0
     for row, answers in enumerate(items):
         if len(answers) != m or m < 2:
             must = "have equally many answers, two or more"
             raise input_error("fleiss_kappa", "items", must, got=f"{len(answers)} answers", row=row)
+    if not items:
+        return float("nan")
     counts = [Counter(answers) for answers in items]
     observed = sum((sum(n * n for n in c.values()) - m) / (m * (m - 1)) for c in counts) / len(items)
     total: Counter[Hashable] = sum(counts, Counter())

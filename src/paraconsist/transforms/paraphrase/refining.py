@@ -125,9 +125,6 @@ def _judge_in_waves(
     refined.n_unused += sum(map(len, queues.values()))
 
 
-#: Reasons to leave a candidate out, in the order of the checks.
-REASONS = ("empty", "copy of the original", "duplicate", "too short", "too long", "another language", "words overlap")
-
 #: English words of which most sentences have one.
 _FUNCTION_WORDS = frozenset(
     bare_words(
@@ -140,7 +137,7 @@ _FEW_WORDS = 2  # differences in length up to this are always allowed
 
 
 def reason_against(candidate: str, original: str, accepted: Collection[str], settings: GeneratorSettings) -> str | None:
-    """Return the reason to leave a candidate out, one of `REASONS`; None if its text passes.
+    """Return the reason to leave a candidate out; None if its text passes.
 
     `accepted` are the candidates that were kept or wait to be judged for this original. Copies and duplicates have the
     same words in the same order; case and punctuation do not count. The check of the language is a simple one: only
@@ -148,7 +145,7 @@ def reason_against(candidate: str, original: str, accepted: Collection[str], set
     original's words in a candidate of four words or more.
     """
     words, original_words = bare_words(candidate), bare_words(original)
-    n_original = len(original_words)
+    n_original, known = len(original_words), _FUNCTION_WORDS | set(original_words)
     if not words:
         return "empty"
     if words == original_words:
@@ -159,13 +156,8 @@ def reason_against(candidate: str, original: str, accepted: Collection[str], set
         return "too short"
     if len(words) > max(settings.longest * n_original, n_original + _FEW_WORDS):
         return "too long"
-    if not scripts(candidate) <= scripts(original):
-        return "another language"
-    if (
-        len(words) > 3
-        and _FUNCTION_WORDS & set(original_words)
-        and not (_FUNCTION_WORDS | set(original_words)) & set(words)
-    ):
+    is_foreign = len(words) > 3 and _FUNCTION_WORDS & set(original_words) and not known & set(words)
+    if is_foreign or not scripts(candidate) <= scripts(original):
         return "another language"
     if settings.most_jaccard is not None and jaccard(candidate, original) >= settings.most_jaccard:
         return "words overlap"
@@ -208,18 +200,16 @@ class MutualEntailment:
 
     def __call__(self, originals: Sequence[str], candidates: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return for each pair whether it holds, shape (n,); the second direction is asked only if the first holds."""
-        both = self._entails(originals, candidates).copy()
+        both = self._entails(list(zip(originals, candidates, strict=True)))
         rows = np.flatnonzero(both).tolist()
-        if rows:
-            both[rows] = self._entails([candidates[i] for i in rows], [originals[i] for i in rows])
+        both[rows] = self._entails([(candidates[i], originals[i]) for i in rows])
         return both
 
-    def _entails(self, premises: Sequence[str], hypotheses: Sequence[str]) -> npt.NDArray[np.bool_]:
-        rows = [{"premise": p, "hypothesis": h} for p, h in zip(premises, hypotheses, strict=True)]
-        if not rows:
+    def _entails(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.bool_]:
+        if not pairs:
             return np.zeros(0, dtype=np.bool_)
-        entailed: npt.NDArray[np.bool_] = self.predictor.probabilities(rows).argmax(axis=1) == self.label
-        return entailed
+        probabilities = self.predictor.probabilities([{"premise": p, "hypothesis": h} for p, h in pairs])
+        return np.array(probabilities.argmax(axis=1) == self.label)
 
 
 def load_judge(model: str, label_map: dict[str, str] | None = None) -> MutualEntailment:

@@ -46,10 +46,8 @@ _BRINGS_ITS_OWN = re.compile(r"(?:a|an|the|several|no|two)\s", re.IGNORECASE)
 def _table() -> dict[str, str]:
     """Words and phrases that mean nearly the same; `one_way` would say more than the original the other way round."""
     table: dict[str, str] = {}
-    for one, other in english()["both_ways"].items():
-        table.setdefault(one, other)
-        table.setdefault(other, one)
-    for one, other in english()["one_way"].items():
+    pairs = [pair for one, other in english()["both_ways"].items() for pair in ((one, other), (other, one))]
+    for one, other in [*pairs, *english()["one_way"].items()]:
         table.setdefault(one, other)
     return table
 
@@ -74,18 +72,14 @@ def replaced(text: str, phrase: str, other: str) -> str | None:
 def exchanges(text: str) -> Iterator[str]:
     """Yield the text with one word or phrase of the table exchanged, each in turn, in the text's order."""
     places = ((_pattern(one).search(text), one, other) for one, other in _table().items())
-    for _, _, one, other in sorted((match.start(), -len(one), one, other) for match, one, other in places if match):
-        changed = replaced(text, one, other)
-        if changed is not None:
-            yield changed
+    in_order = sorted((match.start(), -len(one), one, other) for match, one, other in places if match)
+    yield from filter(None, (replaced(text, one, other) for _, _, one, other in in_order))
 
 
 def contractions(text: str) -> Iterator[str]:
     """Yield the text with one contraction made, or one taken apart."""
-    for full, short in _CONTRACTED.items():
-        changed = replaced(text, full, short) or replaced(text, short, full)
-        if changed is not None:
-            yield changed
+    pairs = _CONTRACTED.items()
+    yield from filter(None, (replaced(text, full, short) or replaced(text, short, full) for full, short in pairs))
 
 
 def wordnet_nouns(text: str) -> Iterator[str]:
@@ -94,17 +88,14 @@ def wordnet_nouns(text: str) -> Iterator[str]:
     if lexicon is None:
         return
     for word in dict.fromkeys(re.findall(r"[a-z]+", text)):  # lower case only: names stay
-        if word in _NOT_IN_WORDNET or len(word) < 3:
-            continue
-        if lexicon.frequency(word, "n") < max(1, lexicon.frequency(word, "v")):
+        is_noun = lexicon.frequency(word, "n") >= max(1, lexicon.frequency(word, "v"))
+        if word in _NOT_IN_WORDNET or len(word) < 3 or not is_noun:
             continue
         plural = lexicon.is_plural(word)
         same = {word, *lexicon.base_forms(word, "n")}
         others = [name.lower() for name in lexicon.first_synset(word, ("n",)) if name not in same]
-        for other in others[:2]:
-            changed = replaced(text, word, pluralised(other, lexicon) if plural else other)
-            if changed is not None:
-                yield changed
+        changed = (replaced(text, word, pluralised(other, lexicon) if plural else other) for other in others[:2])
+        yield from filter(None, changed)
 
 
 _BE = ("is", "are", "was", "were")
@@ -141,22 +132,16 @@ def structures(text: str) -> Iterator[tuple[str, str]]:
             yield from _fragment(words, end)
         return
     if not {word.lower() for word in words} & NEGATIVES:
-        yield from _there_is(sentence)
-        yield from _simple_present(sentence)
-        yield from _fronted(sentence)
-        yield from _passive(sentence)
-        yield from _cleft(sentence)
-        yield from _now(sentence)
+        for rule in (_there_is, _simple_present, _fronted, _passive, _cleft, _now):
+            yield from rule(sentence)
     yield from _conjuncts(sentence)
 
 
 def _parsed(words: list[str], end: str) -> Sentence | None:
     """Find the first form of be; what stands before it must be a bare noun phrase."""
-    for i, word in enumerate(words):
-        if word.lower() in _BE:
-            if 0 < i < len(words) - 1 and words[0].lower() not in ("there", "it", "this", "that", "these"):
-                return Sentence(words[:i], word, words[i + 1 :], end)
-            return None
+    i = next((i for i, word in enumerate(words) if word.lower() in _BE), 0)
+    if 0 < i < len(words) - 1 and words[0].lower() not in ("there", "it", "this", "that", "these"):
+        return Sentence(words[:i], words[i], words[i + 1 :], end)
     return None
 
 

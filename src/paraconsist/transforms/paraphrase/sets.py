@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,6 +22,7 @@ from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import input_id
 from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_set_folder, write_table
 from paraconsist.errors import InputError, first_line, input_error, renamed
+from paraconsist.files import Json
 from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
 from paraconsist.transforms.paraphrase.generators import (
     Generator,
@@ -113,14 +114,13 @@ class Paraphrased:
     generated: GeneratedSet
     refined: Refined
     generator: Generator
-    facts: dict[str, Any]  # how the set was made, for its metadata
+    facts: Json  # how the set was made, for its metadata
 
     def write(
         self, output: Path, sheet: Path, *, annotators: int = 1, scores: bool = False
     ) -> ParaphraseDiversityResult:
         """Write the bucket set and the sheet to judge it, and return the set's surface form."""
-        rows = self.generated.rows()
-        if rows:
+        if rows := self.generated.rows():
             write_judgement_sheet(sheet, self.generated.sheet_rows(), annotators=annotators, scores=scores)
         write_generated(rows, self.generated.data, output, self.facts)
         return measure_pairs(pairs_of(rows, [self.generated.column]), n_resamples=1000)
@@ -152,7 +152,7 @@ def paraphrase_rows(
         "preset": options.preset,
         "seed": options.seed,
         "nli_model": nli_model,
-        "settings": settings.to_dict(),
+        "settings": asdict(settings),
         "counts": {**refined.to_dict(), "n_kept_originals": len(generated.kept()), "least": options.least},
         **endpoint_facts(generator),
     }
@@ -175,14 +175,8 @@ def check_place(output: Path, *, overwrite: bool) -> None:
         raise input_error("paraphrase", "output", must, got=str(output), remedy=remedy)
 
 
-def write_generated(
-    rows: Sequence[Mapping[str, Any]], data: LabelledSet, output: Path, facts: Mapping[str, Any]
-) -> None:
-    """Write a Parquet file, or a folder with Parquet and card that ``load_dataset`` reads, atomically.
-
-    The rows are those of `GeneratedSet.rows`; `output` is ``NAME.parquet`` or a folder; `facts` on how the set was made
-    go into the file's metadata and the card.
-    """
+def write_generated(rows: Sequence[Json], data: LabelledSet, output: Path, facts: Json) -> None:
+    """Write rows to ``NAME.parquet``, or a folder with a card for ``load_dataset``; `facts` say how it was made."""
     if not rows:
         must = "have enough paraphrases, at least one of them"
         remedy = "Look at the counts above: ask for more candidates or tries, or loosen the filter that removed most."
@@ -191,7 +185,7 @@ def write_generated(
     _write(pa.Table.from_pylist(list(rows), schema=schema), output, facts)
 
 
-def _write(table: pa.Table, output: Path, facts: Mapping[str, Any]) -> None:
+def _write(table: pa.Table, output: Path, facts: Json) -> None:
     facts = public(dict(facts))
     metadata = {**table.schema.metadata, _METADATA: json.dumps(facts, sort_keys=True, default=str).encode()}
     table = table.replace_schema_metadata(metadata)
@@ -201,7 +195,7 @@ def _write(table: pa.Table, output: Path, facts: Mapping[str, Any]) -> None:
         write_set_folder(table, output, text=_card_text(output.name, table, facts), tags=["paraphrase"])
 
 
-def read_generated(place: Path) -> tuple[pa.Table, dict[str, Any]]:
+def read_generated(place: Path) -> tuple[pa.Table, Json]:
     """Read a set that `write_generated` wrote, and how it was made."""
     file = (file_in_folder(place) or place / "data") if place.is_dir() else place
     table = read_table(file, function="paraphrase", parameter="data")
@@ -232,12 +226,12 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
     buckets = {paraphrases[name]["bucket_id"] for name in valid}
     order = {bucket: i for i, bucket in enumerate(originals)}
 
-    def rank(row: Mapping[str, Any]) -> tuple[int, bool, float]:
+    def rank(row: Json) -> tuple[int, bool, float]:
         similarity = judgements.similarity.get(row["example_id"], 0.0)
         return order[row["bucket_id"]], row["role"] != "original", -similarity
 
-    is_kept = {row["example_id"] for row in rows if row["role"] == "original" and row["bucket_id"] in buckets} | valid
-    kept = sorted((row for row in rows if row["example_id"] in is_kept), key=rank)  # without scores nothing moves
+    chosen = (r for r in rows if (r["bucket_id"] in buckets if r["role"] == "original" else r["example_id"] in valid))
+    kept = sorted(chosen, key=rank)  # without scores nothing moves
     n_open = sum(judgements.valid.get(name) is None for name in paraphrases)
     counts = {"n_valid": len(valid), "n_invalid": len(paraphrases) - len(valid) - n_open, "n_open": n_open}
     counts |= {"n_buckets": len(buckets), "n_rows": len(kept)}
@@ -246,16 +240,15 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
     return counts
 
 
-def _card_text(name: str, table: pa.Table, facts: Mapping[str, Any]) -> str:
+def _card_text(name: str, table: pa.Table, facts: Json) -> str:
     roles = table["role"].to_pylist()
     n_original, n_all = roles.count("original"), table.num_rows
     made = "\n".join(f"- {key}: {json.dumps(value, default=str)}" for key, value in facts.items())
     return (
         f"# {name}\n\n"
         f"A bucket set: {n_original:,} originals of {facts.get('source', 'a set')} with {n_all - n_original:,} "
-        "generated "
-        f"paraphrases of their `{facts.get('column', 'text')}`, in paraconsist's long format (one row is one text; "
-        "`bucket_id` holds together what belongs together, `role` says original or paraphrase).\n\n"
+        f"generated paraphrases of their `{facts.get('column', 'text')}`, in paraconsist's long format (one row is one "
+        "text; `bucket_id` holds together what belongs together, `role` says original or paraphrase).\n\n"
         "```python\nfrom datasets import load_dataset\n\n"
         f'rows = load_dataset("{name}", split="test")\n```\n\n'
         "The labels are those of the originals: they hold for a paraphrase as far as it means the same. "
@@ -271,7 +264,7 @@ COLUMNS = {"nli": ("hypothesis",), "defeasible_nli": ("update",), "abductive_nli
 Pair = tuple[str, str, str]
 
 
-def pairs_of(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[Pair]:
+def pairs_of(rows: Sequence[Json], columns: Sequence[str]) -> list[Pair]:
     """Return (paraphrase, original, bucket) of every paraphrase, once for each paraphrased column."""
     originals = {row["bucket_id"]: row for row in rows if row["role"] == "original"}
     pairs: list[Pair] = []
@@ -366,8 +359,8 @@ def load_bleurt(checkpoint: str) -> Callable[[Sequence[str], Sequence[str]], lis
     try:
         score: Any = importlib.import_module("bleurt.score")
     except ImportError:
-        how = "pip install git+https://github.com/google-research/bleurt, and unpack a checkpoint; "
-        how += "or give `embedding_model` for the cosine of embeddings"
+        how = "pip install git+https://github.com/google-research/bleurt, and unpack a checkpoint"
+        how += "; or give `embedding_model` for the cosine of embeddings"
         raise _missing("similarity", "bleurt", how) from None
     try:
         scorer = score.BleurtScorer(checkpoint)
