@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -28,6 +29,8 @@ from paraconsist.files import is_main
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from paraconsist.cli.options import Given
 
 
 class Command(NamedTuple):
@@ -122,6 +125,10 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
+#: Where a shell reads its completions.
+_COMPLETIONS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions/paraconsist.fish"}
+
+
 def _completion(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
     """Print or install the completion of the user's shell."""
     if not value or ctx.resilient_parsing:
@@ -137,15 +144,9 @@ def _completion(ctx: click.Context, parameter: click.Parameter, value: bool) -> 
     if parameter.name == "show_completion":
         click.echo(kind(ctx.command, {}, "paraconsist", "_PARACONSIST_COMPLETE").source())
     else:
-        rc, line = {
-            "bash": (".bashrc", 'eval "$(_PARACONSIST_COMPLETE=bash_source paraconsist)"'),
-            "zsh": (".zshrc", 'eval "$(_PARACONSIST_COMPLETE=zsh_source paraconsist)"'),
-            "fish": (
-                ".config/fish/completions/paraconsist.fish",
-                "_PARACONSIST_COMPLETE=fish_source paraconsist | source",
-            ),
-        }[shell]
-        file = Path.home() / rc
+        source = f"_PARACONSIST_COMPLETE={shell}_source paraconsist"
+        line = f"{source} | source" if shell == "fish" else f'eval "$({source})"'
+        file = Path.home() / _COMPLETIONS[shell]
         text = file.read_text(encoding="utf-8") if file.exists() else ""
         if line not in text:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -277,43 +278,33 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 def _with_dashes(arguments: list[str]) -> list[str]:
     """Accept ``--batch_tokens`` for ``--batch-tokens``."""
-    out = []
-    for argument in arguments:
-        name, equals, value = argument.partition("=")
-        out.append(name.replace("_", "-") + equals + value if name.startswith("--") else argument)
-    return out
+    return [re.sub(r"^--[^=]*", lambda name: name[0].replace("_", "-"), argument) for argument in arguments]
 
 
-def _take_config(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
+def _take_config(arguments: list[str]) -> tuple[list[str], Given]:
     """Take ``--config FILE`` out of the arguments; return the rest and what the file says."""
     rest: list[str] = []
-    defaults: dict[str, Any] = {}
+    defaults: Given = {}
     pending = iter(arguments)
     for argument in pending:
         if argument != "--config" and not argument.startswith("--config="):
             rest.append(argument)
             continue
-        name = argument.partition("=")[2] or next(pending, "")
-        defaults.update(_read_config(name))
+        config = read_yaml("paraconsist", "config", argument.partition("=")[2] or next(pending, ""))
+        if not isinstance(config, dict) or not all(isinstance(key, str) for key in config):
+            raise input_error("paraconsist", "config", "be a YAML mapping of option names to values", got=config)
+        defaults |= {key.replace("-", "_"): value for key, value in config.items()}
     return rest, defaults
 
 
-def _read_config(name: str) -> dict[str, Any]:
-    config = read_yaml("paraconsist", "config", name)
-    if not isinstance(config, dict) or not all(isinstance(key, str) for key in config):
-        raise input_error("paraconsist", "config", "be a YAML mapping of option names to values", got=config)
-    return {key.replace("-", "_"): value for key, value in config.items()}
-
-
-def _check_config(name: str, command: Any, defaults: dict[str, Any]) -> None:
+def _check_config(name: str, command: Any, defaults: Given) -> None:
     """Refuse names in the file that are no option of the command; bring the others into its own form."""
     parameters = {p.name: p for p in command.params}
     for parameter in parameters.values():  # an option may be called otherwise on the command line: --json
         for called in (option.lstrip("-").replace("-", "_") for option in parameter.opts):
             if called in defaults and called not in parameters:
                 defaults[parameter.name] = defaults.pop(called)
-    unknown = sorted(set(defaults) - set(parameters))
-    if unknown:
+    if unknown := sorted(set(defaults) - set(parameters)):
         options = sorted(max(parameter.opts, key=len).lstrip("-") for parameter in parameters.values())
         remedy = f"Its options are {', '.join(options)}."
         raise input_error(f"paraconsist {name}", "config", "name options of the command", got=unknown, remedy=remedy)

@@ -42,9 +42,8 @@ def build(
     from paraconsist.dataset_builders import builder_class
 
     wanted = {
-        name: [c.name for c in builder_class(name).BUILDER_CONFIGS]
-        if not config_name
-        else [config_named(name, config).name for config in config_name]
+        name: [config_named(name, config).name for config in config_name or ()]
+        or [config.name for config in builder_class(name).BUILDER_CONFIGS]
         for name in dict.fromkeys(names)
     }
     if not wanted:
@@ -69,10 +68,8 @@ def build(
 
 def describe_counts(roles: Mapping[str, int]) -> str:
     """``2,230 rows (250 original, 1,980 paraphrase)``, or only the rows where there is one role."""
-    rows = f"{sum(roles.values()):,} rows"
-    if len(roles) == 1:
-        return rows
-    return f"{rows} ({', '.join(f'{n:,} {role}' for role, n in roles.items())})"
+    of_roles = f" ({', '.join(f'{n:,} {role}' for role, n in roles.items())})" if len(roles) > 1 else ""
+    return f"{sum(roles.values()):,} rows{of_roles}"
 
 
 def list_(
@@ -245,14 +242,10 @@ def check(
     if as_json:
         print_json([vars(file) for file in checked])
     else:
-        echo(
-            *(f"{'WRONG' if file.problem else 'ok':5}  {file.name}: {file.problem or file.content}" for file in checked)
-        )
-        echo(
-            f"{len(wrong)} of {len(checked)} files are not as they should be."
-            if wrong
-            else f"{len(checked)} files, all well."
-        )
+        for file in checked:
+            echo(f"{'WRONG' if file.problem else 'ok':5}  {file.name}: {file.problem or file.content}")
+        is_well = f"{len(checked)} files, all well."
+        echo(f"{len(wrong)} of {len(checked)} files are not as they should be." if wrong else is_well)
     raise SystemExit(1 if wrong else 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paraconsist.cli.ends import say
-from paraconsist.cli.options import AS_JSON, OUTPUT, argument, print_json, write_results
+from paraconsist.cli.options import AS_JSON, MARKDOWN, OUTPUT, argument, print_json, write_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.scoring.options import CompareOptions
 
@@ -17,7 +17,7 @@ def compare(
     read: SourceOptions,
     options: CompareOptions,
     as_json: bool = AS_JSON,
-    markdown: bool = option(False, "Print the tables as Markdown."),
+    markdown: bool = MARKDOWN,
     output: Path | None = OUTPUT,
 ) -> None:
     """Compare models on the same buckets: paired differences with intervals and permutation p-values.

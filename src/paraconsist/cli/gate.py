@@ -48,25 +48,16 @@ def gate(
     paraconsist gate 'pc.low >= 0.75' runs/a
     paraconsist gate pc.not_worse runs/b --against runs/a --margin 0.02
     """
+    from paraconsist.scoring import gate as gating
     from paraconsist.scoring.compare import compare_options
-    from paraconsist.scoring.gate import (
-        check,
-        check_margin,
-        has_results,
-        opened_or_written,
-        parse_conditions,
-        warnings_of,
-        with_margin_tests,
-        with_worst,
-    )
     from paraconsist.scoring.score import score_sources
     from paraconsist.scoring.sources import Opened, open_source
 
-    conditions = parse_conditions(condition, options.confidence_level)
-    check_margin(conditions, against, margin)
-    opened = opened_or_written(path, read, options)
+    conditions = gating.parse_conditions(condition, options.confidence_level)
+    gating.check_margin(conditions, against, margin)
+    opened = gating.opened_or_written(path, read, options)
     sets, results = {}, opened.saved if isinstance(opened, Opened) else opened
-    if isinstance(opened, Opened) and not has_results(opened, read, options):
+    if isinstance(opened, Opened) and not gating.has_results(opened, read, options):
         sets = score_sources(opened, options)
         results = {name: scored.to_dict() for name, scored in sets.items()}
     if against is not None:
@@ -74,18 +65,17 @@ def gate(
             remedy = "A paired test needs the answers themselves."
             raise input_error("gate", "path", "be predictions where `against` is given", got=str(path), remedy=remedy)
         comparing = compare_options(options, margin)
-        results = with_margin_tests(results, opened, open_source(against, read, function="gate"), comparing)
+        results = gating.with_margin_tests(results, opened, open_source(against, read, function="gate"), comparing)
     if set_name:
-        absent = [name for name in set_name if name not in results]
-        if absent:
+        if absent := [name for name in set_name if name not in results]:
             known = f"There are {', '.join(results)}."
             raise input_error("gate", "set", "be among the results", got=absent[0], remedy=known)
         results = {name: results[name] for name in set_name}
-    checks = check(conditions, results, allow_degenerate=allow_degenerate)
+    checks = gating.check(conditions, results, allow_degenerate=allow_degenerate)
     if isinstance(opened, Opened) and not sets and not all(one.passed for one in checks):
         sets = score_sources(opened, options)
-    checks = with_worst(checks, sets)
-    for warning in warnings_of(results):
+    checks = gating.with_worst(checks, sets)
+    for warning in gating.warnings_of(results):
         say(f"warning: {warning}")
     echo(verdict(checks))
     if not all(one.passed for one in checks):

@@ -37,6 +37,7 @@ def argument(help: str, default: Any = REQUIRED, **more: Any) -> Any:
 
 #: Options of several commands.
 AS_JSON: Any = option(False, "Print JSON, full precision, and nothing else.", option="--json")
+MARKDOWN: Any = option(False, "Print the tables as Markdown.")
 OUTPUT: Any = option(None, "Also write the results to this JSON file.")
 
 
@@ -64,7 +65,8 @@ class Fields:
         hints = get_type_hints(self.group)
         options = {one.name: self._option(one) for one in self}
         for one in self:
-            panel = self.panel or getattr(_declaring(self.group, one.name), "panel", None)
+            family = [kind for kind in self.group.__mro__ if one.name in getattr(kind, "__dataclass_fields__", ())]
+            panel = self.panel or getattr(family[-1], "panel", None)  # the last declares the field
             metadata = {"panel": panel, **one.metadata}
             metadata["help"] = re.sub(r"`(\w+)`", lambda match: options.get(match[1], match[0]), metadata["help"])
             if one.name in self.names:
@@ -80,16 +82,11 @@ class Fields:
         declared = usual if one.name in self.names else one.metadata.get("option", usual)
         return str(declared if isinstance(declared, str) else declared[0]).partition("/")[0]
 
-    def take(self, values: dict[str, Any]) -> dict[str, Any]:
+    def take(self, values: Given) -> Given:
         """Take the fields' values out of the options' values."""
         hints = get_type_hints(self.group)
         taken = {one.name: _read(hints[one.name], values.pop(self.names.get(one.name, one.name))) for one in self}
         return {name: value for name, value in taken.items() if value is not None}
-
-
-def _declaring(group: Any, name: str) -> Any:
-    """Return the class of a family of options that declares a field."""
-    return [kind for kind in group.__mro__ if name in getattr(kind, "__dataclass_fields__", ())][-1]
 
 
 def as_command(name: str, function: Callable[..., None]) -> Command:
@@ -226,10 +223,10 @@ def _show_all(ctx: click.Context, parameter: click.Parameter, value: bool) -> No
 
 
 #: Of the command that is running, by name.
-_options: dict[str, Any] = {}
+_options: Given = {}
 
 
-def typed() -> dict[str, Any]:
+def typed() -> dict[str, object]:
     """Return the command line and the options of the command that is running, to be kept beside its results.
 
     The values of ``--request-field`` are left out: they may be keys.
@@ -240,10 +237,10 @@ def typed() -> dict[str, Any]:
         is_field = name.replace("_", "-") == "--request-field"
         line.append(f"{name}=..." if hide else f"{name}={value.partition('=')[0]}=..." if is_field and equals else word)
         hide = is_field and not equals
-    options = {**_options}
+    options = {name: _plain(value) for name, value in _options.items()}
     if options.get("request_fields"):
         options["request_fields"] = [f"{field.partition('=')[0]}=..." for field in options["request_fields"]]
-    return {"command": line, "options": {name: _plain(value) for name, value in options.items()}}
+    return {"command": line, "options": options}
 
 
 def _plain(value: Any) -> Any:
@@ -280,7 +277,7 @@ def read_label_map(command: str, items: Sequence[str] | None) -> dict[str, str] 
     return read_pairs(command, "label_map", items, "MODEL_LABEL=TASK_LABEL") or None
 
 
-def read_values(command: str, option: str, items: Sequence[str] | None) -> dict[str, Any]:
+def read_values(command: str, option: str, items: Sequence[str] | None) -> Given:
     """Read ``NAME=VALUE`` items with values as `read_value` reads them; the names are those of Python."""
     read = read_pairs(command, option, items)
     return {name.strip().replace("-", "_"): read_value(value) for name, value in read.items()}
@@ -330,7 +327,7 @@ def endpoint_fields(*, only: Collection[str] | None = None, **names: str) -> Fie
     return Fields(EndpointSettings, only=only, without=("patience",), unset=own, names=names, panel=panel)
 
 
-def endpoint_settings(options: Mapping[str, Any]) -> EndpointSettings | None:
+def endpoint_settings(options: Given) -> EndpointSettings | None:
     """Return what the options of `endpoint_fields` say of an endpoint; None where there is none."""
     if not options:
         return None

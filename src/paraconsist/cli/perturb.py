@@ -102,15 +102,12 @@ def _perturbations(
     from paraconsist.transforms.negation import antonym, antonyms_from_list, antonyms_from_wordnet, negation
     from paraconsist.transforms.perturbation import symmetric, transitive
 
-    if property_name == "symmetric":
-        return symmetric(rows, skipped)
-    if property_name == "transitive":
-        return transitive(rows, skipped)
+    if property_name in ("symmetric", "transitive"):
+        return (symmetric if property_name == "symmetric" else transitive)(rows, skipped)
     if property_name == "negation":
         return negation(rows, _lexicon(options.wordnet), skipped)
-    if options.antonyms is not None:
-        return antonym(rows, antonyms_from_list(options.antonyms), skipped)
-    return antonym(rows, antonyms_from_wordnet(options.wordnet), skipped)
+    named, wordnet = options.antonyms, options.wordnet
+    return antonym(rows, antonyms_from_wordnet(wordnet) if named is None else antonyms_from_list(named), skipped)
 
 
 def _lexicon(wordnet: Path | None) -> Lexicon | None:

@@ -5,7 +5,7 @@ Also what every command prints of an endpoint's answers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ from paraconsist.cli.ends import patient, say, say_status
 from paraconsist.cli.options import (
     REQUIRED,
     Fields,
+    Given,
     argument,
     echo,
     endpoint_fields,
@@ -28,12 +29,17 @@ from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, 
 from paraconsist.scoring.options import IntervalOptions, ScoreOptions
 
 if TYPE_CHECKING:
+    from paraconsist.measures.results import Values
     from paraconsist.models.endpoint.queue import Usage
     from paraconsist.running.endpoint import EndpointReport
     from paraconsist.running.run import RunReport
 
 
-_PROMPTS = ("template", "shots", "examples", "split", "seed")
+_PROMPTS = Fields(
+    PromptOptions,
+    only=("template", "shots", "examples", "split", "seed"),
+    names={"split": "example_split", "seed": "example_seed"},
+)
 _ASK = ("normalize", "max_new_tokens", "temperature")  # which have no default in the help
 #: What an engine's batch decides for itself, and what it is told.
 _NOT_EXPORTED = ("device", "batch_tokens", "deterministic", "compile")
@@ -46,24 +52,21 @@ def run(
         REQUIRED, "Hub id or folder of a classifier or language model; PATTERN=MODEL, repeated, for one for some sets."
     ),
     sets: SetOptions,
-    running: Annotated[dict[str, Any], Fields(RunOptions, without=("label_map", "seed"))],
+    running: Annotated[RunOptions, Fields(without=("label_map", "seed"))],
     label_map: list[str] | None = option(None, LABEL_MAP),
     loading: LoadOptions,
-    prompts: Annotated[
-        dict[str, Any],
-        Fields(PromptOptions, only=_PROMPTS, names={"split": "example_split", "seed": "example_seed"}),
-    ],
-    ask: Annotated[dict[str, Any], Fields(AskOptions, unset=_ASK)],
-    endpoint: Annotated[dict[str, Any], endpoint_fields()],
+    prompts: Annotated[Given, _PROMPTS],
+    ask: Annotated[Given, Fields(AskOptions, unset=_ASK)],
+    endpoint: Annotated[Given, endpoint_fields()],
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
-    scoring: Annotated[dict[str, Any], Fields(ScoreOptions, without=("measures", "unparsed"))],
+    scoring: Annotated[ScoreOptions, Fields(without=("measures", "unparsed"))],
 ) -> None:
     """Run a model over bucket sets and print its consistency.
 
     paraconsist run --model ORG/MODEL --dataset paranlu:delta_snli --output runs/a
     paraconsist run --model NAME --endpoint http://localhost:8000/v1 --dataset sample --output runs/b
     """
-    options = RunOptions(**running, label_map=read_label_map("run", label_map), seed=scoring["seed"])
+    options = replace(running, label_map=read_label_map("run", label_map), seed=scoring.seed)
     ask = {**ask, "template_arguments": read_template_arguments(ask.get("template_arguments"))}
     asking = PromptOptions(**prompts, **ask, data_dir=sets.data_dir)
     if asking.chat and endpoint.get("api") == "completions":
@@ -83,11 +86,10 @@ def run(
     else:
         return
     if sets.part is not None:
-        say_status(
-            f"part {sets.part} in {options.output}: `paraconsist merge` puts the parts together and scores them."
-        )
+        how = "`paraconsist merge` puts the parts together and scores them."
+        say_status(f"part {sets.part} in {options.output}: {how}")
         return
-    score_and_show(options.output, ScoreOptions(**scoring), figures=figures)
+    score_and_show(options.output, scoring, figures=figures)
 
 
 def merge(
@@ -115,19 +117,16 @@ def export_requests(
         REQUIRED, "Model as the engine calls it; PATTERN=MODEL, repeated, for one for some sets."
     ),
     sets: SetOptions,
-    running: Annotated[dict[str, Any], Fields(RunOptions, without=(*_NOT_EXPORTED, "label_map", "seed"))],
+    running: Annotated[Given, Fields(RunOptions, without=(*_NOT_EXPORTED, "label_map", "seed"))],
     label_map: list[str] | None = option(None, LABEL_MAP),
     top_logprobs: int = option(
         20, "How many of the most probable first tokens to ask for, where labels are scored.", min=1
     ),
     per_file: int = option(50_000, "Requests of a file, at most; a file has 200 MB at most, too.", min=1),
     seed: int = option(0, "Random seed of drawn answers, and of which rows are asked again.", min=0),
-    prompts: Annotated[
-        dict[str, Any],
-        Fields(PromptOptions, only=_PROMPTS, names={"split": "example_split", "seed": "example_seed"}),
-    ],
-    ask: Annotated[dict[str, Any], Fields(AskOptions, without=("device_map", "template_arguments"), unset=_ASK)],
-    endpoint: Annotated[dict[str, Any], endpoint_fields(only=_ENGINE)],
+    prompts: Annotated[Given, _PROMPTS],
+    ask: Annotated[Given, Fields(AskOptions, without=("device_map", "template_arguments"), unset=_ASK)],
+    endpoint: Annotated[Given, endpoint_fields(only=_ENGINE)],
 ) -> None:
     """Write the requests of a run as batch files, for engines that answer them in bulk.
 
@@ -181,7 +180,7 @@ def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False
     say_status(f"{where} in {file}, predictions in {folder / 'predictions'}.")
 
 
-def _accuracy_line(name: str, accuracy: Mapping[str, Any]) -> str:
+def _accuracy_line(name: str, accuracy: Values) -> str:
     unparsed = f", {accuracy['n_unparsed']:,} unparsed and wrong" if accuracy["n_unparsed"] else ""
     split = f" ({accuracy['split']})" if accuracy["split"] else ""
     return (
@@ -193,14 +192,9 @@ def _accuracy_line(name: str, accuracy: Mapping[str, Any]) -> str:
 def say_run(report: RunReport) -> None:
     """Print how many inputs were computed, and how fast."""
     for task, loop in report.statistics.items():
-        if not loop.n_computed:
-            say_status(f"{task}: all {loop.n_inputs:,} distinct inputs were there already.")
-            continue
+        speed = f"{loop.n_computed / max(loop.seconds, 1e-9):,.0f} inputs/s, {loop.padding:.1%} padding"
         processes = f"{loop.n_ranks} process{'es' if loop.n_ranks > 1 else ''}"
-        say_status(
-            f"{task}: {loop.n_computed:,} distinct inputs computed{_before(loop)} in {loop.seconds:.1f} s, "
-            f"{loop.n_computed / max(loop.seconds, 1e-9):,.0f} inputs/s, {loop.padding:.1%} padding, {processes}."
-        )
+        _say_done(task, loop, f"computed{{}} in {loop.seconds:.1f} s, {speed}, {processes}.")
 
 
 def say_endpoint_run(report: EndpointReport, scoring: str | None) -> None:
@@ -211,21 +205,20 @@ def say_endpoint_run(report: EndpointReport, scoring: str | None) -> None:
             how = f"label log-probabilities ({method.describe()})"
         else:
             how = "written answers" + (" (the endpoint returns no log-probabilities)" if scoring is None else "")
-        if queue.n_computed:
-            retries = ", ".join(f"{n:,} for {kind}" for kind, n in queue.retries.items())
-            say_status(
-                f"{name}: {queue.n_computed:,} distinct inputs asked{_before(queue)} in {queue.seconds:.1f} s by "
-                f"{queue.n_requests:,} requests, {queue.n_requests / max(queue.seconds, 1e-9):,.1f} requests/s"
-                + (f"; sent again: {retries}." if retries else ".")
-            )
-        else:
-            say_status(f"{name}: all {queue.n_inputs:,} distinct inputs were there already.")
+        again = ", ".join(f"{n:,} for {kind}" for kind, n in queue.retries.items())
+        speed = f"{queue.n_requests / max(queue.seconds, 1e-9):,.1f} requests/s{again and f'; sent again: {again}'}"
+        _say_done(name, queue, f"asked{{}} in {queue.seconds:.1f} s by {queue.n_requests:,} requests, {speed}.")
         say_usage(report.usage[name], f"{name}: {how}")
 
 
-def _before(statistics: Any) -> str:
+def _say_done(name: str, statistics: Any, how: str) -> None:
+    """Print how the inputs that were not there already were done."""
     n = statistics.n_inputs - statistics.n_computed
-    return f" ({n:,} were there already)" if n else ""
+    if statistics.n_computed:
+        before = f" ({n:,} were there already)" if n else ""
+        say_status(f"{name}: {statistics.n_computed:,} distinct inputs {how.format(before)}")
+    else:
+        say_status(f"{name}: all {n:,} distinct inputs were there already.")
 
 
 def say_usage(usage: Usage, about: str) -> None:

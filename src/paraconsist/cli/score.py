@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import AS_JSON, OUTPUT, argument, echo, print_json, typed, write_results
+from paraconsist.cli.options import AS_JSON, MARKDOWN, OUTPUT, argument, echo, print_json, typed, write_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import ScoreOptions
@@ -32,7 +32,7 @@ def score(
     worst: int = option(0, "Also name the N buckets whose answers depend most on the wording.", min=0),
     published: bool = option(True, "Show the numbers that papers report for their models on the same sets.", rare=True),
     as_json: bool = AS_JSON,
-    markdown: bool = option(False, "Print the tables as Markdown."),
+    markdown: bool = MARKDOWN,
     output: Path | None = OUTPUT,
     log_to: list[str] | None = option(
         None, "Also log every number to this experiment tracker, mlflow or trackio; repeat for both.", rare=True

@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import Fields, echo, quiet_libraries, read_numbers, read_pairs, read_value, read_values
+from paraconsist.cli.options import (
+    Fields,
+    Given,
+    echo,
+    quiet_libraries,
+    read_numbers,
+    read_pairs,
+    read_value,
+    read_values,
+)
 from paraconsist.data.options import TASK, option
 from paraconsist.studies.options import AdversarialOptions, SweepOptions
 
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
 _FEWEST_FOR_P = 5
 #: Fields of the studies' options that have options of another form.
 _APART = ("seeds", "training")
+_APART_HERE = (*_APART, "with_test", "transformation_options")
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,7 @@ class TrainingTexts:
     task: str | None = option(None, TASK)
     set: list[str] | None = option(None, "OPTION=VALUE: an option of `train`, for all trainings; repeat.")
 
-    def settings(self, command: str, study: dict[str, Any], **training: Any) -> dict[str, Any]:
+    def settings(self, command: str, study: Given, **training: Path | str | None) -> Given:
         """Return the fields of `StudyOptions`; `training` are options of training with an option of their own."""
         from paraconsist.data.selection import expand_specs
 
@@ -43,7 +53,7 @@ class TrainingTexts:
 
 def sweep(
     study: Annotated[
-        dict[str, Any],
+        Given,
         Fields(SweepOptions, without=(*_APART, "shares", "vary"), names={"models": "model", "sets": "dataset"}),
     ],
     texts: TrainingTexts,
@@ -87,10 +97,8 @@ def _show_grid(result: SweepResult, output: Path) -> None:
     for trend in (trend for trend in result.trends if trend.kendall == trend.kendall):
         axis = {"n_rows": "training rows", "n_parameters": "parameters"}[trend.axis]
         p = "too few for a p" if trend.n < _FEWEST_FOR_P else f"p {trend.p_value:.2g}"
-        echo(
-            f"{trend.set}, {trend.figure} with {axis}: Kendall's tau {trend.kendall:+.2f} over "
-            f"{trend.n} trainings, {p}."
-        )
+        tau = f"Kendall's tau {trend.kendall:+.2f} over {trend.n} trainings"
+        echo(f"{trend.set}, {trend.figure} with {axis}: {tau}, {p}.")
     if result.tests:
         n_significant = sum(test.corrected_p_value < 0.05 for test in result.tests)
         echo(
@@ -106,14 +114,7 @@ def _show_grid(result: SweepResult, output: Path) -> None:
 
 
 def adversarial(
-    study: Annotated[
-        dict[str, Any],
-        Fields(
-            AdversarialOptions,
-            without=(*_APART, "with_test", "transformation_options"),
-            names={"sets": "dataset"},
-        ),
-    ],
+    study: Annotated[Given, Fields(AdversarialOptions, without=_APART_HERE, names={"sets": "dataset"})],
     texts: TrainingTexts,
     option: list[str] | None = option(None, "NAME=VALUE, of the transformation; repeat."),
     dictionary: Path | None = option(None, "dictionary: the file of substitutions."),
@@ -145,10 +146,8 @@ def _show_comparisons(result: AdversarialResult, output: Path) -> None:
         show([table(f"{name}, per cent", columns, lines, words=words)])
         for mean in result.over_seeds:
             if mean.set == name and mean.n_seeds > 1:
-                echo(
-                    f"{CATALOGUE[mean.measure].symbol} against {mean.against}: {100 * mean.difference:+.1f} over "
-                    f"{mean.n_seeds} seeds, paired t p {mean.p_value:.2g}"
-                )
+                over = f"{100 * mean.difference:+.1f} over {mean.n_seeds} seeds, paired t p {mean.p_value:.2g}"
+                echo(f"{CATALOGUE[mean.measure].symbol} against {mean.against}: {over}")
     echo("p of each seed is of a paired permutation test on the same buckets. tau: lower is better.")
     if not any(comparison.against == "repeated" for comparison in result.comparisons):
         echo("More rows are also more steps: --control trains as long without a new text.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import Fields, echo, quiet_libraries, read_numbers
+from paraconsist.cli.options import Fields, Given, echo, quiet_libraries, read_numbers
 from paraconsist.data.options import option
 from paraconsist.models.training.options import PRESETS, TrainingFolder, TrainingOptions, options_from_preset
 
@@ -24,7 +24,7 @@ def train(
         None, "bow, glove_bow, bilstm, or the Hub id or folder of an encoder or of a classifier to train further."
     ),
     *,
-    training: Annotated[dict[str, Any], Fields(TrainingOptions, without=_NO_OPTIONS, unset=_OF_PRESETS)],
+    training: Annotated[Given, Fields(TrainingOptions, without=_NO_OPTIONS, unset=_OF_PRESETS)],
     seeds: str | None = option(None, "Several, with commas: one training each, in OUTPUT/seed-0 and so on."),
 ) -> None:
     """Train a classifier that `paraconsist run` can run.
@@ -50,17 +50,18 @@ def _conclude(folder: Path, record: Mapping[str, Any]) -> None:
     metrics = record.get("metrics")
     if metrics is None:  # another process of several is still writing
         return
-    say_status(
-        f"Trained on {record['data']['train']['n_rows']:,} rows in {record['seconds']:.0f} s; saved in {folder}."
-    )
+    n_rows = record["data"]["train"]["n_rows"]
+    say_status(f"Trained on {n_rows:,} rows in {record['seconds']:.0f} s; saved in {folder}.")
     if "eval_accuracy" in metrics:
-        echo(
-            f"Accuracy on {record['data']['eval']['n_rows']:,} evaluation rows: "
-            f"{100 * metrics['eval_accuracy']:.1f} (always the commonest label: {100 * metrics['eval_majority']:.1f})."
-        )
+        _say_accuracy(f"{record['data']['eval']['n_rows']:,} evaluation rows", metrics)
     else:
         say_status("No evaluation rows were given (--eval-file): how good it is, nobody has measured yet.")
     say_status(f"Next: paraconsist run --model {shlex.quote(str(folder))} --dataset SET --output FOLDER")
+
+
+def _say_accuracy(rows: str, metrics: Mapping[str, float]) -> None:
+    commonest = f"(always the commonest label: {100 * metrics['eval_majority']:.1f})"
+    echo(f"Accuracy on {rows}: {100 * metrics['eval_accuracy']:.1f} {commonest}.")
 
 
 def demo(output: Path = option(Path("runs/demo"), "Where the model and the run go.")) -> None:
@@ -97,8 +98,4 @@ def _train_demo(model: Path) -> None:
         "bow", output=model, dataset="sample:defeasible_nli_train", epochs=20.0, device="cpu", resume=True
     )
     train_model(options, say=lambda line: None)
-    metrics = TrainingFolder(model).read()["metrics"]
-    echo(
-        f"Accuracy on the validation rows: {100 * metrics['eval_accuracy']:.1f} "
-        f"(always the commonest label: {100 * metrics['eval_majority']:.1f})."
-    )
+    _say_accuracy("the validation rows", TrainingFolder(model).read()["metrics"])

@@ -179,8 +179,9 @@ def compute(
     ):
         # cuDNN's attention makes a plan for each shape, and nearly every batch has its own: on an H100 it took 2 to 6
         # times as long (`benchmarks/gpu/speed.py`).
-        stack.callback(torch.backends.cuda.enable_cudnn_sdp, torch.backends.cuda.cudnn_sdp_enabled())
-        torch.backends.cuda.enable_cudnn_sdp(False)
+        kernels: Any = torch.backends.cuda
+        stack.callback(kernels.enable_cudnn_sdp, kernels.cudnn_sdp_enabled())
+        kernels.enable_cudnn_sdp(False)
         stack.callback(gc.set_threshold, *gc.get_threshold())
         gc.set_threshold(_N_OBJECTS)  # a part has many rows, none in a cycle: collecting them often is useless
         if len(inputs) != n_inputs:
