@@ -180,7 +180,8 @@ class FaultyServer:
             written = self.write(text, body)
         else:
             written = self.brain.write(text, body[self.length_field])
-        choice: dict[str, Any] = {"index": 0, "finish_reason": "length", "logprobs": None}
+        ended = "stop" if self.write is not None and len(written.split()) < body[self.length_field] else "length"
+        choice: dict[str, Any] = {"index": 0, "finish_reason": ended, "logprobs": None}
         if chat:
             choice["message"] = {"role": "assistant", "content": written}
         else:

@@ -165,6 +165,7 @@ def test_requests_are_chats(file, tmp_path):
     assert [line["body"]["messages"][-1]["content"] for line in lines] == list(ANSWERS)
 
 
+@pytest.mark.filterwarnings("ignore:the limit of tokens")  # a model of random weights never ends
 def test_a_model_on_this_machine_writes_answers(file, tmp_path):
     save_language_model(tmp_path / "model", "llama", chat=True)
     options = ["--model", tmp_path / "model", "--dataset", file, "--output", tmp_path / "run", "--device", "cpu"]
@@ -214,6 +215,7 @@ def test_a_function_that_returns_no_texts_is_refused(file, tmp_path):
         pc.run(lambda prompts: [1 for _ in prompts], file, output=tmp_path / "run", version="1")
 
 
+@pytest.mark.filterwarnings("ignore:the limit of tokens")  # a model of random weights never ends
 def test_repeats_are_compared_with_the_run(file, tmp_path):
     """Of a written answer and a repeat of it only what the comparer holds for another answer is a flip."""
     save_language_model(tmp_path / "model", "llama", chat=True)
@@ -238,6 +240,7 @@ def test_repeats_are_compared_with_the_run(file, tmp_path):
             assert values["noise_floor"]["flip_rate"]["decoding"] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the limit of tokens")  # a model of random weights never ends
 def test_language_models_are_run_from_python_and_without_a_chat_template(file, tmp_path):
     save_language_model(tmp_path / "model", "llama")
     scores = pc.run(str(tmp_path / "model"), file, output=tmp_path / "run", max_new_tokens=3, device="cpu").score()
@@ -263,6 +266,23 @@ def test_columns_of_questions_cannot_be_hidden(file, tmp_path, capsys):
     options = ["--model", "m", "--dataset", file, "--output", tmp_path / "run", "--input-columns", "question"]
     assert run("run", *options) == 2
     assert "--input-columns" in capsys.readouterr().err
+
+
+def test_answers_that_the_limit_of_tokens_cut_are_a_warning(file, tmp_path):
+    """What is compared of them is their beginning."""
+    save_language_model(tmp_path / "model")
+    with pytest.warns(UserWarning, match="max_new_tokens"):
+        pc.run(str(tmp_path / "model"), file, output=tmp_path / "out", max_new_tokens=2)
+
+
+def test_long_answers_that_are_compared_word_for_word_are_a_warning():
+    table = {"bucket_id": ["a", "a"], "prediction": ["it is free " * 12, "you pay nothing " * 12]}
+    short = {**table, "prediction": ["it is free", "you pay nothing"]}
+    warned = [
+        any("word for word" in warning for warning in pc.score(rows, same=same).sets["predictions"].warnings)
+        for rows, same in ((table, "text"), (table, "tokens"), (short, "text"))
+    ]
+    assert warned == [True, False, False]
 
 
 def test_answers_that_say_nothing_of_the_problem_are_an_alarm():

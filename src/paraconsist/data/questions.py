@@ -8,6 +8,7 @@ once with its wordings; see docs/howto/questions.md.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,6 +163,9 @@ def _wrong(name: str, column: str, must: str, got: Any, row: int) -> InputError:
     return input_error("run", column, must, got=got, row=row, remedy=f"Mend {name}.")
 
 
+_CUT = "the limit of tokens cut answers, whose beginnings are compared. Give a higher `max_new_tokens`."
+
+
 @dataclass(frozen=True)
 class QuestionTemplate(PromptTemplate):
     """How a question is put: its context, the question, its choices with letters. Any text is an answer."""
@@ -176,7 +180,9 @@ class QuestionTemplate(PromptTemplate):
         return "\n\n".join(part for part in (values["context"], values["question"], listed) if part)
 
     def read(self, text: str, *, cut: bool = False) -> WrittenAnswer:
-        """Return the text, as it is, as an answer."""
+        """Return the text, as it is, as an answer; warn of the first that the limit of tokens cut."""
+        if cut:
+            warnings.warn(_CUT, UserWarning, stacklevel=2)
         return WrittenAnswer(None, text)
 
 

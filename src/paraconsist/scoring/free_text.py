@@ -21,6 +21,8 @@ from paraconsist.data.predictions import ACCEPTED, CHOICES, VALUE, Metadata, Pre
 from paraconsist.data.tables import column_error, column_of, values_of
 from paraconsist.errors import input_error
 
+_WORD_FOR_WORD = ("exact", "text")
+_MANY_WORDS = 20
 _LONGEST = 80  # characters of a class's name
 _PAIRS = 2_000  # of answers to different problems, whose share that is the same is chance
 _ALLOWED = "allowed_labels"
@@ -63,12 +65,19 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     columns_of[columns.prediction] = pa.array(names, pa.string(), mask=unread)
     columns_of |= {VALUE: pa.array(values, mask=unread), "raw_output": pa.array(answers, pa.string())}
     more: Metadata = {**metadata, "same": same, "right": right, "same_pairs": None, "label_names": []}
+    notes: list[str] = []
+    if same in _WORD_FOR_WORD and np.median([len((answer or "").split()) for answer in answers] or [0]) > _MANY_WORDS:
+        notes.append(
+            f"most answers are of more than {_MANY_WORDS} words, and `{same}` compares them word for word: "
+            "`similar`, `nli` and `judge` compare what they say"
+        )
     if found.same is not None:
         more["same_pairs"] = frozenset(pair for pair, is_same in found.same.items() if is_same)
         more["chance"] = _chance(found, buckets, comparer)
         if found.intransitive > 0.0:
             note = f"{100 * found.intransitive:.1f} % of the triples of answers with two same pairs have a third that "
-            more["notes"] = [*metadata.get("notes", ()), note + f"is not, by `{same}`: classes of answers are a sketch"]
+            notes.append(note + f"is not, by `{same}`: classes of answers are a sketch")
+    more["notes"] = [*metadata.get("notes", ()), *notes]
     return Predictions(pa.table(columns_of), more)
 
 
