@@ -61,6 +61,10 @@ def naive(columns: dict[str, list]) -> dict[str, float]:
         "best_case_accuracy": np.mean([part["right"].any() for part in buckets]),
         "normalized_entropy": np.mean([entropy(part) / math.log(n_labels) for part in buckets]),
         "unanimous_share": np.mean([part["predictions"].nunique() == 1 for part in buckets]),
+        "entropy": np.mean([entropy(part) for part in buckets]),
+        "size_normalized_entropy": np.mean([entropy(part) / math.log(max(len(part), 2)) for part in buckets]),
+        "mode_share": np.mean([max(Counter(part["predictions"]).values()) / len(part) for part in buckets]),
+        "n_distinct": np.mean([part["predictions"].nunique() for part in buckets]),
     }
     for n in (1, 2, 4):
         draws = [list(combinations(part["right"], n)) for part in buckets if len(part) >= n]
@@ -233,6 +237,31 @@ def test_judges_of_the_card(recorded):
         result = prompt_sensitivity(answers, pd.concat([part["gold"]] * 2), items)
         assert result.n_buckets == 419
         assert (round(100 * result.agreement, 1), round(100 * result.accuracy, 1)) == of_card
+
+
+@pytest.mark.parametrize(("dataset", "n_models", "n_moved"), [("truthful_qa", 19, 9), ("math_500", 20, 4)])
+def test_published_indices_of_a_study_and_what_self_pairs_hide(data_folder, dataset, n_models, n_moved):
+    """Every index that llm-consistency-study published follows from its counts, by model."""
+    rows = pd.read_parquet(data_folder / "free_text" / "consistency_study.parquet")
+    classes = ["correct", "incorrect", "not_attempted"]
+    orders = []
+    for _, items in rows[rows["dataset"] == dataset].groupby("model"):
+        counts = items[classes].fillna(0).astype(int).to_numpy()
+        counts = counts + (items["original_verdict"].to_numpy()[:, np.newaxis] == np.array(classes))
+        answers = np.tile(np.arange(3), len(items)).repeat(counts.ravel())
+        result = prompt_sensitivity(answers, None, np.arange(len(items)).repeat(counts.sum(axis=1)), n_resamples=9)
+        published = {
+            "entropy": result.entropy,
+            "normalized_entropy": result.size_normalized_entropy,
+            "mode_share": result.mode_share,
+            "distinct_classes": result.n_distinct,
+            "iid_mismatch_prob": 1 - result.agreement_plugin,
+        }
+        for name, value in published.items():
+            assert value == pytest.approx(items[f"{name}_both"].mean(), abs=1e-12), name
+        orders.append((result.agreement_plugin, result.agreement))
+    places = np.argsort(np.argsort(np.array(orders), axis=0), axis=0)
+    assert (len(places), int((places[:, 0] != places[:, 1]).sum())) == (n_models, n_moved)
 
 
 @pytest.mark.faults

@@ -80,6 +80,10 @@ class PromptSensitivityResult(Result):
         Of the labels, buckets being units; kappa None where buckets differ in size. Up is good, 0 is by chance.
     normalized_entropy : float
         Mean entropy of a bucket's answers over that of equally many of every label; down is good.
+    entropy, size_normalized_entropy, mode_share, n_distinct : float
+        Means over buckets: entropy of the answers in nats, and over log k (0 where k is 1); share of the commonest
+        answer; number of different answers. They depend on k, and entropy is too low from few answers. All but the
+        mode's share: down is good. Of free text they are of classes of answers.
     unanimous_share : float
         Share of buckets with one answer in every wording; up is good.
     contrast_consistency : float or None
@@ -115,6 +119,10 @@ class PromptSensitivityResult(Result):
     core: float | None = None
     krippendorff_alpha: float
     normalized_entropy: float
+    entropy: float
+    size_normalized_entropy: float
+    mode_share: float
+    n_distinct: float
     unanimous_share: float
     n_buckets: int
     n_examples: int
@@ -165,6 +173,7 @@ def prompt_sensitivity(
     minimum_accuracy_curve      MCA(t), the share of buckets with :math:`\theta \ge t`; aucar, core: CAT [8]_
     krippendorff_alpha          Prompt Stability Score [9]_; fleiss_kappa [10]_
     normalized_entropy          mean entropy of n_l/k over log(number of labels) [11]_
+    entropy                     mean entropy of n_l/k: semantic entropy of classes of answers [17]_
     spread                      of the accuracies of the variants: FormatSpread [12]_
     performance_drop_rate       1 - least/greatest accuracy: PromptBench [13]_
     combined_performance_score  MaxP (1 - (MaxP - AvgP)) [14]_, with MaxP `max_accuracy` and AvgP `mean_accuracy`
@@ -215,6 +224,7 @@ def prompt_sensitivity(
     .. [14] Mizrahi et al. (2024), State of What Art? A Call for Multi-Prompt LLM Evaluation, TACL.
     .. [15] Gardner et al. (2020), Evaluating Models' Local Decision Boundaries via Contrast Sets, Findings of EMNLP.
     .. [16] Wang et al. (2023), Self-Consistency Improves Chain of Thought Reasoning in Language Models, ICLR.
+    .. [17] Farquhar et al. (2024), Detecting hallucinations in large language models using semantic entropy, Nature.
 
     Examples
     --------
@@ -377,7 +387,10 @@ class Answers:
     pool: LabelPool
     labels_predicted: Integers
     majority: Floats  # whether the commonest answer is right; of tied ones the share that are
-    entropy: Floats  # over that of equally many answers of every label
+    entropy: Floats  # in nats
+    n_used: int  # labels that occur
+    most: Integers  # answers of the commonest label
+    n_distinct: Integers
     answer: Integers  # the one that all wordings got, -1 where they differ
     pattern: tuple[Integers, ...]  # columns whose equal rows are equal buckets
 
@@ -393,13 +406,15 @@ class Answers:
         tied = np.bincount(bucket[is_top], minlength=len(gold))
         right = np.bincount(bucket[is_top & (label == gold[bucket])], minlength=len(gold))
         entropy = np.bincount(bucket, weights=entr(n / counts.size[bucket]), minlength=len(gold))
-        entropy = np.maximum(entropy, 0.0) / np.log(max(n_used, 2))
+        entropy = np.maximum(entropy, 0.0)
+        n_distinct = np.bincount(bucket, minlength=len(gold))
         answer = np.full(len(gold), -1)
         whole = n == counts.size[bucket]
         answer[bucket[whole]] = label[whole]
         majority = right / tied
         pattern = (counts.size, counts.correct, counts.same_label, majority.view(np.int64), entropy.view(np.int64))
-        return cls(counts, pool, used, majority, entropy, answer, pattern)
+        pattern += most, n_distinct
+        return cls(counts, pool, used, majority, entropy, n_used, most, n_distinct, answer, pattern)
 
 
 class Sums:
@@ -469,7 +484,16 @@ def add_agreement(sums: Sums, answers: Answers) -> None:
     sums.mean("agreement", np.where(has_pair, (s - k) / over, 0.0), has_pair)
     sums.mean("agreement_plugin", s / k**2)
     sums.mean("consistency_rate_pooled", s - k, pairs)
-    sums.mean("normalized_entropy", answers.entropy)
+    sums.mean("normalized_entropy", answers.entropy / np.log(max(answers.n_used, 2)))
+    sums.mean("size_normalized_entropy", answers.entropy / np.log(np.maximum(k, 2.0)))
+    sums.mean("mode_share", answers.most / k)
+    first = sums.add(answers.entropy, answers.n_distinct.astype(np.float64))
+
+    def of_classes(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return total[..., first : first + 2] / total[..., :1]
+
+    largest = float(k.max())
+    sums.functions(of_classes, {"entropy": (max(np.log(largest), 1e-300), True), "n_distinct": (largest, True)})
     sums.mean("unanimous_share", answers.answer >= 0)
 
 
