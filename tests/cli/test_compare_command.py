@@ -133,6 +133,27 @@ def test_margins_through_the_command(command, tmp_path: Path) -> None:
     assert "`--margin` must be a share above 0 and below 1; got 2.0. Two points are 0.02." in err
 
 
+@pytest.mark.faults
+def test_margin_verdicts_of_several_models_are_corrected(command, tmp_path: Path) -> None:
+    """Of seven models that are worse by just the margin one at least was called not worse in 22 % of all sets."""
+    files = [csv(tmp_path / f"{n}.csv", answers(i, 0.3)) for i, n in enumerate("abcdefg")]
+    code, out, err = run(command, *files, "--margin", 0.04, "--against-first", "--json")
+    assert code == 0, err
+    tests = [pair["result"]["margin_test"] for pair in json.loads(out)[0]["pairs"]]
+    p_values = np.array([[test[f"p_not_worse{i}"] for i in (1, 2)] for test in tests])
+    corrected = np.array([[test[f"corrected_p_not_worse{i}"] for i in (1, 2)] for test in tests])
+    assert p_values.shape == (6, 2)
+    assert corrected.min() == pytest.approx(6 * p_values.min())
+    assert (corrected >= p_values).all()
+    for test, shown in zip(tests, corrected <= 0.05, strict=True):
+        assert test["corrected_p_equivalent"] == max(test[f"corrected_p_not_worse{i}"] for i in (1, 2))
+        assert (test["verdict"] == "equivalent") == shown.all()
+        assert (test["verdict"] == "undecided") == (not shown.any())
+    assert "corrected for 6 comparisons (Holm), by which the verdict is" in " ".join(
+        run(command, *files, "--margin", 0.04, "--against-first")[1].split()
+    )
+
+
 def test_transitive_sets_through_the_command(command, tmp_path: Path) -> None:
     header = "example_id,bucket_id,role,label,prediction"
     rows: list[list[tuple[Any, ...]]] = [[], []]

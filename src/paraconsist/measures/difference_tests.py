@@ -197,7 +197,15 @@ def check_margin(function: str, margin: float | None) -> float | None:
     return float(margin)
 
 
-class MarginTest(TypedDict):
+class _CorrectedMarginTest(TypedDict, total=False):
+    """Of several pairs: p corrected for their number, on which the verdict then rests."""
+
+    corrected_p_not_worse1: float
+    corrected_p_not_worse2: float
+    corrected_p_equivalent: float
+
+
+class MarginTest(_CorrectedMarginTest):
     """What `margin_test` returns."""
 
     margin: float
@@ -206,6 +214,13 @@ class MarginTest(TypedDict):
     p_equivalent: float
     interval: list[float]
     verdict: str
+
+
+def margin_verdict(p_first: float, p_second: float, level: float) -> str:
+    """Return what two p-values of non-inferiority show at 1 - `level`."""
+    verdict = {(True, True): "equivalent", (True, False): "first_not_worse", (False, True): "second_not_worse"}
+    first, second = (p <= 1.0 - level + _ROUNDING for p in (p_first, p_second))
+    return verdict.get((first, second), "undecided")
 
 
 def margin_test(test: DifferenceTest, point: float, margin: float, level: float, *, up_is_good: bool) -> MarginTest:
@@ -226,15 +241,13 @@ def margin_test(test: DifferenceTest, point: float, margin: float, level: float,
     p_above = halves[0] if point > -margin else 1.0 - halves[0]  # of a difference of -margin or less
     p_below = halves[1] if point < margin else 1.0 - halves[1]
     p_first, p_second = (p_above, p_below) if up_is_good else (p_below, p_above)
-    first, second = p_first <= alpha + _ROUNDING, p_second <= alpha + _ROUNDING
-    verdict = {(True, True): "equivalent", (True, False): "first_not_worse", (False, True): "second_not_worse"}
     return {
         "margin": margin,
         "p_not_worse1": p_first,
         "p_not_worse2": p_second,
         "p_equivalent": max(p_first, p_second),
         "interval": list(test.interval(1.0 - 2.0 * alpha)),
-        "verdict": verdict.get((first, second), "undecided"),
+        "verdict": margin_verdict(p_first, p_second, level),
     }
 
 

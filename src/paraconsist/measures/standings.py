@@ -313,6 +313,32 @@ def corrected_p_values(p_values: Sequence[float], correction: str = "holm") -> l
     return list(values.tolist())
 
 
+def corrected_margin_p_values(p_values: Floats, correction: str = "holm") -> Floats:
+    """Return p-values of non-inferiority of both models of m pairs, shape (m, 2), corrected for the number of pairs.
+
+    Of the two hypotheses of a pair (the first, the second model is worse by the margin or more) only one can be true:
+    of all 2 m at most m are, and of one pair there is nothing to correct.
+
+    >>> corrected_margin_p_values(np.array([[0.01, 0.99], [0.02, 0.9], [0.5, 0.015]])).round(3).tolist()
+    [[0.03, 1.0], [0.06, 1.0], [1.0, 0.045]]
+    """
+    if correction == "none" or not p_values.size:
+        return p_values
+    if correction == "bonferroni":
+        return np.minimum(1.0, p_values * len(p_values))
+    if correction == "benjamini_hochberg":
+        adjusted = adjusted_p_values(p_values.ravel(), correction) / 2.0
+        return np.maximum(p_values, adjusted.reshape(p_values.shape))
+    order = np.argsort(p_values, axis=None, kind="stable")
+    last = {pair: step for step, pair in enumerate((order // 2).tolist())}
+    ends = np.sort(list(last.values()))
+    n_left = len(p_values) - np.searchsorted(ends, np.arange(p_values.size))  # pairs that are not settled
+    stepped = np.maximum.accumulate(p_values.ravel()[order] * n_left)
+    adjusted = np.empty(p_values.size)
+    adjusted[order] = np.minimum(1.0, stepped)
+    return adjusted.reshape(p_values.shape)
+
+
 class PairTest(NamedTuple):
     """The tests of a pair: the first model's value less the second's, p, and p corrected for all pairs."""
 

@@ -124,6 +124,12 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
             f"Margin: {words} (p of non-inferiority: model 1 {p[0]}, model 2 {p[1]}; of equivalence {p[2]}; the "
             f"interval that goes with these is {ends})."
         )
+        if "corrected_p_equivalent" in test:
+            keys = ("corrected_p_not_worse1", "corrected_p_not_worse2", "corrected_p_equivalent")
+            p = [p_value(test[key]) for key in keys]
+            notes.append(
+                f"The margin's p, {correction_words(comparison)}, by which the verdict is: {p[0]}, {p[1]}, {p[2]}."
+            )
     if pair.simultaneous_interval:
         ends = interval(pair.simultaneous_interval, percent, signed=True)
         p_of_all = p_value(pair.simultaneous_p_value)

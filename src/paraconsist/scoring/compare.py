@@ -21,7 +21,7 @@ from paraconsist.measures.consistency_difference import (
     consistency_difference,
     unit_values,
 )
-from paraconsist.measures.difference_tests import METHODS
+from paraconsist.measures.difference_tests import METHODS, MarginTest, margin_verdict
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
 from paraconsist.measures.results import Record, parse_signature
 from paraconsist.measures.rules import ORIGINAL
@@ -31,6 +31,7 @@ from paraconsist.measures.standings import (
     ParetoRow,
     Standing,
     UnitValues,
+    corrected_margin_p_values,
     corrected_p_values,
     joint_test,
     pareto_table,
@@ -104,9 +105,10 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
         for pair in _pairs(part, spec, n_families, options)
     ]
     corrected = corrected_p_values([float(pair.result["p_value"]) for _, pair in pairs], options.correction)
+    with_p = [replace(pair, corrected_p_value=p) for (_, pair), p in zip(pairs, corrected, strict=True)]
     listed: dict[str, list[ModelPair]] = {name: [] for name in parts}
-    for (name, pair), p in zip(pairs, corrected, strict=True):
-        listed[name].append(replace(pair, corrected_p_value=p))
+    for (name, _), pair in zip(pairs, _with_corrected_margins(with_p, options), strict=True):
+        listed[name].append(pair)
     return [_compared(name, part, listed[name], len(pairs), options) for name, part in parts.items()]
 
 
@@ -129,6 +131,29 @@ def _compared(
         n_comparisons=n_comparisons,
         warnings=part.aligned.notes + list(dict.fromkeys(w for pair in pairs for w in pair.result["warnings"])),
     )
+
+
+def _with_corrected_margins(pairs: list[ModelPair], options: CompareOptions) -> list[ModelPair]:
+    """Correct the margin tests of several pairs; their verdicts are by the corrected p."""
+    tests = [pair.result.margin_test for pair in pairs]
+    if len(tests) < 2 or not any(tests):
+        return pairs
+    p_values = np.array([[test["p_not_worse1"], test["p_not_worse2"]] if test else [1.0, 1.0] for test in tests])
+    corrected = list[ModelPair]()
+    of_each = corrected_margin_p_values(p_values, options.correction).tolist()
+    for pair, test, (first, second) in zip(pairs, tests, of_each, strict=True):
+        if test is None:
+            corrected.append(pair)
+            continue
+        replaced: MarginTest = {
+            **test,
+            "verdict": margin_verdict(first, second, options.confidence_level),
+            "corrected_p_not_worse1": first,
+            "corrected_p_not_worse2": second,
+            "corrected_p_equivalent": max(first, second),
+        }
+        corrected.append(replace(pair, result=replace(pair.result, margin_test=replaced)))
+    return corrected
 
 
 def compare_opened(
