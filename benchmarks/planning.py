@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.intervals import on_logit_scale
 from paraconsist.measures.planning import MEASURES, Pilot, Target, pilot_of, pilot_of_difference, plan
 
 Floats = np.ndarray
@@ -74,6 +75,11 @@ def mixed(gain: float) -> Chances:
     return lambda u, v: (0.2 + 0.7 * u, 0.2 + gain + 0.7 * np.where(v < 0.5, u, 2.0 * v - 1.0))
 
 
+def coins(first: float, second: float) -> Chances:
+    """Return chances that are even in a share of the problems, and 1 in all others."""
+    return lambda u, v: (np.where(u < first, 0.5, 1.0), np.where(v < second, 0.5, 1.0))
+
+
 DESIGNS = {
     "P_C, 20 to 2": Design(P_C, alike(2.0, 1.0, 0.17), 0.0, 300, (20, 20), 2, 0.03),
     "P_C, 20 to 4": Design(P_C, alike(2.0, 1.0, 0.17), 0.0, 300, (20, 20), 4, 0.03),
@@ -87,6 +93,8 @@ DESIGNS = {
     "accuracy, 5 to 2, one pilot": Design(
         ACCURACY, mixed(0.05), 0.0, 200, (5, 5), 2, 0.04, against=False, correlation=0.5
     ),
+    "P_C, near the ceiling": Design(P_C, coins(0.08, 0.2), 0.0, 100, (6, 6), 6, 0.03, small=True),
+    "P_C, near the ceiling, short": Design(P_C, coins(0.08, 0.2), 0.0, 100, (6, 6), 6, 0.05, small=True),
     "P_C, 4-8 to 12, small": Design(P_C, alike(2.0, 1.0, 0.16), 0.6, 200, (4, 8), 12, 0.03, small=True),
     "accuracy, 4 to 8, small": Design(ACCURACY, alike(2.0, 1.0, 0.06), 0.7, 100, (4, 4), 8, 0.04, small=True),
 }
@@ -157,7 +165,11 @@ def studies(design: Design, rng: np.random.Generator, n_buckets: int, n_studies:
         one, two = statistic(design, first), statistic(design, second)
         wide = np.abs((two - one).mean(axis=1)) > half_widths(two - one, design.per_context)
         found += int(np.count_nonzero(wide))
-        narrow += int(np.count_nonzero(half_widths(one, design.per_context) <= design.half_width))
+        half = half_widths(one, design.per_context)
+        value = one.mean(axis=1) + (design.measure == P_C)
+        scale = np.array([[0.0, 0.5 if design.measure == VAP else 1.0]])
+        low, high = on_logit_scale(value, half, scale)
+        narrow += int(np.count_nonzero(np.maximum(high, value) - np.minimum(low, value) <= 2.0 * design.half_width))
     return found / n_studies, narrow / n_studies
 
 

@@ -8,8 +8,9 @@ A plan promises one of two things, and both allow for the sampling error of the 
 * a power: with the pilot's variance in place of the true one, the power is a noncentral t probability, and its quantile
   replaces z + z.
 
-Studies are taken to use t intervals over buckets, or over shared contexts, with as many degrees of freedom as there are
-of them less one. Korn and Graubard's intervals of small shares are a little wider.
+Studies are taken to use t intervals on the logit scale, for differences plain ones, over buckets, or over shared
+contexts, with as many degrees of freedom as there are of them less one. Korn and Graubard's intervals of small shares
+are a little wider.
 
 Sources: Beal (1989), "Sample size determination for confidence intervals on the population mean and on the difference
 between two population means", Biometrics 45, 969-977 (half-widths); Julious, Owen (2006), "Sample size calculations for
@@ -44,7 +45,7 @@ from scipy.special import chdtri, comb, fdtri, nctdtrit, stdtrit
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures.bucket_model import BucketModel, fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts, Floats, Integers, partition
-from paraconsist.measures.intervals import NO_SPREAD, sums_by_group
+from paraconsist.measures.intervals import NO_SPREAD, on_logit_scale, sums_by_group
 from paraconsist.measures.results import Record
 
 MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "inconsistency")
@@ -362,13 +363,18 @@ def half_width(
 ) -> float:
     """Return the half-width of the measure's interval with B buckets of k paraphrases.
 
-    The expected one; with `assurance` the one that this share of studies do not exceed.
+    The expected one; with `assurance` the one that this share of studies do not exceed. It is half the length of the
+    interval on the logit scale, which near the ends of a measure's range is longer than a t interval.
     """
-    variance = pilot.variance(paraphrases)
+    variance = expected = pilot.variance(paraphrases)
     if assurance is not None:
         variance, degrees = pilot.bound(paraphrases)
         variance *= float(fdtri(pilot.study_degrees_of_freedom(n_buckets, paraphrases), degrees, assurance))
-    return pilot.t(n_buckets, confidence_level) * math.sqrt(variance / n_buckets)
+    half = pilot.t(n_buckets, confidence_level) * math.sqrt(variance / n_buckets)
+    most = 0.5 if pilot.measure == MEASURES[1] else 1.0
+    distance = min(pilot.value, most - pilot.value) * variance / expected  # near an end the variance goes with it
+    low, high = on_logit_scale(np.array([min(distance, most / 2.0)]), np.array([half]), np.array([[0.0, most]]))
+    return float(high[0] - low[0]) / 2.0
 
 
 def detectable_difference(
