@@ -261,3 +261,16 @@ def test_bad_input_is_named(changes: dict[str, Any], parameter: str, word: str) 
     with pytest.raises(InputError, match=word) as error:
         probability_coherence(**rows | changes)
     assert str(error.value.parameter).startswith(parameter)
+
+
+@pytest.mark.faults
+def test_the_mean_gain_of_crossed_buckets_has_an_interval_on_the_logit_scale():
+    """Gains have long tails: plain t intervals of their mean cover 92.5 % of the time, and miss on one side."""
+    rng = np.random.default_rng(0)
+    n, members = 60, np.stack([rng.permutation(30)[:2] for _ in range(60)]).ravel()
+    p = np.clip(0.5 + 0.2 * rng.standard_normal(2 * n), 0.01, 0.99)
+    result = probability_coherence(p, ["P", "not_P"] * n, np.repeat(np.arange(n), 2), groups=members)
+    (low, high), value = result.confidence_interval["arbitrage_violation"], result.arbitrage_violation
+    assert "ci:dyad" in result.signature
+    assert low * high == pytest.approx(value**2, rel=0.01)
+    assert high - value > value - low > 0.0

@@ -33,7 +33,15 @@ from paraconsist.measures.buckets import (
     rectangular,
 )
 from paraconsist.measures.distribution_shift import as_probability_rows
-from paraconsist.measures.intervals import FEW_UNITS, NO_SPREAD, Dyads, Units, design_effects, mean_of_sums
+from paraconsist.measures.intervals import (
+    FEW_UNITS,
+    NO_SPREAD,
+    Dyads,
+    Units,
+    design_effects,
+    mean_of_sums,
+    on_logit_scale,
+)
 from paraconsist.measures.results import Estimates, Result, Stratum, documented, effect_of, interval_options
 from paraconsist.measures.rules import Answers
 
@@ -281,13 +289,17 @@ def _means(
 def _add_crossed(
     estimates: Estimates, names: list[str], columns: Floats, dyads: Dyads, ranges: list[tuple[float, float]]
 ) -> None:
-    """Set dyad-robust t intervals of means."""
-    for name, column, (least, most) in zip(names, columns.T, ranges, strict=True):
+    """Set dyad-robust t intervals of means on the logit scale, since gains have long tails."""
+    for name, column, scale in zip(names, columns.T, ranges, strict=True):
         error, freedom = dyads.standard_error(column)
         half = float(stdtrit(max(freedom, 1.0), (1.0 + estimates.options.confidence_level) / 2.0)) * error
-        ends = (max(least, column.mean() - half), min(most, column.mean() + half))
-        if not error > NO_SPREAD:
-            ends = (float("nan"), float("nan"))
+        ends = [float("nan")] * 2
+        if error > NO_SPREAD:
+            ends = [
+                float(end[0])
+                for end in on_logit_scale(np.array([column.mean()]), np.array([half]), np.array([scale]), 0.0)
+            ]
+        else:
             estimates.warn(f"no spread, or every two buckets share a member: no interval for {name}")
         naive = float(np.sqrt(column.var() / max(len(column) - 1, 1)))
         estimates.put(name, ends, error, dyads.n_members, effect_of(error, naive))
