@@ -346,6 +346,7 @@ FEW_UNITS = 10
 
 _LEAST_EFFECTIVE = 3.0
 _LEAST_DISTANCE = 1e-3  # from the ends of a range on the logit scale, as a share of it
+_FEW_DIFFERENT = 20  # units that differ from an end, below which a mean is rare
 _PRIOR_UNITS = 1.0  # of a stratum's own spread, in `stratified_interval`
 _MOST_UNDEFINED = 0.05  # share of replicates without a value, above which percentiles mean nothing
 
@@ -503,6 +504,51 @@ def korn_graubard_interval(
     hits, misses = share * size, (1.0 - share) * size
     low, high = float(betaincinv(hits, misses + 1.0, tail)), float(betaincinv(hits + 1.0, misses, 1.0 - tail))
     return min(low, share), max(high, share)
+
+
+def are_rare(sizes: Floats, values: Floats, multiplicity: Whole) -> bool:
+    """Return whether few units, and fewer than half, have more than the least value, or less than the greatest."""
+    some = int(multiplicity[values > NO_SPREAD].sum())
+    short = int(multiplicity[values < sizes - NO_SPREAD].sum())
+    return min(some, short) < _FEW_DIFFERENT and 2 * min(some, short) < multiplicity.sum()
+
+
+def rare_interval(
+    sizes: Floats, values: Floats, multiplicity: Whole, confidence_level: float = 0.95, most: float = np.inf
+) -> tuple[float, float]:
+    """Return an interval of sum values / sum sizes, in [0, 1], where few units differ from one of its ends.
+
+    `values`, from 0 to `sizes`, `sizes` and `multiplicity` are those of the distinct units, shape (p,). Units that
+    happen to be missing from the sample would enlarge the mean and its variance at once, so an interval from the
+    sample's own variance is too short. The upper end is a quantile of the beta distribution of the sample with half a
+    unit more that is all 1, the lower end of one with half a unit of 0, at their effective size as in
+    `korn_graubard_interval`, which is at most that of `most` rows. With 3 to 20 units that differ it covers 94.5 to
+    98.7 % of the time, where Korn and Graubard's and logit-t intervals cover 85 to 99.5 % (``benchmarks/coverage.py``).
+
+    For one row a unit it is nearly the Jeffreys interval; the idea for weighted counts is Fay and Feuer's (1997),
+    "Confidence intervals for directly standardized rates", Statistics in Medicine 16, 791-801.
+
+    >>> low, high = rare_interval(np.ones(2), np.array([0.0, 1.0]), np.array([97, 3]))
+    >>> round(low, 4), round(high, 4)
+    (0.0085, 0.0789)
+    """
+    tail = (1.0 - confidence_level) / 2.0
+    total = float(multiplicity @ sizes)
+    n_units = total**2 / float(multiplicity @ sizes**2)
+    ratio = float(stdtrit(min(most, 1e9) - 1.0, 1.0 - tail) / stdtrit(n_units - 1.0, 1.0 - tail))
+    half = total / float(multiplicity.sum()) / 2.0
+    ends = []
+    for end in (0.0, 1.0):
+        n_rows = total + half
+        mean = (float(multiplicity @ values) + end * half) / n_rows
+        squares = float(multiplicity @ (values - mean * sizes) ** 2) + 2.0 * ((end - mean) * half) ** 2
+        size = mean * (1.0 - mean) * n_rows**2 / squares * ratio**2
+        size = min(size, most * n_rows / total)
+        more = (0.0, 0.5) if end else (0.5, 0.0)
+        quantile = 1.0 - tail if end else tail
+        ends.append(float(betaincinv(mean * size + more[0], (1.0 - mean) * size + more[1], quantile)))
+    value = float(multiplicity @ values) / total
+    return min(ends[0], value), max(ends[1], value)
 
 
 def stratified_interval(

@@ -32,12 +32,14 @@ from paraconsist.measures.intervals import (
     NO_SPREAD,
     Intervals,
     Units,
+    are_rare,
     design_effects,
     distinct,
     group_units,
     linearised_errors,
     mean_of_sums,
     proportion_interval,
+    rare_interval,
     stratified_interval,
     too_few,
 )
@@ -295,6 +297,7 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, flo
     bounds = replace(bounds, low=np.minimum(bounds.low, point), high=np.maximum(bounds.high, point))
     if bounds.method == "logit_t":
         _leave_out_variances(estimates, bounds, counts, units)
+        _replace_rare(estimates, bounds, units)
     effects = dict(zip(MEASURES, design_effects(units, buckets, measures_of_sums).tolist(), strict=True))
     rows = row_error(int(counts.correct.sum()), int(counts.size.sum()))
     effects["accuracy"] = effect_of(float(bounds.standard_error[MEASURES.index("accuracy")]), rows)
@@ -347,6 +350,21 @@ def _leave_out_variances(estimates: Estimates, bounds: Intervals, counts: Bucket
     few = f"only {differ} buckets have right and wrong answers (at least {_FEW_THAT_DIFFER} are needed)"
     reason = few if differ < _FEW_THAT_DIFFER else f"one {estimates.unit} outweighs the others"
     estimates.warn(f"no interval of PVAP and between-variance: {reason}")
+
+
+def _replace_rare(estimates: Estimates, bounds: Intervals, units: Units) -> None:
+    """Replace the intervals of what is always, or never, seen in all but a few units."""
+    used = units.sums[:, PAIRS] > 0.0
+    size, differ, theta = (units.sums[used, column] for column in (PAIRS, PAIRS + 1, -1))
+    multiplicity = units.multiplicity[used]
+    for name, values in (
+        ("consistently_right", theta - differ / 2.0),
+        ("consistently_wrong", size - theta - differ / 2.0),
+    ):
+        j = MEASURES.index(name)
+        if bounds.standard_error[j] > NO_SPREAD and not too_few(units) and are_rare(size, values, multiplicity):
+            ends = rare_interval(size, values, multiplicity, estimates.options.confidence_level)
+            bounds.low[j], bounds.high[j] = ends
 
 
 def _add_minimum(estimates: Estimates, values: dict[str, float]) -> None:

@@ -44,6 +44,7 @@ from paraconsist.measures.intervals import (
     Estimate,
     Intervals,
     Units,
+    are_rare,
     boundary_interval,
     design_effects,
     distinct,
@@ -52,6 +53,7 @@ from paraconsist.measures.intervals import (
     korn_graubard_interval,
     mean_of_sums,
     proportion_interval,
+    rare_interval,
     standard_errors,
     too_few,
 )
@@ -612,6 +614,9 @@ class Estimates:
                 return [float("nan")] * 2, False
             if error <= NO_SPREAD:
                 return list(boundary_interval(k / n, 0.0, 1.0, units.effective_n, level)), True
+            sums = *units.sums.T, units.multiplicity
+            if are_rare(*sums):
+                return list(rare_interval(*sums, level, most=n)), False
             return list(korn_graubard_interval(k / n, error, n, units.effective_n, level)), False
         bounds = self.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
         return [float(bounds.low[0]), float(bounds.high[0])], bool(bounds.at_boundary[0])
