@@ -33,6 +33,7 @@ from paraconsist.measures.inconsistency_difference import inconsistency_differen
 from paraconsist.measures.pairs import negational_inconsistency, semantic_inconsistency
 from paraconsist.measures.paraphrastic import measures_of_counts, paraphrastic_consistency
 from paraconsist.measures.prediction_change import prediction_change
+from paraconsist.measures.probability_coherence import probability_coherence
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity, variant_indices
 
 LOWEST, HIGHEST = 93.0, 98.5
@@ -41,7 +42,7 @@ Array = np.ndarray
 Intervals = Mapping[str, tuple[float, float]]
 PC = "paraphrastic_consistency"
 OF_BUCKETS = ("accuracy", "bucket_accuracy", PC, f"{PC}_unbiased", "vap_unbiased", "agreement_unbiased")
-OF_BUCKETS += ("between_variance_unbiased", "pvap_unbiased")
+OF_BUCKETS += ("between_variance_unbiased", "pvap_unbiased", "consistently_right", "consistently_wrong")
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,13 @@ PROBLEMS = {
     "1 % odd, 250 x 8": Problems(250, (8, 8), (2.0, 2.0), odd=0.01),
     "two coins, 500 x 2": Problems(500, (2, 2), (1e6, 1e6)),
     "4 x 5, a stratum": Problems(4),
+    "2 % unsteady, 300 x 5": Problems(300, skill=(1.0, 1.0), odd=0.02),
+    "5 % unsteady, 100 x 5": Problems(100, skill=(1.0, 1.0), odd=0.05),
+    "5 % coins, 100 x 5": Problems(100, skill=(1e6, 1e6), odd=0.05),
+    "15 x 3": Problems(15, (3, 3)),
+    "25 x 4": Problems(25, (4, 4)),
+    "20 contexts": Problems(100, contexts=20),
+    "30 contexts of 1 to 40": Problems(contexts=tuple(range(1, 41, 4)) * 3),
 }
 
 
@@ -263,6 +271,12 @@ PAIRS = {
     "one dominant group": Pairs((60, *[2] * 40)),
     "20 groups of 2": Pairs((2,) * 20),
     "6 groups of 5": Pairs((5,) * 6),
+    "300 pairs, 1 % broken": Pairs((1,) * 300, (0.01, 0.99), grouped=False),
+    "300 pairs, 3 % broken": Pairs((1,) * 300, (0.03, 0.97), grouped=False),
+    "100 originals x 3, 2 % broken": Pairs((3,) * 100, (0.04, 1.96)),
+    "100 originals x 3, 3 % broken": Pairs((3,) * 100, (0.06, 1.94)),
+    "30 contexts of 1 to 40": Pairs(tuple(range(1, 41, 4)) * 3),
+    "30 contexts of 1 to 40, 3 % broken": Pairs(tuple(range(1, 41, 4)) * 3, (0.3, 9.7)),
 }
 
 
@@ -322,6 +336,36 @@ def _fooling() -> Iterator[Design]:
             return {key: result.confidence_interval[key] for key in ("relaxed", "strict")}
 
         yield Design(name, dict.fromkeys(("relaxed", "strict"), 1 - float(spared)), draw)
+
+
+# ------------------------------------------------------------------------------------------------------- coherence
+
+
+def coherence_designs() -> Iterator[Design]:
+    """Yield a statement and its negation about two of several questions: buckets share questions on either side."""
+
+    def draw_rows(rng: np.random.Generator, n_questions: int, n: int) -> tuple[Array, Array]:
+        members = np.stack([rng.permutation(n_questions)[:2] for _ in range(n)])
+        bias = 0.3 * rng.standard_normal(n_questions)
+        truth = rng.normal(0.0, 1.5, n)
+        noise = 0.3 * rng.standard_normal((2, n))
+        both = expit(truth + bias[members[:, 0]] + noise[0]), expit(-truth + bias[members[:, 1]] + noise[1])
+        return np.clip(np.stack(both, axis=1), 0.001, 0.999).ravel(), members.ravel()
+
+    keys = ("arbitrage_violation", "arbitrage_rate")
+    truth: dict[str, float] = {}
+    rng = np.random.default_rng(4)
+    parts = [draw_rows(rng, 20_000, 10_000)[0] for _ in range(5)]
+    result = probability_coherence(np.concatenate(parts), ["P", "not_P"] * 50_000, np.repeat(np.arange(50_000), 2))
+    truth = {key: getattr(result, key) for key in keys}
+    for n_questions, n in ((40, 200), (30, 60), (100, 400)):
+
+        def draw(rng: np.random.Generator, n_questions: int = n_questions, n: int = n) -> Intervals:
+            p, members = draw_rows(rng, n_questions, n)
+            result = probability_coherence(p, ["P", "not_P"] * n, np.repeat(np.arange(n), 2), groups=members)
+            return {key: result.confidence_interval[key] for key in keys}
+
+        yield Design(f"{n} pairs of {n_questions} questions", truth, draw)
 
 
 # -------------------------------------------------------------------------------------------- shift and differences
@@ -434,6 +478,7 @@ FAMILIES: Mapping[str, Callable[[], Iterator[Design]]] = {
     "buckets": bucket_designs,
     "corrected": corrected_designs,
     "pairs": pair_designs,
+    "coherence": coherence_designs,
     "shift": shift_designs,
     "differences": difference_designs,
     "variants": variant_designs,

@@ -240,7 +240,8 @@ def test_change_with_several_strata_and_without_wrong_originals() -> None:
 
 def test_independent_pairs_get_the_exact_interval() -> None:
     for k, n in [(0, 20), (1, 20), (7, 20), (20, 20)]:
-        result = semantic_inconsistency([0] * n, [1] * k + [0] * (n - k), confidence_level=0.9)
+        options = {"confidence_level": 0.9, "interval_method": "exact"}
+        result = semantic_inconsistency([0] * n, [1] * k + [0] * (n - k), **options)
         exact = stats.binomtest(k, n).proportion_ci(0.9, method="exact")
         assert result.confidence_interval["inconsistency"] == pytest.approx([exact.low, exact.high])
         assert "ci:pair-clopper-pearson|level:0.9|" in result.signature

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import betaincinv
 
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.intervals import (
@@ -232,3 +233,43 @@ def test_what_stands_beside_every_value() -> None:
     single = np.append(bucket, 777)
     more = paraphrastic_consistency(np.append(right, 1), np.ones(301, int), single, n_resamples=50)
     assert (more.n_clusters["vap"], more.n_clusters["vap_unbiased"]) == (51, 50)
+
+
+@pytest.mark.faults
+def test_rare_breaches_have_jeffreys_interval_unless_an_exact_one_is_named():
+    """Clopper-Pearson's of 1 to 3 % covers 98.9 to 99.5 % of the time; at 0 and from 20 on it is the default."""
+    first, second = np.zeros(300, dtype=int), np.zeros(300, dtype=int)
+    second[:3] = 1
+    low, high = semantic_inconsistency(first, second).confidence_interval["inconsistency"]
+    assert [low, high] == pytest.approx(betaincinv(3.5, 297.5, [0.025, 0.975]).tolist(), rel=1e-9)
+    exact = semantic_inconsistency(first, second, interval_method="exact").confidence_interval["inconsistency"]
+    assert exact == pytest.approx(proportion_interval(3, 300))
+    none = semantic_inconsistency(first, first).confidence_interval["inconsistency"]
+    assert none == pytest.approx(proportion_interval(0, 300))
+
+
+@pytest.mark.faults
+def test_what_few_buckets_decide_has_a_longer_interval():
+    """Of 100 buckets 5 are unsteady: logit-t intervals of being wrong twice cover 90 % of the time."""
+    right = np.ones((100, 5), dtype=int)
+    right[:3, 0] = right[3:5, :2] = 0
+    options = {"references": np.ones(500, dtype=int), "buckets": np.repeat(np.arange(100), 5)}
+    result = paraphrastic_consistency(right.ravel(), **options)
+    values = np.r_[[0.1] * 2, [0.0] * 98]
+    half = 1.984 * values.std(ddof=1) / 10.0
+    low, high = result.confidence_interval["consistently_wrong"]
+    assert result.consistently_wrong == pytest.approx(0.002)
+    assert low < 0.002 < 0.002 + 2.0 * half < high < 0.04
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(("n", "n_groups"), [(25, 25), (200, 20)])
+def test_few_units_have_no_interval_of_between_variance_and_pvap(n, n_groups):
+    rng = np.random.default_rng(0)
+    right = rng.random((n, 8)) < rng.random((n, 1))
+    buckets = np.repeat(np.arange(n), 8)
+    options = {"references": np.ones(8 * n, dtype=int), "buckets": buckets, "groups": buckets % n_groups}
+    result = paraphrastic_consistency(right.ravel().astype(int), **options)
+    for key in ("between_variance_unbiased", "pvap_unbiased"):
+        assert np.isnan(result.confidence_interval[key]).all()
+    assert any("28" in warning for warning in result.warnings)

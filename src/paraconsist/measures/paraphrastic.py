@@ -54,7 +54,7 @@ from paraconsist.measures.results import (
 )
 
 _FEW_THAT_DIFFER = 15  # buckets with right and wrong answers, below which PVAP and between-variance have no interval
-_LEAST_EFFECTIVE = 12.0  # units, for those two
+_LEAST_EFFECTIVE = 28.0  # units, for those two
 _CORRECTED_MEANS = (
     "corrected_accuracy",
     "corrected_paraphrastic_consistency",
@@ -216,7 +216,8 @@ def paraphrastic_consistency(
     interval_method : {"auto", "bootstrap", "closed_form"}
         t intervals on the logit scale, none below ten buckets (or groups); percentiles of a bootstrap over buckets;
         plain t intervals (`paraconsist.measures.intervals`). By default the published variances and PVAP have no
-        interval, since they are biased, and the unbiased ones have one from 15 buckets with right and wrong answers on.
+        interval, since they are biased, and the unbiased ones have one from 15 buckets with right and wrong answers,
+        and 28 buckets (or groups, of equal size), on.
         Corrected values always have the same interval (`stratified_interval`), which treats the test set's weights as
         fixed; none if less than 99 % of the test set is in deciles with buckets.
     confidence_level : float, default 0.95
@@ -348,7 +349,8 @@ def _leave_out_variances(estimates: Estimates, bounds: Intervals, counts: Bucket
     unbiased = [MEASURES.index(UNBIASED[name]) for name in PUBLISHED_VARIANCES if name in UNBIASED]
     bounds.low[unbiased] = bounds.high[unbiased] = np.nan
     few = f"only {differ} buckets have right and wrong answers (at least {_FEW_THAT_DIFFER} are needed)"
-    reason = few if differ < _FEW_THAT_DIFFER else f"one {estimates.unit} outweighs the others"
+    unequal = f"their {units.n} {estimates.unit}s count for {units.effective_n:.3g} (at least {_LEAST_EFFECTIVE:.0f})"
+    reason = few if differ < _FEW_THAT_DIFFER else unequal
     estimates.warn(f"no interval of PVAP and between-variance: {reason}")
 
 

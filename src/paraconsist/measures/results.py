@@ -345,6 +345,7 @@ class IntervalSettings:
     confidence_level: float
     n_resamples: int
     seed: Any
+    is_chosen: bool = True  # whether the method was named, and no default
 
     @cached_property
     def entropy(self) -> int:
@@ -387,10 +388,11 @@ def share_options(
 
     Intervals of independent rows are Clopper-Pearson's; those of rows in groups Korn and Graubard's, since t and
     percentile intervals of small shares are too narrow (`paraconsist.measures.intervals.korn_graubard_interval`).
+    Unless named, both give way to `paraconsist.measures.intervals.rare_interval` for rare breaches.
     """
     options = interval_options(function, interval_method, confidence_level, n_resamples, seed, SHARE_METHODS)
     if interval_method == "auto":
-        return replace(options, method="exact" if groups is None else "korn_graubard")
+        return replace(options, method="exact" if groups is None else "korn_graubard", is_chosen=False)
     if groups is None and interval_method == "korn_graubard":
         must, remedy = "have `groups` for 'korn_graubard'", "Independent rows take 'exact'."
     elif groups is not None and interval_method == "exact":
@@ -607,6 +609,10 @@ class Estimates:
     def _interval(self, units: Units, n: int, k: int, error: float) -> tuple[list[float], bool]:
         """Return the interval of k in n rows, and whether it is a bound because groups do not differ."""
         method, level = self.options.method, self.options.confidence_level
+        sizes, hits = units.sums.T
+        is_rare = not self.options.is_chosen and error > NO_SPREAD and are_rare(sizes, hits, units.multiplicity)
+        if is_rare and (method == "exact" or not too_few(units)):
+            return list(rare_interval(sizes, hits, units.multiplicity, level, n)), False
         if method == "exact":
             return list(proportion_interval(k, n, level)), False
         if method == "korn_graubard":
@@ -614,9 +620,6 @@ class Estimates:
                 return [float("nan")] * 2, False
             if error <= NO_SPREAD:
                 return list(boundary_interval(k / n, 0.0, 1.0, units.effective_n, level)), True
-            sums = *units.sums.T, units.multiplicity
-            if are_rare(*sums):
-                return list(rare_interval(*sums, level, most=n)), False
             return list(korn_graubard_interval(k / n, error, n, units.effective_n, level)), False
         bounds = self.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
         return [float(bounds.low[0]), float(bounds.high[0])], bool(bounds.at_boundary[0])
