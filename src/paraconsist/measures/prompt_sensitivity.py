@@ -405,15 +405,15 @@ class Answers:
         is_top = n == most[bucket]
         tied = np.bincount(bucket[is_top], minlength=len(gold))
         right = np.bincount(bucket[is_top & (label == gold[bucket])], minlength=len(gold))
-        entropy = np.bincount(bucket, weights=entr(n / counts.size[bucket]), minlength=len(gold))
-        entropy = np.maximum(entropy, 0.0)
-        n_distinct = np.bincount(bucket, minlength=len(gold))
+        sums: Floats = np.bincount(bucket, weights=entr(n / counts.size[bucket]), minlength=len(gold))
+        entropy: Floats = np.maximum(sums, 0.0)
+        n_distinct = np.bincount(bucket, minlength=len(gold)).astype(np.int64)
         answer = np.full(len(gold), -1)
         whole = n == counts.size[bucket]
         answer[bucket[whole]] = label[whole]
         majority = right / tied
-        pattern = (counts.size, counts.correct, counts.same_label, majority.view(np.int64), entropy.view(np.int64))
-        pattern += most, n_distinct
+        in_bits = majority.view(np.int64), entropy.view(np.int64)
+        pattern = counts.size, counts.correct, counts.same_label, most, n_distinct, *in_bits
         return cls(counts, pool, used, majority, entropy, n_used, most, n_distinct, answer, pattern)
 
 
@@ -490,10 +490,11 @@ def add_agreement(sums: Sums, answers: Answers) -> None:
     first = sums.add(answers.entropy, answers.n_distinct.astype(np.float64))
 
     def of_classes(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return total[..., first : first + 2] / total[..., :1]
+        means: npt.NDArray[Any] = total[..., first : first + 2] / total[..., :1]
+        return means
 
-    largest = float(k.max())
-    sums.functions(of_classes, {"entropy": (max(np.log(largest), 1e-300), True), "n_distinct": (largest, True)})
+    largest = max(float(k.max()), 2.0)
+    sums.functions(of_classes, {"entropy": (np.log(largest), True), "n_distinct": (largest, True)})
     sums.mean("unanimous_share", answers.answer >= 0)
 
 
