@@ -405,8 +405,8 @@ class Answers:
         is_top = n == most[bucket]
         tied = np.bincount(bucket[is_top], minlength=len(gold))
         right = np.bincount(bucket[is_top & (label == gold[bucket])], minlength=len(gold))
-        sums: Floats = np.bincount(bucket, weights=entr(n / counts.size[bucket]), minlength=len(gold))
-        entropy: Floats = np.maximum(sums, 0.0)
+        entropy = np.bincount(bucket, weights=entr(n / counts.size[bucket]), minlength=len(gold)).astype(np.float64)
+        entropy = np.maximum(entropy, 0.0)
         n_distinct = np.bincount(bucket, minlength=len(gold)).astype(np.int64)
         answer = np.full(len(gold), -1)
         whole = n == counts.size[bucket]
