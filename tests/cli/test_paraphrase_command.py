@@ -41,6 +41,30 @@ def test_the_command_by_rules_and_back_from_the_sheet(tmp_path, places, command)
     assert json.loads(said)["syntactic_distance"] is None
 
 
+@pytest.mark.faults
+def test_the_next_command_names_the_task_that_columns_do_not_tell(tmp_path, command):
+    rows = ["A man is riding a horse on the beach.", "Two dogs are running through the grass."] * 2
+    with (tmp_path / "rows.csv").open("w") as stream:
+        csv.writer(stream).writerows([("text", "label"), *((text, i % 2) for i, text in enumerate(rows))])
+    given = ["--task", "sentiment", "--no-entailment", "--keep", 1, "--output", tmp_path / "set.parquet"]
+    code, _, err = command("paraphrase", tmp_path / "rows.csv", *given)
+    assert code == 0, err
+    said = next(line for line in err.splitlines() if line.startswith("Next: ")).split()
+    task = said[said.index("--task") + 1]
+    assert load_bucket_set(said[said.index("--dataset") + 1], task=task).task.name == "sentiment"
+
+
+@pytest.mark.faults
+def test_rules_for_english_refuse_german(tmp_path, command):
+    texts = [f"Der Film ist {how} und die Musik auch." for how in ("gut", "schlecht", "lang", "neu")]
+    with (tmp_path / "rows.csv").open("w") as stream:
+        csv.writer(stream).writerows([("text", "label"), *((text, i % 2) for i, text in enumerate(texts))])
+    given = ["--task", "sentiment", "--no-entailment", "--output", tmp_path / "set.parquet"]
+    code, _, err = command("paraphrase", tmp_path / "rows.csv", *given)
+    assert code == 2
+    assert "rules (de)" in err
+
+
 def test_the_command_with_a_language_model(tmp_path, places, command):
     given = ["paraphrase", places / "rows.csv", "--generator", places / "causal", "--preset", "s24", "--seed", 2]
     code, said, err = command(*given, "--max-new-tokens", 6, "--tries", 3, "--output", tmp_path / "a.parquet", "--json")

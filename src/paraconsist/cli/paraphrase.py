@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -90,17 +91,18 @@ def paraphrase(
     if as_json:
         print_json({**made.facts, "surface_form": form.to_dict()})
     else:
-        _say(made, form, output, to_check)
+        _say(made, form, output, to_check, reading.task)
 
 
-def _say(made: Paraphrased, form: ParaphraseDiversityResult, output: Path, sheet: Path) -> None:
+def _say(made: Paraphrased, form: ParaphraseDiversityResult, output: Path, sheet: Path, task: str | None) -> None:
     kept = made.generated.kept()
     n, least = sum(len(texts) for _, texts in kept), made.generated.least
     echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
     _say_form(form)
     say_status(f"To judge them, fill in the empty columns of {sheet} (a copy for everybody, if you like), then")
     say_status(f"  paraconsist paraphrase {output} --checked {sheet} --output CHECKED{output.suffix}")
-    say_status(f"Next: paraconsist run --model MODEL --dataset {output} --output RUN")
+    of_task = "" if task is None else f" --task {task}"  # columns may fit several tasks
+    say_status(f"Next: paraconsist run --model MODEL --dataset {shlex.quote(str(output))}{of_task} --output RUN")
 
 
 def _measure(

@@ -524,9 +524,9 @@ def rare_interval(
     happen to be missing from the sample would enlarge the mean and its variance at once, so an interval from the
     sample's own variance is too short. The upper end is a quantile of the beta distribution of the sample with half a
     unit more, two thirds of the way from the greatest share seen to 1; the lower end of one with half a unit as far
-    from the least to 0. The effective size is that of `korn_graubard_interval`, and at most that of `most` rows. It
-    covers 93 to 98.5 % of the time where Korn and Graubard's and logit-t intervals cover 88 to 99.5 %
-    (``benchmarks/coverage.py``).
+    from the least to 0. The effective size is that of `korn_graubard_interval`, and at most that of `most` rows. In the
+    rare designs of ``benchmarks/coverage.py`` it covers 94.3 to 98.3 % of the time, where Korn and Graubard's and
+    logit-t intervals cover 88 to 99.5 %; with 30 groups of 1 to 40 rows and 3 % broken, 99.4 %.
 
     For one row a unit it is Jeffreys' interval; the idea for weighted counts is Fay and Feuer's (1997),
     "Confidence intervals for directly standardized rates", Statistics in Medicine 16, 791-801.

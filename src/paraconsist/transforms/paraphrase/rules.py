@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
-from paraconsist.errors import check_whole
+from paraconsist.errors import check_whole, input_error
 from paraconsist.transforms.dictionary import article_before, cased, replace_span
 from paraconsist.transforms.lexicon import known_lexicon
 from paraconsist.transforms.negation import (
@@ -280,6 +280,7 @@ def _inflected(base: str, tag: str) -> str:
     return str(import_module("lemminflect").getInflection(base, tag)[0])
 
 
+_FEW_WORDS, _MOST_WORDS = 20, 2_000  # from which the language of all texts is told
 _MOST = 60  # of one text: what two rules at once can give grows with the square
 
 
@@ -295,12 +296,27 @@ class RuleGenerator:
         self._upcoming: dict[str, Iterator[tuple[str, str]]] = {}
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
+        check_english(texts)
         lists = []
         for text in texts:
             drawn = list(islice(self._upcoming.setdefault(text, rewordings(text)), self.n))
             self.rules.update({(text, candidate): rule for rule, candidate in drawn})
             lists.append([candidate for _, candidate in drawn])
         return lists
+
+
+def check_english(texts: Sequence[str]) -> None:
+    """Refuse texts in another language than English: the rules would exchange what looks like its words."""
+    words = " ".join(texts).split()[:_MOST_WORDS]
+    if len(words) < _FEW_WORDS:  # of which any language may be seen
+        return
+    from py3langid import classify
+
+    if (language := classify(" ".join(words))[0]) != "en":
+        remedy = "Give a language model as `generator`."
+        raise input_error(
+            "paraphrase", "generator", "be for the texts' language", got=f"rules ({language})", remedy=remedy
+        )
 
 
 def rewordings(text: str) -> Iterator[tuple[str, str]]:

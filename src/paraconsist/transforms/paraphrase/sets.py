@@ -130,7 +130,7 @@ def paraphrase_rows(
     data: LabelledSet, settings: GeneratorSettings, options: ParaphraseOptions, *, answers: Path
 ) -> Paraphrased:
     """Generate paraphrases of labelled rows, and keep those that pass; an endpoint's answers are kept in `answers`."""
-    usual = COLUMNS.get(data.task.name, ())
+    usual = COLUMNS.get(data.task.name, data.task.columns)
     column = options.column or (usual[0] if len(usual) == 1 else "")
     if column not in data.task.columns:
         must = f"be one of {', '.join(data.task.columns)}"
