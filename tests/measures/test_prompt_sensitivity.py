@@ -64,7 +64,7 @@ def naive(columns: dict[str, list]) -> dict[str, float]:
         "entropy": np.mean([entropy(part) for part in buckets]),
         "size_normalized_entropy": np.mean([entropy(part) / math.log(max(len(part), 2)) for part in buckets]),
         "mode_share": np.mean([max(Counter(part["predictions"]).values()) / len(part) for part in buckets]),
-        "n_distinct": np.mean([part["predictions"].nunique() for part in buckets]),
+        "distinct_answers": np.mean([part["predictions"].nunique() for part in buckets]),
     }
     for n in (1, 2, 4):
         draws = [list(combinations(part["right"], n)) for part in buckets if len(part) >= n]
@@ -254,7 +254,7 @@ def test_published_indices_of_a_study_and_what_self_pairs_hide(data_folder, data
             "entropy": result.entropy,
             "normalized_entropy": result.size_normalized_entropy,
             "mode_share": result.mode_share,
-            "distinct_classes": result.n_distinct,
+            "distinct_classes": result.distinct_answers,
             "iid_mismatch_prob": 1 - result.agreement_plugin,
         }
         for name, value in published.items():

@@ -56,7 +56,7 @@ _CELLS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PromptSensitivityResult(Result):
-    """Indices of sensitivity to wording, all but the numbers of rows in [0, 1]; see `prompt_sensitivity`.
+    """Indices of sensitivity to wording; all but `entropy`, `distinct_answers` and numbers of rows are in [0, 1].
 
     Without gold labels the indices of right answers are None, and `prompt_sensitivity_score` is nan.
 
@@ -80,7 +80,7 @@ class PromptSensitivityResult(Result):
         Of the labels, buckets being units; kappa None where buckets differ in size. Up is good, 0 is by chance.
     normalized_entropy : float
         Mean entropy of a bucket's answers over that of equally many of every label; down is good.
-    entropy, size_normalized_entropy, mode_share, n_distinct : float
+    entropy, size_normalized_entropy, mode_share, distinct_answers : float
         Means over buckets: entropy of the answers in nats, and over log k (0 where k is 1); share of the commonest
         answer; number of different answers. They depend on k, and entropy is too low from few answers. All but the
         mode's share: down is good. Of free text they are of classes of answers.
@@ -122,7 +122,7 @@ class PromptSensitivityResult(Result):
     entropy: float
     size_normalized_entropy: float
     mode_share: float
-    n_distinct: float
+    distinct_answers: float
     unanimous_share: float
     n_buckets: int
     n_examples: int
@@ -390,7 +390,7 @@ class Answers:
     entropy: Floats  # in nats
     n_used: int  # labels that occur
     most: Integers  # answers of the commonest label
-    n_distinct: Integers
+    distinct_answers: Integers
     answer: Integers  # the one that all wordings got, -1 where they differ
     pattern: tuple[Integers, ...]  # columns whose equal rows are equal buckets
 
@@ -407,14 +407,14 @@ class Answers:
         right = np.bincount(bucket[is_top & (label == gold[bucket])], minlength=len(gold))
         entropy = np.bincount(bucket, weights=entr(n / counts.size[bucket]), minlength=len(gold)).astype(np.float64)
         entropy = np.maximum(entropy, 0.0)
-        n_distinct = np.bincount(bucket, minlength=len(gold)).astype(np.int64)
+        distinct_answers = np.bincount(bucket, minlength=len(gold)).astype(np.int64)
         answer = np.full(len(gold), -1)
         whole = n == counts.size[bucket]
         answer[bucket[whole]] = label[whole]
         majority = right / tied
         in_bits = majority.view(np.int64), entropy.view(np.int64)
-        pattern = counts.size, counts.correct, counts.same_label, most, n_distinct, *in_bits
-        return cls(counts, pool, used, majority, entropy, n_used, most, n_distinct, answer, pattern)
+        pattern = counts.size, counts.correct, counts.same_label, most, distinct_answers, *in_bits
+        return cls(counts, pool, used, majority, entropy, n_used, most, distinct_answers, answer, pattern)
 
 
 class Sums:
@@ -487,14 +487,14 @@ def add_agreement(sums: Sums, answers: Answers) -> None:
     sums.mean("normalized_entropy", answers.entropy / np.log(max(answers.n_used, 2)))
     sums.mean("size_normalized_entropy", answers.entropy / np.log(np.maximum(k, 2.0)))
     sums.mean("mode_share", answers.most / k)
-    first = sums.add(answers.entropy, answers.n_distinct.astype(np.float64))
+    first = sums.add(answers.entropy, answers.distinct_answers.astype(np.float64))
 
     def of_classes(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
         means: npt.NDArray[Any] = total[..., first : first + 2] / total[..., :1]
         return means
 
     largest = max(float(k.max()), 2.0)
-    sums.functions(of_classes, {"entropy": (np.log(largest), True), "n_distinct": (largest, True)})
+    sums.functions(of_classes, {"entropy": (np.log(largest), True), "distinct_answers": (largest, True)})
     sums.mean("unanimous_share", answers.answer >= 0)
 
 
