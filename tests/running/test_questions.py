@@ -285,6 +285,16 @@ def test_long_answers_that_are_compared_word_for_word_are_a_warning():
     assert warned == [True, False, False]
 
 
+def test_without_gold_the_table_has_no_index_of_right_answers(tmp_path, capsys):
+    with (tmp_path / "answers.csv").open("w") as stream:
+        rows = [(f"q{i // 3}", f"It is {i % 2}.") for i in range(36)]
+        csv.writer(stream).writerows([("bucket_id", "prediction"), *rows])
+    assert run("score", tmp_path / "answers.csv", "--same", "number") == 0
+    shown = capsys.readouterr().out
+    assert "same answer" in shown
+    assert "undefined" not in shown
+
+
 def test_answers_that_say_nothing_of_the_problem_are_an_alarm():
     """Every answer is the shorter one's words: a comparer that takes parts for the whole holds all for the same."""
     words = ["I do not know.", "Sorry, I do not know that.", "I do not know, ask us."]

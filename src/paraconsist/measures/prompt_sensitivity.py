@@ -313,11 +313,12 @@ def prompt_sensitivity(
         estimates.warn(
             "without gold labels there is no accuracy, prompt_sensitivity_score or other index of right answers"
         )
-        values["prompt_sensitivity_score"] = float("nan")
-        estimates.put("prompt_sensitivity_score", (float("nan"), float("nan")), float("nan"), sums.n_units, None)
     if (n_units := sums.n_units) < FEW_UNITS:
         estimates.warn_of_few(n_units)
     estimates.note_undefined(values)
+    if references is None:
+        values["prompt_sensitivity_score"] = float("nan")
+        estimates.put("prompt_sensitivity_score", (float("nan"), float("nan")), float("nan"), n_units, None)
     tables: dict[str, dict[str, float]] = {"pass_hat_n": {}, "pass_at_n": {}, "minimum_accuracy_curve": {}}
     for name, table in tables.items():
         keys = [key for key in values if key.startswith(f"{name}/")]

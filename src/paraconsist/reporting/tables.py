@@ -227,6 +227,7 @@ def stratified(
 def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
     """Return every number of a measure on one set, a line each."""
     values, is_sketch = scored.measures[spec.name], scored.rows.same is not None  # classes of answers are
+    no_gold = scored.rows.is_without_gold
     rows = [
         [
             Cell(q.label, symbols=True, head=True),
@@ -234,6 +235,7 @@ def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
         ]
         for q in spec.quantities
         if q.key in values and not (q.key == _AGREEMENT and (_has_two_labels(values) or is_sketch))
+        if not (no_gold and q.key == "prompt_sensitivity_score")  # which is of right and wrong answers
     ]
     if scored.n_unparsed:
         rows.append([Cell("unparsed answers", head=True), Cell(scored.n_unparsed / len(scored.rows), unit=SHARE)])
