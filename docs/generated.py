@@ -20,7 +20,8 @@ import pandas as pd
 import paraconsist as pc
 from paraconsist.cli.app import COMMANDS, app
 from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
-from paraconsist.reporting.page.write import plots_of
+from paraconsist.reporting.page.figures import report_plots
+from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.plots.canvas import drawn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -139,7 +140,7 @@ def own_columns(spec: MeasureSpec, folder: Path) -> Iterator[str]:
     page = measured(spec.name)
     yield from ("", "## A picture", "")
     if page.models:
-        drawn(plots_of(page.models)[0].plot).savefig(folder / f"{spec.name}.png", dpi=120)
+        drawn(report_plots(Report(page.models))[0].plot).savefig(folder / f"{spec.name}.png", dpi=120)
         yield f"![{spec.title} of the example of its Space]({spec.name}.png)"
     else:
         yield from ("```{raw} html", f'<div class="space-figure">{page.figure}</div>', "```", "", page.caption)

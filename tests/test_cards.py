@@ -66,9 +66,6 @@ def tables(text: str) -> Iterator[list[list[str]]]:
         yield [rows[0], *rows[2:]]
 
 
-# ------------------------------------------------------------------------------------------- every card
-
-
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_tables_have_a_cell_for_each_heading(name: str) -> None:
     for heading, *rows in tables(body(name)):
@@ -105,9 +102,6 @@ def test_the_citation_is_bibtex(name: str) -> None:
         assert fields_of.get(key), key
     assert 2020 <= int(fields_of["year"]) <= 2026
     assert entry.rstrip().endswith("\n}")
-
-
-# --------------------------------------------------------------------------------------------- metrics
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -167,8 +161,7 @@ def check_shown(value: Any, comment: str) -> None:
         if comment.startswith(f"{number}..."):
             assert repr(one).startswith(number), (value, comment)
         else:
-            digits = len(number.partition(".")[2])
-            assert round(one, digits) == float(number), (value, comment)
+            assert round(one, len(number.partition(".")[2])) == float(number), (value, comment)
     assert numbers
 
 
@@ -201,8 +194,7 @@ def measure(name: str) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_documented_keys_exist(name: str) -> None:
-    result = get_type_hints(measure(name))["return"]
-    known = {one.name for one in fields(result)}
+    known = {one.name for one in fields(get_type_hints(measure(name))["return"])}
     documented = [key for row in outputs(name) for key in re.findall(r"`(\w+)`", row["key"])]
     assert len(set(documented)) == len(documented)
     assert set(documented) - known == set()
@@ -241,9 +233,6 @@ def test_directions_follow_the_names(name: str) -> None:
                 assert good == "down", key
             elif key in ("accuracy", "perturbed_accuracy", "paraphrastic_consistency", "agreement"):
                 assert good in ("up", ""), key
-
-
-# ------------------------------------------------------------------------------------------------ sets
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -304,5 +293,4 @@ def test_the_card_names_the_pinned_sources(name: str, tmp_path: Path) -> None:
 
 def test_metadata_is_plain_yaml() -> None:
     for name, path in CARDS.items():
-        front = path.read_text(encoding="utf-8").split("---\n")[1]
-        assert yaml.safe_load(front) == metadata(name)
+        assert yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1]) == metadata(name)

@@ -91,27 +91,17 @@ def test_how_numbers_are_written(value: float, spec: str, text: str) -> None:
     assert tables.number(value, spec) == text
 
 
-# --------------------------------------------------------------------------------------- stored runs
-
-
 def run_file(path: Path) -> pa.Table:
     """A predictions file as the runner writes it."""
     n = 6
-    table = pa.table(
-        {
-            "example_id": [f"toy.{i}" for i in range(n)],
-            "input_id": [f"{i:032d}" for i in range(n)],
-            "bucket_id": ["a"] * 3 + ["b"] * 3,
-            "group_id": ["a"] * 3 + ["b"] * 3,
-            "role": ["original", "paraphrase", "paraphrase"] * 2,
-            "label": [0, 0, 0, 1, 1, 1],
-            "allowed_labels": [[0]] * 3 + [[1]] * 3,
-            "theme": ["rain"] * n,
-            "prediction": pa.array([0, 0, 1, 1, 1, 0]),
-            "probabilities": pa.array([[0.75, 0.25]] * 2 + [[0.25, 0.75]] * 3 + [[0.75, 0.25]], pa.list_(pa.float64())),
-            "raw_output": pa.nulls(n, pa.string()),
-        }
-    )
+    table = pa.table({
+        "example_id": [f"toy.{i}" for i in range(n)], "input_id": [f"{i:032d}" for i in range(n)],
+        "bucket_id": ["a"] * 3 + ["b"] * 3, "group_id": ["a"] * 3 + ["b"] * 3,
+        "role": ["original", "paraphrase", "paraphrase"] * 2, "label": [0, 0, 0, 1, 1, 1],
+        "allowed_labels": [[0]] * 3 + [[1]] * 3, "theme": ["rain"] * n, "prediction": pa.array([0, 0, 1, 1, 1, 0]),
+        "probabilities": pa.array([[0.75, 0.25]] * 2 + [[0.25, 0.75]] * 3 + [[0.75, 0.25]], pa.list_(pa.float64())),
+        "raw_output": pa.nulls(n, pa.string())
+    })  # fmt: skip
     path.parent.mkdir(parents=True)
     metadata = {"set": "toy:set", "measures": ["paraphrastic_consistency"], "model": {"model": "/home/me/models/bow"}}
     write_predictions(path, table, metadata)

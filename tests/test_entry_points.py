@@ -12,7 +12,6 @@ import pytest
 from helpers.scripts import ROOT
 
 pytestmark = pytest.mark.slow
-
 #: A second distribution, all of whose entry points are broken, each in another way.
 BROKEN = """
 [paraconsist.measures]
@@ -21,6 +20,9 @@ fails = broken:FAILS
 [paraconsist.logs]
 odd = broken:NUMBER
 raises = broken:RAISES
+[paraconsist.comparers]
+text = broken:NUMBER
+shade = broken:NUMBER
 [paraconsist.commands]
 score = broken:command
 """
@@ -97,8 +99,7 @@ def test_the_measure_and_the_log_are_scored_gated_compared_and_shown(installed: 
     out, errors = call(installed, "score", *LOG, "--measure", "loss_rate", "--output", "scores.json")
     assert f"{100 * naive():.1f}" in out
     assert "raises" in errors
-    scores = json.loads((installed / "scores.json").read_text())
-    (values,) = find(scores, "loss_rate")
+    (values,) = find(json.loads((installed / "scores.json").read_text()), "loss_rate")
     assert values["loss_rate"] == pytest.approx(naive())
     for most, code, verdict in ((naive() + 0.01, 0, "pass"), (0.01, 1, "fail")):
         gate = ("gate", f"loss_rate <= {most}", *LOG, "--measure", "loss_rate")
@@ -127,6 +128,44 @@ def test_the_measure_and_the_command_are_listed_and_the_command_runs(installed: 
     (installed / "mine.csv").write_text("question_id\na\nb\nb\n")
     assert call(installed, "largest-bucket", "mine.csv", "--bucket", "question_id")[0] == "b: 2 rows\n"
     assert "--bucket" in call(installed, "largest-bucket", "--help")[0]
+
+
+ANSWERS = """bucket_id,prediction
+sky,It is navy.
+sky,"Blue, not red? No: blue."
+sky,I do not know
+rose,Red
+rose,scarlet
+"""
+
+
+def test_the_comparer_is_listed_and_reads_answers(installed: Path) -> None:
+    (installed / "answers.csv").write_text(ANSWERS)
+    out, errors = call(installed, "list", "--comparers")
+    assert "they name the same colour last" in out
+    assert "'text' in paraconsist.comparers of the distribution broken" in errors
+    code = (
+        "import csv, paraconsist as pc\n"
+        "rows = list(csv.DictReader(open('answers.csv')))\n"
+        "texts, buckets = [r['prediction'] for r in rows], [r['bucket_id'] for r in rows]\n"
+        "print(*(pc.answer_classes(texts, buckets, same=s).tolist() for s in ('colour', 'colour:exactly', 'text')))"
+    )
+    path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=installed,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert done.stdout == "[0, 0, -1, 0, 0] [0, 1, -1, 0, 1] [0, 1, 2, 0, 1]\n"
+    for same in ("colour", "colour:exactly"):
+        call(installed, "score", "answers.csv", "--same", same, "--output", "colours.json")
+        assert f'"{same}"' in (installed / "colours.json").read_text()
+    assert "nothing or exactly" in call(installed, "score", "answers.csv", "--same", "colour:so", code=2)[1]
+    _, errors = call(installed, "score", "answers.csv", "--same", "shade", code=2)
+    assert "'shade' in paraconsist.comparers of the distribution broken" in errors
 
 
 def test_what_is_broken_is_named_and_nothing_else_fails(installed: Path) -> None:

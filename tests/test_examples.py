@@ -66,8 +66,7 @@ def test_a_configuration_has_options_of_its_command_only(name: str) -> None:
 
     text = (EXAMPLES / name).read_text(encoding="utf-8")
     (command,) = re.findall(rf"^# paraconsist ([\w-]+) --config examples/{name}\b", text, re.MULTILINE)
-    known = {option.name for option in app.get_command(None, command).params}
-    assert set(yaml.safe_load(text)) - known == set()
+    assert set(yaml.safe_load(text)) - {option.name for option in app.get_command(None, command).params} == set()
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -144,13 +143,11 @@ def test_many_gpus_in_two_processes(predictions: Path, model: Path, tmp_path: Pa
     """Two processes without a GPU give what one process gave."""
     output = tmp_path / "run"
     script = (str(EXAMPLES / "many_gpus.py"), str(model), SAMPLE, str(output), "cpu")
-    done = launch([], script=script, processes=2)
-    assert "381 of 381 distinct inputs computed in 2 processes" in done.stdout
+    assert "381 of 381 distinct inputs computed in 2 processes" in launch([], script=script, processes=2).stdout
     one, two = (read_predictions(path).table for path in (predictions, output / "predictions" / predictions.name))
     for column in ("example_id", "prediction"):
         assert one[column].to_pylist() == two[column].to_pylist()
-    probabilities = [np.array(table["probabilities"].to_pylist()) for table in (one, two)]
-    np.testing.assert_allclose(*probabilities, atol=1e-5)
+    np.testing.assert_allclose(*[np.array(table["probabilities"].to_pylist()) for table in (one, two)], atol=1e-5)
 
 
 @pytest.mark.slow

@@ -22,7 +22,6 @@ from paraconsist.errors import InputError
 from paraconsist.files import PARTIAL, WriteError, leftovers, locked, replacing, staged, write_json, write_text, writing
 
 NAMES = ("plain", "with blanks and Ümläute", "x" * 250)
-
 #: A process that says when it is inside, and stays there.
 INSIDE = """
 import sys, time
@@ -252,21 +251,15 @@ def test_a_second_run_into_a_folder_is_refused_and_may_not_delete_it_either(tmp_
     assert names(tmp_path / "rün a") == whole == ["predictions", "results.json", "run.json", "store", "texts"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "score {table} --output {out}/results.json",
-        "compare {table} {other} --output {out}/comparison.json",
-        "report {table} --output {out}/page.html",
-        "report {table} --output {table}.html --plots {out}",
-        "artifacts --partial {table} --full {table} --output {out}/artifacts.json",
-        "transform {nli} --columns premise --transformation dictionary --dictionary {words} --output {out}/set.csv",
-        "perturb {nli} --property symmetric --output {out}/set.parquet",
-        "paraphrase {nli} --column hypothesis --generator rules --no-entailment --output {out}/set",
-        "build sample --config-name defeasible_nli --cache-dir {cache} --folder {out}/set",
-    ],
-    ids=lambda line: line.split(" --")[0].split()[0] + line[line.rindex(" --") :].split()[0],
-)
+@pytest.mark.parametrize("line", [
+    "score {table} --output {out}/results.json", "compare {table} {other} --output {out}/comparison.json",
+    "report {table} --output {out}/page.html", "report {table} --output {table}.html --plots {out}",
+    "artifacts --partial {table} --full {table} --output {out}/artifacts.json",
+    "transform {nli} --columns premise --transformation dictionary --dictionary {words} --output {out}/set.csv",
+    "perturb {nli} --property symmetric --output {out}/set.parquet",
+    "paraphrase {nli} --column hypothesis --generator rules --no-entailment --output {out}/set",
+    "build sample --config-name defeasible_nli --cache-dir {cache} --folder {out}/set"
+], ids=lambda line: line.split(" --")[0].split()[0] + line[line.rindex(" --") :].split()[0])  # fmt: skip
 def test_a_full_disk_is_one_sentence_and_leaves_no_half_of_a_file(tmp_path, command, monkeypatch, line):
     out = tmp_path / "out"
     out.mkdir()

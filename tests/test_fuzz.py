@@ -27,8 +27,7 @@ NAMES = sorted(file.name for file in KEPT.glob("*.json"))
 @pytest.fixture(scope="module")
 def faults(lines: list[str]) -> dict[str, Any]:
     """File that was kept -> what is wrong with it."""
-    replayed = map(json.loads, lines[: len(NAMES)])
-    return {line["file"]: line["fault"] for line in replayed}
+    return {line["file"]: line["fault"] for line in map(json.loads, lines[: len(NAMES)])}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,7 +1,6 @@
 """The headline is the mean of the buckets shown and of the rows listed: terminal, page, Space, under every policy."""
 
 import itertools
-import json
 import random
 import re
 from pathlib import Path
@@ -94,8 +93,7 @@ def test_headline_buckets_and_rows_agree(name: str, policy: str, tmp_path: Path)
     spec, rows = CATALOGUE[name], rows_for(CATALOGUE[name])
     value, n_broken = naive(spec, rows, policy)
     scores = pc.score(rows, measures=[name], unparsed=policy, n_resamples=50)
-    headline = scores.sets["predictions"].measures[name][spec.headline]
-    assert headline == pytest.approx(value, abs=1e-12)
+    assert scores.sets["predictions"].measures[name][spec.headline] == pytest.approx(value, abs=1e-12)
 
     # the rows and buckets that page and Space list
     source, need = scores.opened.sets["predictions"], spec.is_about_probabilities
@@ -120,8 +118,7 @@ def test_headline_buckets_and_rows_agree(name: str, policy: str, tmp_path: Path)
         assert np.nansum(shares * weights) / weights.sum() == pytest.approx(value, abs=1e-12)
 
     # the terminal
-    shown = re.sub(r"\s+", " ", repr(scores))
-    assert f"{100 * value:.1f}" in shown
+    assert f"{100 * value:.1f}" in re.sub(r"\s+", " ", repr(scores))
 
 
 @pytest.mark.parametrize("name", scored_measures())
@@ -143,9 +140,7 @@ def test_two_models_differ_by_the_difference_of_their_headlines(name: str, tmp_p
         pq.write_table(pa.table(columns), path)
         scores = pc.score(columns, measures=[name], n_resamples=50)
         headlines.append(scores.sets["predictions"].measures[name][spec.headline])
-    code, out, err = command("compare", *paths, "--measure", name, "--json")
-    assert code == 0, err
-    (pair,) = json.loads(out)[0]["pairs"]
+    (pair,) = command.json("compare", *paths, "--measure", name)[0]["pairs"]
     sign = -1 if spec.higher_is_better != CATALOGUE[pair["measure"]].higher_is_better else 1
     assert headlines[0] != headlines[1]
     assert sign * pair["result"]["difference"] == pytest.approx(headlines[0] - headlines[1], abs=1e-12)

@@ -51,18 +51,11 @@ def rises(answers: Answers) -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture
 def toy() -> Iterator[MeasureSpec]:
     spec = MeasureSpec(
-        toy_rate,
-        title="Toy rate",
-        question="How often does a paraphrase turn 0 into 1?",
-        direction="Down is good: 0 % never does.",
-        headline="toy_rate",
-        symbol="toy",
-        sentence="{toy_rate} of paraphrases turn 0 into 1.",
-        target=PARAPHRASE,
-        partners=(ORIGINAL,),
-        arguments={"predictions": "target.prediction", "original_predictions": "original.prediction"},
-        breaks=rises,
-    )
+        toy_rate, title="Toy rate", question="How often does a paraphrase turn 0 into 1?",
+        direction="Down is good: 0 % never does.", headline="toy_rate", symbol="toy",
+        sentence="{toy_rate} of paraphrases turn 0 into 1.", target=PARAPHRASE, partners=(ORIGINAL,),
+        arguments={"predictions": "target.prediction", "original_predictions": "original.prediction"}, breaks=rises
+    )  # fmt: skip
     CATALOGUE["toy_rate"] = spec
     yield spec
     del CATALOGUE["toy_rate"]
@@ -85,8 +78,7 @@ def test_it_is_scored_gated_and_shown_in_a_table(toy: MeasureSpec) -> None:
 
 
 def test_it_is_compared(toy: MeasureSpec) -> None:
-    other = {**ROWS, "prediction": [0] * 60}
-    compared = pc.compare(ROWS, other, measures=["toy_rate"], n_permutations=100)
+    compared = pc.compare(ROWS, {**ROWS, "prediction": [0] * 60}, measures=["toy_rate"], n_permutations=100)
     (pair,) = compared.sets[0].pairs
     assert pair.measure == "toy_rate"
     assert pair.result["difference"] == pytest.approx(naive())
@@ -109,9 +101,7 @@ def test_it_has_a_form_in_the_browser(toy: MeasureSpec) -> None:
 
 def test_it_is_listed(toy: MeasureSpec, command: Any) -> None:
     assert toy in pc.list_measures()
-    code, out, _ = command("list")
-    assert code == 0
-    assert "toy_rate" in out
+    assert "toy_rate" in command.out("list")
 
 
 def test_a_saved_measure_that_is_not_known_here_is_named_on_the_page(tmp_path: Path) -> None:

@@ -93,9 +93,7 @@ def test_logs_and_run_folders(tmp_path: Path, command: Any) -> None:
     folder = write_run(tmp_path / "run")
     for source, columns in ((folder, {}), (samples("yes_no"), {"bucket": "question_id"})):
         options = [part for key, value in columns.items() for part in (f"--{key}", value)]
-        code, out, err = command("score", source, *options, "--json")
-        assert code == 0, err
-        assert pc.score(source, **columns).to_dict() == json.loads(out)
+        assert pc.score(source, **columns).to_dict() == command.json("score", source, *options)
     assert pc.score(inspect_log("yes-no"), bucket="question_id").gate("pc >= 0")
 
 
@@ -126,12 +124,15 @@ def test_comparison(command: Any, tmp_path: Path) -> None:
     by_path = pc.compare(*files, **options)
     by_scores = pc.compare(*(pc.score(file, **COLUMNS) for file in files), n_resamples=50, n_permutations=200)
     in_memory = pc.compare(ROWS, other, names=["a", "b"], **options)
-    code, out, err = command(
-        *("compare", *files, "--bucket", "question_id", "--prediction", "answer", "--label", "gold"),
-        *("--n-resamples", 50, "--n-permutations", 200, "--json"),
+    assert (
+        by_path.to_dict()
+        == by_scores.to_dict()
+        == in_memory.to_dict()
+        == command.json(
+            *("compare", *files, "--bucket", "question_id", "--prediction", "answer", "--label", "gold"),
+            *("--n-resamples", 50, "--n-permutations", 200),
+        )
     )
-    assert code == 0, err
-    assert by_path.to_dict() == by_scores.to_dict() == in_memory.to_dict() == json.loads(out)
     line = by_path.to_frame().iloc[0]
     assert (line["first"], line["second"], line["measure"]) == ("a", "b", "paraphrastic_consistency")
     assert line["low"] <= line["difference"] <= line["high"]
@@ -209,8 +210,7 @@ def test_a_users_file_is_typed(tmp_path: Path) -> None:
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("user.py")]
     assert any("Revealed type" in line and "Scores" in line for line in lines), done.stdout + done.stderr
-    errors = [line for line in lines if " error: " in line]
-    assert [line.split(":")[1] for line in errors] == ["12"], done.stdout
+    assert [line.split(":")[1] for line in [line for line in lines if " error: " in line]] == ["12"], done.stdout
 
 
 CELLS = [
@@ -233,8 +233,7 @@ def test_a_notebook_of_twelve_lines(tmp_path: Path) -> None:
     assert sum(cell.count("\n") + 1 for cell in CELLS) <= 12
     pd.DataFrame(ROWS).to_csv(tmp_path / "predictions.csv", index=False)
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-    kernel = {"display_name": "Python 3", "name": "python3", "language": "python"}
-    notebook.metadata["kernelspec"] = kernel
+    notebook.metadata["kernelspec"] = {"display_name": "Python 3", "name": "python3", "language": "python"}
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert max(len(cell.outputs) for cell in notebook.cells) == 1  # a table is shown once
     shown = [output.get("data", {}) for cell in notebook.cells for output in cell.outputs]

@@ -56,8 +56,7 @@ def compared(
 
 def as_printed(ours: float, published: str) -> bool:
     """Whether a number rounds to what is printed, of which half a unit of the last digit is known."""
-    decimals = len(published.partition(".")[2])
-    return abs(ours - float(published)) <= 0.5 * 10.0**-decimals + 1e-9
+    return abs(ours - float(published)) <= 0.5 * 10.0 ** -len(published.partition(".")[2]) + 1e-9
 
 
 def close(ours: float, published: float) -> bool:
@@ -94,8 +93,7 @@ def ie_test_runs(folder: Path) -> Cells:
     ours = np.stack(
         [paired_statistic(runs["n"], runs["n10"], runs["n01"]), mcnemar_statistic(runs["n10"], runs["n01"])]
     )
-    published = runs[["t_published", "mcnemar_stat_published"]].to_numpy()
-    rows = zip(runs.index, ours.T, published, strict=True)
+    rows = zip(runs.index, ours.T, runs[["t_published", "mcnemar_stat_published"]].to_numpy(), strict=True)
     return compared("IE test, statistics of runs", rows, lambda one, other: bool(np.allclose(one, other, 1e-11, 0)))
 
 

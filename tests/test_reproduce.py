@@ -18,8 +18,6 @@ from paraconsist.cli.app import main
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "reproduce"
 FILES = sorted(FOLDER.glob("*.yaml"))
 STATUS = ("exact", "repeated", "not possible")
-
-
 _SCRIPT = load_script("examples/reproduce/run.py")
 said, commands = _SCRIPT.head, _SCRIPT.commands
 
@@ -117,8 +115,6 @@ def test_the_published_numbers_come_out(
     assert changed == [110, 96, 174, 184, 108]
 
 
-# ------------------------------------------------------------------------------------------- cells and figures
-
 #: Table -> cells that are printed, computed, equal, and the words that name those that differ.
 STANDING = {
     "s24_table4": (138, 118, 117, ["alpha_nli, BiLSTM, original_accuracy"]),
@@ -184,8 +180,7 @@ def test_size_is_tested_by_means_and_deviations_of_five_seeds() -> None:
     first = tests[0]
     assert first[:3] == ("boolq, validation_f1", "BERT", 3.7)
     assert first[3] == pytest.approx(p, rel=1e-6)
-    smaller = sum(one[3] < first[3] for one in tests)
-    assert first[4] >= (56 - smaller) * first[3]
+    assert first[4] >= (56 - sum(one[3] < first[3] for one in tests)) * first[3]
 
 
 @pytest.mark.real_data

@@ -31,7 +31,6 @@ from paraconsist.plugins.pytest import Consistency
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
-
 COLUMNS = {"bucket": "q", "prediction": "answer", "label": "gold"}
 COMMON = {
     "confidence_level": st.sampled_from([0.5, 0.8, 0.95, 0.99]),
@@ -58,24 +57,13 @@ OF_COMPARE = COMMON | {
 }
 #: Options that exclude others or fit few files; a refusal must be one everywhere too.
 RARE = {
-    "role": "place",
-    "groups_from": "groups",
-    "confidence": "sure",
-    "probabilities": "p_no,p_yes",
-    "label_names": "no,yes",
-    "original_prediction": "first",
-    "trial": "wording",
-    "places": "no,yes",
-    "relations": "groups",
-    "encoding": "latin-1",
-    "metric": "accuracy",
-    "filter": "none",
-    "epoch": 1,
-    "same": "text",
-    "right": "exact",
-}
+    "role": "place", "groups_from": "groups", "confidence": "sure", "probabilities": "p_no,p_yes",
+    "label_names": "no,yes", "original_prediction": "first", "trial": "wording", "places": "no,yes",
+    "relations": "groups", "encoding": "latin-1", "metric": "accuracy", "filter": "none", "epoch": 1, "same": "text",
+    "right": "exact", "classes": "groups"
+}  # fmt: skip
 #: Options that name files of the folder.
-FILES = {"exclude": "marked.csv", "groups_from": "groups.csv", "relations": "groups.csv"}
+FILES = {"exclude": "marked.csv", "classes": "groups.csv", "groups_from": "groups.csv", "relations": "groups.csv"}
 NAMES = {
     each.name: each.metadata.get("option", f"--{each.name.replace('_', '-')}")
     for options in (SourceOptions, ScoreOptions, CompareOptions)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from helpers.commands import write
+from helpers.errors import refuses
 from helpers.models import tiny_encoder
 from helpers.processes import write_set
 from helpers.run import write_run
@@ -36,11 +37,9 @@ from paraconsist.transforms.paraphrase.judgements import read_written, write_jud
 from paraconsist.transforms.sheets import read_sheet, write_sheet
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "paraconsist"
-
 #: The title of the window; markup of rich; an overriding sign; a line of one's own; a C1 control; a carriage return.
 HOSTILE = "\x1b]0;owned\x07 [red]x[/red] a\u202eb up\nerror: forged \x9b31m good\rbad"
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-
 #: What spreadsheets run, or might; and what they take for text or numbers.
 FORMULAS = ["=HYPERLINK(A1)", "+1+1", "-2+3", "@SUM(A1)", "\t=1+1", "\r=1+1", "- so it goes", "'=quoted", "＝1+1"]
 NO_FORMULAS = ["-0.5", "+3", "-1e-3", "'tis so", "plain = text", "-", ""]
@@ -62,9 +61,6 @@ def shown(text: str) -> str:
     return text
 
 
-# ---------------------------------------------------------------------------- the terminal
-
-
 def test_what_steers_a_terminal_is_shown(command, tmp_path):
     files = [write(tmp_path / f"{n}.parquet", hostile_rows(right=n)) for n in (0, 1)]
     stratum = ("--stratum", f"by {HOSTILE}")
@@ -83,20 +79,15 @@ def test_what_steers_a_terminal_is_shown(command, tmp_path):
 
 def test_json_that_is_printed_escapes_what_steers_a_terminal(command, tmp_path):
     file = write(tmp_path / "a.parquet", hostile_rows())
-    code, printed, _ = command("score", file, "--stratum", f"by {HOSTILE}", "--json", "--n-resamples", 20)
-    assert code == 0
+    printed = command.out("score", file, "--stratum", f"by {HOSTILE}", "--json", "--n-resamples", 20)
     assert HOSTILE in next(iter(json.loads(shown(printed)).values()))["strata"]["label"]
 
 
 def test_names_of_files_models_and_columns_in_errors_and_warnings_are_shown(command, tmp_path, capsys):
     from paraconsist.cli.app import _show_warning
 
-    code, _, err = command("score", tmp_path / f"{HOSTILE}.csv")
-    assert code == 2
-    assert len(shown(err).splitlines()) == 1
-    code, _, err = command("score", f"--{HOSTILE}")
-    assert code == 2
-    shown(err)
+    assert len(shown(command.refused("score", tmp_path / f"{HOSTILE}.csv")).splitlines()) == 1
+    shown(command.refused("score", f"--{HOSTILE}"))
     _show_warning(UserWarning(f"the label {HOSTILE} is rare"), UserWarning)
     assert len(shown(capsys.readouterr().err).splitlines()) == 1
     with pytest.raises(InputError) as raised:
@@ -118,7 +109,7 @@ def test_everything_is_printed_by_one_function():
     printers = {"cli/options.py": {"click.echo"}, "cli/ends.py": {"print"}, "reporting/table.py": {"print"}}
     printers["cli/app.py"] = {"click.echo"}  # the version, and completion
     printers["running/processes.py"] = {"print"}  # a warning of another thread
-    printers["data/writing.py"] = printers["reporting/space/reader.py"] = {"print"}  # to a file, to a process
+    printers["data/writing.py"] = printers["data/apart.py"] = {"print"}  # to a file, to a process
     for file in sorted(SOURCE.rglob("*.py")):
         name = file.relative_to(SOURCE).as_posix()
         nodes = [*ast.walk(ast.parse(file.read_text()))]
@@ -128,9 +119,6 @@ def test_everything_is_printed_by_one_function():
         assert called & {"print", "click.echo"} <= printers.get(name, set()), name
         if name != "cli/build.py":  # which prints its own tables of names that are in the code
             assert not called & tables or name == "reporting/table.py", name
-
-
-# ---------------------------------------------------------------------------- spreadsheets
 
 
 def cells_of(path: Path) -> list[str]:
@@ -187,9 +175,6 @@ def test_sheets_hold_no_formula_and_are_read_back_as_they_were(tmp_path):
     assert [row["hypothesis"] for row in written] == [FORMULAS[2], FORMULAS[3]]
 
 
-# ---------------------------------------------------------------------------- what leaves this machine
-
-
 @pytest.mark.filterwarnings("default:columns not written")
 def test_only_declared_and_named_columns_reach_predictions_and_results(command, tmp_path):
     rows = [json.loads(line) for line in write_set(tmp_path / "plain.jsonl", 30).read_text().splitlines()]
@@ -205,8 +190,7 @@ def test_only_declared_and_named_columns_reach_predictions_and_results(command, 
     assert columns == {*KEY_COLUMNS, *PREDICTION_COLUMNS, "theme", "shift"} - {"unanswered"}  # no input failed
     for written in (file, *tmp_path.glob("run/*.json"), *tmp_path.glob("run/texts/*")):
         assert not [value for value in private.values() if value.encode() in written.read_bytes()], written
-    strata = json.loads((tmp_path / "run" / "results.json").read_text())["mine"]["strata"]
-    assert {"theme", "shift"} <= {*strata}
+    assert {"theme", "shift"} <= {*json.loads((tmp_path / "run" / "results.json").read_text())["mine"]["strata"]}
     code, _, err = command(*call, "--stratum", "shfit")
     assert (code, len(err.splitlines())) == (2, 1)
     assert "`--stratum` must be a column of the rows; got 'shfit'. Further columns: email, worker, token" in err
@@ -227,18 +211,10 @@ def test_files_that_the_run_does_not_name_are_said_and_left_alone(tmp_path):
         assert score(folder, n_resamples=20).to_dict() == whole
 
 
-@pytest.mark.parametrize(
-    ("text", "shared"),
-    [
-        ("/home/ada/models/bow", "bow"),
-        ("~/models/bow", "bow"),
-        ("../bow", "bow"),
-        ("C:\\Users\\ada\\bow", "bow"),
-        ("runs/ada/bow", "bow"),
-        ("org/name", "org/name"),
-        ("bow", "bow"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shared"), [
+    ("/home/ada/models/bow", "bow"), ("~/models/bow", "bow"), ("../bow", "bow"), ("C:\\Users\\ada\\bow", "bow"),
+    ("runs/ada/bow", "bow"), ("org/name", "org/name"), ("bow", "bow")
+])  # fmt: skip
 def test_a_model_goes_by_its_name(text, shared):
     assert public_name(text) == shared
 
@@ -270,18 +246,12 @@ def test_keys_are_taken_from_the_environment_only():
     assert EndpointSettings("http://localhost:8000/v1", request_fields=fields).request_fields == fields
 
 
-@pytest.mark.parametrize(
-    ("fields", "shared"),
-    [
-        (
-            '{"top_k": 1, "seed": null, "reasoning_effort": "low"}',
-            '{"reasoning_effort": "low", "seed": null, "top_k": 1}',
-        ),
-        ('{"user": "x7"}', '{"user": "sha256:8cf3ebbdacddfddd"}'),
-        ('{"user": "sha256:8cf3ebbdacddfddd"}', '{"user": "sha256:8cf3ebbdacddfddd"}'),
-        ('{"extra": {"pins": ["x7"]}}', '{"extra": {"pins": ["sha256:8cf3ebbdacddfddd"]}}'),
-    ],
-)
+@pytest.mark.parametrize(("fields", "shared"), [
+    ('{"top_k": 1, "seed": null, "reasoning_effort": "low"}', '{"reasoning_effort": "low", "seed": null, "top_k": 1}'),
+    ('{"user": "x7"}', '{"user": "sha256:8cf3ebbdacddfddd"}'),
+    ('{"user": "sha256:8cf3ebbdacddfddd"}', '{"user": "sha256:8cf3ebbdacddfddd"}'),
+    ('{"extra": {"pins": ["x7"]}}', '{"extra": {"pins": ["sha256:8cf3ebbdacddfddd"]}}')
+])  # fmt: skip
 def test_values_of_request_fields_that_may_be_keys_are_not_shared(fields, shared):
     assert public({"m": {"request_fields": fields}}) == {"m": {"request_fields": shared}}
     assert "1234567890" not in str(public({"request_fields": '{"pin": 1234567890}'}))
@@ -293,14 +263,10 @@ def test_a_report_names_no_place_and_no_address(tmp_path, command):
     predictions = read_predictions(file)
     identity = {"model": str(tmp_path / "models" / "bow"), "weights_hash": "0", "endpoint": "http://gpu7.lab:8000/v1"}
     write_predictions(file, predictions.table, predictions.metadata | {"model": identity})
-    code, _, err = command("report", folder, "--rescore", "--output", tmp_path / "page.html", "--n-resamples", 20)
-    assert code == 0, err
+    command.out("report", folder, "--rescore", "--output", tmp_path / "page.html", "--n-resamples", 20)
     page = (tmp_path / "page.html").read_text()
     assert "bow" in page
     assert not [word for word in (str(tmp_path), "gpu7", "8000") if word in page]
-
-
-# ---------------------------------------------------------------------------- archives
 
 
 def archive_of(entries: dict[str, bytes], *, twice: str | None = None) -> bytes:
@@ -317,17 +283,11 @@ def archive_of(entries: dict[str, bytes], *, twice: str | None = None) -> bytes:
 BOMB = b"0" * (1 << 27)
 
 
-@pytest.mark.parametrize(
-    ("entries", "twice", "message"),
-    [
-        ({"a.json": BOMB}, None, "it would be 134,217,728 bytes, from 130"),
-        ({"a.json": b"1"}, "a.json", "repeats a name"),
-        ({"../a.json": b"1"}, None, "leads outside"),
-        ({"b/../../a.json": b"1"}, None, "leads outside"),
-        ({"/etc/a.json": b"1"}, None, "leads outside"),
-        ({"C:\\a.json": b"1"}, None, "leads outside"),
-    ],
-)
+@pytest.mark.parametrize(("entries", "twice", "message"), [
+    ({"a.json": BOMB}, None, "it would be 134,217,728 bytes, from 130"), ({"a.json": b"1"}, "a.json", "repeats a name"),
+    ({"../a.json": b"1"}, None, "leads outside"), ({"b/../../a.json": b"1"}, None, "leads outside"),
+    ({"/etc/a.json": b"1"}, None, "leads outside"), ({"C:\\a.json": b"1"}, None, "leads outside")
+])  # fmt: skip
 def test_an_archive_is_checked_before_it_is_unpacked(entries, twice, message):
     data = io.BytesIO(archive_of(entries, twice=twice))
     with zipfile.ZipFile(data) as archive, pytest.raises(zipfile.BadZipFile, match=message):
@@ -342,17 +302,13 @@ def test_every_reader_of_archives_checks_them(command, tmp_path):
     assert "be a readable, whole file" in err
     from paraconsist.dataset_builders.parte.released import _STEM, read_pairs
 
-    with pytest.raises(InputError, match="it would be 134,217,728 bytes"):
-        read_pairs(archive_of({f"{_STEM}.csv": BOMB}), "a.zip")
+    refuses("it would be 134,217,728 bytes", read_pairs, archive_of({f"{_STEM}.csv": BOMB}), "a.zip")
     opens = re.compile(r"ZipFile\(|np\.load\(")
     opening = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if opens.search(file.read_text())}
     # of our own files, each written and checked by us
     own = {"models/training/trainer.py", "studies/selection.py", "studies/ie/experiment.py"}
     for name in opening - own:
         assert "archive_entries(" in (SOURCE / name).read_text(), name
-
-
-# ---------------------------------------------------------------------------- SECURITY.md
 
 
 def test_every_claim_names_a_test_that_is_there():

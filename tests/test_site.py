@@ -15,8 +15,7 @@ check_site, generated = load_script("docs/check_site.py"), load_script("docs/gen
 
 def test_every_public_name_is_in_the_reference() -> None:
     text = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^   (\w+)$", text, re.MULTILINE)
-    assert sorted(listed) == sorted(set(pc.__all__) - {"__version__"})
+    assert sorted(re.findall(r"^   (\w+)$", text, re.MULTILINE)) == sorted(set(pc.__all__) - {"__version__"})
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -13,7 +13,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "paraconsist"
-
 #: Room -> the rooms it may import. A room that is added without a line here fails.
 ROOMS = {
     "_version": set(),
@@ -28,7 +27,7 @@ ROOMS = {
     "running": {"models", "scoring", "data", "measures", "errors", "files", "_version", "dataset_builders"},
     "reporting": {"scoring", "data", "measures", "errors", "files", "_version", "registry", "dataset_builders"},
 }
-ROOMS["transforms"] = ROOMS["running"] | {"running"}
+ROOMS["transforms"] = ROOMS["running"] | {"running", "comparing"}
 ROOMS["studies"] = ROOMS["transforms"] | {"transforms", "reporting"}
 ROOMS["cli"] = ROOMS["studies"] | {"studies", "registry", "entry_points", "comparing"}
 ROOMS["api"] = ROOMS["running"] | {"running", "reporting", "comparing"}
@@ -41,40 +40,31 @@ ROOMS |= {
     "metrics": {"evaluate_module", "measures"},
     "dataset_builders": {"data", "errors", "files"},
 }
-
 PLATFORM = {"torch", "transformers", "accelerate", "datasets", "evaluate", "pandas", "pyarrow"}
 NUMBERS = {"numpy", "scipy"}
 DRAWING = {"matplotlib", "jinja2", "gradio"}
 #: What is imported in a fresh process -> packages that must not come with it.
 LIGHT = {
-    "paraconsist": PLATFORM | NUMBERS | DRAWING | {"click", "rich"},
-    "paraconsist.errors": PLATFORM | NUMBERS,
-    "paraconsist.files": PLATFORM | NUMBERS,
-    "paraconsist.registry": PLATFORM,
-    "paraconsist.data.tasks": PLATFORM | NUMBERS,
-    "paraconsist.data.options": PLATFORM | NUMBERS,
-    "paraconsist.data.logs.reading": PLATFORM - {"pyarrow"},
-    "paraconsist.models": PLATFORM - {"pyarrow"},
-    "paraconsist.models.labels": PLATFORM,
-    "paraconsist.models.training.options": PLATFORM | NUMBERS,
-    "paraconsist.scoring.score": PLATFORM - {"pyarrow"},
-    "paraconsist.scoring.compare": PLATFORM - {"pyarrow"},
+    "paraconsist": PLATFORM | NUMBERS | DRAWING | {"click", "rich"}, "paraconsist.errors": PLATFORM | NUMBERS,
+    "paraconsist.files": PLATFORM | NUMBERS, "paraconsist.registry": PLATFORM,
+    "paraconsist.data.tasks": PLATFORM | NUMBERS, "paraconsist.data.options": PLATFORM | NUMBERS,
+    "paraconsist.data.logs.reading": PLATFORM - {"pyarrow"}, "paraconsist.models": PLATFORM - {"pyarrow"},
+    "paraconsist.models.labels": PLATFORM, "paraconsist.models.training.options": PLATFORM | NUMBERS,
+    "paraconsist.scoring.score": PLATFORM - {"pyarrow"}, "paraconsist.scoring.compare": PLATFORM - {"pyarrow"},
     "paraconsist.running.endpoint": (PLATFORM - {"pyarrow"}) | {"aiohttp"},
     "paraconsist.reporting.tables": PLATFORM | DRAWING,
     "paraconsist.reporting.page": (PLATFORM - {"pyarrow"}) | DRAWING,
     "paraconsist.reporting.space": PLATFORM | NUMBERS | DRAWING,
     "paraconsist.reporting.space.catalogue": (PLATFORM - {"pyarrow"}) | DRAWING,
-    "paraconsist.reporting.hub.spaces": PLATFORM | NUMBERS,
-    "paraconsist.reporting.hub.runs": PLATFORM - {"pyarrow"},
-    "paraconsist.transforms": PLATFORM | NUMBERS,
-    "paraconsist.studies.aflite": PLATFORM | {"sklearn", "matplotlib"},
+    "paraconsist.reporting.hub.spaces": PLATFORM | NUMBERS, "paraconsist.reporting.hub.runs": PLATFORM - {"pyarrow"},
+    "paraconsist.transforms": PLATFORM | NUMBERS, "paraconsist.studies.aflite": PLATFORM | {"sklearn", "matplotlib"},
     "paraconsist.studies.artifacts": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.studies.ie.decision": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.studies.ie.experiment": (PLATFORM - {"pyarrow"}) | {"sklearn", "matplotlib"},
     "paraconsist.cli": PLATFORM | NUMBERS | {"rich", "click"},
     "paraconsist.plugins.pytest": PLATFORM | NUMBERS | {"rich", "click"},
-    "paraconsist.cli.app": PLATFORM | NUMBERS | {"rich", "yaml"},
-}
+    "paraconsist.cli.app": PLATFORM | NUMBERS | {"rich", "yaml"}
+}  # fmt: skip
 #: (importer, imported): imports for types or inside functions that close a circle today; the list only gets shorter.
 CIRCLES: set[tuple[str, str]] = set()
 #: What only the studies, and the commands that belong to them, may import.
@@ -88,8 +78,7 @@ MEASURES_MAY_IMPORT = {*NUMBERS, "paraconsist", *sys.stdlib_module_names}
 
 def room(path: Path) -> str:
     """Return the room a file stands in: a folder or file of the package, or one of the two folders outside it."""
-    relative = path.relative_to(SOURCE if path.is_relative_to(SOURCE) else ROOT)
-    return relative.parts[0].removesuffix(".py")
+    return path.relative_to(SOURCE if path.is_relative_to(SOURCE) else ROOT).parts[0].removesuffix(".py")
 
 
 def files() -> list[Path]:
@@ -132,18 +121,9 @@ def test_no_measures_name_stands_outside_the_room_of_the_measures():
 def test_there_are_eleven_rooms_and_at_most_nine_files():
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
     expected = {
-        "measures",
-        "data",
-        "models",
-        "running",
-        "scoring",
-        "transforms",
-        "reporting",
-        "studies",
-        "cli",
-        "plugins",
-        "comparing",
-    }
+        "measures", "data", "models", "running", "scoring", "transforms", "reporting", "studies", "cli", "plugins",
+        "comparing"
+    }  # fmt: skip
     assert rooms == expected
     assert len([*SOURCE.glob("*.py")]) <= 9
 
@@ -219,8 +199,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
     extras = set(re.findall(r'"(\w+)', text.partition("[project.optional_dependencies]")[2].partition("\n\n")[0]))
     names = {name.partition(".")[0] for path in files() for name in imports(path)}
     names -= {*sys.stdlib_module_names, "paraconsist", *UNDECLARED}
-    imported = {DISTRIBUTIONS.get(name, name) for name in names}
-    assert needed <= imported <= needed | extras
+    assert needed <= {DISTRIBUTIONS.get(name, name) for name in names} <= needed | extras
 
 
 @pytest.mark.slow
@@ -247,16 +226,10 @@ print(json.dumps([name for name in sys.modules if name.startswith("paraconsist."
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("line", "most"),
-    [
-        ("score a.csv", 70),
-        ("gate accuracy>=.1 a.csv", 75),
-        ("compare a.csv b.csv", 75),
-        ("plan a.csv --half-width .05", 75),
-        ("report a.csv --output page.html", 110),
-    ],
-)
+@pytest.mark.parametrize(("line", "most"), [
+    ("score a.csv", 70), ("gate accuracy>=.1 a.csv", 75), ("compare a.csv b.csv", 75),
+    ("plan a.csv --half-width .05", 75), ("report a.csv --output page.html", 110)
+])  # fmt: skip
 def test_scoring_starts_no_model(line, most, tmp_path):
     for name, right in {"a.csv": 3, "b.csv": 4}.items():
         rows = [f"{row // 2},{int(row % right > 0)},1" for row in range(24)]
@@ -265,8 +238,7 @@ def test_scoring_starts_no_model(line, most, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stderr.count("error") == 0
     modules = json.loads(done.stdout.splitlines()[-1])
-    rooms = {name.split(".")[1] for name in modules}
-    assert not rooms & {"running", "models", "studies", "transforms"}
+    assert not {name.split(".")[1] for name in modules} & {"running", "models", "studies", "transforms"}
     assert len(modules) < most
 
 

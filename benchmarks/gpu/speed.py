@@ -1,4 +1,4 @@
-"""The loop's share of what the device multiplies at most, for three sizes; a language model with 36 shots.
+"""The loop's share of what the device multiplies at most, for three sizes; 36 shots; what cuDNN's attention costs.
 
 The most is measured: products of square matrices in the same dtype. Operations are twice the weights outside of the
 embeddings for each token; those of attention are left out, so that shares are a little too low.
@@ -9,7 +9,9 @@ embeddings for each token; those of attention are left out, so that shares are a
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from models import CAUSAL, SIZES, options, run, save_model, save_rows
@@ -57,6 +59,14 @@ def main(arguments: list[str] | None = None) -> None:
                 output = given.scratch / f"{size} {shots} shots"
                 loop, _ = run(model, few, output, shots=shots, dtype="bfloat16", device=given.device)
                 print(f"  {size:7} bfloat16, {shots} shots: {loop.n_computed / loop.seconds:,.1f} inputs/s")
+        kernels = torch.backends.cuda
+        for size in SIZES:
+            for name, switch in (("without", nullcontext()), ("with", patch.object(kernels, "enable_cudnn_sdp"))):
+                with switch:  # a run turns cuDNN's attention off, unless the switch does nothing
+                    output = given.scratch / f"{size} {name} cuDNN"
+                    loop, _ = run(save_model(given, size), few, output, dtype="bfloat16", device=given.device)
+                rate = f"{loop.n_computed / loop.seconds:,.0f} inputs/s"
+                print(f"  {size:7} bfloat16, {name} cuDNN's attention: {rate}")
 
 
 if __name__ == "__main__":

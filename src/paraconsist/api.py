@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from inspect import signature
 from itertools import chain
@@ -25,6 +25,7 @@ def run(
     split: str = "test",
     limit: int | None = None,
     stratum: Sequence[str] = (),
+    column: Sequence[str] = (),
     **options: Any,
 ) -> Run:
     """Run a classifier or a Python function over bucket sets; the same call goes on with an interrupted run.
@@ -38,11 +39,11 @@ def run(
         model is `name`, by default its only one.
     sets : str, bucket set, table, or a sequence of them
         As `load_bucket_set` takes them: ``paranlu:delta_snli``, a folder, a file, a Hub name; or what it returns; or a
-        table in memory (pandas, polars, pyarrow, datasets) with the columns of a bucket set.
+        table in memory (pandas, polars, pyarrow, datasets) with the columns of a bucket set, or a list of such rows.
     output : str or Path
         The run folder.
-    task, data_dir, split, stratum
-        As for `load_bucket_set`; of a table in memory `task` and `stratum`.
+    task, data_dir, split, stratum, column
+        As for `load_bucket_set`; of a table in memory `task`, `stratum` and `column`.
     limit : int, optional
         The first buckets of each set only.
     **options
@@ -56,7 +57,14 @@ def run(
     Run
         Its ``score()`` returns `Scores`.
     """
-    from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
+    from paraconsist.data.bucket_sets import (
+        BucketSet,
+        bucket_set_from_table,
+        declared_label_names,
+        load_bucket_set,
+        renamed_columns,
+    )
+    from paraconsist.data.questions import table_of_rows
     from paraconsist.errors import input_error, renamed, unknown_option
     from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
     from paraconsist.reporting.result import Run
@@ -90,16 +98,23 @@ def run(
     def loaded(source: Any, number: int) -> BucketSet:
         if isinstance(source, BucketSet):
             return source
-        if isinstance(source, str):
-            return load_bucket_set(source, task=task, data_dir=data_dir, split=split, stratum=stratum)
+        if isinstance(source, (str, Path)):
+            named = {"stratum": stratum, "column": column}
+            return load_bucket_set(source, task=task, data_dir=data_dir, split=split, **named)
+        if hasattr(source, "num_columns") and isinstance(source, Mapping):  # the splits of a data set
+            if split not in source:
+                raise input_error("run", "split", f"be one of {', '.join(source)}", got=split)
+            source = source[split]
         name = f"table-{number}" if number else "table"
         with renamed(path="sets", dataset="sets"):
-            table = in_arrow(source, "run")
+            table = renamed_columns(in_arrow(source, "run"), column, "run")
             names = declared_label_names(table)
             return bucket_set_from_table(table, name=name, task=task, label_names=names, named=stratum)
 
     def load() -> list[BucketSet]:
-        sources = sets if isinstance(sets, (list, tuple)) else [sets]
+        sources: Sequence[Any] = sets if isinstance(sets, (list, tuple)) else [sets]
+        if sources and all(isinstance(s, Mapping) and isinstance(s.get("bucket_id"), (str, int)) for s in sources):
+            sources = [table_of_rows(sources)]
         return [loaded(source, number).limited(limit) for number, source in enumerate(sources)]
 
     if function is not None:

@@ -1,8 +1,8 @@
-"""Measures, log formats and commands that other installed distributions add, found by their entry points.
+"""Measures, log formats, comparers and commands that other installed distributions add, found by their entry points.
 
 A distribution declares them in its ``pyproject.toml`` under ``[project.entry-points."paraconsist.measures"]``,
-``"paraconsist.logs"`` and ``"paraconsist.commands"``; docs/howto/extend.md shows complete ones. They are looked up on
-first need. One that cannot be used is left out with a warning that names its distribution; the others work.
+``"paraconsist.logs"``, ``"paraconsist.comparers"`` and ``"paraconsist.commands"``; docs/howto/extend.md shows complete
+ones. They are looked up on first need. One that cannot be used is left out with a warning that names its distribution.
 """
 
 from __future__ import annotations

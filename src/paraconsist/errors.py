@@ -25,6 +25,7 @@ EXTRAS = {
     "gradio": "space",
     **dict.fromkeys(("mlflow", "sqlalchemy", "alembic", "trackio"), "trackers"),
     "ray": "scale",
+    "openpyxl": "excel",
     **dict.fromkeys(("lm_eval", "inspect_ai"), "integrations"),
 }
 #: Characters that control a terminal or the direction of text, and lone surrogates, which no terminal prints.
@@ -59,6 +60,8 @@ class InputError(ValueError):
     Traceback (most recent call last):
     paraconsist.errors.InputError: score: `buckets` must not be empty; got []. Give at least one row.
     """
+
+    exit_code = 2  # of a command that it ends
 
     def __init__(
         self,

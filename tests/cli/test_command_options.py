@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers.errors import refuses
 from helpers.processes import launch
 
 from paraconsist import list_measures
@@ -114,14 +115,12 @@ def test_a_file_of_options_that_would_grow_without_bound(tmp_path, command, rows
 def test_values_of_options_are_bounded_as_files_are(tmp_path):
     from paraconsist.cli.options import read_value
     from paraconsist.data.tasks import TASKS
-    from paraconsist.errors import InputError
     from paraconsist.running.prompting import read_template
 
     assert [read_value(text) for text in ("[a, 1]", "*a", "[" * 5000, "3e-5")] == [["a", 1], "*a", "[" * 5000, 3e-5]
     template = tmp_path / "t.yaml"
     template.write_text(BOMB)
-    with pytest.raises(InputError, match=r"`template` must be valid YAML.*alias"):
-        read_template(str(template), TASKS["nli"], ("a", "b"))
+    refuses(r"`template` must be valid YAML.*alias", read_template, str(template), TASKS["nli"], ("a", "b"))
 
 
 def test_help_has_what_a_newcomer_needs_first_and_the_rest_by_subject(command, monkeypatch):
@@ -141,9 +140,7 @@ def test_a_list_is_a_line_for_each_and_all_of_one_by_its_name(command, monkeypat
     _, out, _ = command("list")
     lines = out.splitlines()
     assert all(sum(f" {name} " in line for line in lines) == 1 for name in names)
-    code, out, _ = command("list", "sample:defeasible_nli", "--json")
-    assert code == 0
-    assert {"--dataset", "rows", "task"} <= json.loads(out)["Bucket sets"][0].keys()
+    assert {"--dataset", "rows", "task"} <= command.json("list", "sample:defeasible_nli")["Bucket sets"][0].keys()
     assert len(command("list", "--long")[1].splitlines()) > 2 * len(lines)
     assert command("list", "no such thing")[0] == 2
 

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import Command
+from helpers.errors import refuses
 
+import paraconsist as pc
 from paraconsist.data.rows import Rows
-from paraconsist.errors import InputError
 from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.scoring import alignment
 from paraconsist.scoring.alignment import align
 
 
@@ -24,17 +26,16 @@ def answers(seed: int, flip: float, buckets: range = range(40)) -> list[tuple[An
     return [(f"r{b}-{j}", f"b{b}", 1, int(rng.random() > flip)) for b in buckets for j in range(4)]
 
 
-def run(command: Command, *args: object) -> tuple[int, str, str]:
-    return command("compare", *args, "--n-resamples", 200, "--n-permutations", 500)
+@pytest.fixture
+def compare(command: Command) -> Command:
+    return Command(lambda given: command("compare", given, "--n-resamples", 200, "--n-permutations", 500))
 
 
-def test_command_matches_the_function_whatever_the_order_of_rows(command, tmp_path: Path) -> None:
+def test_command_matches_the_function_whatever_the_order_of_rows(compare, tmp_path: Path) -> None:
     one, two = answers(0, 0.05), answers(1, 0.4)
     rng = np.random.default_rng(2)
     files = [csv(tmp_path / "steady.csv", one), csv(tmp_path / "shaky.csv", [two[i] for i in rng.permutation(160)])]
-    code, out, err = run(command, *files, "--json", "--output", tmp_path / "found.json")
-    assert code == 0, err
-    (found,) = json.loads(out)
+    (found,) = compare.json(*files, "--output", tmp_path / "found.json")
     assert json.loads((tmp_path / "found.json").read_text()) == [found]
     (pair,) = found["pairs"]
     columns = [[row[3] for row in rows] for rows in (one, two)]
@@ -43,63 +44,52 @@ def test_command_matches_the_function_whatever_the_order_of_rows(command, tmp_pa
     assert pair["result"]["difference"] == pytest.approx(direct.difference)
     assert pair["result"]["differences"]["accuracy"] == pytest.approx(direct.differences["accuracy"])
     assert found["n_common_buckets"] == 40
-    code, out, err = run(command, *files)
-    assert code == 0, err
+    out = compare.out(*files)
     assert "steady (1) and shaky (2), 40 buckets, 160 paraphrases" in out
     assert "beaten by steady" in out
 
 
-def test_three_models_are_corrected_and_only_common_buckets_count(command, tmp_path: Path) -> None:
+def test_three_models_are_corrected_and_only_common_buckets_count(compare, tmp_path: Path) -> None:
     files = [csv(tmp_path / f"{name}.csv", answers(i, 0.1 + 0.1 * i, range(5 * i, 40))) for i, name in enumerate("abc")]
-    code, out, err = run(command, *files, "--json", "--correction", "bonferroni")
-    assert code == 0, err
-    (found,) = json.loads(out)
+    (found,) = compare.json(*files, "--correction", "bonferroni")
     assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [("a", "b"), ("a", "c"), ("b", "c")]
     for pair in found["pairs"]:
         assert pair["corrected_p_value"] == pytest.approx(min(1.0, 3 * pair["result"]["p_value"]))
         assert pair["result"]["n_buckets"] == 30
     assert found["warnings"][0] == "30 buckets are common and compared; a has 40, b has 35, c has 30"
-    code, out, _ = run(command, *files, "--against-first", "--json")
-    assert len(json.loads(out)[0]["pairs"]) == 2
-    code, out, _ = run(command, *files)
-    assert "corrected for 3 comparisons (Holm)" in " ".join(out.split())
+    assert len(compare.json(*files, "--against-first")[0]["pairs"]) == 2
+    assert "corrected for 3 comparisons (Holm)" in " ".join(compare.out(*files).split())
 
 
-def test_a_difference_by_chance_beats_nobody(command, tmp_path: Path) -> None:
+def test_a_difference_by_chance_beats_nobody(compare, tmp_path: Path) -> None:
     """The first is a little better both ways, which is chance: it was said to beat the second."""
     files = [csv(tmp_path / f"{name}.csv", answers(seed, 0.2)) for name, seed in (("one", 11), ("two", 6))]
-    code, out, err = run(command, *files, "--json")
-    assert code == 0, err
-    (found,) = json.loads(out)
+    (found,) = compare.json(*files)
     result = found["pairs"][0]["result"]
     p_values = [result["p_values"][key] for key in ("accuracy", "paraphrastic_consistency_unbiased")]
     signs = [np.sign(result["differences"][key]) for key in ("accuracy", "paraphrastic_consistency_unbiased")]
     assert min(p_values) > 0.1
     assert abs(sum(signs)) == 2
     assert [row["dominated_by"] for row in found["pareto"]] == [[], []]
-    code, out, _ = run(command, *files)
+    out = compare.out(*files)
     assert "not beaten" in out
     assert "beaten by" not in out
 
 
-def test_models_that_were_not_compared_are_named(command, tmp_path: Path) -> None:
+def test_models_that_were_not_compared_are_named(compare, tmp_path: Path) -> None:
     files = [csv(tmp_path / f"{name}.csv", answers(i, 0.1 + 0.1 * i)) for i, name in enumerate("abc")]
-    code, out, err = run(command, *files, "--against-first", "--json")
-    assert code == 0, err
-    (found,) = json.loads(out)
+    (found,) = compare.json(*files, "--against-first")
     assert {row["model"]: row["untested"] for row in found["pareto"]} == {"a": [], "b": ["c"], "c": ["b"]}
     assert found["standings"] == []
-    assert "not tested against c" in " ".join(run(command, *files, "--against-first")[1].split())
+    assert "not tested against c" in " ".join(compare(*files, "--against-first")[1].split())
 
 
-def test_all_pairs_together(command, tmp_path: Path) -> None:
+def test_all_pairs_together(compare, tmp_path: Path) -> None:
     flips = (0.05, 0.06, 0.3, 0.35)
     files = [
         csv(tmp_path / f"{n}.csv", answers(i, flip)) for i, (n, flip) in enumerate(zip("abcd", flips, strict=True))
     ]
-    code, out, err = run(command, *files, "--json")
-    assert code == 0, err
-    (found,) = json.loads(out)
+    (found,) = compare.json(*files)
     apart = set()
     for pair in found["pairs"]:
         low, high = pair["simultaneous_interval"]
@@ -113,33 +103,31 @@ def test_all_pairs_together(command, tmp_path: Path) -> None:
     assert {"ac", "ad", "bc", "bd"} <= apart
     ranks = {row["model"]: (row["rank_low"], row["rank_high"], row["letters"]) for row in found["standings"]}
     assert ranks == {"a": (1, 2, "a"), "b": (1, 2, "a"), "c": (3, 4, "b"), "d": (3, 4, "b")}
-    text = " ".join(run(command, *files)[1].split())
+    text = " ".join(compare(*files)[1].split())
     assert "Models with a letter in common are not shown to differ." in text
     assert "All pairs together (max-T): interval of the first line" in text
 
 
-def test_margins_through_the_command(command, tmp_path: Path) -> None:
+def test_margins_through_the_command(compare, tmp_path: Path) -> None:
     files = [csv(tmp_path / f"{n}.csv", answers(i, flip)) for i, (n, flip) in enumerate((("a", 0.05), ("b", 0.4)))]
-    code, out, err = run(command, *files, "--margin", 0.02)
-    assert code == 0, err
+    out = compare.out(*files, "--margin", 0.02)
     assert "Margin: a is not worse than b by more than 2.0 points" in " ".join(out.split())
-    code, out, err = run(command, *files, "--margin", 0.02, "--json")
-    test = json.loads(out)[0]["pairs"][0]["result"]["margin_test"]
+    test = compare.json(*files, "--margin", 0.02)[0]["pairs"][0]["result"]["margin_test"]
     assert test["verdict"] == "first_not_worse"
     assert test["p_not_worse1"] < 0.001 < 0.9 < test["p_not_worse2"] == test["p_equivalent"]
     assert test["interval"][0] > -0.02
-    code, _, err = run(command, *files, "--margin", 2)
-    assert code == 2
-    assert "`--margin` must be a share above 0 and below 1; got 2.0. Two points are 0.02." in err
+    assert "`--margin` must be a share above 0 and below 1; got 2.0. Two points are 0.02." in compare.refused(
+        *files, "--margin", 2
+    )
 
 
 @pytest.mark.faults
-def test_margin_verdicts_of_several_models_are_corrected(command, tmp_path: Path) -> None:
+def test_margin_verdicts_of_several_models_are_corrected(compare, tmp_path: Path) -> None:
     """Of seven models that are worse by just the margin one at least was called not worse in 22 % of all sets."""
     files = [csv(tmp_path / f"{n}.csv", answers(i, 0.3)) for i, n in enumerate("abcdefg")]
-    code, out, err = run(command, *files, "--margin", 0.04, "--against-first", "--json")
-    assert code == 0, err
-    tests = [pair["result"]["margin_test"] for pair in json.loads(out)[0]["pairs"]]
+    tests = [
+        pair["result"]["margin_test"] for pair in compare.json(*files, "--margin", 0.04, "--against-first")[0]["pairs"]
+    ]
     p_values = np.array([[test[f"p_not_worse{i}"] for i in (1, 2)] for test in tests])
     corrected = np.array([[test[f"corrected_p_not_worse{i}"] for i in (1, 2)] for test in tests])
     assert p_values.shape == (6, 2)
@@ -150,11 +138,11 @@ def test_margin_verdicts_of_several_models_are_corrected(command, tmp_path: Path
         assert (test["verdict"] == "equivalent") == shown.all()
         assert (test["verdict"] == "undecided") == (not shown.any())
     assert "corrected for 6 comparisons (Holm), by which the verdict is" in " ".join(
-        run(command, *files, "--margin", 0.04, "--against-first")[1].split()
+        compare(*files, "--margin", 0.04, "--against-first")[1].split()
     )
 
 
-def test_transitive_sets_through_the_command(command, tmp_path: Path) -> None:
+def test_transitive_sets_through_the_command(compare, tmp_path: Path) -> None:
     header = "example_id,bucket_id,role,label,prediction"
     rows: list[list[tuple[Any, ...]]] = [[], []]
     rng = np.random.default_rng(5)
@@ -164,21 +152,17 @@ def test_transitive_sets_through_the_command(command, tmp_path: Path) -> None:
             for role, ok in zip(("antecedent_1", "antecedent_2", "consequent"), right, strict=True):
                 rows[model].append((f"{b}.{role}", f"b{b}", role, 1, ok))
     files = [csv(tmp_path / f"m{i}.csv", rows[i], header) for i in (0, 1)]
-    code, out, err = run(command, *files, "--json")
-    assert code == 0, err
-    (pair,) = json.loads(out)[0]["pairs"]
+    (pair,) = compare.json(*files)[0]["pairs"]
     assert pair["measure"] == "transitive_inconsistency"
     satisfied = []
     for model in (0, 1):
         answer = {row[0]: row[4] for row in rows[model]}
         satisfied.append({b for b in range(30) if answer[f"{b}.antecedent_1"] and answer[f"{b}.antecedent_2"]})
     assert pair["result"]["n_common"] == len(satisfied[0] & satisfied[1]) < 30
-    code, out, err = run(command, *files)
-    assert code == 0, err
-    assert "which are not the same rows" in " ".join(out.split())
+    assert "which are not the same rows" in " ".join(compare.out(*files).split())
 
 
-def test_bad_files(command, tmp_path: Path) -> None:
+def test_bad_files(compare, tmp_path: Path) -> None:
     good = csv(tmp_path / "good.csv", answers(0, 0.2))
     relabelled = [(e, b, 0 if b == "b7" else label, p) for e, b, label, p in answers(1, 0.2)]
     other_rows = [(f"x{e}", b, label, p) for e, b, label, p in answers(1, 0.2)]
@@ -199,12 +183,10 @@ def test_bad_files(command, tmp_path: Path) -> None:
         ([good, tmp_path / "ok.csv", "--measure", "bleu"], "`--measure` must be one of paraphrastic_consistency"),
     ]
     for args, message in cases:
-        code, _, err = run(command, *args)
-        assert code == 2, message
-        assert message in err
+        assert message in compare.refused(*args)
 
 
-def test_run_folders_of_different_sets(command, tmp_path: Path) -> None:
+def test_run_folders_of_different_sets(compare, tmp_path: Path) -> None:
     import pyarrow as pa
 
     from paraconsist.data.predictions import write_predictions
@@ -223,50 +205,37 @@ def test_run_folders_of_different_sets(command, tmp_path: Path) -> None:
                 )
             )
             write_predictions(tmp_path / model / "predictions" / f"{name}.parquet", table, {"set": name})
-    code, out, err = run(command, tmp_path / "a", tmp_path / "b", "--json")
+    code, out, err = compare(tmp_path / "a", tmp_path / "b", "--json")
     assert code == 0, err
     assert [found["set"] for found in json.loads(out)] == ["two"]
     assert "left out, as not every model has them: one of a" in err
-    code, _, err = run(command, tmp_path / "a", tmp_path / "c")
-    assert code == 2
-    assert "`models` must have a set in common; got 'a: one, two; c: three'" in err
+    assert "`models` must have a set in common; got 'a: one, two; c: three'" in compare.refused(
+        tmp_path / "a", tmp_path / "c"
+    )
 
 
-def test_groups_from_a_table(command, tmp_path: Path) -> None:
+def test_groups_from_a_table(compare, tmp_path: Path) -> None:
     files = [csv(tmp_path / f"{name}.csv", answers(i, 0.1 + 0.2 * i)) for i, name in enumerate("ab")]
     contexts = csv(tmp_path / "items.csv", [(f"b{b}", f"c{b // 4}") for b in range(40)], "bucket_id,context_id")
     options = ["--groups-from", contexts, "--group", "context_id"]
-    code, out, err = run(command, *files, *options, "--json")
-    assert code == 0, err
-    result = json.loads(out)[0]["pairs"][0]["result"]
+    result = compare.json(*files, *options)[0]["pairs"][0]["result"]
     assert result["n_clusters"]["difference"] == 10
     assert "ci:group-sign-flip200" in result["signature"]
     csv(contexts, [(f"b{b}", f"c{b // 4}") for b in range(39)], "bucket_id,context_id")
-    code, _, err = run(command, *files, *options)
-    assert code == 2
-    assert "must have a group for every bucket; got \"none for 1 buckets: 'b39'\"" in err
+    assert "must have a group for every bucket; got \"none for 1 buckets: 'b39'\"" in compare.refused(*files, *options)
     csv(contexts, [("b0", "c0"), ("b0", "c1")], "bucket_id,context_id")
-    code, _, err = run(command, *files, *options)
-    assert "must be the same in all rows of a bucket; got ['c0', 'c1'] at row 2. Look at bucket 'b0'" in err
+    said = compare.refused(*files, *options)
+    assert "must be the same in all rows of a bucket; got ['c0', 'c1'] at row 2. Look at bucket 'b0'" in said
 
 
 def test_an_id_twice_in_a_bucket() -> None:
     rows = Rows(
-        buckets=np.array([1, 1]),
-        groups=None,
-        roles=np.array(["paraphrase"] * 2),
-        labels=np.array([1, 1]),
-        predictions=np.array([1, 0]),
-        has_gold=np.ones(2, dtype=bool),
-        unparsed=np.zeros(2, dtype=bool),
-        confidences=None,
-        strata={"\x00row": np.array(["x", "x"])},
-    )
-    with pytest.raises(InputError, match="`example` must differ within a bucket; got 'x'"):
-        align({"a": rows, "b": rows})
+        buckets=np.array([1, 1]), groups=None, roles=np.array(["paraphrase"] * 2), labels=np.array([1, 1]),
+        predictions=np.array([1, 0]), has_gold=np.ones(2, dtype=bool), unparsed=np.zeros(2, dtype=bool),
+        confidences=None, strata={"\x00row": np.array(["x", "x"])}
+    )  # fmt: skip
+    refuses("`example` must differ within a bucket; got 'x'", align, {"a": rows, "b": rows})
 
-
-# ------------------------------------------------------------------------------------------- real data
 
 #: RoBERTa-large minus bag of words on the authors' predictions: unbiased P_C, the shared contexts, and whether the
 #: interval over contexts holds 0.
@@ -280,14 +249,12 @@ PUBLISHED = {
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_roberta_against_bag_of_words(command, data_folder: Path, name: str) -> None:
+def test_roberta_against_bag_of_words(compare, data_folder: Path, name: str) -> None:
     folder = data_folder / "paranlu" / "predictions"
     files = [folder / f"{name}__{model}__human.parquet" for model in ("roberta-large", "bow")]
     columns = ["--label", "gold", "--prediction", "pred", "--original", "is_original", "--example", "paraphrase_id"]
     contexts = ["--groups-from", data_folder / "paranlu" / "items" / f"{name}_human.parquet", "--group", "context_id"]
-    code, out, err = run(command, *files, *columns, *contexts, "--json")
-    assert code == 0, err
-    (pair,) = json.loads(out)[0]["pairs"]
+    (pair,) = compare.json(*files, *columns, *contexts)[0]["pairs"]
     result = pair["result"]
     difference, n_contexts, holds_0 = PUBLISHED[name]
     assert (result["n_buckets"], result["n_clusters"]["difference"]) == (250, n_contexts)
@@ -299,3 +266,11 @@ def test_roberta_against_bag_of_words(command, data_folder: Path, name: str) -> 
     published = {row["model"]: row["computed"]["P_C"] for row in table if row["dataset"] == name}
     assert result["values1"]["paraphrastic_consistency"] == pytest.approx(published["roberta-large"], abs=1e-12)
     assert result["values2"]["paraphrastic_consistency"] == pytest.approx(published["bow"], abs=1e-12)
+
+
+def test_rows_that_were_scored_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [csv(tmp_path / f"{seed}.csv", answers(seed, 0.3)) for seed in (1, 2)]
+    expected = pc.compare(*files).to_dict()
+    scored = [pc.score(file) for file in files]
+    monkeypatch.setattr(alignment, "read_rows", None)
+    assert pc.compare(*scored).to_dict() == expected

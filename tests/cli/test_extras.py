@@ -12,20 +12,14 @@ from paraconsist.errors import EXTRAS, InputError, extras
 SAMPLE, OTHER = "one.parquet", "other.parquet"
 #: Commands, one after the other in a process without the extras -> the extra that the sentence names, or None.
 COMMANDS = {
-    ("list",): None,
-    ("score", SAMPLE): None,
-    ("compare", SAMPLE, OTHER): None,
-    ("plan", SAMPLE, "--half-width", "0.05"): None,
-    ("gate", "pc >= 0.5", SAMPLE): None,
-    ("build", "--help"): None,
+    ("list",): None, ("score", SAMPLE): None, ("compare", SAMPLE, OTHER): None,
+    ("plan", SAMPLE, "--half-width", "0.05"): None, ("gate", "pc >= 0.5", SAMPLE): None, ("build", "--help"): None,
     ("push", "metric", "ie_test", "--namespace", "org", "--dry-run"): None,
     ("run", "--model", "bow", "--dataset", "sample", "--output", "r"): "run",
     ("train", "--model", "bow", "--task", "nli", "--train-file", "x", "--output", "m"): "run",
-    ("demo", "--output", "d"): "run",
-    ("report", SAMPLE): "report",
-    ("space", "ie_test"): "space",
-    ("score", SAMPLE, "--log-to", "trackio"): "trackers",
-}
+    ("demo", "--output", "d"): "run", ("report", SAMPLE): "report", ("space", "ie_test"): "space",
+    ("score", SAMPLE, "--log-to", "trackio"): "trackers"
+}  # fmt: skip
 #: Python names -> what is called of them.
 CALLS = {
     "pc.load_model": "run",

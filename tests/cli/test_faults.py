@@ -22,25 +22,21 @@ def write(path: Path, rows, columns=("bucket_id", "prediction", "label")) -> Pat
 
 def test_one_answer_that_is_no_number_does_not_make_numbers_and_texts_meet(command, tmp_path):
     rows = [(b, f"about {b}" if (b, k) == (3, 2) else b, b) for b in range(20) for k in range(3)]
-    code, out, err = command("score", write(tmp_path / "numbers.csv", rows), "--json")
-    assert code == 0, err
-    assert json.loads(out)["numbers"]["wording"]["wording_change"] == pytest.approx(2 / 3 / 20)
+    (found,) = command.json("score", write(tmp_path / "numbers.csv", rows)).values()
+    assert found["wording"]["wording_change"] == pytest.approx(2 / 3 / 20)
 
 
 def test_numbers_as_gold_and_names_as_answers_are_told_of_label_names(command, tmp_path):
     path = write(tmp_path / "names.csv", [(b, ["no", "yes"][(b + k) % 2], b % 2) for b in range(20) for k in range(3)])
-    code, _, err = command("score", path)
-    assert (code, "--label-names" in err) == (2, True)
-    code, out, err = command("score", path, "--label-names", "no,yes", "--json")
-    assert code == 0, err
-    assert json.loads(out)["names"]["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(2 / 3)
+    assert "--label-names" in command.refused("score", path)
+    (found,) = command.json("score", path, "--label-names", "no,yes").values()
+    assert found["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(2 / 3)
 
 
 def test_unparsed_answers_are_no_constant_answer(command, tmp_path):
     rows = [row for b in range(20) for row in ((b, "original", b % 2, 1), (b, "paraphrase", "", 1))]
     path = write(tmp_path / "half.csv", rows, ("bucket_id", "role", "prediction", "label"))
-    code, out, err = command("score", path, "--unparsed", "own_class")
-    assert code == 0, err
+    out = command.out("score", path, "--unparsed", "own_class")
     assert "every prediction is -2" not in out
     assert "none of the answers that it counts could be read" in out
 
@@ -78,8 +74,9 @@ def test_texts_that_took_minutes_take_no_time():
 
 def test_a_key_that_stands_twice_is_refused(command, tmp_path):
     (tmp_path / "c.yaml").write_text("score:\n  unparsed: wrong\n  unparsed: own_class\n")
-    code, _, err = command("score", tmp_path / "absent.csv", "--config", tmp_path / "c.yaml")
-    assert (code, "the key 'unparsed' twice" in err) == (2, True)
+    assert "the key 'unparsed' twice" in command.refused(
+        "score", tmp_path / "absent.csv", "--config", tmp_path / "c.yaml"
+    )
 
 
 def test_a_record_without_a_number_of_rows_is_told(command, tmp_path):
@@ -96,20 +93,11 @@ ROWS = [(b, (b + k) % 2, b % 2, "x;y;z;u;v") for b in range(20) for k in range(3
 LINES = "\n".join(["bucket_id,prediction,label,a;b;c;d;e", *(",".join(map(str, row)) for row in ROWS), ""])
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        f"{LINES}   \n",
-        f"{LINES}\t",
-        f"{LINES}\x1a",
-        f"{LINES}\r\n\x1a\r\n",
-        f"\ufeff\ufeff{LINES}",
-        LINES.translate(str.maketrans(",;", ";,")),
-    ],
-    ids=["blanks", "tab", "0x1a", "0x1a in a line", "two marks", "semicolons"],
-)
+@pytest.mark.parametrize("content", [
+    f"{LINES}   \n", f"{LINES}\t", f"{LINES}\x1a", f"{LINES}\r\n\x1a\r\n", f"\ufeff\ufeff{LINES}",
+    LINES.translate(str.maketrans(",;", ";,"))
+], ids=["blanks", "tab", "0x1a", "0x1a in a line", "two marks", "semicolons"])  # fmt: skip
 def test_the_columns_of_a_csv_are_found(command, tmp_path, content):
     (tmp_path / "rows.csv").write_text(content, encoding="utf-8", newline="")
-    code, out, err = command("score", tmp_path / "rows.csv", "--json")
-    assert code == 0, err
-    assert json.loads(out)["rows"]["measures"]["paraphrastic_consistency"]["n_examples"] == len(ROWS)
+    (found,) = command.json("score", tmp_path / "rows.csv").values()
+    assert found["measures"]["paraphrastic_consistency"]["n_examples"] == len(ROWS)

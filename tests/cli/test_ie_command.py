@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from helpers.ie_rows import LABELS, inference_rows, write_experiment
 from helpers.processes import Forked, launch
 from helpers.rows import write_csv
 
-from paraconsist.cli.app import main
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.studies.ie.runs import read_families
 
@@ -35,26 +33,6 @@ def arguments(folder, output, *more):
     return ["ie-test", *given, "--parameter=n_estimators=5", "--rhos=0,0.5,1", "--runs=2", f"--output={output}", *more]
 
 
-@pytest.fixture
-def here(capsys, monkeypatch):
-    """Run the command in this process; return what it says, on standard error if it ends with code 2."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # the command line sets its own
-
-    def run(args, code=0):
-        with pytest.raises(SystemExit) as ended:
-            main(args)
-        said = capsys.readouterr()
-        assert ended.value.code == code, said
-        return said.out + said.err if code == 0 else said.err
-
-    return run
-
-
-@pytest.fixture
-def refused(here):
-    return lambda args: here(args, code=2)
-
-
 @pytest.fixture(scope="module")
 def undisturbed(folder, tmp_path_factory):
     output = tmp_path_factory.mktemp("out") / "ie"
@@ -68,8 +46,7 @@ def test_one_command_from_rows_to_a_decision(undisturbed):
     assert "120 training, 30 validation and 60 test rows; dictionary changes" in said
     assert "6 trainings: 3 rhos x 2 runs." in said
     assert "gradient_boosting, dictionary: 6 runs, 60 test rows" in said
-    results = json.loads((output / "results.json").read_text())
-    table = results["families"][0]
+    table = json.loads((output / "results.json").read_text())["families"][0]
     assert [entry["rho"] for entry in table["by_rho"]] == [0.0, 0.5, 1.0]
     assert table["signature"] in said
     family = read_families(output)[0]
@@ -92,12 +69,11 @@ def test_plots_of_all_kinds_are_drawn(undisturbed):
 
 
 @pytest.mark.slow
-def test_without_matplotlib_the_command_says_so(undisturbed, tmp_path, monkeypatch, here):
+def test_without_matplotlib_the_command_says_so(undisturbed, tmp_path, monkeypatch, command):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "matplotlib" else find(name, *a))
-    assert "no figures: matplotlib is not installed" in here(
-        ["ie-test", "--from", str(undisturbed[0]), "--output", str(tmp_path)]
-    )
+    said = command.done("ie-test", "--from", undisturbed[0], "--output", tmp_path)
+    assert "no figures: matplotlib is not installed" in said
     assert not (tmp_path / "plots").exists()
 
 
@@ -115,10 +91,10 @@ def test_two_processes_give_the_table_of_one(folder, undisturbed, tmp_path):
 @pytest.mark.slow
 def test_processes_of_a_launcher_give_the_table_of_one(folder, undisturbed, tmp_path):
     """As torchrun starts them: RANK and WORLD_SIZE in the environment; the first one speaks."""
-    command = arguments(folder, tmp_path / "ranks", "--no-plots")
+    line = arguments(folder, tmp_path / "ranks", "--no-plots")
     streams = [(tmp_path / f"{rank}.out", tmp_path / f"{rank}.err") for rank in "01"]
     started = [
-        Forked(command, streams=files, RANK=rank, LOCAL_RANK=rank, WORLD_SIZE="2")
+        Forked(line, streams=files, RANK=rank, LOCAL_RANK=rank, WORLD_SIZE="2")
         for rank, files in zip("01", streams, strict=True)
     ]
     codes = [process.wait() for process in started]
@@ -135,8 +111,7 @@ def test_killed_at_random_and_resumed_the_table_is_the_same(folder, undisturbed,
     rng = random.Random(0)
     killed = 0
     for attempt in range(6):
-        given = arguments(folder, tmp_path / "ie", f"--jobs={1 + attempt % 2}", "--no-plots")
-        process = Forked(given)
+        process = Forked(arguments(folder, tmp_path / "ie", f"--jobs={1 + attempt % 2}", "--no-plots"))
         units = tmp_path / "ie" / "units"
         there = len(list(units.glob("*/rho-*.npz")))
         limit = time.monotonic() + 60
@@ -154,15 +129,15 @@ def test_killed_at_random_and_resumed_the_table_is_the_same(folder, undisturbed,
     same_results(tmp_path / "ie", undisturbed[0])
 
 
-def test_a_plan_trains_nothing(folder, tmp_path, here):
-    said = here(arguments(folder, tmp_path / "ie", "--plan", "--budget=3", "--repeats=2"))
+def test_a_plan_trains_nothing(folder, tmp_path, command):
+    said = command.done(arguments(folder, tmp_path / "ie", "--plan", "--budget=3", "--repeats=2"))
     assert "15 trainings: 3 trials of a search at rho 0, then 3 rhos x 2 runs x 2 trainings." in said
     assert "About" in said
     assert not (tmp_path / "ie").exists()
 
 
 @pytest.mark.slow
-def test_an_experiment_in_a_file(folder, undisturbed, tmp_path, here):
+def test_an_experiment_in_a_file(folder, undisturbed, tmp_path, command):
     config = tmp_path / "ie.yaml"
     config.write_text(
         "\n".join(f"{split}: {folder / f'{split}.csv'}" for split in ("train", "validation", "test"))
@@ -170,27 +145,24 @@ def test_an_experiment_in_a_file(folder, undisturbed, tmp_path, here):
         + f"  dictionary: {folder / 'dictionary.csv'}\n"
         + 'parameter:\n  n_estimators: 5\nrhos: "0:1:3"\nruns: 2\nplots: false\n'
     )
-    here(["ie-test", "--config", str(config), "--output", str(tmp_path / "ie")])
+    command.done("ie-test", "--config", str(config), "--output", tmp_path / "ie")
     same_results(tmp_path / "ie", undisturbed[0])
 
 
-# ------------------------------------------------------------------------------------------ --from
-
-
 @pytest.mark.slow
-def test_deciding_again_without_training(undisturbed, tmp_path, here):
-    said = here(["ie-test", "--from", str(undisturbed[0]), "--json"])
-    assert json.loads(said) == json.loads((undisturbed[0] / "results.json").read_text())
-    said = here(["ie-test", "--from", str(undisturbed[0] / "matched.parquet"), "--rhos", "0.5", "--correction=holm"])
+def test_deciding_again_without_training(undisturbed, tmp_path, command):
+    found = command.json("ie-test", "--from", undisturbed[0])
+    assert found == json.loads((undisturbed[0] / "results.json").read_text())
+    said = command.done("ie-test", "--from", undisturbed[0] / "matched.parquet", "--rhos", "0.5", "--correction=holm")
     assert "holm over 2 run(s) at each of 1 rho(s), overall over 2" in said
 
 
 @pytest.mark.slow
-def test_several_experiments_side_by_side(undisturbed, tmp_path, here):
+def test_several_experiments_side_by_side(undisturbed, tmp_path, command):
     copy = tmp_path / "other" / "matched.parquet"
     copy.parent.mkdir()
     copy.write_bytes((undisturbed[0] / "matched.parquet").read_bytes())
-    both = json.loads(here(["ie-test", "--from", str(undisturbed[0]), "--from", str(copy), "--json"]))
+    both = command.json("ie-test", "--from", undisturbed[0], "--from", copy)
     assert [family["name"] for family in both["families"]] == [
         "gradient_boosting, dictionary (ie)",
         "gradient_boosting, dictionary (other)",
@@ -200,7 +172,7 @@ def test_several_experiments_side_by_side(undisturbed, tmp_path, here):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [("original_correct", "transformed_correct"), ("A", "B")])
-def test_matched_vectors_made_elsewhere(undisturbed, tmp_path, names, here):
+def test_matched_vectors_made_elsewhere(undisturbed, tmp_path, names, command):
     rows = [
         {
             "row": row,
@@ -215,8 +187,8 @@ def test_matched_vectors_made_elsewhere(undisturbed, tmp_path, names, here):
         for row, (a, b, label) in enumerate(zip(one.original_correct, one.transformed_correct, one.label, strict=True))
     ]
     random.Random(0).shuffle(rows)
-    said = here(["ie-test", "--from", str(write_csv(tmp_path / "mine.csv", rows)), "--json"])
-    table, ours = json.loads(said), json.loads((undisturbed[0] / "results.json").read_text())
+    table = command.json("ie-test", "--from", write_csv(tmp_path / "mine.csv", rows))
+    ours = json.loads((undisturbed[0] / "results.json").read_text())
     assert table["families"][0]["name"] == "mine"
     for one, other in zip(table["families"][0]["runs"], ours["families"][0]["runs"], strict=True):
         assert one["p_values"] == other["p_values"]
@@ -224,17 +196,17 @@ def test_matched_vectors_made_elsewhere(undisturbed, tmp_path, names, here):
 
 
 @pytest.mark.real_data
-def test_published_runs_through_the_command(data_folder, here):
+def test_published_runs_through_the_command(data_folder, command):
     """Every golden of `matched_runs.csv` and the signal-to-noise ratios of Table 2."""
     with (data_folder / "ietest" / "matched_runs.csv").open(newline="") as file:
         published = {
             (f"{r['dataset']} {r['model']}", float(r["rho"]), int(r["batch"])): r for r in csv.DictReader(file)
         }
-    command = ["ie-test", "--from", str(data_folder / "ietest" / "matched_runs.csv"), "--ties=lower", "--json"]
-    families = json.loads(here(command))["families"]
+    file = data_folder / "ietest" / "matched_runs.csv"
+    families = command.json("ie-test", "--from", file, "--ties=lower")["families"]
     runs = [(family["name"], run) for family in families for run in family["runs"]]
     assert len(runs) == len(published) == 1150
-    assert json.loads(here([*command[:2], "published:ie", *command[3:]]))["families"] == families
+    assert command.json("ie-test", "--from", "published:ie", "--ties=lower")["families"] == families
     golden = [published[name, run["rho"], run["run"]] for name, run in runs]
 
     def column(name):
@@ -242,8 +214,8 @@ def test_published_runs_through_the_command(data_folder, here):
 
     np.testing.assert_allclose([run["statistic"] for _, run in runs], column("t_published"), rtol=1e-11, atol=0)
     np.testing.assert_allclose([run["p_value"] for _, run in runs], column("p_boot_exact_limit"), rtol=1e-9, atol=0)
-    command[3:] = ["--rhos=0,0.2,0.4,0.5,0.6,0.8,1", "--json"]
-    families = {family["name"]: family for family in json.loads(here(command))["families"]}
+    whole = command.json("ie-test", "--from", file, "--rhos=0,0.2,0.4,0.5,0.6,0.8,1")
+    families = {family["name"]: family for family in whole["families"]}
     table = json.loads((data_folder / "ietest" / "snr_table2.json").read_text())["snr_table2"]
     for model, by_dataset in table.items():
         for dataset in ("snli", "mnli"):
@@ -254,10 +226,10 @@ def test_published_runs_through_the_command(data_folder, here):
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(("method", "golden"), [("replay", "p_S1000"), ("mcnemar_replay", "mcnemar_boot_p")])
-def test_published_vectors_through_the_command(data_folder, method, golden, here):
+def test_published_vectors_through_the_command(data_folder, method, golden, command):
     vectors = data_folder / "ietest" / "vectors"
-    said = here(["ie-test", "--from", str(vectors), "--method", method, "--json"])
-    families = {family["name"]: family["runs"][0] for family in json.loads(said)["families"]}
+    said = command.json("ie-test", "--from", vectors, "--method", method)
+    families = {family["name"]: family["runs"][0] for family in said["families"]}
     published = json.loads((vectors / "index.json").read_text())["vectors"]
     assert len(published) == len(families) == 4
     for vector in published:
@@ -267,14 +239,11 @@ def test_published_vectors_through_the_command(data_folder, method, golden, here
         assert run["collapsed"] is (vector["n10"] + vector["n01"] == 0)
 
 
-def test_a_published_family_by_its_name(here, refused):
+def test_a_published_family_by_its_name(command):
     """The baseline of the paper on SNLI: 505 runs at 101 rhos."""
-    (family,) = json.loads(here(["ie-test", "--from", "published:ie/snli/xgb", "--json"]))["families"]
+    (family,) = command.json("ie-test", "--from", "published:ie/snli/xgb")["families"]
     assert (family["name"], family["n_runs"]) == ("snli xgb", 505)
-    assert "be published:ie or one of published:ie/" in refused(["ie-test", "--from", "published:ie/snli/gpt"])
-
-
-# ------------------------------------------------------------------------------------------ bad input
+    assert "be published:ie or one of published:ie/" in command.refused("ie-test", "--from", "published:ie/snli/gpt")
 
 
 def with_rows(folder, tmp_path, split, rows):
@@ -284,17 +253,17 @@ def with_rows(folder, tmp_path, split, rows):
     return [f"--{split}={path}" if arg.startswith(f"--{split}=") else arg for arg in args]
 
 
-def test_labels_that_are_missing(folder, tmp_path, refused):
+def test_labels_that_are_missing(folder, tmp_path, command):
     rows = inference_rows(30)
     rows[7]["label"] = "-"
-    said = refused(with_rows(folder, tmp_path, "train", rows))
+    said = command.refused(with_rows(folder, tmp_path, "train", rows))
     assert "`label` must hold a gold label in every row of" in said
     assert "got '-' at row 8" in said
     assert "--drop-unlabelled" in said
     nothing = [{k: v for k, v in row.items() if k != "label"} for row in inference_rows(30)]
-    assert "`--label-column` must be a column of" in refused(with_rows(folder, tmp_path, "test", nothing))
+    assert "`--label-column` must be a column of" in command.refused(with_rows(folder, tmp_path, "test", nothing))
     rows[7]["label"] = "maybe"
-    said = refused(with_rows(folder, tmp_path, "train", rows))
+    said = command.refused(with_rows(folder, tmp_path, "train", rows))
     assert "must be one of entailment, neutral, contradiction, or a number from 0 to 2; got 'maybe' at row 8" in said
 
 
@@ -318,24 +287,24 @@ def test_labels_that_are_missing(folder, tmp_path, refused):
         ("--from=x", "`--from` must be given without data"),
     ],
 )
-def test_options_that_cannot_be(folder, tmp_path, refused, option, message):
+def test_options_that_cannot_be(folder, tmp_path, command, option, message):
     name = option.partition("=")[0]
     given = [one for one in arguments(folder, tmp_path / "ie") if not one.startswith(f"{name}=")]
-    assert message in refused([*given, option])
+    assert message in command.refused([*given, option])
     assert not (tmp_path / "ie" / "results.json").exists()
 
 
-def test_rows_and_files_that_cannot_be(folder, tmp_path, refused):
+def test_rows_and_files_that_cannot_be(folder, tmp_path, command):
     header = tmp_path / "empty.csv"
     header.write_text("premise,hypothesis,label\n")
     args = [f"--test={header}" if a.startswith("--test=") else a for a in arguments(folder, tmp_path / "ie")]
-    assert "`--test` must have at least one row" in refused(args)
+    assert "`--test` must have at least one row" in command.refused(args)
     same = [{**row, "premise": "She sleeps", "hypothesis": "She sleeps now"} for row in inference_rows(30)]
-    assert "`--transformation` must change at least one text" in refused(with_rows(folder, tmp_path, "test", same))
+    said = command.refused(with_rows(folder, tmp_path, "test", same))
+    assert "`--transformation` must change at least one text" in said
     one = [{**row, "label": "neutral"} for row in inference_rows(30)]
-    assert "`--train` must have rows of at least two labels; got 'neutral'" in refused(
-        with_rows(folder, tmp_path, "train", one)
-    )
+    said = command.refused(with_rows(folder, tmp_path, "train", one))
+    assert "`--train` must have rows of at least two labels; got 'neutral'" in said
 
 
 @pytest.mark.parametrize(
@@ -360,15 +329,17 @@ def test_vectors_that_cannot_be(tmp_path, text, message):
 
 
 @pytest.mark.slow
-def test_files_that_are_no_vectors(undisturbed, tmp_path, refused):
-    whole = (undisturbed[0] / "matched.parquet").read_bytes()
-    (tmp_path / "cut.parquet").write_bytes(whole[:-100])
-    assert "`--from` must be a readable, whole file" in refused(["ie-test", "--from", str(tmp_path / "cut.parquet")])
-    assert "`--from` must hold matched.parquet, or .npz files" in refused(["ie-test", "--from", str(tmp_path)])
-    assert "`--from` must name a file or folder that exists" in refused(["ie-test", "--from", str(tmp_path / "no")])
+def test_files_that_are_no_vectors(undisturbed, tmp_path, command):
+    (tmp_path / "cut.parquet").write_bytes((undisturbed[0] / "matched.parquet").read_bytes()[:-100])
+    for name, must in (
+        ("cut.parquet", "be a readable, whole file"),
+        ("", "hold matched.parquet, or .npz files"),
+        ("no", "name a file or folder that exists"),
+    ):
+        assert f"`--from` must {must}" in command.refused("ie-test", "--from", tmp_path / name)
 
 
-def test_rows_of_one_group_are_swapped_together(tmp_path, here, refused):
+def test_rows_of_one_group_are_swapped_together(tmp_path, command):
     rng = np.random.default_rng(0)
     table = tmp_path / "v.csv"
     lines = ["rho,run,row,premise,A,B"]
@@ -377,8 +348,7 @@ def test_rows_of_one_group_are_swapped_together(tmp_path, here, refused):
         lines += [f"0,{run},{i},p{i // 6},1,{int(not lost[i // 6])}" for i in range(72)]
     table.write_text("\n".join(lines))
     items, groups = (
-        json.loads(here(["ie-test", "--from", str(table), "--json", *more]))["families"][0]
-        for more in ((), ("--group", "premise"))
+        command.json("ie-test", "--from", table, *more)["families"][0] for more in ((), ("--group", "premise"))
     )
     for run, (one, grouped) in enumerate(zip(items["runs"], groups["runs"], strict=True)):
         direct = ie_test(
@@ -392,11 +362,11 @@ def test_rows_of_one_group_are_swapped_together(tmp_path, here, refused):
         assert one["p_value"] < 0.001 < grouped["p_value"]
         assert (grouped["n"], grouped["n10"]) == (one["n"], one["n10"])
     assert "ci:tango-groups" in groups["signature"]
-    assert "`--group` must name a column" in refused(["ie-test", "--from", str(table), "--group", "no"])
-    must = refused(["ie-test", "--from", str(table), "--group", "premise", "--method", "replay"])
-    assert "`--group` must be left out for a replay" in must
     (tmp_path / "c.csv").write_text("rho,run,n,n11,n10,n01\n0,1,10,5,2,0\n")
-    counts = refused(["ie-test", "--from", str(tmp_path / "c.csv"), "--group", "premise"])
-    assert "`--group` must be a column of a file with one row for each test row" in counts
-    trained = refused(["ie-test", "--train", str(table), "--output", str(tmp_path / "ie"), "--group", "premise"])
-    assert "`--group` must be given with `--from` only" in trained
+    for line, must in (
+        (["--from", table, "--group", "no"], "name a column"),
+        (["--from", table, "--group", "premise", "--method", "replay"], "be left out for a replay"),
+        (["--from", tmp_path / "c.csv", "--group", "premise"], "be a column of a file with one row for each test row"),
+        (["--train", table, "--output", tmp_path / "ie", "--group", "premise"], "be given with `--from` only"),
+    ):
+        assert f"`--group` must {must}" in command.refused("ie-test", line)

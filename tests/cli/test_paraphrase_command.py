@@ -6,6 +6,7 @@ import csv
 import json
 
 import pytest
+from helpers.models import tiny_encoder
 from helpers.paraphrase import fill, write_places
 
 from paraconsist.data.bucket_sets import load_bucket_set
@@ -28,30 +29,31 @@ def test_the_command_by_rules_and_back_from_the_sheet(tmp_path, places, command)
     with sheet.open(encoding="utf-8-sig", newline="") as stream:
         n = len(list(csv.DictReader(stream)))
     fill(sheet, valid=["yes"] * (n - 1) + ["no"])
-    code, said, err = command("paraphrase", output, "--checked", sheet, "--output", tmp_path / "kept")
-    assert code == 0, err
+    said = command.out("paraphrase", output, "--checked", sheet, "--output", tmp_path / "kept")
     assert f"{n - 1} of {n} judged paraphrases are valid" in said
     assert load_bucket_set(str(tmp_path / "kept")).task.name == "nli"
-    code, _, err = command("paraphrase", places / "rows.csv", "--no-entailment", "--output", output)
-    assert code == 2
-    assert "`--output` must not be there already" in err
-    code, said, err = command("paraphrase", output, "--measure", "--json", "--embedding-model", places / "nli")
-    assert code == 0, err
+    assert "`--output` must not be there already" in command.refused(
+        "paraphrase", places / "rows.csv", "--no-entailment", "--output", output
+    )
+    said = command.out("paraphrase", output, "--measure", "--json", "--embedding-model", places / "nli")
     assert -1 <= json.loads(said)["semantic_similarity"] <= 1
     assert json.loads(said)["syntactic_distance"] is None
 
 
 @pytest.mark.faults
-def test_the_next_command_names_the_task_that_columns_do_not_tell(tmp_path, command):
+def test_the_next_command_runs_as_typed_because_the_set_remembers_its_task(tmp_path, command):
     rows = ["A man is riding a horse on the beach.", "Two dogs are running through the grass."] * 2
     with (tmp_path / "rows.csv").open("w") as stream:
         csv.writer(stream).writerows([("text", "label"), *((text, i % 2) for i, text in enumerate(rows))])
     given = ["--task", "sentiment", "--no-entailment", "--keep", 1, "--output", tmp_path / "set.parquet"]
     code, _, err = command("paraphrase", tmp_path / "rows.csv", *given)
     assert code == 0, err
-    said = next(line for line in err.splitlines() if line.startswith("Next: ")).split()
-    task = said[said.index("--task") + 1]
-    assert load_bucket_set(said[said.index("--dataset") + 1], task=task).task.name == "sentiment"
+    said = next(line for line in err.splitlines() if line.startswith("Next: paraconsist ")).split()[2:]
+    assert "--task" not in said
+    model = tiny_encoder(tmp_path / "model", ("negative", "positive"), words=" ".join(rows).split())
+    said[said.index("MODEL")] = str(model)
+    assert command(*said)[0] == 0
+    assert load_bucket_set(said[said.index("--dataset") + 1]).task.name == "sentiment"
 
 
 @pytest.mark.faults
@@ -60,9 +62,7 @@ def test_rules_for_english_refuse_german(tmp_path, command):
     with (tmp_path / "rows.csv").open("w") as stream:
         csv.writer(stream).writerows([("text", "label"), *((text, i % 2) for i, text in enumerate(texts))])
     given = ["--task", "sentiment", "--no-entailment", "--output", tmp_path / "set.parquet"]
-    code, _, err = command("paraphrase", tmp_path / "rows.csv", *given)
-    assert code == 2
-    assert "rules (de)" in err
+    assert "rules (de)" in command.refused("paraphrase", tmp_path / "rows.csv", *given)
 
 
 def test_the_command_with_a_language_model(tmp_path, places, command):
@@ -95,17 +95,15 @@ def saved_with_one_answer(places, folder, label):
 def test_the_command_with_a_judge(tmp_path, places, command):
     always = saved_with_one_answer(places, tmp_path / "always", 1)  # contradiction, entailment, neutral
     given = ["paraphrase", places / "rows.csv", "--keep", 3, "--json", "--output", tmp_path / "b.parquet"]
-    code, said, err = command(*given, "--nli-model", always)
-    assert code == 0, err
+    said = command.out(*given, "--nli-model", always)
     assert "not entailed both ways" not in json.loads(said)["counts"]["left_out"]
     never = saved_with_one_answer(places, tmp_path / "never", 2)
-    code, said, err = command(*given, "--nli-model", never, "--overwrite")
-    assert code == 2
+    err = command.refused(*given, "--nli-model", never, "--overwrite")
     assert "must have enough paraphrases" in err
     assert "(0.0 %), for 4 distinct originals" in err
-    code, _, err = command(*given, "--nli-model", never, "--overwrite", "--label-map", "neutral=entailment")
-    assert code == 2
-    assert "must have one label called entailment" in err  # now there are two
+    assert "must have one label called entailment" in command.refused(
+        *given, "--nli-model", never, "--overwrite", "--label-map", "neutral=entailment"
+    )  # now there are two
 
 
 def blank(texts):
@@ -138,7 +136,5 @@ def test_the_command_refuses(tmp_path, places, command, given, message):
         "NLI": places / "nli",
         "NOWHERE": tmp_path / "no",
     }
-    code, _, err = command("paraphrase", places / "rows.csv", *(named.get(item, item) for item in given))
-    assert code == 2
-    assert message in err
+    assert message in command.refused("paraphrase", places / "rows.csv", *(named.get(item, item) for item in given))
     assert not (tmp_path / "out.parquet").exists()

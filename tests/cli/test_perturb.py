@@ -11,6 +11,7 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.errors import refuses
 from helpers.perturb import NLI_ROWS, write_csv
 
 from paraconsist.cli.options import as_command
@@ -59,8 +60,7 @@ def _json_rows(path):
 
 
 def test_all_formats_and_pieces_give_the_same_rows(tmp_path, monkeypatch):
-    rows = [(f"text {i}", "positive") for i in range(6)]
-    source = write_csv(tmp_path / "texts.csv", ["text", "label"], rows)
+    source = write_csv(tmp_path / "texts.csv", ["text", "label"], [(f"text {i}", "positive") for i in range(6)])
     monkeypatch.setattr("paraconsist.data.writing._ROWS_AT_ONCE", 7)
     for name in ("a.parquet", "a.jsonl"):
         perturb(
@@ -120,8 +120,7 @@ def test_only_what_is_marked_valid_is_kept(nli_file, tmp_path, delimiter, ending
     )
     assert rows[0]["perturbed"] == "premise: A girl is asleep.\nhypothesis: A girl is awake."
     assert [row["label"] for row in rows] == ["contradiction", "neutral or contradiction"]
-    with pytest.raises(InputError, match="mark at least one item as valid"):
-        perturb(str(output), kept, checked=sheet)
+    refuses("mark at least one item as valid", perturb, str(output), kept, checked=sheet)
     mark(sheet, ["YES", ""], delimiter=delimiter, given=delimiter)
     capsys.readouterr()
     perturb(str(output), kept, checked=sheet)
@@ -147,8 +146,7 @@ def test_a_sheet_that_does_not_fit(nli_file, tmp_path, marks, change, match):
     output = tmp_path / "set.jsonl"
     perturb(str(nli_file), output, "transitive")
     mark(tmp_path / "set.check.csv", marks, change=change)
-    with pytest.raises(InputError, match=match):
-        perturb(str(output), tmp_path / "kept.jsonl", checked=tmp_path / "set.check.csv")
+    refuses(match, perturb, str(output), tmp_path / "kept.jsonl", checked=tmp_path / "set.check.csv")
     assert not (tmp_path / "kept.jsonl").exists()
 
 
@@ -164,8 +162,7 @@ def test_nothing_is_overwritten_unasked(nli_file, tmp_path):
     output = tmp_path / "set.jsonl"
     perturb(str(nli_file), output, "symmetric")
     before = output.read_bytes()
-    with pytest.raises(InputError, match=r"not be there already; .*Give `overwrite`"):
-        perturb(str(nli_file), output, "symmetric")
+    refuses(r"not be there already; .*Give `overwrite`", perturb, str(nli_file), output, "symmetric")
     perturb(str(nli_file), output, "symmetric", overwrite=True)
     assert output.read_bytes() == before
 
@@ -175,26 +172,25 @@ def test_nothing_is_overwritten_unasked(nli_file, tmp_path):
     [
         ({}, "`property` must be given"),
         ({"property_name": "magic"}, "be one of symmetric, transitive, additive, negation, antonym; got 'magic'"),
-        ({"property_name": "symmetric", "column": ["a=b"]}, "`column` must be TASK_COLUMN=FILE_COLUMN; got 'a=b'"),
+        (
+            {"property_name": "symmetric", "column": ["a=b"]},
+            "`column` must be FIELD=COLUMN, with a column of the rows; got 'a=b'",
+        ),
         ({"property_name": "symmetric", "task": "sentiment"}, "`text` must be a column of nli"),
         ({"property_name": "additive"}, "hold for the task: nli is not among those of the paper"),
         ({"property_name": "symmetric", "checked": Path("sheet.csv")}, "be given without `property`"),
     ],
 )
 def test_bad_options(nli_file, tmp_path, options, match):
-    with pytest.raises(InputError, match=match):
-        perturb(str(nli_file), tmp_path / "set.jsonl", **options)
+    refuses(match, perturb, str(nli_file), tmp_path / "set.jsonl", **options)
     assert [p.name for p in tmp_path.iterdir()] == ["nli.csv"]
 
 
 def test_bad_output(nli_file, tmp_path):
-    with pytest.raises(InputError, match=r"end in one of \.parquet, \.jsonl"):
-        perturb(str(nli_file), tmp_path / "set.csv", "symmetric")
-    with pytest.raises(InputError, match="be in a folder that exists"):
-        perturb(str(nli_file), tmp_path / "none" / "set.jsonl", "symmetric")
+    refuses(r"end in one of \.parquet, \.jsonl", perturb, str(nli_file), tmp_path / "set.csv", "symmetric")
+    refuses("be in a folder that exists", perturb, str(nli_file), tmp_path / "none" / "set.jsonl", "symmetric")
     rows = write_csv(tmp_path / "e.csv", ["premise", "hypothesis", "label"], NLI_ROWS[:2])
-    with pytest.raises(InputError, match="hold for at least one row; got 'none of 2 rows'"):
-        perturb(str(rows), tmp_path / "set.jsonl", "symmetric")
+    refuses("hold for at least one row; got 'none of 2 rows'", perturb, str(rows), tmp_path / "set.jsonl", "symmetric")
 
 
 def test_rows_without_a_label_are_counted(tmp_path):
@@ -217,10 +213,8 @@ def test_a_builders_set_gives_its_originals(tmp_path):
 
 def test_the_command_line(nli_file, tmp_path, command):
     output = tmp_path / "set.parquet"
-    code, out, _ = command("perturb", nli_file, "--property", "symmetric", "--output", output)
-    assert code == 0
+    out = command.out("perturb", nli_file, "--property", "symmetric", "--output", output)
     assert "1 symmetric items from 4 rows" in out
     assert pq.read_table(output)["role"].to_pylist() == ["original", "swap"]
-    code, _, error = command("perturb", nli_file, "--property", "symmetric", "--output", "a.jsonl", "--column", "a=b")
-    assert code == 2
-    assert "perturb: `--column` must be TASK_COLUMN=FILE_COLUMN" in error
+    said = command.refused("perturb", nli_file, "--property", "symmetric", "--output", "a.jsonl", "--column", "a=b")
+    assert "perturb: `--column` must be FIELD=COLUMN" in said

@@ -48,16 +48,14 @@ def write_two(folder: Path, rights: tuple[np.ndarray, ...], k: int, *, ids: bool
 
 
 def run(command: Command, *args: Any) -> dict[str, Any]:
-    code, out, err = command("plan", *args, "--json")
-    assert code == 0, err
+    out = command.out("plan", *args, "--json")
     result: dict[str, Any] = json.loads(out)
     return result
 
 
 def test_tables(command: Command, tmp_path: Path) -> None:
     pilot, other = write(tmp_path / "a.csv", 0), write(tmp_path / "b.csv", 1)
-    code, out, err = command("plan", pilot, "--half-width", 0.02, "--difference", 0.03)
-    assert code == 0, err
+    out = command.out("plan", pilot, "--half-width", 0.02, "--difference", 0.03)
     for text in (
         "pilot of 80 buckets",
         "+-0.02 at 95 %",
@@ -67,8 +65,7 @@ def test_tables(command: Command, tmp_path: Path) -> None:
     ):
         assert text in out
     assert out.count(" *") == 2  # the cheapest of each column
-    code, out, err = command("plan", pilot, "--against", other, "--budget", 500, "--bucket-cost", 4)
-    assert code == 0, err
+    out = command.out("plan", pilot, "--against", other, "--budget", 500, "--bucket-cost", 4)
     for text in ("expected", "in 80 %", "finds", "* best", "buckets that both answered", "answers within a bucket are"):
         assert text in out
     for measure in ("accuracy", "inconsistency", "vap_unbiased"):
@@ -141,15 +138,13 @@ def test_promised_power_at_another_number_of_paraphrases(command: Command, tmp_p
     ],
 )
 def test_bad_commands(command: Command, tmp_path: Path, args: list[Any], message: str) -> None:
-    code, _, err = command("plan", write(tmp_path / "a.csv", 0), *args)
-    assert code == 2
-    assert message in err
+    assert message in command.refused("plan", write(tmp_path / "a.csv", 0), *args)
 
 
 def test_what_is_wrong_with_the_second_pilot_is_said_of_it(command: Command, tmp_path: Path) -> None:
     pilot, other = write(tmp_path / "a.csv", 0), tmp_path / "b.csv"
     other.write_text("".join(line.rpartition(",")[0] + ",\n" for line in pilot.read_text().splitlines()[1:]))
     other.write_text("bucket_id,role,label,prediction\n" + other.read_text())
-    code, _, err = command("plan", pilot, "--difference", 0.1, "--against", other)
-    assert code == 2
-    assert "`--against` must have an answer that could be read" in err
+    assert "`--against` must have an answer that could be read" in command.refused(
+        "plan", pilot, "--difference", 0.1, "--against", other
+    )

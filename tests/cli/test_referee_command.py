@@ -1,6 +1,5 @@
 """Minimal cases of wrong numbers, through the command line."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ def write(path: Path, header: str, rows: list[str]) -> Path:
 
 
 def scored(command: Any, *arguments: Any) -> dict[str, Any]:
-    code, out, err = command("score", *arguments, "--json")
-    assert code == 0, err
-    (result,) = json.loads(out).values()
+    (result,) = command.json("score", *arguments).values()
     return result
 
 
@@ -40,8 +37,7 @@ def test_strata_of_a_random_attribute_are_as_consistent_as_the_whole(command: An
     rng = np.random.default_rng(0)
     theta = rng.beta(2, 1, 400)
     rows = [f"{b},1,{int(rng.random() < theta[b])},die {rng.integers(1, 4)}" for b in range(400) for _ in range(6)]
-    file = write(tmp_path / "rows.csv", "bucket_id,label,prediction,die", rows)
-    result = scored(command, file, "--stratum", "die")
+    result = scored(command, write(tmp_path / "rows.csv", "bucket_id,label,prediction,die", rows), "--stratum", "die")
     whole = result["measures"]["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"]
     parts = [part["paraphrastic_consistency"] for part in result["strata"]["die"].values()]
     for part in parts:
@@ -58,7 +54,6 @@ def test_nobody_is_beaten_by_chance(command: Any, tmp_path: Path) -> None:
         theta = np.random.default_rng(5).beta(2, 1, 80)
         rows = [f"{b},e{b}-{j},1,{int(rng.random() < theta[b])}" for b in range(80) for j in range(4)]
         files.append(write(tmp_path / f"{name}.csv", "bucket_id,example_id,label,prediction", rows))
-    code, out, err = command("compare", *files)
-    assert code == 0, err
+    out = command.out("compare", *files)
     assert "beaten by" not in out
     assert "not beaten" in out

@@ -13,19 +13,17 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from helpers.commands import Command, write
+from helpers.errors import refuses
 from helpers.paranlu_goldens import FIGURE_4, KEYS, PRINTED_DIGIT, TABLE_4, TABLE_7, check
 
 import paraconsist
 from paraconsist.data.predictions import write_predictions
-from paraconsist.errors import InputError
 
 COLUMNS = ["--label", "gold", "--prediction", "pred", "--original", "is_original"]
 
 
 def scored(command: Command, *args: object) -> dict[str, Any]:
-    code, out, err = command("score", *args, "--json", "--n-resamples", 200)
-    assert code == 0, err
-    (result,) = json.loads(out).values()
+    (result,) = command.json("score", *args, "--n-resamples", 200).values()
     return result["measures"]["paraphrastic_consistency"]
 
 
@@ -78,8 +76,7 @@ def test_figure_4(command, published, name, kind):
     folder, expected = published
     row = next(r for r in expected["fig4"] if (r["dataset"], r["set"]) == (name, kind))
     rows, test = files(folder, name, row["model"], kind)
-    values = scored(command, rows, *COLUMNS, "--confidence", "conf_gold", "--test-predictions", test)
-    check(values, row)
+    check(scored(command, rows, *COLUMNS, "--confidence", "conf_gold", "--test-predictions", test), row)
 
 
 ROWS = [
@@ -118,9 +115,7 @@ def test_unparsed_answers_count_as_wrong_and_are_counted(command, tmp_path):
     rows = [row | {"prediction": None} if i in (1, 6) else row for i, row in enumerate(ROWS)]
     wrong = [row | {"prediction": 1 - row["label"]} if i in (1, 6) else row for i, row in enumerate(ROWS)]
     path = write(tmp_path / "p.parquet", rows)
-    code, out, _ = command("score", path, "--json")
-    assert code == 0
-    (result,) = json.loads(out).values()
+    (result,) = command.json("score", path).values()
     assert result["n_unparsed"] == 2
     assert any(one.startswith("2 of 24 predictions are unparsed and count as wrong") for one in result["warnings"])
     values = result["measures"]["paraphrastic_consistency"]
@@ -132,9 +127,7 @@ def test_unparsed_answers_count_as_wrong_and_are_counted(command, tmp_path):
 
 def test_strata_are_those_rows_and_the_originals_of_their_buckets(command, tmp_path):
     rows = [row | {"who": ["ann", "ben"][i % 2]} for i, row in enumerate(ROWS)]
-    code, out, _ = command("score", write(tmp_path / "p.jsonl", rows), "--stratum", "who", "--json")
-    assert code == 0
-    (result,) = json.loads(out).values()
+    (result,) = command.json("score", write(tmp_path / "p.jsonl", rows), "--stratum", "who").values()
     assert set(result["strata"]) == {"label", "who"}
     for who, measures in result["strata"]["who"].items():
         part = [row for row in rows if row["who"] == who or row["role"] == "original"]
@@ -225,18 +218,16 @@ def test_a_file_cut_short_or_empty(command, tmp_path, ending):
 def test_files_that_cannot_be_scored(command, tmp_path, monkeypatch, args, sentence):
     monkeypatch.chdir(tmp_path)
     Path("rows.txt").write_text("x")
-    code, _, err = command("score", *args)
-    assert code == 2
-    assert sentence in err
+    assert sentence in command.refused("score", *args)
 
 
 @pytest.mark.parametrize(("column", "value"), [("label", 2), ("prediction", 7)])
 def test_labels_outside_the_files_own_names(command, tmp_path, column, value):
     rows = [row | {column: value} if i == 9 else row for i, row in enumerate(ROWS)]
     write_predictions(tmp_path / "p.parquet", pa.Table.from_pylist(rows), {"label_names": ["no", "yes"]})
-    code, _, err = command("score", tmp_path / "p.parquet")
-    assert code == 2
-    assert f"`--{column}` must be one of the file's labels (0 no, 1 yes); got {value} at row 10" in err
+    assert f"`--{column}` must be one of the file's labels (0 no, 1 yes); got {value} at row 10" in command.refused(
+        "score", tmp_path / "p.parquet"
+    )
 
 
 def test_true_and_false_are_labels(command, tmp_path):
@@ -253,17 +244,13 @@ def test_an_empty_text_is_no_answer(command, tmp_path):
     assert next(iter(json.loads(out).values()))["n_unparsed"] == 1
     for column, option in (("bucket_id", "--bucket"), ("label", "--label")):
         path = write(tmp_path / "p.csv", [row | {column: ""} if i == 5 else row for i, row in enumerate(named)])
-        code, _, err = command("score", path)
-        assert code == 2
-        assert f"`{option}` must not be empty; got '' at row 6" in err
+        assert f"`{option}` must not be empty; got '' at row 6" in command.refused("score", path)
 
 
 @pytest.mark.parametrize("value", [0.5, {"no": 0.5, "yes": 0.5}, [0.5, None]], ids=["number", "mapping", "null"])
 def test_probabilities_that_are_no_lists(command, tmp_path, value):
     path = write(tmp_path / "p.parquet", [row | {"probabilities": value} for row in ROWS])
-    code, _, err = command("score", path)
-    assert code == 2
-    assert len(err.strip().splitlines()) == 1
+    assert len(command.refused("score", path).strip().splitlines()) == 1
 
 
 def test_one_bucket_and_buckets_of_one_are_flagged(command, tmp_path):
@@ -299,34 +286,26 @@ class TestCommandLine:
     def test_a_bad_config(self, command, tmp_path, text, sentence):
         config = tmp_path / "c.yaml"
         config.write_text(text)
-        code, _, err = command("score", "p.csv", "--config", config)
-        assert code == 2
-        assert sentence in err
+        assert sentence in command.refused("score", "p.csv", "--config", config)
 
     def test_wrong_usage(self, command):
-        code, _, err = command("score", "--no-such-option")
-        assert code == 2
+        err = command.refused("score", "--no-such-option")
         assert "--no-such-option" in err
         assert "Traceback" not in err
 
     def test_version_and_help(self, command):
         code, out, _ = command("--version")
         assert (code, out.split()[0]) == (0, "paraconsist")
-        code, out, _ = command("--help")
-        assert code == 0
+        out = command.out("--help")
         assert all(name in out for name in ("demo", "build", "train", "run", "score", "list"))
-
-
-# ----------------------------------------------------------------------- errors name what was typed
 
 
 def test_missing_columns_are_named_at_once(command, tmp_path):
     path = write(tmp_path / "mine.csv", [{"qid": 1, "ans": "a", "gold": "a"}])
-    code, _, err = command("score", path)
-    assert code == 2
+    err = command.refused("score", path)
     assert "`--bucket` must name a column of the predictions, as must `--prediction` and `--label`" in err
     assert "got ['bucket_id', 'prediction', 'label']. Its columns are qid, ans, gold." in err
-    code, _, err = command("score", path, "--bucket", "qid", "--label", "gold")
+    err = command.refused("score", path, "--bucket", "qid", "--label", "gold")
     assert "`--prediction` must name a column of the predictions; got 'prediction'" in err
 
 
@@ -334,8 +313,7 @@ def test_rows_count_from_one_where_they_were_typed_and_from_zero_in_python(comma
     rows = [{"bucket_id": 1, "prediction": "a", "label": label} for label in ("a", "b", "")]
     path = write(tmp_path / "mine.csv", rows)
     assert "`--label` must not be empty; got '' at row 3. " in command("score", path)[2]
-    with pytest.raises(InputError, match="`label` must not be empty; got '' at row 2"):
-        paraconsist.score(path)
+    refuses("`label` must not be empty; got '' at row 2", paraconsist.score, path)
 
 
 def test_a_set_without_a_task_is_named_as_it_was_typed(command, tmp_path):

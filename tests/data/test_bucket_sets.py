@@ -10,9 +10,10 @@ import pytest
 from paraconsist.data.arrays import as_bytes, first_rows, sorted_pieces
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.store import Results
+from paraconsist.data.tables import joined
 from paraconsist.errors import InputError
 from paraconsist.models.labels import resolve_label_map
-from paraconsist.running.run import predictions_table, texts_table
+from paraconsist.running.run import predictions_parts, texts_table
 
 ROW = {"bucket_id": "b", "premise": "It rains.", "hypothesis": "It is wet.", "update": "It stopped.", "label": 1}
 
@@ -103,7 +104,8 @@ def test_a_large_set_is_the_same_in_a_mapped_file(tmp_path, monkeypatch):
     finished = Results.of({one: [i / 64, 1 - i / 64] for i, one in enumerate(reversed([*dict.fromkeys(ids)]))})
     same = resolve_label_map(large.label_names, large.label_names)
     expected = [*map(finished.__getitem__, ids)]
-    assert predictions_table(large, finished, same)["probabilities"].to_pylist() == expected
+    table = joined(predictions_parts(large, finished, same))
+    assert table["probabilities"].to_pylist() == expected
     assert texts_table(large)["update"].to_pylist() == [*dict.fromkeys(large.table["update"].to_pylist())]
     del large
     assert pa.total_allocated_bytes() == heap, "its buffers were no mapped file's"

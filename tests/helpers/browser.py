@@ -58,12 +58,10 @@ _COLOURS = """([selector, part]) => {
 
 def contrast(page, selector: str, part: str = "color") -> float:
     """Return WCAG's contrast ratio of the first element's letters against the nearest painted background."""
-    colours = page.evaluate(_COLOURS, [selector, part])
-    light, dark = sorted((luminance(colour) for colour in colours), reverse=True)
+    light, dark = sorted((luminance(colour) for colour in page.evaluate(_COLOURS, [selector, part])), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
 def luminance(colour: list[float]) -> float:
-    parts = [c / 255 for c in colour[:3]]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in [c / 255 for c in colour[:3]]]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

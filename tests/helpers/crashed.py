@@ -23,9 +23,6 @@ LEFT_OVER = re.compile(r"partial|staging|\.tmp|incomplete|checkpoints/")
 WORKING = re.compile(r"(^|/)(store|checkpoints|answers)/|\.lock$|(^|/)\.lock")
 
 
-# what a command leaves, and whether it is whole and the same
-
-
 def tree(folder: Path) -> Tree:
     """Return every file; of those that differ in a moment in their name, the latest."""
     files = sorted(file for file in folder.rglob("*") if not file.is_dir())
@@ -127,9 +124,6 @@ def different(files: Tree, reference: Tree) -> list[str]:
             equal = False
         odd += [] if equal else [f"!{name}"]
     return odd
-
-
-# what is left after a power cut
 
 
 @dataclass

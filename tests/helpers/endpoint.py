@@ -4,19 +4,19 @@ import json
 import random
 import signal
 import time
-import warnings
 from collections import Counter
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
+from functools import partial
 from pathlib import Path
 
-import pytest
+from helpers.commands import Command, in_process, words
 from helpers.faulty_server import FaultyServer
 from helpers.processes import Forked
 
 from paraconsist.data.predictions import read_predictions
 
 CONCURRENCY = 4
+command = Command(partial(in_process, warn="ignore"))
+done, refused = command.done, command.refused
 SEVERAL_TOKENS = (
     'question: "{premise} {hypothesis} {update}"\nlabels: {weakener: weakening, strengthener: supporting}\n'
 )
@@ -24,32 +24,17 @@ WRITTEN = 'question: "{premise} {hypothesis} {update}"\nlabels: {weakener: "e", 
 
 
 def arguments(url: str, data: Path, output: Path, **options: object) -> list[str]:
-    given = {"endpoint": url, "model": "toy", "dataset": data, "output": output, "n-resamples": 20}
-    given |= {name.replace("_", "-"): value for name, value in options.items()}
-    return ["run", *(str(part) for name, value in given.items() for part in (f"--{name}", value))]
+    given = {"endpoint": url, "model": "toy", "dataset": data, "output": output, "n_resamples": 20}
+    return words("run", **given | options)
 
 
-def command(given: list[str]) -> tuple[int, str, str]:
-    """Run `paraconsist` in this process; return its exit code, standard output and standard error."""
-    from paraconsist.cli.app import main
-
-    out, said = StringIO(), StringIO()
-    with redirect_stdout(out), redirect_stderr(said), warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
-        warnings.simplefilter("ignore")
-        main(given)
-    assert isinstance(ended.value.code, int)
-    assert "Traceback" not in said.getvalue()
-    return ended.value.code, out.getvalue(), said.getvalue()
+def besides_the_estimate(said: str) -> list[str]:
+    """Return the lines that a run prints but for the first, of what it expects to send."""
+    return [line for line in said.splitlines() if not line.startswith("estimate: ")]
 
 
-def done(given: list[str]) -> str:
-    code, out, said = command(given)
-    assert code == 0, said
-    return out + said
-
-
-def predictions(output: Path):
-    return read_predictions(output / "predictions" / "set.parquet")
+def predictions(output: Path, name: str = "set"):
+    return read_predictions(output / "predictions" / f"{name}.parquet")
 
 
 def stored(output: Path, name: str) -> list[dict]:

@@ -16,7 +16,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 __all__ = ["FaultyServer", "Received", "ToyBrain", "at_random", "first"]
-
 KEY = "sk-a-key-of-the-tests-0123456789abcdef"  # what no message and no file may hold
 Script = Callable[[int, str], "str | None"]
 #: A response as it is sent: status, headers, body.
@@ -102,6 +101,7 @@ class FaultyServer:
     write: Callable[[str, dict[str, Any]], str] | None = (
         None  # prompt and body -> what is written, in the brain's place
     )
+    headers: Callable[[Received], dict[str, str]] | None = None  # a request -> further headers of its answer
     key: str | None = None
     model: str = "toy"
     delay: float = 0.0
@@ -240,7 +240,7 @@ def _handler_for(server: FaultyServer) -> type[BaseHTTPRequestHandler]:
                     request.outcome = "answered" if status == 200 else str(status)
                     if server.change is not None and status == 200:
                         said = server.change(said, request)
-                    self._send(status, said)
+                    self._send(status, said, server.headers(request) if server.headers else None)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True  # the client is gone
             finally:

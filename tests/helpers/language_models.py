@@ -43,17 +43,10 @@ def _config(kind: str, n_tokens: int):
     import transformers as tf
 
     sizes = {
-        "vocab_size": n_tokens,
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 2048,
-        "pad_token_id": 0,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-    }
+        "vocab_size": n_tokens, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 2048, "pad_token_id": 0,
+        "bos_token_id": 1, "eos_token_id": 2
+    }  # fmt: skip
     head = {"head_dim": 8, "query_pre_attn_scalar": 8}
     sliding = {"sliding_window": 24}
     layers = ["sliding_attention", "full_attention"] * 2

@@ -269,18 +269,11 @@ class _Handler(BaseHTTPRequestHandler):
         if verb in ("preupload", "commit"):
             self._need_token()
         if verb == "revision":
-            self._json(
-                {
-                    "id": repo.id,
-                    "_id": repo.id,
-                    "sha": commit.oid,
-                    "private": repo.private,
-                    "sdk": repo.sdk,
-                    "cardData": repo.card,
-                    "tags": repo.card.get("tags", []),
-                    "siblings": [{"rfilename": name} for name in commit.files],
-                }
-            )
+            self._json({
+                "id": repo.id, "_id": repo.id, "sha": commit.oid, "private": repo.private, "sdk": repo.sdk,
+                "cardData": repo.card, "tags": repo.card.get("tags", []),
+                "siblings": [{"rfilename": name} for name in commit.files]
+            })  # fmt: skip
         elif verb == "tree":
             self._json(list(_tree(commit, path, recursive=True)))
         elif verb == "paths-info":
@@ -368,6 +361,5 @@ def _tree(commit: Commit, path: str, *, recursive: bool) -> Iterator[dict[str, A
                 yield {"type": "directory", "path": folder, "oid": hashlib.sha1(folder.encode()).hexdigest(), "size": 0}
         entry = {"type": "file", "path": name, "size": len(blob.data), "oid": blob.oid}
         if blob.lfs:
-            pointer = len(_pointer(blob))
-            entry["lfs"] = {"oid": blob.sha256, "size": len(blob.data), "pointerSize": pointer}
+            entry["lfs"] = {"oid": blob.sha256, "size": len(blob.data), "pointerSize": len(_pointer(blob))}
         yield entry

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 LOGS = Path(__file__).resolve().parents[1] / "fixtures" / "logs"
-
-
 LM_EVAL = LOGS / "lm_eval" / "tiny-random-llama"
 
 

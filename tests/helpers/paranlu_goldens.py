@@ -15,37 +15,16 @@ from paraconsist.measures.paraphrastic import (
 )
 
 KEYS = {
-    "A_O": "original_accuracy",
-    "A_T": "test_accuracy",
-    "A_par": "accuracy",
-    "A_bkt": "bucket_accuracy",
-    "P_C": "paraphrastic_consistency",
-    "P_C_unb": "paraphrastic_consistency_unbiased",
-    "VAP": "vap",
-    "VAR_between": "between_variance",
-    "PVAP": "pvap",
-    "PVAP_pooled": "pvap_pooled",
-    "minP_C": "min_paraphrastic_consistency",
-    "mass": "covered_mass",
-    "A_c": "corrected_accuracy",
-    "P_Cc": "corrected_paraphrastic_consistency",
-    "VAP_c": "corrected_vap",
-    "PVAP_c": "corrected_pvap",
-}
-
-
+    "A_O": "original_accuracy", "A_T": "test_accuracy", "A_par": "accuracy", "A_bkt": "bucket_accuracy",
+    "P_C": "paraphrastic_consistency", "P_C_unb": "paraphrastic_consistency_unbiased", "VAP": "vap",
+    "VAR_between": "between_variance", "PVAP": "pvap", "PVAP_pooled": "pvap_pooled",
+    "minP_C": "min_paraphrastic_consistency", "mass": "covered_mass", "A_c": "corrected_accuracy",
+    "P_Cc": "corrected_paraphrastic_consistency", "VAP_c": "corrected_vap", "PVAP_c": "corrected_pvap"
+}  # fmt: skip
 SETS = ("anli", "snli", "atomic", "social")
-
-
 TABLE_4 = [(model, name) for model in ("bow", "roberta-large") for name in SETS]
-
-
 TABLE_7 = [(name, artifact) for name in SETS[1:] for artifact in ("likely", "unlikely")]
-
-
 FIGURE_4 = [(name, kind) for name in SETS for kind in ("human", "auto")]
-
-
 PRINTED_DIGIT = 0.05 + 1e-9
 
 

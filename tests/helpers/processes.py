@@ -27,8 +27,6 @@ _PRELOADED = [
     *("transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert"),
     *("transformers.convert_slow_tokenizer", "transformers.trainer"),
 ]
-
-
 N_ROWS = 103
 NOWHERE = Path(os.devnull)
 
@@ -41,16 +39,10 @@ def write_set(path: Path, n_rows: int = N_ROWS, *, seed: int = 0) -> Path:
         texts = {c: " ".join(rng.choices(WORDS, k=rng.randint(1, 12))) for c in ("premise", "hypothesis", "update")}
         if i % 10 == 9:
             texts = {c: rows[i - 3][c] for c in texts}
-        rows.append(
-            {
-                "example_id": f"e{i}",
-                "bucket_id": f"b{i // 7}",
-                "role": "original" if i % 7 == 0 else "paraphrase",
-                **texts,
-                "label": (i // 7) % 2,
-                "theme": i % 3,
-            }
-        )
+        rows.append({
+            "example_id": f"e{i}", "bucket_id": f"b{i // 7}", "role": "original" if i % 7 == 0 else "paraphrase",
+            **texts, "label": (i // 7) % 2, "theme": i % 3
+        })  # fmt: skip
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 

@@ -134,8 +134,7 @@ def _parte(data: Path) -> bytes:
     """The columns that are read of the authors' table; its other columns are not at hand."""
     with (data / "parte" / "predictions_all.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    sides = {"original": "orig", "paraphrase": "para"}
-    ends = {f"_{side}": f"_{short}_pred" for side, short in sides.items()}
+    ends = {f"_{side}": f"_{short}_pred" for side, short in {"original": "orig", "paraphrase": "para"}.items()}
     lines = [",".join(_renamed(column, ends) for column in rows[0])]
     return "\n".join([*lines, *(",".join(row.values()) for row in rows), ""]).encode()
 

@@ -11,7 +11,6 @@ from paraconsist.reporting.result import score
 
 #: Every way out of an element, an attribute, a script or JSON that a text might try.
 HOSTILE = "</script><img src=x onerror=\"document.title='broken'\">&lt;'\u2028{{7*7}}<!--"
-
 #: Answers of five buckets, original first; gold is always 1.
 ANSWERS = {"calm": "1111", "half": "11100", "lost": "10000", "gained": "0111", "wrong": "000"}
 _TEXTS = (
@@ -29,23 +28,14 @@ def rows(answers: dict[str, str] = ANSWERS, *, hostile: str = "") -> list[dict]:
     for number, (bucket, digits) in enumerate(answers.items()):
         for place, answer in enumerate(digits):
             sure = 0.6 + 0.05 * place
-            made.append(
-                {
-                    "example_id": f"{bucket}.{place}{hostile}",
-                    "input_id": f"i{number}.{place}",
-                    "bucket_id": bucket + hostile,
-                    "group_id": bucket + hostile,
-                    "role": "original" if place == 0 else "paraphrase",
-                    "label": 1,
-                    "allowed_labels": [1],
-                    "premise": f"It is late in house {number}. {hostile}",
-                    "hypothesis": f"Nobody is awake. {hostile}",
-                    "update": f"{_TEXTS[place]} {hostile}",
-                    "kind": ("odd" if number % 2 else "even") + hostile,
-                    "prediction": int(answer),
-                    "probabilities": [1 - sure, sure] if answer == "1" else [sure, 1 - sure],
-                }
-            )
+            made.append({
+                "example_id": f"{bucket}.{place}{hostile}", "input_id": f"i{number}.{place}",
+                "bucket_id": bucket + hostile, "group_id": bucket + hostile,
+                "role": "original" if place == 0 else "paraphrase", "label": 1, "allowed_labels": [1],
+                "premise": f"It is late in house {number}. {hostile}", "hypothesis": f"Nobody is awake. {hostile}",
+                "update": f"{_TEXTS[place]} {hostile}", "kind": ("odd" if number % 2 else "even") + hostile,
+                "prediction": int(answer), "probabilities": [1 - sure, sure] if answer == "1" else [sure, 1 - sure]
+            })  # fmt: skip
     return made
 
 

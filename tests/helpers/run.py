@@ -22,8 +22,7 @@ def write_run(folder: Path, *, sets: tuple[str, ...] = ("toy:all", "org/other:sw
     for (name, path), (table, measure) in zip(names.items(), tables, strict=True):
         said = {"set": name, "task": "nli", "model": MODEL, "measures": [measure], "label_names": ["no", "yes"]}
         write_predictions(folder / path, table, said)
-    results = score(folder, n_resamples=50).to_dict()
-    (folder / "results.json").write_text(json.dumps(results))
+    (folder / "results.json").write_text(json.dumps(score(folder, n_resamples=50).to_dict()))
     run = {"models": {"nli": MODEL}, "sets": names, "ended": "2026-01-02T03:04:05Z"}
     (folder / "run.json").write_text(json.dumps(run))
     (folder / "store").mkdir()

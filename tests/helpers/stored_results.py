@@ -21,7 +21,6 @@ from paraconsist.data.predictions import KEY_COLUMNS, Predictions
 from paraconsist.scoring.noise import Repeats
 
 __all__ = ["FORMAT", "METADATA_KEY", "StoredRun", "digest_of_ids", "predictions_of", "read_stored", "repeats_of"]
-
 FORMAT = "paraconsist-stored-run-1"
 METADATA_KEY = b"paraconsist"
 

@@ -1,24 +1,6 @@
-"""Rows and commands of the studies."""
+"""Rows of the studies."""
 
-import pytest
 from helpers.rows import easy_rows
-
-from paraconsist.cli.app import main
-
-# the command of training and the command of running
-
-
-def call(*arguments: object) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert ended.value.code == 0
-
-
-def refused(capsys, *arguments: object) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert ended.value.code == 2
-    return capsys.readouterr().err
 
 
 def bucket_rows(n: int) -> list[dict]:

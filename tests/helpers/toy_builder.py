@@ -12,17 +12,10 @@ def toy_rows() -> list[dict]:
     rows = []
     for bucket, label in (("b0", 0), ("b1", 2)):
         for i, role in enumerate(("original", "paraphrase", "paraphrase")):
-            rows.append(
-                {
-                    "example_id": f"{bucket}.{i}",
-                    "bucket_id": bucket,
-                    "role": role,
-                    "premise": f"It rains {i}.",
-                    "hypothesis": f"It is wet in {bucket}.",
-                    "label": label,
-                    "worker": i - 1,
-                }
-            )
+            rows.append({
+                "example_id": f"{bucket}.{i}", "bucket_id": bucket, "role": role, "premise": f"It rains {i}.",
+                "hypothesis": f"It is wet in {bucket}.", "label": label, "worker": i - 1
+            })  # fmt: skip
     return rows
 
 

@@ -60,8 +60,7 @@ def of_set(results: Mapping[str, Any]) -> Number:
 
 def answer(text: str) -> str:
     """The toy model: S or W by a hash of the update, which every wording of the question holds."""
-    update = re.findall(r"Update: (.*)", text)[-1].strip()
-    return "WS"[hashlib.blake2b(update.encode()).digest()[0] < 200]
+    return "WS"[hashlib.blake2b(re.findall(r"Update: (.*)", text)[-1].strip().encode()).digest()[0] < 200]
 
 
 @cache
@@ -218,8 +217,7 @@ def by_predictions(folder: Path, shared: Path) -> Number:
     import pyarrow.parquet as pq
 
     (file,) = (shared / "run" / "predictions").glob("*.parquet")
-    table = pq.read_table(file)
-    return of_set(pc.score(table.replace_schema_metadata(None)).to_dict())
+    return of_set(pc.score(pq.read_table(file).replace_schema_metadata(None)).to_dict())
 
 
 def by_lm_eval(folder: Path, shared: Path) -> Number:
@@ -253,8 +251,7 @@ def by_inspect(folder: Path, shared: Path) -> Number:
     log = inspect_eval("paraconsist/sample", answer, folder)
     number = of_set(pc.score(folder).to_dict())
     (score,) = log.results.scores
-    shown = [score.metrics[name].value for name in ("pc", "pc_low", "pc_high")]
-    assert number[:3] == pytest.approx(shown, abs=1e-12)
+    assert number[:3] == pytest.approx([score.metrics[name].value for name in ("pc", "pc_low", "pc_high")], abs=1e-12)
     return number
 
 

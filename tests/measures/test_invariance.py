@@ -23,8 +23,6 @@ from paraconsist.measures.paired_tests import (
     compare_squares,
     exact_p_value,
     mcnemar_p_value,
-    mcnemar_replayed_p_value,
-    mcnemar_resampled_p_value,
     paired_difference_interval,
     paired_statistic,
     replayed_p_value,
@@ -134,7 +132,7 @@ def test_replay_is_the_authors_procedure(rows, seed):
     before, after = (list(map(int, column)) for column in zip(*rows, strict=True))
     expected = naive_replay(before, after, seed, 40)
     assert replayed_p_value(before, after, seed=seed, n_resamples=40) == expected[0]
-    assert mcnemar_replayed_p_value(before, after, seed=seed, n_resamples=40) == expected[1]
+    assert replayed_p_value(before, after, seed=seed, n_resamples=40, mcnemar=True) == expected[1]
 
 
 @MANY
@@ -212,7 +210,7 @@ def test_replayed_p_values_are_the_published_ones(data_folder):
         arrays = np.load(folder / vector["file"])
         before, after, label = arrays["A"], arrays["B"], arrays["label"]
         assert replayed_p_value(before, after, seed=vector["seed_boot"]) == vector["p_S1000"]
-        assert mcnemar_replayed_p_value(before, after, seed=vector["seed_boot"]) == vector["mcnemar_boot_p"]
+        assert replayed_p_value(before, after, seed=vector["seed_boot"], mcnemar=True) == vector["mcnemar_boot_p"]
         wrong = (label.astype(int) + 1) % 3
         result = ie_test(
             np.where(before == 1, label, wrong),
@@ -406,7 +404,7 @@ def test_resampling_tends_to_the_exact_p(n, n10, n01):
     assert p == pytest.approx(exact_p_value(n, n10, n01, ties="lower"), abs=error)
     below, equal = (float(x) for x in naive_tails(n, max(n10, n01), min(n10, n01))) if n <= 50 else (0, 0)
     if n <= 50:
-        mcnemar = mcnemar_resampled_p_value(n, n10, n01, n_resamples=s, rng=8)
+        mcnemar = resampled_p_value(n, n10, n01, n_resamples=s, rng=8, mcnemar=True)
         assert mcnemar == pytest.approx(2 * (1 - below - equal), abs=error)
 
 

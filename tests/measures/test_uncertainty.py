@@ -249,6 +249,21 @@ def test_rare_breaches_have_jeffreys_interval_unless_an_exact_one_is_named():
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize(("n_broken", "is_rare"), [(4, True), (5, False)])
+def test_breaches_are_rare_in_fewer_than_a_sixth_of_the_groups(n_broken, is_rare):
+    """With a quarter, intervals of 30 groups of 1 to 40 rows, 3 % broken, cover 99.0 to 99.4 %."""
+    first, groups = np.zeros(300, dtype=int), np.repeat(np.arange(30), 10)
+    second = np.where((groups < n_broken) & (np.arange(300) % 10 < 2), 1, 0)
+    chosen, named = (
+        semantic_inconsistency(first, second, groups=groups, interval_method=method).confidence_interval[
+            "inconsistency"
+        ]
+        for method in ("auto", "korn_graubard")
+    )
+    assert (chosen != named) is is_rare
+
+
+@pytest.mark.faults
 def test_what_few_buckets_decide_has_a_longer_interval():
     """Of 100 buckets 5 are unsteady: logit-t intervals of being wrong twice cover 90 % of the time."""
     right = np.ones((100, 5), dtype=int)

@@ -263,8 +263,9 @@ def test_an_unreachable_host():
         ({"api": "responses"}, "`api` must be one of completions, chat; got 'responses'"),
         ({"concurrency": 0}, "`concurrency` must be .* at least 1; got 0"),
         ({"timeout": math.nan}, "`timeout` must be a number of seconds above 0"),
-        ({"price_input": -1.0, "price_output": 1.0}, "`price_input` must be 0 or more"),
-        ({"price_input": 1.0}, "`price_output` must be given with `price_input`"),
+        ({"price": (-1.0, 1.0)}, "`price` must be two numbers, 0 or more"),
+        ({"max_cost": 1.0}, "`price` must be given where `max_cost` is"),
+        ({"tokens_per_minute": 0.0}, "`tokens_per_minute` must be a number above 0"),
     ],
 )
 def test_settings_that_cannot_be(options, message):
@@ -673,7 +674,7 @@ def test_the_journal_keeps_and_repairs(tmp_path):
         assert journal.get("i", "label-0") == one
         assert journal.get("i", "text") == two._replace(value="\u00e9 \ufffd")
         assert journal.get("j", "text") is None
-        usage = add_up(journal.answers.values(), EndpointSettings("http://h/v1", price_input=2.0, price_output=30.0))
+        usage = add_up(journal.answers.values(), EndpointSettings("http://h/v1", price="2,30"))
         assert (usage.n_requests, usage.prompt_tokens, usage.completion_tokens, usage.n_uncounted) == (2, 10, 1, 1)
         assert usage.cost == pytest.approx((10 * 2 + 1 * 30) / 1e6)
         with pytest.raises(InputError, match="not be in use by another run"):

@@ -17,7 +17,6 @@ from paraconsist.scoring.options import CompareOptions
 from paraconsist.scoring.sources import open_source
 
 pytest_plugins = ["pytester"]
-
 MODEL = """
 import hashlib
 
@@ -48,8 +47,6 @@ def test_of_the_mark(paraconsist, tmp_path):
 """
 DOCUMENT = ROOT / "docs" / "howto" / "pytest.md"
 NAME = "paraconsist.plugins.pytest"
-
-
 INSTALLED = any(one.name == "paraconsist" for one in entry_points(group="pytest11"))
 OPTIONS = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", *(() if INSTALLED else ("-p", NAME)))
 

@@ -18,7 +18,7 @@ from paraconsist.files import to_strict_json
 from paraconsist.reporting.formatting import percent
 from paraconsist.reporting.page.aligned import align
 from paraconsist.reporting.page.browser import browser_data
-from paraconsist.reporting.page.models import changes_of, model_from
+from paraconsist.reporting.page.models import Report, ReportOptions, model_from
 from paraconsist.reporting.page.screen import blocks
 from paraconsist.reporting.table import as_text
 from paraconsist.reporting.tables import finding, score_tables
@@ -61,25 +61,28 @@ def test_everything_says_the_same(start):
         written = to_strict_json(scored.to_dict())
         model = model_from(scores.opened, scores.sets)
         aligned = align(name, {model.name: scored})
-        (block,) = blocks([model], [(aligned, None)], changes_of([model], scored.options.intervals), [])
+        (block,) = blocks(Report([model], ReportOptions(score=scored.options)))
         if scored.wording is None or scored.degenerate:
-            assert block.verdict in ("Nothing can be said.", "Too few problems to say.", *_VERDICTS)
+            assert scored.wording is None or block.title.startswith("Nothing can be said of consistency: ")
             continue
-        sentence = finding(scored)
+        sentence = str(finding(scored))
         said = re.match(
-            r"Two wordings .* answers ([\d.]+) % .*; ([\d,]+) of ([\d,]+) problems? change\. (.*)", sentence
+            r"Two wordings .* answers ([\d.]+) % .*; ([\d,]+) of ([\d,]+) problems? changes?\. (.*)", sentence
         )
         assert said is not None
         # the page and the terminal
-        assert block.sentence == sentence
+        assert sentence.startswith(block.title)
+        assert block.sentence.endswith(f"{said[2]} of {said[3]} problem{' changes' if said[3] == '1' else 's change'}.")
         assert sentence[:60] in as_text(score_tables(scores.sets)).replace("\n", " ")
         # JSON and gate
         value = written["wording"]["wording_change"]
         assert said[1] == percent(value) == percent(scored.wording.wording_change)
         (judged,) = check(parse_conditions("wording_change <= 0.3"), {name: scored.to_dict()})
         assert (judged.value, judged.passed) == (value, value <= 0.3)
-        fact = next(fact for fact in block.facts if fact.key == "wording_change")
-        assert fact.value == f"{said[1]} %"
+        assert f"{said[1]} %" in block.title
+        steady = written["wording"]["above_chance"]
+        shown = [fact.value.replace("−", "-") for fact in block.facts]
+        assert shown == ([] if steady is None else [f"{percent(steady)} %"])
         # the bar, the counts and what the links list
         data = browser_data([(aligned, None)], [model.name], 10_000, 1e9)
         counts = [written["wording"][f"n_{outcome}"] for outcome in ("right", "depends", "wrong")]
@@ -104,12 +107,9 @@ def test_wordings_that_differ_from_their_original_are_not_right_in_every_wording
         columns=["bucket_id", "prediction", "label", "role"],
     )
     scores = pc.score(frame)
-    ((name, scored),) = scores.sets.items()
+    (scored,) = scores.sets.values()
     model = model_from(scores.opened, scores.sets)
-    (block,) = blocks([model], [(align(name, {model.name: scored}), None)], {}, [])
+    (block,) = blocks(Report([model]))
     assert (scored.wording.wording_change, scored.wording.n_depends) == (pytest.approx(2 / 3), 12)
     assert [part[1:3] for part in block.bars[0].parts] == [("right in some wordings, wrong in others", 12)]
     assert "12 of 12 problems change" in block.sentence
-
-
-_VERDICTS = ("Almost always.", "Mostly.", "Not always.", "Often not.", "No.")

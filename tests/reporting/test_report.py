@@ -32,7 +32,7 @@ from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.reporting.page import ReportOptions, load_models, write, write_report
 from paraconsist.reporting.page.browser import script_json
-from paraconsist.reporting.page.models import changes_of
+from paraconsist.reporting.page.models import Report
 from paraconsist.running.run import texts_table
 from paraconsist.scoring.options import ScoreOptions
 
@@ -128,7 +128,7 @@ def test_columns_of_many_values_do_not_vanish_and_labels_are_called_by_name(tmp_
     scores = pc.score(tmp_path / "many.parquet", stratum=["thirty"], n_resamples=200)
     assert "thirty has 30 values, more than the 20 that results are broken down by" in scores.sets["toy:set"].warnings
     (entry,) = load_models([tmp_path / "many.parquet"], QUICK)
-    changed = changes_of([entry], QUICK.intervals)
+    changed = Report([entry], ReportOptions(score=QUICK)).changed
     assert changed["toy:set", entry.name]["by_stratum"]["label"].keys() == {"weakener", "strengthener"}
     page, _ = report(tmp_path, tmp_path / "many.parquet")
     described = data_of(page)["head"]["sets"][0]
@@ -354,7 +354,7 @@ def test_the_run_folder_keeps_each_text_once():
     ("make", "message"),
     [
         (lambda f: [f / "none.parquet"], "name a file that exists"),
-        (lambda f: [write_file(f / "one.parquet")] * 2, "different for every model"),
+        (lambda f: [write_file(f / "one.parquet")] * 2, "different for two files of one set"),
     ],
 )
 def test_what_cannot_be_reported_is_said(make, message, tmp_path):
@@ -363,7 +363,7 @@ def test_what_cannot_be_reported_is_said(make, message, tmp_path):
 
 
 def test_bad_options_are_said(run, tmp_path):
-    with pytest.raises(InputError, match=r"`name` must be given once for each of the 1 models \(models/toy\)"):
+    with pytest.raises(InputError, match=r"`name` must be given once for each of these, in order: .*toy"):
         report(tmp_path, run, names=["a", "b"])
     ids = tmp_path / "texts.csv"
     ids.write_text("id,text\n1,a\n")
@@ -448,6 +448,6 @@ def test_free_text_gold_is_no_breakdown(tmp_path, n_labels, has_breakdown):
     )
     pq.write_table(frame, tmp_path / "rows.parquet")
     (model,) = load_models([tmp_path / "rows.parquet"], QUICK)
-    ((_, change),) = changes_of([model], QUICK.intervals).items()
+    (change,) = Report([model], ReportOptions(score=QUICK)).changed.values()
     assert ("label" in change.to_dict().get("by_stratum", {})) == has_breakdown
     assert ("text 7" in text_of(report(tmp_path, tmp_path / "rows.parquet", draw=True)[0])) == has_breakdown

@@ -7,6 +7,7 @@ from helpers.report import HOSTILE
 from paraconsist import edit_effects, score
 from paraconsist.reporting.page import ReportOptions, load_models
 from paraconsist.reporting.page.edits import SetEdits, View, edit_plots, views
+from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.page.write import edits_in
 
 pytest.importorskip("pyarrow")
@@ -36,7 +37,7 @@ def write_set(path, *, seed=0, role="paraphrase", original=True, texts=TEXTS, ho
 
 
 def edits(*paths) -> tuple[SetEdits, View]:
-    (found,) = edits_in(load_models(list(paths), QUICK), ReportOptions(score=QUICK))
+    (found,) = edits_in(Report(load_models(list(paths), QUICK), ReportOptions(score=QUICK)))
     (view,) = views([found])
     return found, view
 
@@ -71,6 +72,19 @@ def test_the_page_shows_what_edit_effects_finds_and_python_has_the_same(tmp_path
     frame = score(path).edits(score=QUICK)
     assert frame.columns[:2].tolist() == ["set", "kind"]
     assert frame.set_index("kind").loc["negation", "difference"] == negation.difference
+
+
+@pytest.mark.faults
+def test_a_kind_of_most_rewordings_is_no_finding_and_rare_is_defined(tmp_path):
+    """FAULTS P26: "brings in a rare word" was true of 81 % of rewordings, and rare was defined nowhere."""
+    usual = (TEXTS[0], TEXTS[1], "The {} lies on a table.", "The {} is never on a table.")
+    found, view = edits(write_set(tmp_path / "a.parquet", texts=usual))
+    negation = next(one for one in found.effects["a"].effects if one.kind == "negation")
+    assert (negation.n_with, negation.n_without) == (60, 30)
+    assert negation.corrected_p_value < 0.05
+    assert not [sentence for sentence, *_ in view.sentences if "negation" in sentence]
+    assert any("at most 60 % of rewordings" in note for note in view.notes)
+    assert any("Rare is a word in at most 1 % of this set's problems" in note for note in view.notes)
 
 
 def test_several_models_are_taken_together_and_shown_one_by_one(tmp_path):
@@ -120,7 +134,7 @@ def test_unanswered_rows_break_the_rule_as_the_policy_has_it(tmp_path):
     pq.write_table(table.set_column(4, "prediction", pa.array(answers)), path)
     for policy, n_rows, first in (("wrong", 90, [1, 1, 1]), ("own_class", 90, [1, 0, 1]), ("drop_bucket", 87, None)):
         entries = load_models([path], QUICK.__class__(n_resamples=200, unparsed=policy))
-        (found,) = edits_in(entries, ReportOptions(score=QUICK))
+        (found,) = edits_in(Report(entries, ReportOptions(score=QUICK)))
         assert found.answered.sum() == n_rows
         if first is not None:
             assert found.broken[:3, 0].astype(int).tolist() == first

@@ -14,7 +14,8 @@ pytest.importorskip("playwright.sync_api")
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from paraconsist.reporting.page import ReportOptions, comparison, load_models, site, write, write_report
+from paraconsist.reporting.page import ReportOptions, load_models, site, write, write_report
+from paraconsist.reporting.page.models import Report
 
 pytestmark = in_chromium
 NAMES = [f"organisation-{i}/a-rather-long-name-of-a-model-{i}-instruct" for i in range(29)] + ["x" * 300]
@@ -27,18 +28,21 @@ def addresses(tmp_path_factory):
     shares = (0.97, 0.8, 0.4)
     runs = [write_run(folder / f"m{i}", answers=answers_of(i, share), model=f"m/{i}") for i, share in enumerate(shares)]
     three = load_models(runs, QUICK)
-    one = comparison.compare_models(three, QUICK)[0]
+    one = Report(three, ReportOptions(score=QUICK)).compared[0]
     entries = [replace(three[i % 3], name=name) for i, name in enumerate(NAMES)]
     pairs = [
         replace(one.pairs[(i + j) % 3], first=first, second=second)
         for (i, first), (j, second) in combinations(enumerate(NAMES), 2)
     ]
     standings = [{**one.standings[i % 3], "model": name} for i, name in enumerate(NAMES)]
-    compared = [replace(one, pairs=pairs, standings=standings)]
+    of_three = one.ranking.standings
+    placed = [replace(of_three[i % 3], model=name) for i, name in enumerate(NAMES)]
+    steadiness = dict.fromkeys(NAMES, 0.5)
+    ranking = replace(one.ranking, standings=placed, steadiness=steadiness)
+    compared = [replace(one, pairs=pairs, standings=standings, ranking=ranking)]
     with (
         patch.object(write, "report_plots", lambda *_: []),
-        patch.object(comparison, "compare_models", lambda *_: compared),
-        patch.object(site, "compare_models", lambda *_: compared),
+        patch.object(Report, "compared", compared),
         patch.object(site, "write_report", lambda *_: written),
     ):
         written = write_report(entries, folder / "page.html", ReportOptions(score=QUICK))

@@ -1,10 +1,11 @@
-"""What the first screen says: a verdict, bars, numbers that are those of the results, for every kind of set."""
+"""What the first screen says: the finding, bars, numbers that are those of the results, for every kind of set."""
 
 import json
 import re
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +22,9 @@ from paraconsist.files import to_strict_json
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.reporting.formatting import bounds, percent
 from paraconsist.reporting.page import ReportOptions, load_models, write_report
-from paraconsist.reporting.page.aligned import align
-from paraconsist.reporting.page.comparison import compare_models
-from paraconsist.reporting.page.models import changes_of
+from paraconsist.reporting.page.models import Report
+from paraconsist.reporting.page.provenance import notices
 from paraconsist.reporting.page.screen import blocks
-from paraconsist.reporting.tables import set_names
 
 #: Forty problems of five wordings: mixed ones, right ones, wrong ones.
 MANY = {f"b{i}": "".join(str(int((i * 7 + j * 3) % (i % 5 + 2) != 0)) for j in range(5)) for i in range(40)}
@@ -33,12 +32,7 @@ MANY = {f"b{i}": "".join(str(int((i * 7 + j * 3) % (i % 5 + 2) != 0)) for j in r
 
 def screen(*paths: Path):
     entries = load_models(list(paths), QUICK)
-    sets = [
-        (align(name, {e.name: e.sets[name] for e in entries}), None)
-        for name in set_names({e.name: e.sets for e in entries})
-    ]
-    changed = changes_of(entries, QUICK.intervals)
-    return blocks(entries, sets, changed, compare_models(entries, QUICK)), entries
+    return blocks(Report(entries, ReportOptions(score=QUICK))), entries
 
 
 def with_role(path: Path, role: str, answers: dict[str, str], **metadata) -> Path:
@@ -52,22 +46,60 @@ def test_a_set_of_paraphrases_says_how_often_rewording_changes_an_answer(tmp_pat
     (block,), entries = screen(write_run(tmp_path / "run", answers=MANY))
     pairs = [[a != b for a, b in combinations(answers, 2)] for answers in MANY.values()]
     share, changed = np.mean([np.mean(differ) for differ in pairs]), sum(map(any, pairs))
-    sentence = rf"Two wordings of a problem get different answers {percent(share)} % of the time \(95 % interval "
-    assert re.match(rf"{sentence}\S+ to \S+\); {changed} of {len(MANY)} problems change\. ", block.sentence)
-    assert block.verdict in ("Not always.", "Often not.", "No.")
+    assert block.title == f"Two wordings of a problem get different answers from toy {percent(share)} % of the time"
+    assert re.fullmatch(rf"95 % interval \S+ to \S+; {changed} of {len(MANY)} problems change\.", block.sentence)
     rights = [answers.count("1") for answers in MANY.values()]
     sizes = {words: size for _, words, size, *_ in block.bars[0].parts}
     assert list(sizes.values()) == [rights.count(5), sum(0 < n < 5 for n in rights), rights.count(0)]
     scored = entries[0].sets["toy:set"]
-    for fact in block.facts:
-        values = scored.wording if fact.measure == "wording" else scored.measures[fact.measure]
-        assert fact.value == f"{percent(values[fact.key])} %"
-        ends = bounds(values["confidence_interval"], fact.key)
-        assert ends is None or f"95 %: {percent(ends[0])} to {percent(ends[1])}" in fact.below.replace("−", "-")
-    values = scored.measures["paraphrastic_consistency"]
-    assert block.facts[1].scale[0] == 100 * values["min_paraphrastic_consistency"]
+    (fact,) = block.facts
+    low, high = bounds(scored.wording.confidence_interval, "above_chance")
+    assert (fact.words, fact.value) == ("steadiness", f"{percent(scored.wording.above_chance)} %")
+    assert f"95 %: {percent(low)} to {percent(high)}" == fact.below.replace("−", "-")
+    assert fact.scale == tuple(100.0 * value for value in (0.0, low, high, scored.wording.above_chance))
     assert "40 problems" in block.sureness[0][0]
     assert "About 160 problems" in block.sureness[1][0]
+    low, high = bounds(scored.wording.confidence_interval, "wording_change")
+    assert block.brief == ["40 problems", f"± {percent((high - low) / 2)} points", "every answer read"]
+    assert block.title in block.cited
+    assert f"{percent(low)} to {percent(high)}; 40 problems" in block.cited
+
+
+def test_a_coin_that_is_right_as_often_stands_below_the_bar(tmp_path):
+    (block,), _ = screen(write_run(tmp_path / "run", answers=MANY))
+    right = sum(answers.count("1") for answers in MANY.values()) / 200
+    shares = {"right in every wording": right**5, "wrong in every wording": (1 - right) ** 5}
+    sizes = {words: size for _, words, size, *_ in block.coin.parts}
+    assert {words: sizes.get(words, 0) for words in shares} == {
+        words: round(40 * share) for words, share in shares.items()
+    }
+    assert sum(sizes.values()) == 40
+    assert f"({percent(right)} %)" in block.coin.model
+
+
+def test_there_are_three_things_to_do_the_most_urgent_first(tmp_path):
+    (block,), _ = screen(write_run(tmp_path / "run", answers=MANY))
+    lost = sum(answers[0] == "1" and later == "0" for answers in MANY.values() for later in answers[1:])
+    assert [step.words.partition(":")[0] for step in block.steps] == [
+        f"Read the {lost} answers lost to rewording",
+        "Ask about more problems",
+        "Ask again unchanged",
+    ]
+    assert all(bool(step.href) != bool(step.command) for step in block.steps)
+    assert len(block.examples) == len({example.href for example in block.examples}) <= block.n_flips
+
+
+def test_without_gold_labels_problems_keep_their_answer_or_change_it(tmp_path):
+    made = [{key: value for key, value in row.items() if key not in ("label", "allowed_labels")} for row in rows(MANY)]
+    pq.write_table(pa.Table.from_pylist(made), tmp_path / "mine.parquet")
+    (block,), _ = screen(tmp_path / "mine.parquet")
+    changed = sum(len(set(answers)) > 1 for answers in MANY.values())
+    assert [part[1:3] for part in block.bars[0].parts] == [
+        ("the same answer in every wording", 40 - changed),
+        ("other answers in other wordings", changed),
+    ]
+    assert block.title.startswith("Two wordings of a problem get different answers ")
+    assert block.coin is None
 
 
 @pytest.mark.parametrize(
@@ -80,8 +112,8 @@ def test_a_set_of_paraphrases_says_how_often_rewording_changes_an_answer(tmp_pat
 def test_other_sets_speak_in_their_own_words(tmp_path, role, sentence, outcome):
     answers = {f"b{i}": "11" if i % 3 else "10" for i in range(60)}
     (block,), _ = screen(with_role(tmp_path / "mine.parquet", role, answers))
-    assert block.sentence.startswith(sentence)
-    assert "eword" not in block.sentence + "".join(fact.words for fact in block.facts)
+    assert block.title.startswith(sentence)
+    assert "eword" not in block.title + block.sentence + "".join(fact.words for fact in block.facts)
     assert [(words, size) for _, words, size, *_ in block.bars[0].parts][1] == (
         outcome,
         40 if role == "negation" else 20,
@@ -95,12 +127,34 @@ def test_several_models_are_compared_in_a_sentence_and_stand_best_first(tmp_path
         for name, of in (("shaky", MANY), ("twin", MANY), ("steady", steady))
     ]
     (block,), _ = screen(*runs)
-    assert block.bars[0].model == "steady"
-    assert block.sentence.startswith("steady is the most consistent of 3 models (paraphrastic consistency 100.0 %")
+    assert [bar.model for bar in block.bars] == ["steady", "shaky", "twin"]
+    assert block.title == "steady is the steadiest of 3 models"
+    assert block.sentence.startswith("Steadiness 100 of 100, 95 % interval ")
     assert "beyond chance. Most accurate: " in block.sentence
+    assert [bar.groups for bar in block.bars] == [[False], [True], [True]]
+    assert [bar.value for bar in block.bars[:2]] == ["100", percent(block.bars[1].scale[0] / 100, digits=0)]
     (block,), _ = screen(*runs[:2])
     assert "is not shown to differ from it" in block.sentence
     assert all("model=" in href for bar in block.bars for *_, href in bar.parts)
+
+
+@pytest.mark.faults
+def test_a_constant_answer_is_last_and_not_ranked_and_says_why(tmp_path, command):
+    """FAULTS P19, P20: its P_C is 100 %, and it was ranked first."""
+    balanced = {bucket: "".join("01"[(i + place) % 7 < 3] for place in range(5)) for i, bucket in enumerate(MANY)}
+    for name, answers in (("constant", dict.fromkeys(MANY, "11111")), ("shaky", MANY), ("balanced", balanced)):
+        made = [row | {"label": int(row["bucket_id"][1:]) % 2} for row in rows(answers)]
+        pq.write_table(pa.Table.from_pylist(made), tmp_path / f"{name}.parquet")
+    files = [tmp_path / f"{name}.parquet" for name in ("constant", "shaky", "balanced")]
+    (block,), _ = screen(*files)
+    last = block.bars[-1]
+    assert (last.model, last.value, last.scale) == ("constant", "not ranked", ())
+    assert "every prediction is 1" in last.unranked
+    assert block.sentence.endswith("Not ranked: constant.")
+    assert command("report", *files, "--output", tmp_path / "page.html", "--n-resamples", 200)[0] == 0
+    assert re.search(
+        r'class="who unranked">constant <small>every prediction is 1', (tmp_path / "page.html").read_text()
+    )
 
 
 def test_indices_of_sensitivity_alone_have_their_own_name_and_are_compared(tmp_path, command):
@@ -126,7 +180,7 @@ def test_changed_answers_are_counted_under_the_policy_for_unparsed_ones(tmp_path
         options = replace(QUICK, unparsed=policy)
         entries = load_models([tmp_path / "mine.parquet"], options)
         (name,) = entries[0].sets
-        change = changes_of(entries, QUICK.intervals)
+        change = Report(entries, ReportOptions(score=QUICK)).changed
         other = kept[:, 1:] != kept[:, :1]
         if policy == "wrong":  # an unparsed answer is never the same as another
             other |= np.equal(kept[:, 1:], None)
@@ -137,8 +191,8 @@ def test_changed_answers_are_counted_under_the_policy_for_unparsed_ones(tmp_path
 def test_thirty_models_have_a_bar_each_and_one_sentence(tmp_path):
     (entry,) = load_models([write_run(tmp_path / "run", answers=MANY)], QUICK)
     entries = [replace(entry, name=f"a-model-with-a-long-name-{i}") for i in range(30)]
-    item = align("toy:set", {one.name: one.sets["toy:set"] for one in entries})
-    (block,) = blocks(entries, [(item, None)], {}, [])
+    with patch.object(Report, "compared", []):
+        (block,) = blocks(Report(entries))
     assert len(block.bars) == 30
     assert len(block.sentence) < 300
 
@@ -147,24 +201,25 @@ def test_an_ie_test_is_two_sided(tmp_path):
     tested = ie_test([1] * 40, [1] * 30 + [0] * 10, [1] * 40)
     run = write_run(tmp_path / "run", more={"ie synonyms": to_strict_json(tested.to_dict())})
     block = screen(run)[0][1]
-    assert "takes accuracy from 100.0 % to 75.0 % (−25.0 points, 95 % interval −" in block.sentence
-    assert block.verdict == "It moves accuracy."
+    assert block.title.endswith("takes accuracy from 100.0 % to 75.0 %")
+    assert block.sentence.startswith("More than chance: −25.0 points, 95 % interval −")
     assert [size for _, _, size, *_ in block.bars[0].parts] == [30, 10]
 
 
 def test_what_is_undefined_is_not_judged(tmp_path):
     (block,), _ = screen(write_run(tmp_path / "run"))
-    assert block.verdict == "Too few problems to say."
+    assert block.sentence.startswith("Too few problems for an interval; ")
     constant = dict.fromkeys(MANY, "1" * 5)
     (block,), _ = screen(write_run(tmp_path / "constant", answers=constant))
-    assert block.verdict == "Nothing can be said."
+    assert block.title.startswith("Nothing can be said of consistency: every prediction is ")
+    assert (block.facts, block.coin, block.cited) == ([], None, "")
     assert "every prediction" in block.errors[0]
     made = [row | {"prediction": None} for row in rows(MANY)]
     pq.write_table(
         pa.Table.from_pylist(made, schema=pa.Table.from_pylist(rows(MANY)).schema), tmp_path / "none.parquet"
     )
     (block,), _ = screen(tmp_path / "none.parquet")
-    assert block.verdict == "Nothing can be said."
+    assert (block.title, block.cited) == ("P_C is undefined", "")
     assert "nan" not in str(block)
 
 
@@ -174,11 +229,11 @@ def test_names_that_say_nothing_do_not_head_the_page(tmp_path):
     write_report(
         load_models([write_run(tmp_path / "run", model="runs/demo/model")], QUICK), page, ReportOptions(score=QUICK)
     )
-    assert "<h1>Does demo/model say the same however it is asked?</h1>" in page.read_text()
+    assert "<h1>Two wordings of a problem get different answers from demo/model " in page.read_text()
     for name in ("snli__large__human", "snli__bow__human"):
         pq.write_table(pa.Table.from_pylist(rows(MANY)), tmp_path / f"{name}.parquet")
     entries = load_models([tmp_path / "snli__large__human.parquet", tmp_path / "snli__bow__human.parquet"], QUICK)
-    assert list(entries[0].sets) == ["snli human"]
+    assert list(entries[0].sets) == ["predictions"]
 
 
 def cells_of(page: str, caption: str) -> dict[str, list[str]]:
@@ -214,14 +269,8 @@ def test_every_number_of_the_page_is_that_of_score_json(tmp_path, command):
             assert (units, effect) == (f"{values['n_clusters'][key]:,}", f"{values['design_effect'][key]:.1f}")
 
     facts = re.findall(r'class="value" data-measure="(\w+)" data-key="(\w+)">(.*?)</p>', page)
-    assert [key for _, key, _ in facts] == [
-        "wording_change",
-        "paraphrastic_consistency_unbiased",
-        "above_chance",
-        "accuracy",
-    ]
-    for measure, key, text in facts:
-        assert text == f"{percent((result['wording'] if measure == 'wording' else values)[key])} %"
+    assert facts == [("wording", "above_chance", f"{percent(result['wording']['above_chance'])} %")]
+    assert f"different answers from mine {percent(result['wording']['wording_change'])} % of the time." in page
 
     headline = cells_of(page, "Paraphrastic consistency, in per cent, with intervals")
     line = [cell.split("|")[0] for cell in headline["mine"]]
@@ -248,3 +297,16 @@ def test_the_noise_floor_of_the_terminal_stands_on_the_page(tmp_path):
     text = page.read_text().replace("\N{NO-BREAK SPACE}", " ")
     assert "Asked again unchanged (the noise floor), answers flip in 1.23 % (numeric)." in text
     assert cells_of(text, "noise floor, 3 repeats")["answers that flip at no change (numeric)"][0] == "1.23"
+
+
+@pytest.mark.faults
+def test_what_concerns_few_problems_is_a_note(tmp_path):
+    """FAULTS P33: an amber warning about 1 problem of 250."""
+    run = write_run(tmp_path / "run", answers=MANY)
+    (model,) = load_models([run], QUICK)
+    (name,) = model.sets
+    warnings = ("buckets with one paraphrase: 1 of 120 where label is x", "2 of 40 rows are y", "1 of 100 and 9 of 100")
+    sets = {name: replace(model.sets[name], warnings=warnings)}
+    found = notices(Report([replace(model, sets=sets)], ReportOptions(score=QUICK)))
+    assert [sentence for sentence, _ in found["warnings"]] == list(warnings[1:])
+    assert warnings[0] in [sentence for sentence, _ in found["notes"]]

@@ -37,22 +37,24 @@ def test_the_index_is_what_score_and_compare_say_and_leads_to_every_page(tmp_pat
         command("report", *paths, *named, "--site", str(folder), "--space", "--rescore", *FAST)
     assert "3 models" in capsys.readouterr().out
     command("compare", *paths, *named, "--json", *FAST)
-    ranks = {row["model"]: row for row in json.loads(capsys.readouterr().out)[0]["standings"]}
+    ranks = {row["model"]: row for row in json.loads(capsys.readouterr().out)[0]["ranking"]["standings"]}
     table = Tables((folder / "index.html").read_text(encoding="utf-8")).tables
     lines = table["Every model, in per cent, with intervals: paraphrastic consistency, toy:set"]
-    assert [cell["text"].strip() for cell in lines[0]] == ["model", "PC", "rank", "above chance", "A"]
+    assert [cell["text"].strip() for cell in lines[0]] == ["model", "steadiness", "rank", "PC", "A"]
     values = {}
     for path, name in zip(paths, NAMES, strict=True):
         command("score", path, "--json", *FAST)
-        values[name] = json.loads(capsys.readouterr().out)["toy:set"]["measures"]["paraphrastic_consistency"]
-    best = sorted(NAMES, key=lambda name: -values[name]["paraphrastic_consistency_unbiased"])
+        scored = json.loads(capsys.readouterr().out)["toy:set"]
+        values[name] = scored["wording"], scored["measures"]["paraphrastic_consistency"]
+    best = sorted(NAMES, key=lambda name: -values[name][0]["above_chance"])
     assert [line[0]["text"].strip() for line in lines[1:]] == best
-    for model, headline, rank, above, accuracy in lines[1:]:
+    for model, steadiness, rank, headline, accuracy in lines[1:]:
         name = model["text"].strip()
-        keys = ("paraphrastic_consistency_unbiased", "chance_corrected", "accuracy")
-        for cell, key in zip((headline, above, accuracy), keys, strict=True):
-            ends = [end and f"{100 * end:.1f}" for end in values[name]["confidence_interval"][key]]
-            assert cell["text"] == f"{100 * values[name][key]:.1f}"
+        wording, measure = values[name]
+        shown = (steadiness, wording, "above_chance"), (headline, measure, "paraphrastic_consistency_unbiased")
+        for cell, of, key in (*shown, (accuracy, measure, "accuracy")):
+            ends = [end and f"{100 * end:.1f}" for end in of["confidence_interval"][key]]
+            assert cell["text"] == f"{100 * of[key]:.1f}".replace("-0.0", "0.0").replace("-", "−")
             assert cell["below"] == (f"[{ends[0]}, {ends[1]}]".replace("-", "−") if None not in ends else "")
         low, high = ranks[name]["rank_low"], ranks[name]["rank_high"]
         assert rank["text"] == (f"{low}" if low == high else f"{low} to {high}")

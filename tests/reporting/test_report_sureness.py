@@ -68,7 +68,7 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     context = chromium.new_context(viewport={"width": 1100, "height": 900}, color_scheme="dark")
     page = visit(context, Path(written.page).as_uri())
     sentence = "ost 6, gained 3 of 16 answers to rewordings"
-    assert sentence in page.locator("#sureness li").inner_text()
+    assert sentence in page.locator("#sureness li").text_content()
     assert sentence in page.locator("#sure .note").nth(1).inner_text()
     assert "dashed" in page.locator("#sure .note").nth(1).inner_text()
     drawn_marks = {
@@ -90,7 +90,7 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     page.mouse.up()
     assert "In the frame: lost 6, gained 0" in page.locator("#sure [role=status]").inner_text()
     assert "original=0.5%2C1" in page.url
-    assert sorted(page.locator("#list .bucket h3").all_inner_texts()) == ["half", "lost"]
+    assert sorted(page.locator("#list .bucket h3").all_text_contents()) == ["half", "lost"]
     page.get_by_role("button", name="Drop the frame").click()
     assert "original" not in page.url
     assert page.locator("#list .bucket").count() == len(ANSWERS)
@@ -104,7 +104,7 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     assert "lost 0, gained 3" in page.locator("#sure [role=status]").inner_text()
     page.get_by_role("link", name="Show them in the flip browser").click()
     assert page.evaluate("document.activeElement.id") == "found"
-    assert sorted(page.locator("#list .bucket h3").all_inner_texts()) == ["gained", "wrong"]
+    assert sorted(page.locator("#list .bucket h3").all_text_contents()) == ["gained", "wrong"]
     page.reload()
     assert "lost 0, gained 3" in page.locator("#sure [role=status]").inner_text()
     bars = page.locator("#plot-buckets-0 a.datum")
@@ -115,7 +115,7 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     assert bars.last.get_attribute("tabindex") == "0"
     assert "all right: 40.0 % of buckets; a coin" in bars.last.get_attribute("aria-label")
     page.keyboard.press("Enter")
-    assert sorted(page.locator("#list .bucket h3").all_inner_texts()) == ["calm", "gained"]
+    assert sorted(page.locator("#list .bucket h3").all_text_contents()) == ["calm", "gained"]
     page.emulate_media(media="print")
     assert not page.locator("#sure fieldset").is_visible()
     ink = "getComputedStyle(document.querySelector('figure svg.plot text')).fill"
@@ -126,6 +126,6 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     drawn_answers = page.locator("#sure .note").nth(1).inner_text()
     assert "in those 2 of 5 buckets that this page holds" in drawn_answers
     assert sentence not in drawn_answers
-    assert sentence in page.locator("#sureness li").inner_text()
+    assert sentence in page.locator("#sureness li").text_content()
     assert context.problems == []
     context.close()

@@ -1,5 +1,7 @@
 """The first screen in a real browser: every part of a bar lists so many problems, every term opens by keyboard."""
 
+import re
+
 import pytest
 from helpers.browser import in_chromium, visit, write_page
 from helpers.report import write_run
@@ -55,8 +57,15 @@ def test_terms_open_by_keyboard_and_have_names(page):
 
 
 def test_the_flip_s_difference_is_marked(page):
-    flip = page.locator(".sample")
+    flip = page.locator(".sample:visible")
     assert flip.locator("ins").count() + flip.locator("del").count() > 0
+    first = flip.text_content()
+    page.get_by_role("button", name="the flip after it").click()
+    assert flip.count() == 1
+    assert flip.text_content() != first
+    assert page.locator(".paging output").text_content() == "2"
+    page.get_by_role("button", name="the flip before").click()
+    assert flip.text_content() == first
     flip.locator("a").click()
     assert page.evaluate("document.activeElement.className").startswith("bucket")
 
@@ -65,3 +74,54 @@ def test_no_width_scrolls_sideways(page):
     for width in (390, 1024, 2560):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_reader_finds_what_matters_on_the_first_screen(chromium, address):
+    """Finding, interval, problems, the worst problem and what to do next are read without scrolling."""
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    page = visit(context, address)
+    seen = page.evaluate(
+        """() => { const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), texts = [];
+        for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+          const range = document.createRange(); range.selectNodeContents(node);
+          const box = range.getBoundingClientRect();
+          if (box.height > 0 && box.bottom <= 900) texts.push(node.textContent.trim());
+        } return texts.filter(Boolean).join(" "); }"""
+    )
+    seen = seen.replace("\N{NO-BREAK SPACE}", " ")
+    finding = re.search(r"Two wordings of a problem get different answers from mine ([\d.]+) % of the time\.", seen)
+    interval = re.search(r"95 % interval ([\d.]+) to ([\d.]+); (\d+) of 40 problems change\.", seen)
+    assert float(interval[1]) < float(finding[1]) < float(interval[2])
+    assert "40 problems · ± " in seen
+    assert re.search(r"The surest flip .* gold: ", seen)
+    assert re.search(r"What to do next Read the \d+ answers lost to rewording ", seen)
+    context.close()
+
+
+def test_what_is_to_be_copied_is_copied(chromium, address):
+    context = chromium.new_context(viewport={"width": 1100, "height": 800})
+    page = visit(context, address)
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.get_by_text("A sentence for a paper").click()
+    page.locator(".brief details .copy").click()
+    copied = page.evaluate("window.copied").replace("\N{NO-BREAK SPACE}", " ")
+    assert re.fullmatch(
+        r"Two wordings .* of the time \(95 % interval .*; 40 problems, toy:set; paraconsist .*\)\.", copied
+    )
+    page.locator(".next .copy").first.click()
+    assert page.evaluate("window.copied").startswith("paraconsist ")
+    context.close()
+
+
+def test_the_list_stands_beside_the_problem_where_there_is_room(chromium, address):
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    page = visit(context, address)
+    names = page.locator("#names button")
+    assert names.count() == page.locator("#list > .bucket").count() == 20
+    names.nth(7).click()
+    assert page.evaluate("document.activeElement.bucket.id") == names.nth(7).locator("bdi").text_content()
+    assert page.locator("#list > .bucket").nth(7).is_visible()
+    assert page.evaluate("document.documentElement.scrollHeight") < 6000
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert not page.locator("#names").is_visible()
+    context.close()

@@ -19,6 +19,7 @@ import pytest
 from helpers.space import as_query, columns_of, measured, to_csv
 from helpers.space_servers import free_port
 
+from paraconsist.data.apart import Apart
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC
@@ -139,7 +140,16 @@ def test_what_excel_writes_is_read(tmp_path, encoding, sign):
         ("a.jsonl", b'{"a": 1\n', "read: `file` must be a readable, whole file; got 'a.jsonl'"),
         ("a.csv", b"a,b\n", "read: `file` must have at least one row; got 'a.csv'"),
         ("a.csv", b"a,a\n1,2\n", "read: `file` must name each of its columns once"),
-        ("a.xlsx", b"PK", "read: `file` must end in one of .parquet, .csv, .tsv, .jsonl, .json; got 'a.xlsx'"),
+        (
+            "a.xls",
+            b"\xd0\xcf",
+            "read: `file` must end in one of .parquet, .csv, .tsv, .jsonl, .json, .xlsx; got 'a.xls'",
+        ),
+        (
+            "a.xlsx",
+            b"PK",
+            "read: `file` must be a readable, whole file; got 'a.xlsx'. It could not be read: File is not",
+        ),
     ],
 )
 def test_a_broken_file_is_refused_by_its_name_and_deleted(tmp_path, name, content, message):
@@ -197,8 +207,7 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path):
     ],
 )
 def test_a_file_that_ends_or_stops_its_reader_is_one_sentence_and_gone(tmp_path, monkeypatch, code, message):
-    monkeypatch.setattr(reader, "_idle", [])
-    monkeypatch.setattr(reader, "_START", code)
+    monkeypatch.setattr(reader, "_APART", Apart(code))
     monkeypatch.setattr(reader, "SECONDS", 0.5 if "sleep" in code else 60)
     file = tmp_path / "mine.csv"
     file.write_text("a\n1\n")
@@ -206,19 +215,19 @@ def test_a_file_that_ends_or_stops_its_reader_is_one_sentence_and_gone(tmp_path,
         read_upload(file)
     assert message in str(raised.value)
     assert not file.exists()
-    assert not reader._idle
+    assert not reader._APART.idle
 
 
 def test_one_process_reads_file_after_file(monkeypatch):
-    monkeypatch.setattr(reader, "_idle", [])
+    monkeypatch.setattr(reader, "_APART", Apart(reader._APART.start))
     read_text("a,b\n1,x\n")
-    (process,) = reader._idle
+    (process,) = reader._APART.idle
     with pytest.raises(InputError):  # a file that is refused costs nothing either
         read_text("a,b\n1\n")
     first = process.pid
     read_text("a,b\n1,x\n")
-    assert reader._idle[0].pid == first
-    reader._end_all()
+    assert reader._APART.idle[0].pid == first
+    reader._APART.end_all()
     assert process.returncode is not None
 
 

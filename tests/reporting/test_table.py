@@ -1,4 +1,4 @@
-"""One table in every rendering: terminal, Markdown, HTML, notebook, LaTeX and data frame."""
+"""One table in every rendering: terminal, Markdown, HTML, notebook and LaTeX."""
 
 import math
 from html.parser import HTMLParser
@@ -117,14 +117,6 @@ def test_latex_is_booktabs_without_an_active_sign():
     assert r"\$\%\#" in made
     assert made.endswith("% a % note")
     assert r"{[}b] & 1 \\" in as_latex([table("", ["a", "n"], [["[b]", "1"]])])
-
-
-def test_a_frame_has_numbers():
-    frame = TABLE.to_frame()
-    ends = [f"{label}, {end}" for label in ("P_C", "change") for end in ("low", "high")]
-    assert list(frame) == ["model", "P_C", *ends[:2], "A perturbed", "change", *ends[2:]]
-    assert frame.loc[0, "P_C":"A perturbed"].tolist() == [0.5, 0.25, 0.75, 1200]
-    assert frame["model"].tolist() == ["one", HOSTILE]
 
 
 @pytest.mark.parametrize("result", ["score", "compare"])

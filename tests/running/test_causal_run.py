@@ -3,20 +3,17 @@
 import json
 import re
 import shutil
-import warnings
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from helpers.endpoint import command as run_command
+from helpers.commands import Command, in_process, words
+from helpers.endpoint import predictions, refused
 from helpers.language_models import save_language_model
 from helpers.models import WORDS, tiny_encoder
 from helpers.processes import HERE, launch, shards, write_set
 
-from paraconsist.cli.app import main
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.prompts import parse_answer
 from paraconsist.models.prompted import CausalScorer
@@ -33,30 +30,16 @@ def place(tmp_path_factory):
 
 
 def arguments(place: Path, output: Path, **options: object) -> list[str]:
-    given = {"model": place / "causal", "dataset": place / "set.jsonl", "output": output, "n-resamples": 20}
-    given |= {name.replace("_", "-"): value for name, value in options.items()}
-    return ["run", *(str(part) for name, value in given.items() for part in (f"--{name}", value))]
+    given = {"model": place / "causal", "dataset": place / "set.jsonl", "output": output, "n_resamples": 20}
+    return words("run", **given | options)
 
 
 def few_shot(place: Path, output: Path, **options: object) -> list[str]:
     return arguments(place, output, shots=4, examples=place / "solved.jsonl", batch_tokens=150, **options)
 
 
-def within(args: list[str]) -> tuple[int, str]:
-    """Run the command in this process, which is quicker; return its exit status and what it said."""
-    said = StringIO()
-    with redirect_stderr(said), redirect_stdout(said), pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("default")  # the command shows them
-        patch.setattr("sys.argv", ["paraconsist", *args, "--device", "cpu"])
-        try:
-            main()
-        except SystemExit as ended:
-            return int(ended.code or 0), said.getvalue()
-    return 0, said.getvalue()
-
-
-def predictions(output: Path):
-    return read_predictions(output / "predictions" / "set.parquet")
+#: In this process, which is quicker; the command shows its warnings.
+within = Command(lambda given: in_process([*given, "--device", "cpu"], warn="default"))
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +103,8 @@ def test_killed_in_two_processes_and_resumed_in_one(place, undisturbed, tmp_path
     faulty = (str(HERE / "faulty_run.py"),)
     done = launch(["mid_line", "2", "1", *few_shot(place, tmp_path)], script=faulty, processes=2, check=False)
     assert done.returncode != 0
-    kept = sum(shards(tmp_path).values())
-    assert kept > 0
-    assert within(few_shot(place, tmp_path))[0] == 0
+    assert sum(shards(tmp_path).values()) > 0
+    within.done(few_shot(place, tmp_path))
     assert_same(predictions(tmp_path), undisturbed)
     # a line that the kill cut stays in the shard of a process that is no more
     whole = [p.read_text().rpartition("\n")[0].splitlines() for p in tmp_path.glob("store/*/rank-*.jsonl")]
@@ -132,8 +114,7 @@ def test_killed_in_two_processes_and_resumed_in_one(place, undisturbed, tmp_path
 
 @pytest.mark.slow
 def test_another_prompt_is_another_run(place, undisturbed):
-    status, said = within(few_shot(place, place / "one", example_seed=1))
-    assert status == 2
+    said = within.refused(few_shot(place, place / "one", example_seed=1))
     assert "holds another model's run of task defeasible_nli (prompt_hash: " in said
 
 
@@ -144,13 +125,11 @@ def test_another_prompt_is_another_run(place, undisturbed):
 def test_a_changed_file_beside_the_weights_is_another_model(place, tmp_path, file, options):
     model = shutil.copytree(place / "causal", tmp_path / "model")
     command = [*arguments(place, tmp_path / "run", model=model, limit=10), *options]
-    assert within(command)[0] == 0
-    assert "were there already" in within(command)[1]
+    within.done(command)
+    assert "were there already" in within.done(command)
     (model / file).write_text((model / file).read_text() + "\n")
-    status, printed = within(command)
-    assert status == 2
-    assert f"(prompt_files: '{file} " in printed
-    assert "were there already" not in within([*command, "--overwrite"])[1]
+    assert f"(prompt_files: '{file} " in within.refused(command)
+    assert "were there already" not in within.done(command, "--overwrite")
 
 
 @pytest.mark.faults
@@ -164,14 +143,14 @@ def test_a_chat_template_with_todays_date_has_the_same_prompts_on_every_day(plac
     encode = CausalScorer.encode
     monkeypatch.setattr(CausalScorer, "encode", lambda *row: [seen.add(encode(*row)[0].text), encode(*row)][1])
     command = [*arguments(place, tmp_path / "run", model=model, limit=10), "--chat", "--template-argument"]
-    assert within([*command, "thinking=false"])[0] == 0
+    within.done(command, "thinking=false")
     assert all(text.startswith("26 Jul 2024<s>") for text in seen)
     identity = predictions(tmp_path / "run").metadata["model"]
     assert identity["template_date"] == "2024-07-26"
     assert identity["template_arguments"] == '{"thinking": false}'
-    assert "another model's run" in within([*command, "thinking=true"])[1]
+    assert "another model's run" in within.refused(command, "thinking=true")
     seen.clear()
-    assert within([*command, "thinking=true", "--overwrite"])[0] == 0
+    within.done(command, "thinking=true", "--overwrite")
     assert not any(text.startswith("26 Jul 2024<s>user") for text in seen)
 
 
@@ -185,8 +164,7 @@ def test_a_chat_template_with_todays_date_has_the_same_prompts_on_every_day(plac
     ],
 )
 def test_template_arguments_without_a_template_are_refused(place, tmp_path, options, word):
-    status, _, said = run_command([*arguments(place, tmp_path / "run"), *options])
-    assert status == 2
+    said = refused([*arguments(place, tmp_path / "run"), *options])
     assert "--template-argument" in said
     assert word in said
 
@@ -197,8 +175,7 @@ def test_written_answers_are_kept_and_unread_ones_are_null(place, tmp_path):
     # the random model writes anything: single letters are found in some answers, and in others not
     template.write_text('question: "{premise} {hypothesis} {update}"\nlabels: {weakener: "e", strengthener: "s"}\n')
     asked = arguments(place, tmp_path / "run", scoring="generate", template=template, max_new_tokens=6)
-    status, said = within(asked)
-    assert status == 0, said
+    said = within.done(asked)
     table = predictions(tmp_path / "run").table
     outputs, found = table["raw_output"].to_pylist(), table["prediction"].to_pylist()
     assert found == [parse_answer(text, ("e", "s")) for text in outputs]
@@ -206,7 +183,7 @@ def test_written_answers_are_kept_and_unread_ones_are_null(place, tmp_path):
     assert "probabilities" not in table.column_names
     nothing = all(answer is None for answer in found)
     assert ("no answer could be read" if nothing else "are unparsed and count as wrong") in said
-    assert "were there already" in within(asked)[1]
+    assert "were there already" in within.done(asked)
     assert predictions(tmp_path / "run").table.equals(table)
 
 
@@ -214,9 +191,7 @@ def test_written_answers_are_kept_and_unread_ones_are_null(place, tmp_path):
 def test_a_sequence_to_sequence_model_and_a_template_of_ones_own(place, tmp_path):
     template = tmp_path / "t.yaml"
     template.write_text('question: "{premise} {hypothesis} {update}?"\nlabels: {weakener: no, strengthener: yes}\n')
-    given = arguments(place, tmp_path / "run", model=place / "seq2seq", template=template, normalize="tokens")
-    status, said = within(given)
-    assert status == 0, said
+    within.done(arguments(place, tmp_path / "run", model=place / "seq2seq", template=template, normalize="tokens"))
     found = predictions(tmp_path / "run")
     assert found.metadata["model"]["kind"] == "seq2seq"
     assert found.metadata["model"]["template"] == "t"
@@ -237,15 +212,11 @@ def test_a_sequence_to_sequence_model_and_a_template_of_ones_own(place, tmp_path
     ],
 )
 def test_refusals_are_one_line(place, tmp_path, options, message):
-    status, said = within(arguments(place, tmp_path, **options))
-    assert status == 2
-    assert f"error: {message}" in said
-    assert "Traceback" not in said
+    assert f"error: {message}" in within.refused(arguments(place, tmp_path, **options))
 
 
 def test_a_classifier_takes_no_prompt(place, tmp_path):
-    status, said = within(few_shot(place, tmp_path / "run", model=tiny_encoder(tmp_path / "model")))
-    assert status == 2
+    said = within.refused(few_shot(place, tmp_path / "run", model=tiny_encoder(tmp_path / "model")))
     assert "run: `--shots` must be given only with causal and sequence-to-sequence models; got 4" in said
 
 
@@ -258,7 +229,7 @@ TASKS = {
 
 
 def test_a_model_that_is_asked_sets_of_four_tasks_is_loaded_and_hashed_once(place, tmp_path, monkeypatch):
-    from paraconsist.models import loading
+    from paraconsist.models import loading, pretrained
     from paraconsist.running import loop
 
     rng, counts, models = np.random.default_rng(0), {"load_language_model": 0, "_identity": 0}, []
@@ -270,8 +241,8 @@ def test_a_model_that_is_asked_sets_of_four_tasks_is_loaded_and_hashed_once(plac
 
         return call
 
-    for name in counts:
-        monkeypatch.setattr(loading, name, counted(name, getattr(loading, name)))
+    for name, module in zip(counts, (pretrained, loading), strict=True):
+        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
     compute = loop.compute
     monkeypatch.setattr(loop, "compute", lambda model, *args: models.append(model) or compute(model, *args))
     asked = arguments(place, tmp_path / "run", scoring="label")[:-2]
@@ -284,8 +255,7 @@ def test_a_model_that_is_asked_sets_of_four_tasks_is_loaded_and_hashed_once(plac
         ]
         (tmp_path / f"{task}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         asked += ["--dataset", str(tmp_path / f"{task}.jsonl")]
-    status, output = within([*asked, "--n-resamples", "20"])
-    assert status == 0, output
+    within.done(asked, "--n-resamples", 20)
     assert len({model.identity["prompt_hash"] for model in models}) == 4  # each task has a prompt of its own
     assert len({id(model.module) for model in models}) == 1
     assert counts == {"load_language_model": 1, "_identity": 1}
@@ -304,8 +274,7 @@ def test_a_pack_that_does_not_fit_in_memory_is_halved(place, undisturbed, tmp_pa
         return packed(self, rows, windows)
 
     monkeypatch.setattr(CausalEngine, "_packed", small_memory)
-    status, said = within(few_shot(place, tmp_path))
-    assert status == 0, said
+    within.done(few_shot(place, tmp_path))
     assert max(sizes) > 2
     assert_same(predictions(tmp_path), undisturbed)
 
@@ -314,8 +283,7 @@ def test_a_pack_that_does_not_fit_in_memory_is_halved(place, undisturbed, tmp_pa
 @pytest.mark.real_data
 @pytest.mark.parametrize(("name", "stem"), [("paranlu:delta_snli", "paranlu-delta_snli"), ("parte:rte", "parte-rte")])
 def test_results_for_the_papers_sets(place, tmp_path, data_folder, name, stem):
-    status, said = within(arguments(place, tmp_path, dataset=name, data_dir=data_folder, limit=40))
-    assert status == 0, said
+    within.done(arguments(place, tmp_path, dataset=name, data_dir=data_folder, limit=40))
     table = read_predictions(tmp_path / "predictions" / f"{stem}.parquet").table
     assert 20 < table.num_rows <= 40
     assert table["prediction"].null_count == 0

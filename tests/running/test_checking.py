@@ -70,21 +70,13 @@ def test_a_whole_folder_is_told_file_by_file(folder: Path, command: Command) -> 
     assert out.splitlines()[-1] == f"{len(lines) + 1} files, all well."
 
 
-@pytest.mark.parametrize(
-    ("name", "damage", "word"),
-    [
-        (PREDICTIONS, flip, "not as it was written"),
-        (PREDICTIONS, cut, "bytes in place of"),
-        (PREDICTIONS, Path.unlink, "not there"),
-        ("results.json", flip, "not as it was written"),
-        ("results.json", Path.unlink, "not there"),
-        ("run.json", cut, "cannot be read"),
-        ("store/*/rank-00000.jsonl", flip, "line [12] is damaged"),
-        ("store/*/answers.jsonl", flip, "line 1 is damaged"),
-        ("unit.npz", flip, "cannot be read"),
-        ("model.safetensors", cut, "cut short"),
-    ],
-)
+@pytest.mark.parametrize(("name", "damage", "word"), [
+    (PREDICTIONS, flip, "not as it was written"), (PREDICTIONS, cut, "bytes in place of"),
+    (PREDICTIONS, Path.unlink, "not there"), ("results.json", flip, "not as it was written"),
+    ("results.json", Path.unlink, "not there"), ("run.json", cut, "cannot be read"),
+    ("store/*/rank-00000.jsonl", flip, "line [12] is damaged"), ("store/*/answers.jsonl", flip, "line 1 is damaged"),
+    ("unit.npz", flip, "cannot be read"), ("model.safetensors", cut, "cut short")
+])  # fmt: skip
 def test_a_damaged_file_is_named_with_what_is_wrong(folder, command, name, damage, word):
     (file,) = folder.glob(name)
     damage(file)

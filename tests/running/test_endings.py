@@ -103,8 +103,7 @@ def test_an_echoed_key_stands_in_no_file(data, tmp_path, monkeypatch):
         done(arguments(server.url, data, tmp_path / "run", scoring="generate", api_key_variable="MY_KEY"))
     for path in (path for path in (tmp_path / "run").rglob("*") if path.is_file()):
         assert KEY[:18].encode() not in path.read_bytes()
-    raw = set(predictions(tmp_path / "run").table["raw_output"].to_pylist())
-    assert any("***" in text for text in raw)
+    assert any("***" in text for text in set(predictions(tmp_path / "run").table["raw_output"].to_pylist()))
 
 
 @pytest.mark.parametrize("text", ["api_key=KEY", "Bearer,KEY", '{"key":"KEY"}', "a:KEY;b", "KEY"])
@@ -152,18 +151,10 @@ def test_a_journal_keeps_an_ending_and_reads_lines_without_one():
     assert Answered.from_dict(plain.to_dict()) == plain
 
 
-@pytest.mark.parametrize(
-    ("text", "cut", "label"),
-    [
-        ("Weaken", True, None),
-        ("Weaken", False, 0),
-        ("Weakener", True, 1),
-        ("Weaken.", True, 0),
-        ("It is Weakener", True, None),
-        ("Weaken\nIt is", True, 0),
-        ("<think> Weaken", True, None),
-    ],
-)
+@pytest.mark.parametrize(("text", "cut", "label"), [
+    ("Weaken", True, None), ("Weaken", False, 0), ("Weakener", True, 1), ("Weaken.", True, 0),
+    ("It is Weakener", True, None), ("Weaken\nIt is", True, 0), ("<think> Weaken", True, None)
+])  # fmt: skip
 def test_a_cut_answer_is_not_read_as_another_label(text, cut, label):
     assert parse_answer(text, ("Weaken", "Weakener"), cut=cut) == label
 
@@ -172,7 +163,7 @@ def test_prices_given_after_a_run_reach_its_record(data, tmp_path):
     with FaultyServer() as server:
         given = arguments(server.url, data, tmp_path / "run")
         done(given)
-        done([*given, "--price-input", "2", "--price-output", "10"])
+        done([*given, "--price", "2,10"])
     entry = json.loads((tmp_path / "run" / "run.json").read_text())["endpoint"]["defeasible_nli"]
     assert entry["cost"] > 0
     assert entry["last"]["n_computed"] == 54

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.endpoint import arguments, command, done, predictions
+from helpers.commands import words
+from helpers.endpoint import arguments, besides_the_estimate, command, done, predictions, refused
+from helpers.errors import refuses
 from helpers.faulty_server import FaultyServer
 from helpers.language_models import save_language_model
 from helpers.models import WORDS, tiny_encoder
@@ -53,7 +55,7 @@ def spoil(folder: Path, auto: str, sign: str) -> None:
 
 def local(data: Path, output: Path, model: Path, **options: object) -> list[str]:
     given = {"model": model, "dataset": data, "output": output, "device": "cpu", "n_resamples": 20, **options}
-    return ["run", *(str(part) for name, value in given.items() for part in (f"--{name.replace('_', '-')}", value))]
+    return words("run", **given)
 
 
 def counts_of(output: Path) -> dict[str, Any]:
@@ -94,9 +96,7 @@ def test_an_endpoint_refuses_one_fails_at_one_and_finds_one_too_long(tmp_path):
         n = len(server.received)
         done(given)
         assert not server.sent(n)
-        code, _, said = command([*given, "--on-error", "stop"])
-        assert code == 2
-        assert len(said.strip("\n").split("\n")) == 1
+        assert len(besides_the_estimate(refused([*given, "--on-error", "stop"]))) == 1
         del faults[ids[5]], faults[ids[ODD]]
         n = len(server.received)
         done([*given, "--retry-failed"])
@@ -109,9 +109,7 @@ def test_a_server_that_is_gone_is_no_failure_of_its_inputs(tmp_path):
     with FaultyServer() as server:
         server.script = lambda _, tag: "500" if len(server.answered()) >= 9 and tag != "probe" else None
         given = arguments(server.url, data, output, tries=1, concurrency=4)
-        code, _, said = command(given)
-        assert code == 2
-        assert "16 consecutive inputs failed this way" in said
+        assert "16 consecutive inputs failed this way" in refused(given)
         server.script = None
         done(given)
     assert counts_of(output)["n_failed"] == 0
@@ -122,9 +120,9 @@ def test_a_language_model_meets_one_not_finite_and_one_too_long(tmp_path):
     spoil(model, "AutoModelForCausalLM", "@")
     done(local(data, tmp_path / "run", model, max_length=500))
     assert_answered_but(tmp_path / "run", 60, {"not finite": 1, "too long": 1})
-    code, _, said = command(local(data, tmp_path / "other", model, max_length=500, on_error="stop"))
-    assert code == 2
-    assert "`--shots` must make prompts of at most 500 tokens" in said
+    assert "`--shots` must make prompts of at most 500 tokens" in refused(
+        local(data, tmp_path / "other", model, max_length=500, on_error="stop")
+    )
 
 
 def test_written_answers_out_of_numbers_that_are_not_finite_fail_and_the_others_stay(tmp_path):
@@ -143,9 +141,9 @@ def test_written_answers_out_of_numbers_that_are_not_finite_fail_and_the_others_
         f"1 of 60 inputs have no answer and count as unparsed (1 not finite; the first: {rows[ODD]['input_id']})"
         in (notes_of(tmp_path / "run"))
     )
-    code, _, said = command(local(data, tmp_path / "other", model, **given, on_error="stop"))
-    assert code == 2
-    assert "numbers that are not finite for input" in said
+    assert "numbers that are not finite for input" in refused(
+        local(data, tmp_path / "other", model, **given, on_error="stop")
+    )
 
 
 def test_the_finite_rows_of_a_batch_are_kept_as_they_are(tmp_path):
@@ -164,14 +162,10 @@ def test_the_finite_rows_of_a_batch_are_kept_as_they_are(tmp_path):
         predictions(tmp_path / "merged").table["unanswered"].equals(predictions(tmp_path / "run").table["unanswered"])
     )
     assert counts_of(tmp_path / "merged") == counts_of(tmp_path / "run")
-    code, _, said = command(local(data, tmp_path / "run", model, on_error="stop"))
-    assert code == 2
-    assert "numbers that are not finite for input" in said
+    assert "numbers that are not finite for input" in refused(local(data, tmp_path / "run", model, on_error="stop"))
     spoil(model, "AutoModelForSequenceClassification", " ".join(WORDS))  # a matter of all inputs
     for _ in range(2):
-        code, _, said = command(local(data, tmp_path / "all", model))
-        assert code == 2
-        assert "16 consecutive inputs failed this way" in said
+        assert "16 consecutive inputs failed this way" in refused(local(data, tmp_path / "all", model))
 
 
 @pytest.mark.parametrize(("kind", "answers", "n"), [(REFUSED, 0, 16), (NO_ANSWER, 1, 16), (REFUSED, 1, None)])
@@ -181,8 +175,7 @@ def test_what_no_input_is_to_blame_for_ends_the_pass(kind, answers, n):
         failures.answered()
     for number in range(1, 30):
         if number == n:
-            with pytest.raises(InputError, match="16 consecutive inputs"):
-                failures.failed(kind, InputError("it is so."))
+            refuses("16 consecutive inputs", failures.failed, kind, InputError("it is so."))
             return
         assert failures.failed(kind, InputError("it is so.")) == Failed(kind, "it is so.")
     assert n is None
@@ -203,9 +196,9 @@ def test_two_gold_labels_in_a_bucket_are_refused_before_a_model_is_loaded(tmp_pa
     rows = [json.loads(line) for line in data.read_text().splitlines()]
     rows[6]["label"] = 0
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    code, _, said = command(local(data, tmp_path / "run", tmp_path / "no_model"))
-    assert code == 2
-    assert "the same gold label. 1 of 2 in set have two, such as 'b1': weakener and" in said
+    assert "the same gold label. 1 of 2 in set have two, such as 'b1': weakener and" in refused(
+        local(data, tmp_path / "run", tmp_path / "no_model")
+    )
     assert not (tmp_path / "run").exists()
     for row in rows:  # of originals alone nothing is measured
         row["role"] = "original"

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.errors import refuses
 
 import paraconsist as pc
 from paraconsist.data import door
@@ -70,8 +71,7 @@ def test_every_kind_of_answer_gives_the_same_predictions(rows, tmp_path, answer,
     answers = predictions(run)
     assert [one["prediction"] for one in answers] == [i % 2 for i in range(12)]
     assert answers[0].get("probabilities") == probabilities
-    scores = run.score().sets["rows"]
-    assert scores.measures["paraphrastic_consistency"]["n_buckets"] == 4
+    assert run.score().sets["rows"].measures["paraphrastic_consistency"]["n_buckets"] == 4
 
 
 def test_functions_get_prompts_or_columns_in_batches(rows, tmp_path):
@@ -127,8 +127,7 @@ def test_an_input_that_fails_is_asked_alone_and_counted(rows, tmp_path):
     ],
 )
 def test_what_is_no_answer_is_refused(rows, tmp_path, function, must):
-    with pytest.raises(InputError, match=must):
-        pc.run(function, str(rows), output=tmp_path / "run")
+    refuses(must, pc.run, function, str(rows), output=tmp_path / "run")
 
 
 def test_a_changed_function_is_another_model(rows, tmp_path):
@@ -139,8 +138,7 @@ def test_a_changed_function_is_another_model(rows, tmp_path):
         return [1 - number(text) for text in texts]
 
     run = pc.run(named, str(rows), output=tmp_path / "run")
-    model = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))["models"]
-    (identity,) = model.values()
+    (identity,) = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))["models"].values()
     assert identity["kind"] == "function"
     assert identity["version"].startswith("source-")
     with pytest.raises(InputError, match=r"hold a run of the same model.*version: 'source-"):
@@ -152,14 +150,12 @@ def test_a_changed_function_is_another_model(rows, tmp_path):
     "function", [Counting(number), partial(map, number), print], ids=["object", "partial", "print"]
 )
 def test_what_has_no_source_of_its_own_needs_a_version(rows, tmp_path, function):
-    with pytest.raises(InputError, match="`version` must be given"):
-        pc.run(function, str(rows), output=tmp_path / "run")
+    refuses("`version` must be given", pc.run, function, str(rows), output=tmp_path / "run")
 
 
 def test_what_a_function_closes_over_needs_a_version(rows, tmp_path):
     weights = [1]
-    with pytest.raises(InputError, match="`version` must be given"):
-        pc.run(lambda texts: weights * len(texts), str(rows), output=tmp_path / "run")
+    refuses("`version` must be given", pc.run, lambda texts: weights * len(texts), str(rows), output=tmp_path / "run")
 
 
 @pytest.mark.parametrize("option", [{"noise_floor": 1}, {"device": "cpu"}, {"compile": True}, {"dtype": "bfloat16"}])

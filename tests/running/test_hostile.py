@@ -7,34 +7,27 @@ import random
 from typing import Any
 
 import pytest
-from helpers.endpoint import arguments, command, predictions, stored
+from helpers.endpoint import arguments, command, done, predictions, stored
 from helpers.faulty_server import KEY, FaultyServer, Raw, Received
 from helpers.processes import write_set
 
 from paraconsist.models.endpoint import client
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
-
 _JSON = {"Content-Type": "application/json"}
 RAW: dict[str, Raw] = {
-    "no body": (200, _JSON, b""),
-    "null": (200, _JSON, b"null"),
-    "a list": (200, _JSON, b"[1]"),
-    "brackets": (200, _JSON, b"[" * 200_000),
-    "deep": (200, _JSON, b'{"a": ' * 990 + b"1" + b"}" * 990),
+    "no body": (200, _JSON, b""), "null": (200, _JSON, b"null"), "a list": (200, _JSON, b"[1]"),
+    "brackets": (200, _JSON, b"[" * 200_000), "deep": (200, _JSON, b'{"a": ' * 990 + b"1" + b"}" * 990),
     "bomb": (200, {**_JSON, "Content-Encoding": "gzip"}, gzip.compress(bytes(1 << 28), 1)),
     "no gzip": (200, {**_JSON, "Content-Encoding": "gzip"}, b"{}"),
     "brotli": (200, {**_JSON, "Content-Encoding": "br"}, b"{}"),
-    "latin": (200, _JSON, b'{"choices": [{"text": "\xe9"}]}'),
-    "plain": (200, {"Content-Type": "text/plain"}, b"OK"),
+    "latin": (200, _JSON, b'{"choices": [{"text": "\xe9"}]}'), "plain": (200, {"Content-Type": "text/plain"}, b"OK"),
     "refused": (400, _JSON, json.dumps({"error": {"message": f"bad key {KEY}"}}).encode()),
-    "unavailable": (503, _JSON, f"api_key={KEY}".encode()),
-    "unauthorised": (401, _JSON, f"Bearer,{KEY}".encode()),
+    "unavailable": (503, _JSON, f"api_key={KEY}".encode()), "unauthorised": (401, _JSON, f"Bearer,{KEY}".encode()),
     "legal": (451, _JSON, b'{"detail": [[{"message": {}}]]}'),
     "redirect": (302, {"Location": "http://127.0.0.1:1/"}, b""),
-    "permanent": (308, {"Location": "file:///etc/passwd"}, b""),
-    "long wait": (429, {"Retry-After": "99999"}, b"{}"),
-}
+    "permanent": (308, {"Location": "file:///etc/passwd"}, b""), "long wait": (429, {"Retry-After": "99999"}, b"{}")
+}  # fmt: skip
 SCRIPTED = (
     *("429:0", "500", "502", "529", "cut", "malformed", "html", "too_long", "quota", "unknown_model", "endless"),
     "hang",
@@ -208,11 +201,9 @@ def test_mutated_answers_leave_the_predictions_of_all_other_inputs(data, tmp_pat
     for changed in (None, change):
         with FaultyServer(change=changed) as server:
             output = tmp_path / ("run" if changed else "whole")
-            code, _, said = command(arguments(server.url, data, output, **hasty))
-            assert code == 0, said
+            done(arguments(server.url, data, output, **hasty))
         columns = ("input_id", "prediction", "probabilities", "raw_output")
-        rows = predictions(output).table.to_pylist()
-        tables.append([{name: row.get(name) for name in columns} for row in rows])
+        tables.append([{name: row.get(name) for name in columns} for row in predictions(output).table.to_pylist()])
     assert touched
     for whole, row in zip(*tables, strict=True):
         assert row["input_id"] in touched or row == whole

@@ -21,8 +21,7 @@ def test_batches_of_parts_whose_lengths_overlap_hold_every_input_once(parts, max
     assert sorted(name for ids, _ in batches for name in ids) == sorted(width_of)
     assert all([row.width for row in rows] == [width_of[name] for name in ids] for ids, rows in batches)
     if sum(width_of.values()) <= max_tokens:
-        whole = plan_batches([*chain(*shapes)], policy)
-        assert [len(ids) for ids, _ in batches] == [len(batch) for batch in whole]
+        assert [len(ids) for ids, _ in batches] == [len(batch) for batch in plan_batches([*chain(*shapes)], policy)]
 
 
 def test_overlapping_parts_lose_less_together_than_apart():

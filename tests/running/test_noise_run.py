@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.commands import command, done, refused, words
 from helpers.endpoint import WRITTEN
+from helpers.errors import refuses
 from helpers.language_models import save_language_model
 from helpers.models import WORDS, tiny_encoder
 from helpers.processes import launch, write_set
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions, read_predictions, write_predictions
@@ -71,16 +72,10 @@ def place(tmp_path_factory):
     return folder
 
 
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
-    return int(stop.value.code or 0)
-
-
 @pytest.fixture(scope="module")
 def finished(place):
     options = ["--model", place / "model", "--dataset", place / "set.jsonl", "--device", "cpu"]
-    assert run("run", *options, "--noise-floor", 2, "--noise-share", 0.5, "--output", place / "run") == 0
+    done("run", *options, "--noise-floor", 2, "--noise-share", 0.5, "--output", place / "run")
     return place / "run"
 
 
@@ -114,7 +109,7 @@ def test_a_finished_noise_floor_computes_nothing_again(place, finished):
     before = {path: path.stat().st_size for path in (finished / "store").rglob("*.jsonl")}
     assert len(before) >= 3
     options = ["--model", place / "model", "--dataset", place / "set.jsonl", "--device", "cpu"]
-    assert run("run", *options, "--noise-floor", 2, "--noise-share", 0.5, "--output", finished) == 0
+    done("run", *options, "--noise-floor", 2, "--noise-share", 0.5, "--output", finished)
     assert {path: path.stat().st_size for path in (finished / "store").rglob("*.jsonl")} == before
 
 
@@ -139,7 +134,7 @@ def test_flips_are_counted_by_hand(finished):
     assert low <= 2 / 3 / n / 12 <= high
 
 
-def test_the_command_takes_off_the_largest_flip_rate(finished, tmp_path, capsys):
+def test_the_command_takes_off_the_largest_flip_rate(finished, tmp_path):
     """A run called decoding repeats the main one; in the numeric repeat all paraphrases of five buckets flip."""
     shutil.copytree(finished, tmp_path / "run")
     file = tmp_path / "run/noise/set.parquet"
@@ -150,10 +145,8 @@ def test_the_command_takes_off_the_largest_flip_rate(finished, tmp_path, capsys)
     for row in rows:
         if row["bucket_id"] in buckets[:5]:
             row["prediction"] = 1 - row["prediction"]
-    table = pa.Table.from_pylist(rows + decoding, schema=again.table.schema)
-    write_predictions(file, table, again.metadata)
-    assert run("score", tmp_path / "run", "--json") == 0
-    floor = json.loads(capsys.readouterr().out)["set"]["noise_floor"]
+    write_predictions(file, pa.Table.from_pylist(rows + decoding, schema=again.table.schema), again.metadata)
+    floor = command.json("score", tmp_path / "run")["set"]["noise_floor"]
     # decoding: against the main run nothing, against the first repeat five buckets of twelve
     assert floor["correctness_flip_rate"] == pytest.approx({"numeric": 5 / 12, "decoding": 2.5 / 12})
     assert floor["excess_inconsistency"] == pytest.approx(floor["inconsistency"] - 5 / 12)
@@ -225,7 +218,7 @@ def test_a_language_models_repeats_are_computed_in_another_order_and_other_batch
     monkeypatch.setattr(loop, "compute", lambda *args: passes.append([]) or compute(*args))
     options = ["--dataset", tmp_path / "set.jsonl", "--device", "cpu", "--output", tmp_path / "run"]
     options += ["--noise-floor", 2, "--noise-share", 1, "--batch-tokens", 200]
-    assert run("run", "--model", tmp_path / "model", *options) == 0
+    done("run", "--model", tmp_path / "model", *options)
     assert len(passes) == 3
     in_order = [[row for batch in one for row in batch] for one in passes]
     assert len({frozenset(rows) for rows in in_order}) == 1  # each distinct prompt of the run, once more
@@ -240,21 +233,19 @@ def test_repeats_of_another_model_are_refused(finished):
     other = replace(again, metadata={**again.metadata, "model": {"weights_hash": "0"}})
     with pytest.raises(InputError, match="`noise` must be of the same model and set as the run"):
         score_noise(main_run, Repeats(other), SourceOptions())
-    with pytest.raises(InputError, match="`repeat` must be a column of the repeats"):
-        score_noise(main_run, Repeats(main_run), SourceOptions())
+    refuses("`repeat` must be a column of the repeats", score_noise, main_run, Repeats(main_run), SourceOptions())
 
 
 def test_a_file_outside_a_run_has_no_repeats(finished, tmp_path):
-    table = pq.read_table(finished / "predictions" / "set.parquet")
-    pq.write_table(table, tmp_path / "set.parquet")
+    pq.write_table(pq.read_table(finished / "predictions" / "set.parquet"), tmp_path / "set.parquet")
     (source,) = open_source(tmp_path / "set.parquet").sets.values()
     assert source.noise is None
 
 
 def test_a_run_that_goes_on_with_more_rows_is_scored_and_says_that_its_repeats_are_of_fewer(place, tmp_path):
     options = ["--model", place / "model", "--dataset", place / "set.jsonl", "--device", "cpu", "--output", tmp_path]
-    assert run("run", *options, "--limit", 20, "--noise-floor", 1) == 0
-    assert run("run", *options) == 0
+    done("run", *options, "--limit", 20, "--noise-floor", 1)
+    done("run", *options)
     result = json.loads((tmp_path / "results.json").read_text())["set"]
     assert "noise_floor" not in result
     assert "set.parquet in noise/ is of other rows: Run with --noise-floor again." in result["warnings"]
@@ -267,19 +258,10 @@ def test_drawn_answers_are_split_into_wording_draws_and_batches(tmp_path, monkey
     write_set(tmp_path / "set.jsonl", 28)
     (tmp_path / "written.yaml").write_text(WRITTEN)
     options = ["--model", tmp_path / "model", "--dataset", tmp_path / "set.jsonl", "--device", "cpu"]
-    options += [
-        "--template",
-        tmp_path / "written.yaml",
-        "--scoring",
-        "generate",
-        "--temperature",
-        2,
-        "--max-new-tokens",
-        3,
-    ]
-    more = ["--noise-floor", 2, "--repeats", 3, "--noise-share", 0.5]
-    assert run("run", *options, *more, "--output", tmp_path / "one") == 0
-    assert run("run", *options, "--batch-tokens", 60, "--output", tmp_path / "two") == 0
+    options += ["--template", tmp_path / "written.yaml", "--scoring", "generate", "--temperature", 2]
+    options += ["--max-new-tokens", 3]
+    done("run", *options, *["--noise-floor", 2, "--repeats", 3, "--noise-share", 0.5], "--output", tmp_path / "one")
+    done("run", *options, "--batch-tokens", 60, "--output", tmp_path / "two")
     main_run = read_predictions(tmp_path / "one/predictions/set.parquet").table
     assert read_predictions(tmp_path / "two/predictions/set.parquet").table["raw_output"] == main_run["raw_output"]
     written = dict(zip(main_run["example_id"].to_pylist(), main_run["raw_output"].to_pylist(), strict=True))
@@ -312,18 +294,7 @@ def test_two_processes_draw_what_one_draws(tmp_path):
     assert tables[0] == tables[1]
 
 
-def test_repeats_are_refused_where_nothing_is_drawn(place, tmp_path, capsys):
-    options = [
-        "--model",
-        place / "model",
-        "--dataset",
-        place / "set.jsonl",
-        "--device",
-        "cpu",
-        "--output",
-        tmp_path / "run",
-    ]
-    assert run("run", *options, "--repeats", 2) == 2
-    assert "`--repeats` must be given only where answers are drawn; got 2" in capsys.readouterr().err
-    assert run("run", *options, "--temperature", 1) == 2
-    assert "`--temperature` must be given only with" in capsys.readouterr().err
+def test_repeats_are_refused_where_nothing_is_drawn(place, tmp_path):
+    line = words("run", model=place / "model", dataset=place / "set.jsonl", device="cpu", output=tmp_path / "run")
+    assert "`--repeats` must be given only where answers are drawn; got 2" in refused(line, "--repeats", 2)
+    assert "`--temperature` must be given only with" in refused(line, "--temperature", 1)

@@ -8,13 +8,13 @@ import shutil
 import pyarrow.parquet as pq
 import pytest
 from helpers.endpoint import arguments as endpoint_arguments
-from helpers.endpoint import command, done
+from helpers.endpoint import done, refused
+from helpers.errors import refuses
 from helpers.faulty_server import FaultyServer
 from helpers.models import tiny_encoder
 from helpers.processes import write_set
 
 from paraconsist.data.predictions import read_predictions
-from paraconsist.errors import InputError
 from paraconsist.running.parts import Part, merge_parts
 
 pytestmark = pytest.mark.slow
@@ -105,25 +105,17 @@ def test_parts_over_an_endpoint(place, tmp_path):
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/3/5", "a/b", "-1/3"])
 def test_a_part_that_is_none(text):
-    with pytest.raises(InputError, match=r"run: `part` must be I/N, such as 3/8, with I from 1 to N"):
-        Part.read(text)
+    refuses(r"run: `part` must be I/N, such as 3/8, with I from 1 to N", Part.read, text)
 
 
 def test_parts_that_do_not_fit_together(place, tmp_path):
     parts = list(map(str, _parts(place)))
     tiny_encoder(tmp_path / "model", seed=1)
     other = tmp_path / "other"
-    done(
-        [
-            *_run(place, model=tmp_path / "model"),
-            "--dataset",
-            str(place / "few.jsonl"),
-            "--output",
-            str(other),
-            "--part",
-            "3/3",
-        ]
-    )
+    done([
+        *_run(place, model=tmp_path / "model"), "--dataset", str(place / "few.jsonl"), "--output", str(other), "--part",
+        "3/3"
+    ])  # fmt: skip
     fourth = tmp_path / "fourth"
     done([*_run(place, "few.jsonl"), "--output", str(fourth), "--part", "4/4"])
     damaged = shutil.copytree(parts[2], tmp_path / "damaged")
@@ -149,17 +141,14 @@ def test_parts_that_do_not_fit_together(place, tmp_path):
         ([str(place / "whole")], "must be finished parts of a run"),
         ([str(place)], "must be finished parts of a run"),
     ):
-        code, _, said = command(["merge", *given, "--output", str(tmp_path / "merged")])
-        assert code == 2, given
+        said = refused(["merge", *given, "--output", str(tmp_path / "merged")])
         assert message in said, said
         assert said.count("\n") == 1
     assert not (tmp_path / "merged").exists()
 
 
 def test_a_part_is_not_scored_as_a_run_and_has_no_noise(place):
-    code, _, said = command(["score", str(place / "part1")])
-    assert code == 2
-    assert "part 1/3" in said
-    code, _, said = command([*_run(place), "--output", str(place / "noise"), "--part", "1/3", "--noise-floor", "1"])
-    assert code == 2
-    assert "`--part` must not be given with `--noise-floor` or `--repeats`" in said
+    assert "part 1/3" in refused(["score", str(place / "part1")])
+    assert "`--part` must not be given with `--noise-floor` or `--repeats`" in refused(
+        [*_run(place), "--output", str(place / "noise"), "--part", "1/3", "--noise-floor", "1"]
+    )

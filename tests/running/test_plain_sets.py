@@ -26,9 +26,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(place: Path, command: Command, output: Path, *sets: str) -> str:
     given = [part for name in sets for part in ("--dataset", str(place / name))]
-    code, out, err = command("run", "--model", place / "model", *given, "--output", output)
-    assert code == 0, err
-    return out
+    return command.out("run", "--model", place / "model", *given, "--output", output)
 
 
 def test_a_plain_set_alone_gives_its_accuracy(place, command, tmp_path):
@@ -44,17 +42,14 @@ def test_a_plain_set_alone_gives_its_accuracy(place, command, tmp_path):
 
 
 def test_beside_a_bucket_set_it_does_not_stand_in_the_results(place, command, tmp_path):
-    out = run(place, command, tmp_path / "run", "plain.jsonl", "buckets.jsonl")
-    assert "plain: accuracy" in out
+    assert "plain: accuracy" in run(place, command, tmp_path / "run", "plain.jsonl", "buckets.jsonl")
     assert list(json.loads((tmp_path / "run" / "results.json").read_text())) == ["buckets"]
 
 
 def test_a_full_test_set_is_said_once_in_the_table_of_its_set(command, tmp_path):
     model = tiny_encoder(tmp_path / "model", labels=("weakener", "strengthener"))
     arguments = ("--dataset", "sample:defeasible_nli", "--with-test", "--limit", "20", "--output", tmp_path / "run")
-    code, out, err = command("run", "--model", model, *arguments)
-    assert code == 0, err
-    assert "defeasible_nli_test" not in out
+    assert "defeasible_nli_test" not in command.out("run", "--model", model, *arguments)
     found = plain_accuracies(open_source(tmp_path / "run"))["sample:defeasible_nli_test"]
     (result,) = json.loads((tmp_path / "run" / "results.json").read_text()).values()
     assert found["corrects"] == "sample:defeasible_nli"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from helpers.errors import refuses
 
 from paraconsist.errors import InputError
 from paraconsist.running.pool import do_all
@@ -41,7 +42,6 @@ def _threads() -> str | None:
 
 
 pytestmark = pytest.mark.slow
-
 PIECES = [("note", number) for number in range(6)]
 
 
@@ -71,7 +71,6 @@ def test_every_piece_is_done_once_and_told_of(tmp_path, jobs):
 )
 def test_what_is_finished_is_kept_when_a_process_ends(tmp_path, last, message):
     work = Notes(tmp_path)
-    with pytest.raises(InputError, match=message):
-        do_all(work, [*PIECES[:2], (last, 0), (last, 1)], function="notes", jobs=2)
+    refuses(message, do_all, work, [*PIECES[:2], (last, 0), (last, 1)], function="notes", jobs=2)
     do_all(work, PIECES, function="notes", jobs=2)
     assert all(map(work.is_done, PIECES))

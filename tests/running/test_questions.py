@@ -6,11 +6,12 @@ import json
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from helpers.commands import command, done, refused
+from helpers.errors import refuses
 from helpers.faulty_server import FaultyServer
 from helpers.language_models import save_language_model
 
 import paraconsist as pc
-from paraconsist.cli.app import main
 from paraconsist.data.questions import QuestionPrompt
 from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError
@@ -43,13 +44,6 @@ WORDING_CHANGE, RIGHT, DEPENDS = (2 / 3 + 0) / 2, 1, 1
 WITHOUT_GOLD = (2 / 3 + 1) / 2
 
 
-def run(*words):
-    """Run a command; return its exit code."""
-    with pytest.raises(SystemExit) as stop:
-        main([str(word) for word in words])
-    return stop.value.code
-
-
 def app(prompts):
     return [ANSWERS[prompt if isinstance(prompt, str) else prompt[-1]["content"]] for prompt in prompts]
 
@@ -80,8 +74,7 @@ def checked(scores):
 
 def test_a_function_answers_a_file(file, tmp_path):
     seen = []
-    scores = pc.run(lambda p: seen.extend(p) or app(p), file, output=tmp_path / "run", version="1").score()
-    values = checked(scores)
+    values = checked(pc.run(lambda p: seen.extend(p) or app(p), file, output=tmp_path / "run", version="1").score())
     assert (values["task"], values["same"], values["set"]) == ("questions", "number", "shop")
     assert seen[0] == [
         {"role": "system", "content": "You work in a shoe shop."},
@@ -123,20 +116,18 @@ def test_without_accepted_answers_nothing_needs_them(file, tmp_path):
     assert "paraphrastic_consistency" not in values["measures"]
 
 
-def test_the_command_line_asks_an_endpoint_and_goes_on(file, tmp_path, capsys):
+def test_the_command_line_asks_an_endpoint_and_goes_on(file, tmp_path):
     with FaultyServer(write=lambda text, body: ANSWERS.get(body["messages"][-1]["content"], "Hm.")) as server:
         options = ["--model", server.model, "--endpoint", server.url, "--dataset", file, "--output", tmp_path / "run"]
-        assert run("run", *options) == 0
+        done("run", *options)
         n = len(server.received)
-        assert run("run", *options) == 0
+        done("run", *options)
         assert len(server.received) == n
         bodies = [received.body for received in server.received if "messages" in received.body]
     assert {body["messages"][0]["content"] for body in bodies[-len(ANSWERS) :]} == {"You work in a shoe shop."}
     assert {body.get("max_tokens", body.get("max_completion_tokens")) for body in bodies} >= {256}
-    capsys.readouterr()
-    assert run("score", tmp_path / "run", "--json") == 0
     checked(pc.score(tmp_path / "run"))
-    (values,) = json.loads(capsys.readouterr().out).values()
+    (values,) = command.json("score", tmp_path / "run").values()
     assert values["wording"]["wording_change"] == pytest.approx(WORDING_CHANGE, abs=1e-12)
 
 
@@ -148,17 +139,16 @@ def test_an_address_is_a_model(file, tmp_path):
     assert problem.value.parameter == "model"
 
 
-def test_the_worst_buckets_are_named_with_their_answers(file, tmp_path, capsys):
+def test_the_worst_buckets_are_named_with_their_answers(file, tmp_path):
     pc.run(app, file, output=tmp_path / "run", version="1")
-    assert run("score", tmp_path / "run", "--worst", 2) == 0
-    shown = capsys.readouterr().out
+    shown = command.out("score", tmp_path / "run", "--worst", 2)
     assert "days (2 of 3 right: '30' ×2, '14 days' ×1)" in shown
-    assert run("gate", "wording_change <= 10%", tmp_path / "run") == 1
-    assert "14 days" in capsys.readouterr().out
+    code, shown, _ = command("gate", "wording_change <= 10%", tmp_path / "run")
+    assert (code, "14 days" in shown) == (1, True)
 
 
 def test_requests_are_chats(file, tmp_path):
-    assert run("export-requests", "--model", "m", "--dataset", file, "--output", tmp_path / "requests") == 0
+    done("export-requests", "--model", "m", "--dataset", file, "--output", tmp_path / "requests")
     (batch,) = (tmp_path / "requests").glob("**/*.jsonl")
     lines = [json.loads(line) for line in batch.read_text().splitlines()]
     assert {line["url"] for line in lines} == {"/v1/chat/completions"}
@@ -169,9 +159,8 @@ def test_requests_are_chats(file, tmp_path):
 def test_a_model_on_this_machine_writes_answers(file, tmp_path):
     save_language_model(tmp_path / "model", "llama", chat=True)
     options = ["--model", tmp_path / "model", "--dataset", file, "--output", tmp_path / "run", "--device", "cpu"]
-    assert run("run", *options, "--max-new-tokens", 4) == 0
-    table = pq.read_table(tmp_path / "run" / "predictions" / "shop.parquet")
-    assert table["prediction"].null_count == 0
+    done("run", *options, "--max-new-tokens", 4)
+    assert pq.read_table(tmp_path / "run" / "predictions" / "shop.parquet")["prediction"].null_count == 0
 
 
 def test_choices_and_context_are_shown():
@@ -179,17 +168,10 @@ def test_choices_and_context_are_shown():
     assert QuestionPrompt().text(QUESTIONS, row) == "A shop.\n\nWhich?\n\nA. red\nB. blue"
 
 
-@pytest.mark.parametrize(
-    ("text", "parameter"),
-    [
-        ("questions: []", "dataset"),
-        ("- 5", "dataset"),
-        ("- {wording: a}", "dataset"),
-        ("- {question: [a]}", "question"),
-        ("- {question: a, messages: [{role: user}]}", "messages"),
-        ("- {question: ' '}", "question"),
-    ],
-)
+@pytest.mark.parametrize(("text", "parameter"), [
+    ("questions: []", "dataset"), ("- 5", "dataset"), ("- {wording: a}", "dataset"), ("- {question: [a]}", "question"),
+    ("- {question: a, messages: [{role: user}]}", "messages"), ("- {question: ' '}", "question")
+])  # fmt: skip
 def test_what_is_no_question_is_refused_with_its_place(text, parameter, tmp_path):
     (tmp_path / "q.yaml").write_text(text)
     with pytest.raises(InputError) as problem:
@@ -211,8 +193,7 @@ def test_promptfoos_tests_are_questions(tmp_path):
 
 
 def test_a_function_that_returns_no_texts_is_refused(file, tmp_path):
-    with pytest.raises(InputError, match="texts"):
-        pc.run(lambda prompts: [1 for _ in prompts], file, output=tmp_path / "run", version="1")
+    refuses("texts", pc.run, lambda prompts: [1 for _ in prompts], file, output=tmp_path / "run", version="1")
 
 
 @pytest.mark.filterwarnings("ignore:the limit of tokens")  # a model of random weights never ends
@@ -221,7 +202,7 @@ def test_repeats_are_compared_with_the_run(file, tmp_path):
     save_language_model(tmp_path / "model", "llama", chat=True)
     options = ["--model", tmp_path / "model", "--dataset", file, "--output", tmp_path / "run", "--device", "cpu"]
     drawn = ["--scoring", "generate", "--temperature", 1, "--repeats", 1, "--noise-share", 1, "--max-new-tokens", 3]
-    assert run("run", *options, *drawn) == 0
+    done("run", *options, *drawn)
     noise = pq.read_table(tmp_path / "run" / "noise" / "shop.parquet").to_pylist()
     main = {
         row["example_id"]: row for row in pq.read_table(tmp_path / "run" / "predictions" / "shop.parquet").to_pylist()
@@ -262,10 +243,9 @@ def test_options_of_another_kind_of_model_are_refused(options, parameter, file, 
     assert problem.value.parameter == parameter
 
 
-def test_columns_of_questions_cannot_be_hidden(file, tmp_path, capsys):
+def test_columns_of_questions_cannot_be_hidden(file, tmp_path):
     options = ["--model", "m", "--dataset", file, "--output", tmp_path / "run", "--input-columns", "question"]
-    assert run("run", *options) == 2
-    assert "--input-columns" in capsys.readouterr().err
+    assert "--input-columns" in refused("run", *options)
 
 
 def test_answers_that_the_limit_of_tokens_cut_are_a_warning(file, tmp_path):
@@ -285,12 +265,11 @@ def test_long_answers_that_are_compared_word_for_word_are_a_warning():
     assert warned == [True, False, False]
 
 
-def test_without_gold_the_table_has_no_index_of_right_answers(tmp_path, capsys):
+def test_without_gold_the_table_has_no_index_of_right_answers(tmp_path):
     with (tmp_path / "answers.csv").open("w") as stream:
         rows = [(f"q{i // 3}", f"It is {i % 2}.") for i in range(36)]
         csv.writer(stream).writerows([("bucket_id", "prediction"), *rows])
-    assert run("score", tmp_path / "answers.csv", "--same", "number") == 0
-    shown = capsys.readouterr().out
+    shown = command.out("score", tmp_path / "answers.csv", "--same", "number")
     assert "same answer" in shown
     assert "undefined" not in shown
 

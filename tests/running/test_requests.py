@@ -6,7 +6,7 @@ import shutil
 import pyarrow.parquet as pq
 import pytest
 from helpers.endpoint import arguments as run_arguments
-from helpers.endpoint import command, done
+from helpers.endpoint import done, refused
 from helpers.faulty_server import FaultyServer
 from helpers.processes import write_set
 
@@ -56,7 +56,7 @@ OPTIONS = {
     "chat": ["--api", "chat"],
     "generate": ["--scoring", "generate", "--max-new-tokens", "3"],
     "drawn": ["--scoring", "generate", "--temperature", "0.7", "--repeats", "1", "--seed", "3"],
-    "shots": ["--shots", "2", "--examples", "{data}", "--limit", "40", "--price-input", "1", "--price-output", "2"],
+    "shots": ["--shots", "2", "--examples", "{data}", "--limit", "40", "--price", "1,2"],
     "noise": ["--noise-floor", "2", "--request-field", "top_k=4"],
 }
 
@@ -113,8 +113,7 @@ def test_failed_requests_are_named_and_exported_again(data, answered, tmp_path):
         some = _answered(server, requests, fails={3, 5})
         some[0] = {**some[0], "response": None, "error": {"code": "batch_expired", "message": "It took too long."}}
         some[1]["response"]["body"]["choices"][0].pop("logprobs")
-    code, _, said = command(_import(output, _write(tmp_path / "a.jsonl", some[:-2])))
-    assert code == 2
+    said = refused(_import(output, _write(tmp_path / "a.jsonl", some[:-2])))
     # refused or unreadable ones are kept as failed; what was not processed, or is in no file, is not there
     expired = some[0]["custom_id"].partition("-")[0]
     assert f"3 of {len(requests)} inputs have no answer; 1 failed: {expired} (It took too long.)." in said
@@ -144,8 +143,7 @@ def test_requests_that_were_all_refused_for_one_reason_say_which(data, tmp_path)
     with FaultyServer(echo=False, length_field="max_completion_tokens") as server:
         done(_export(data, tmp_path / "batch"))
         lines = _answered(server, _requests(tmp_path / "batch"))
-        code, _, said = command(_import(tmp_path / "batch", _write(tmp_path / "a.jsonl", lines)))
-        assert code == 2
+        said = refused(_import(tmp_path / "batch", _write(tmp_path / "a.jsonl", lines)))
         assert "use 'max_completion_tokens'" in said
         assert "max_tokens=null and max_completion_tokens=N" in said
         fields = [f"--request-field={field}" for field in ("max_tokens=null", "max_completion_tokens=1")]
@@ -184,17 +182,12 @@ def test_answers_that_do_not_belong(data, answered, tmp_path):
         (None, "must be whole files of JSON lines, one an answer"),
     ):
         file = cut if given is None else _write(tmp_path / "given.jsonl", given)
-        code, _, said = command(_import(folder, file))
-        assert code == 2, message
+        said = refused(_import(folder, file))
         assert message in said, said
         assert said.count("\n") == 1
         assert "--answers" not in said
-    code, _, said = command(_import(tmp_path, cut))
-    assert code == 2
-    assert "`--output` must be the folder of an export" in said
-    code, _, said = command(_export(data, folder, "--scoring", "generate"))
-    assert code == 2
-    assert "scoring: 'label' there, 'generate' now" in said
+    assert "`--output` must be the folder of an export" in refused(_import(tmp_path, cut))
+    assert "scoring: 'label' there, 'generate' now" in refused(_export(data, folder, "--scoring", "generate"))
 
 
 def test_a_file_has_no_more_bytes_than_an_interface_takes(data, tmp_path, monkeypatch):
@@ -214,7 +207,6 @@ def test_a_template_that_changed_meanwhile_is_said(data, tmp_path):
     with FaultyServer(echo=False) as server:
         lines = _answered(server, _requests(tmp_path / "batch"))
     template.write_text(text.replace("{premise} ", "{premise}. "))
-    code, _, said = command(_import(tmp_path / "batch", _write(tmp_path / "a.jsonl", lines)))
-    assert code == 2
+    said = refused(_import(tmp_path / "batch", _write(tmp_path / "a.jsonl", lines)))
     assert "prompt_hash: " in said
     assert said.count("\n") == 1

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.commands import words
+from helpers.endpoint import predictions
+from helpers.errors import refuses
 from helpers.models import WORDS, tiny_encoder
 from helpers.processes import HERE, N_ROWS, Forked, launch, shards, write_set
 
-from paraconsist.data.predictions import KEY_COLUMNS, read_predictions
-from paraconsist.errors import InputError
+from paraconsist.data.predictions import KEY_COLUMNS
 from paraconsist.models.batching import check_device
 
 pytestmark = pytest.mark.slow
@@ -32,13 +34,8 @@ def place(tmp_path_factory):
 
 
 def arguments(place: Path, output: Path, data: str = "set.jsonl", **options: object) -> list[str]:
-    given = {"model": place / "model", "dataset": place / data, "output": output, "batch-tokens": 120}
-    given |= {name.replace("_", "-"): value for name, value in options.items()}
-    return ["run", *(str(part) for name, value in given.items() for part in (f"--{name}", value))]
-
-
-def predictions(output: Path, name: str = "set"):
-    return read_predictions(output / "predictions" / f"{name}.parquet")
+    given = {"model": place / "model", "dataset": place / data, "output": output, "batch_tokens": 120}
+    return words("run", **given | options)
 
 
 @pytest.fixture(scope="module")
@@ -160,8 +157,7 @@ def test_killed_at_random_and_resumed(place, undisturbed, tmp_path):
 
 
 def test_a_finished_run_computes_nothing_again(place, undisturbed):
-    done = launch(arguments(place, place / "one", batch_tokens=500))
-    assert "were there already" in done.stderr
+    assert "were there already" in launch(arguments(place, place / "one", batch_tokens=500)).stderr
     assert predictions(place / "one").table.equals(undisturbed.table)
 
 
@@ -170,13 +166,11 @@ def test_changed_text_is_computed_and_the_rest_is_not(place, tmp_path):
     launch(arguments(place, tmp_path / "run", str(data)))
     before = predictions(tmp_path / "run").table
     lines = data.read_text().splitlines()
-    row = json.loads(lines[0])
-    lines[0] = json.dumps({**row, "update": "never the dog"})
+    lines[0] = json.dumps({**json.loads(lines[0]), "update": "never the dog"})
     data.write_text("\n".join(lines) + "\n")
     launch(arguments(place, tmp_path / "run", str(data)))
     after = predictions(tmp_path / "run").table
-    loop = json.loads((tmp_path / "run" / "run.json").read_text())["loop"]["defeasible_nli"]
-    assert loop["n_computed"] == 1
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["loop"]["defeasible_nli"]["n_computed"] == 1
     assert after["input_id"][0] != before["input_id"][0]
     assert after["probabilities"][0] != before["probabilities"][0]
     assert after["probabilities"][1:].equals(before["probabilities"][1:])
@@ -199,8 +193,7 @@ def test_a_run_folder_of_another_model_is_refused_and_overwrite_starts_anew(plac
 def test_a_model_that_was_moved_goes_on_with_its_run(place, undisturbed, tmp_path):
     launch(arguments(place, tmp_path / "run"))
     shutil.copytree(place / "model", tmp_path / "moved")
-    done = launch(arguments(place, tmp_path / "run", model=tmp_path / "moved"))
-    assert "were there already" in done.stderr
+    assert "were there already" in launch(arguments(place, tmp_path / "run", model=tmp_path / "moved")).stderr
     assert_same_rows(predictions(tmp_path / "run").table, undisturbed.table)
 
 
@@ -239,8 +232,7 @@ def test_another_library_or_device_between_two_halves_is_said(place, tmp_path):
 def test_one_process_alone_looks_into_the_store(place, undisturbed, tmp_path):
     """What each looked up for itself differed where the store changed meanwhile."""
     launch(arguments(place, tmp_path, limit=40))
-    looking = ["look", "1", "1", *arguments(place, tmp_path)]
-    launch(looking, script=(str(HERE / "faulty_run.py"),), processes=2)
+    launch(["look", "1", "1", *arguments(place, tmp_path)], script=(str(HERE / "faulty_run.py"),), processes=2)
     assert_same_rows(predictions(tmp_path).table, undisturbed.table)
 
 
@@ -249,13 +241,11 @@ def test_a_device_that_is_none(monkeypatch):
 
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     for device in ("cuda", "mps", "gpu"):
-        with pytest.raises(InputError, match="`device` must be cpu: this machine has no accelerator; got"):
-            check_device("run", device)
+        refuses("`device` must be cpu: this machine has no accelerator; got", check_device, "run", device)
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
     check_device("run", "cuda")
-    with pytest.raises(InputError, match="be cpu or cuda, which is here; got 'mps'"):
-        check_device("run", "mps")
+    refuses("be cpu or cuda, which is here; got 'mps'", check_device, "run", "mps")
 
 
 def test_a_many_to_one_label_map_under_both_rules(tmp_path):

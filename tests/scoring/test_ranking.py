@@ -3,15 +3,19 @@
 from itertools import combinations, product
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.report import rows
 
+import paraconsist as pc
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import read_rows
 from paraconsist.measures.standings import UnitValues, standings
 from paraconsist.scoring.compare import compare
 from paraconsist.scoring.options import CompareOptions
+from paraconsist.scoring.outcomes import steadiness_of_units
 from paraconsist.scoring.ranking import rank_models
 from paraconsist.scoring.sources import Source
 
@@ -126,3 +130,73 @@ def test_one_model_on_other_rows_leaves_the_others_ranked(case: str) -> None:
     n_ranked, n_problems = {"m": (5, 40), "o": (4, 40), "n": (4, 20)}[case[0]]
     assert (len({row["model"] for row in ranked.standings}), ranked.n_common_buckets) == (n_ranked, n_problems)
     assert len(ranked.left_out) == 5 - n_ranked
+
+
+def judged(rng: np.random.Generator, n: int, k: int, shares: tuple[float, ...], steady: float, groups: bool):
+    """A frame of n problems in k wordings: each keeps one answer with a chance of `steady`, else draws each anew."""
+    labels, kept = len(shares), rng.random(n) < steady
+    first = rng.choice(labels, n, p=shares)
+    answers = np.where(kept[:, None], first[:, None], rng.choice(labels, (n, k), p=shares))
+    columns = {"bucket_id": np.repeat(np.arange(n), k), "prediction": answers.ravel(), "label": 0}
+    columns |= {"group_id": np.repeat(np.arange(n) // 3, k)} if groups else {}
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_what_buckets_add_to_steadiness_has_its_value_and_its_standard_error(groups: bool) -> None:
+    rng = np.random.default_rng(7)
+    frames = {"even": judged(rng, 60, 4, (0.5, 0.5), 0.6, groups), "odd": judged(rng, 60, 4, (0.8, 0.2), 0.3, groups)}
+    scored = {model: next(iter(pc.score(frame).sets.values())) for model, frame in frames.items()}
+    units = steadiness_of_units({model: one.kept for model, one in scored.items()})
+    for place, one in enumerate(scored.values()):
+        values = units.values[:, place]
+        assert values.mean() == pytest.approx(one.wording.above_chance, abs=1e-12)
+        sums = values - values.mean()
+        sums = np.bincount(np.arange(60) // 3, weights=sums) if groups else sums
+        error = np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()) / 60
+        assert error == pytest.approx(one.wording.standard_error["above_chance"], rel=1e-9)
+
+
+def test_models_of_one_steadiness_are_ranked_apart_in_five_per_cent_though_their_labels_differ() -> None:
+    """P_C and the wording change would set them apart: their chance differs. (Of 120 problems it is 6 per cent.)"""
+    rng, n, apart = np.random.default_rng(11), 250, 0
+    shares = ((0.5, 0.5), (0.85, 0.15), (0.4, 0.3, 0.3))
+    for seed in range(n):
+        frames = {str(place): judged(rng, 500, 4, share, 0.5, groups=False) for place, share in enumerate(shares)}
+        tables = {model: Predictions(pa.Table.from_pandas(frame)) for model, frame in frames.items()}
+        units = steadiness_of_units({model: read_rows(table, SourceOptions()) for model, table in tables.items()})
+        *_, p = units.pair_tests(n_draws=399, seed=seed)
+        apart += (p <= 0.05).any()
+    assert apart / n <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / n)
+
+
+def test_models_are_ranked_by_steadiness_and_constant_answers_last_with_the_reason() -> None:
+    """P_C would put the constant answer first, and the one that is steady about a common label before the steadier."""
+    rng = np.random.default_rng(2)
+    frames = {
+        "steady": judged(rng, 150, 4, (0.5, 0.5), 0.9, groups=False),
+        "common": judged(rng, 150, 4, (0.8, 0.2), 0.4, groups=False),
+        "constant": judged(rng, 150, 4, (1.0, 0.0), 0.0, groups=False),
+    }
+    for label in frames.values():
+        label["label"] = np.repeat(rng.integers(0, 2, 150), 4)
+    first, others = frames["steady"], [frames["common"], frames["constant"]]
+    for other in others:
+        other["label"] = first["label"]
+    sources = {model: {"toy": source_of(frame)} for model, frame in frames.items()}
+    (comparison,) = compare(sources, OPTIONS)
+    ranking = comparison.ranking
+    assert [(row.model, row.rank_low, row.rank_high) for row in ranking.standings] == [
+        ("steady", 1, 1),
+        ("common", 2, 2),
+    ]
+    assert ranking.n_problems == 150
+    scores = {model: next(iter(pc.score(frame).sets.values())) for model, frame in frames.items()}
+    of_model = {model: scores[model].wording.above_chance for model in ("steady", "common")}
+    assert ranking.steadiness == pytest.approx(of_model)
+    assert list(ranking.unranked) == ["constant"]
+    assert "every prediction is 0" in ranking.unranked["constant"]
+
+
+def source_of(frame: pd.DataFrame) -> Source:
+    return Source("toy", Predictions(pa.Table.from_pandas(frame)), SourceOptions())

@@ -7,8 +7,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers.commands import done, refused
+from helpers.errors import refuses
 from helpers.rows import easy_rows, write_csv
-from helpers.study_rows import bucket_rows, call, refused
+from helpers.study_rows import bucket_rows
 
 from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
@@ -59,8 +61,7 @@ def test_what_makes_no_variant_is_refused(
     name: str, columns: list[str], message: str, files: Path, monkeypatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "textattack", None)
-    with pytest.raises(InputError, match=message):
-        augment(files / "train.csv", files / "rows", name, columns)
+    refuses(message, augment, files / "train.csv", files / "rows", name, columns)
 
 
 def test_a_recipe_of_textattack_is_called_through_its_public_interface(files: Path, monkeypatch) -> None:
@@ -86,20 +87,19 @@ def test_a_recipe_of_textattack_is_called_through_its_public_interface(files: Pa
 def test_a_paraphraser_of_the_package_gives_its_first_candidate(tmp_path: Path) -> None:
     rows = [{"text": text, "label": i} for i, text in enumerate(("The kids are outside.", "Xyzzy.", ""))]
     write_csv(tmp_path / "train.csv", rows)
-    made = augment(tmp_path / "train.csv", tmp_path / "rows", "paraphrase:rules", ["text"])
-    (variant,) = read(made.after)[3:]
+    (variant,) = read(augment(tmp_path / "train.csv", tmp_path / "rows", "paraphrase:rules", ["text"]).after)[3:]
     assert variant["label"] == "0"
     assert "outside" in variant["text"].lower()
     assert variant["text"] != "The kids are outside."
 
 
 @pytest.mark.slow
-def test_before_and_after_are_compared_on_the_same_rows(files: Path, capsys) -> None:
-    command = ["adversarial", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
+def test_before_and_after_are_compared_on_the_same_rows(files: Path) -> None:
+    line = ["adversarial", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
                "--columns", "update", "--transformation", "dictionary", "--dictionary", files / "words.csv",
                "--output", files / "out", "--set", "epochs=2", "--seeds", "0,1", "--control", "--device", "cpu",
                "--n-resamples", 20, "--n-permutations", 200]  # fmt: skip
-    call(*command)
+    done(line)
     said = json.loads((files / "out" / "adversarial.json").read_text())
     assert (said["n_rows"], said["n_variants"]) == (60, 60)
     asked = {(c["seed"], c["against"], c["measure"]) for c in said["comparisons"]}
@@ -126,16 +126,15 @@ def test_before_and_after_are_compared_on_the_same_rows(files: Path, capsys) -> 
     each = [c["difference"] for c in said["comparisons"] if (c["measure"], c["against"]) == (measures[1], "before")]
     assert over["difference"] == pytest.approx(sum(each) / 2)
     trained = (files / "out" / "after-seed-0" / "model" / "training.json").stat().st_mtime_ns
-    capsys.readouterr()
-    call(*command)
+    said_again = done(line)
     assert (files / "out" / "after-seed-0" / "model" / "training.json").stat().st_mtime_ns == trained
     assert json.loads((files / "out" / "adversarial.json").read_text()) == said
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 120
+    assert max(map(len, said_again.splitlines())) <= 120
 
 
-def test_options_that_cannot_be_are_refused(files: Path, capsys) -> None:
+def test_options_that_cannot_be_are_refused(files: Path) -> None:
     base = ["adversarial", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
             "--columns", "update", "--output", files / "out"]  # fmt: skip
-    assert "be whole numbers" in refused(capsys, *base, "--seeds", "a")
-    assert "each once" in refused(capsys, *base, "--seeds", "1,1")
-    assert "of the form NAME=VALUE" in refused(capsys, *base, "--set", "epochs")
+    assert "be whole numbers" in refused(*base, "--seeds", "a")
+    assert "each once" in refused(*base, "--seeds", "1,1")
+    assert "of the form NAME=VALUE" in refused(*base, "--set", "epochs")

@@ -7,14 +7,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from helpers.commands import command, done, refused
+from helpers.errors import refuses
 from helpers.rows import easy_rows, write_csv
-from helpers.study_rows import bucket_rows, call, refused
+from helpers.study_rows import bucket_rows
 
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions, read_predictions, write_predictions
 from paraconsist.data.rows import read_rows
 from paraconsist.data.tasks import TASKS, Template, get_task, partial_task, partial_template
-from paraconsist.errors import InputError
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.studies.artifacts import artifact_table, buckets_by_artifact
 
@@ -46,8 +47,7 @@ def test_every_single_column_of_every_task_can_be_shown(name: str) -> None:
     row = {column: f"the {column}" for column in task.columns}
     for column in task.columns:
         if task.choices:
-            with pytest.raises(InputError, match="leave each choice"):
-                partial_task(task, ["hypothesis_1"])
+            refuses("leave each choice", partial_task, task, ["hypothesis_1"])
             assert partial_template(task.single, [column]).render(row).text == f"the {column}"
         else:
             assert partial_task(task, [column]).encode(row) == (f"the {column}", None)
@@ -60,42 +60,37 @@ def test_all_columns_are_the_task_itself() -> None:
     part = partial_task(get_task("abductive_nli"), ["hypothesis_1", "hypothesis_2"])
     assert part.choices == (Template("{hypothesis_1}", None), Template("{hypothesis_2}", None))
     for wrong in ([], ["label"], ["premise", "premise"]):
-        with pytest.raises(InputError, match="input_columns"):
-            partial_task(task, wrong)
+        refuses("input_columns", partial_task, task, wrong)
 
 
 @pytest.mark.slow
-def test_a_partial_model_never_sees_the_other_columns(tmp_path: Path, capsys) -> None:
+def test_a_partial_model_never_sees_the_other_columns(tmp_path: Path) -> None:
     write_csv(tmp_path / "train.csv", easy_rows(120))
     rows = bucket_rows(12)
     write_csv(tmp_path / "set.csv", rows)
     write_csv(tmp_path / "other.csv", [{**row, "premise": "quite another premise"} for row in rows])
-    call("train", "--model", "bow", "--train-file", tmp_path / "train.csv", "--input-columns", "update",
+    done("train", "--model", "bow", "--train-file", tmp_path / "train.csv", "--input-columns", "update",
          "--output", tmp_path / "model", "--device", "cpu")  # fmt: skip
     found = []
     for name in ("set", "other"):
-        call("run", "--model", tmp_path / "model", "--dataset", tmp_path / f"{name}.csv", "--output",
+        done("run", "--model", tmp_path / "model", "--dataset", tmp_path / f"{name}.csv", "--output",
              tmp_path / name, "--device", "cpu", "--n-resamples", 20)  # fmt: skip
-        table = pq.read_table(tmp_path / name / "predictions" / f"{name}.parquet")
-        found.append(table["probabilities"].to_pylist())
+        found.append(pq.read_table(tmp_path / name / "predictions" / f"{name}.parquet")["probabilities"].to_pylist())
     assert found[0] == found[1]  # the model's folder says what it was trained on
-    said = refused(capsys, "run", "--model", tmp_path / "model", "--dataset", tmp_path / "set.csv", "--input-columns",
+    said = refused("run", "--model", tmp_path / "model", "--dataset", tmp_path / "set.csv", "--input-columns",
                    "premise", "--output", tmp_path / "x")  # fmt: skip
     assert "be those that the model was trained on (update)" in said
-    said = refused(capsys, "train", "--model", "bow", "--train-file", tmp_path / "train.csv", "--input-columns", "text",
+    said = refused("train", "--model", "bow", "--train-file", tmp_path / "train.csv", "--input-columns", "text",
                    "--output", tmp_path / "y")  # fmt: skip
     assert "name columns of task defeasible_nli" in said
     ready = [{"sentence1": f"{r['premise']} {r['hypothesis']}", "sentence2": r["update"], "label": r["label"]}
              for r in easy_rows(40)]  # fmt: skip
     write_csv(tmp_path / "ready.csv", ready)
     train = ("train", "--model", "bow", "--task", "defeasible_nli", "--train-file", tmp_path / "ready.csv")
-    said = refused(capsys, *train, "--input-columns", "premise", "--output", tmp_path / "y")
+    said = refused(*train, "--input-columns", "premise", "--output", tmp_path / "y")
     assert "be all that one ready-made text" in said
-    call(*train, "--input-columns", "update", "--output", tmp_path / "z", "--device", "cpu", "--epochs", 1)
-    call(*train, "--input-columns", "premise,hypothesis", "--output", tmp_path / "zz", "--device", "cpu", "--epochs", 1)
-
-
-# the split and the table
+    done(*train, "--input-columns", "update", "--output", tmp_path / "z", "--device", "cpu", "--epochs", 1)
+    done(*train, "--input-columns", "premise,hypothesis", "--output", tmp_path / "zz", "--device", "cpu", "--epochs", 1)
 
 
 def predictions_of(answers: dict[str, list[int]], gold: int = 1) -> Predictions:
@@ -142,17 +137,15 @@ def test_every_model_is_scored_on_each_part() -> None:
     ],
 )
 def test_what_cannot_be_split_is_refused(partial: Predictions, full: Predictions, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        artifact_table(partial, [("full", full, None)], QUICK, SourceOptions())
+    refuses(message, artifact_table, partial, [("full", full, None)], QUICK, SourceOptions())
 
 
 def test_a_bucket_without_an_original_is_refused() -> None:
     table = PARTIAL.table.filter(pa.array([row != 0 for row in range(9)]))
-    with pytest.raises(InputError, match="bucket a"):
-        artifact_table(Predictions(table), [("full", FULL, None)], QUICK, SourceOptions())
+    refuses("bucket a", artifact_table, Predictions(table), [("full", FULL, None)], QUICK, SourceOptions())
 
 
-def test_the_command_on_files_and_on_run_folders(tmp_path: Path, capsys, monkeypatch) -> None:
+def test_the_command_on_files_and_on_run_folders(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for name, predictions in (("partial", PARTIAL), ("full", FULL)):
         (tmp_path / name / "predictions").mkdir(parents=True)
@@ -162,18 +155,18 @@ def test_the_command_on_files_and_on_run_folders(tmp_path: Path, capsys, monkeyp
                 table = table.filter(pc.equal(table["role"], "original"))
             said = {"set": extra, "label_names": ["no", "yes"]}
             write_predictions(tmp_path / name / "predictions" / f"{extra}.parquet", table, said)
-    call("artifacts", "--partial", tmp_path / "partial", "--full", tmp_path / "full", "--n-resamples", 20)
-    shown = capsys.readouterr().out
+    shown = command.out(
+        "artifacts", "--partial", tmp_path / "partial", "--full", tmp_path / "full", "--n-resamples", 20
+    )
     assert "likely" in shown
     assert max(map(len, shown.splitlines())) <= 80
-    call("artifacts", "--partial", tmp_path / "partial" / "predictions" / "toy.parquet", "--full",
-         tmp_path / "full" / "predictions" / "toy.parquet", "--json", "--n-resamples", 20)  # fmt: skip
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    partial, full = (tmp_path / name / "predictions" / "toy.parquet" for name in ("partial", "full"))
+    rows = command.json("artifacts", "--partial", partial, "--full", full, "--n-resamples", 20)["rows"]
     assert [(row["artifact"], row["model"], row["n_buckets"]) for row in rows] == [
         *(("likely", "partial", 2), ("likely", "full", 2)),
         *(("unlikely", "partial", 1), ("unlikely", "full", 1)),
     ]
-    assert "must be" in refused(capsys, "artifacts", "--partial", tmp_path, "--full", tmp_path / "full")
+    assert "must be" in refused("artifacts", "--partial", tmp_path, "--full", tmp_path / "full")
 
 
 @pytest.mark.real_data

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.errors import refuses
 from helpers.ie_rows import words_of_rows, write_experiment
 from helpers.models import tiny_encoder
 
@@ -32,19 +33,10 @@ def files(tmp_path_factory):
 @pytest.fixture
 def options(files, tmp_path):
     return ExperimentOptions(
-        output=tmp_path / "out",
-        train=files["train"],
-        validation=files["validation"],
-        test=files["test"],
-        transformation="dictionary",
-        transformation_options={"dictionary": str(files["dictionary"])},
-        parameters={"n_estimators": 5},
-        rhos=(0.0, 0.5, 1.0),
-        runs=2,
-    )
-
-
-# ------------------------------------------------------------------------------------------ sampling
+        output=tmp_path / "out", train=files["train"], validation=files["validation"], test=files["test"],
+        transformation="dictionary", transformation_options={"dictionary": str(files["dictionary"])},
+        parameters={"n_estimators": 5}, rhos=(0.0, 0.5, 1.0), runs=2
+    )  # fmt: skip
 
 
 def test_a_sample_holds_every_row_once_in_one_version():
@@ -66,8 +58,7 @@ def test_rows_are_transformed_independently_or_in_an_exact_number():
 
 @pytest.mark.parametrize("rho", [-0.1, 1.01, float("nan")])
 def test_a_rho_that_is_no_probability_is_refused(rho):
-    with pytest.raises(InputError, match="`rho` must lie between 0 and 1"):
-        sample_rows(3, rho, np.random.default_rng(0))
+    refuses("`rho` must lie between 0 and 1", sample_rows, 3, rho, np.random.default_rng(0))
 
 
 def test_a_seed_depends_on_its_own_unit_only():
@@ -78,11 +69,7 @@ def test_a_seed_depends_on_its_own_unit_only():
 
 def test_rhos_as_people_write_them():
     assert parse_rhos(["0:1:21"])[6] == 0.3
-    with pytest.raises(InputError, match="`rhos` must be numbers with commas between"):
-        parse_rhos(["0;1"])
-
-
-# ------------------------------------------------------------------------------------------ training
+    refuses("`rhos` must be numbers with commas between", parse_rhos, ["0;1"])
 
 
 @pytest.mark.slow
@@ -126,8 +113,7 @@ def test_no_text_is_copied(options):
 
 
 def test_a_vote_is_the_commonest_answer_and_the_first_of_equal_ones():
-    rng = np.random.default_rng(0)
-    answers = rng.integers(0, 3, size=(5, 200))
+    answers = np.random.default_rng(0).integers(0, 3, size=(5, 200))
     for column, vote in enumerate(majority_vote(list(answers))):
         counts = Counter(answers[:, column].tolist())
         most = max(counts.values())
@@ -170,11 +156,7 @@ def test_a_search_takes_the_best_of_its_trials_and_keeps_what_is_set(options, se
     if search == "once":
         trials = [json.loads(prepared.work.folder.trial_file(i).read_text()) for i in range(4)]
         assert len({json.dumps(trial["parameters"]) for trial in trials}) == 4
-        best = max(trials, key=lambda trial: trial["validation_accuracy"])
-        assert said["parameters"] == best["parameters"]
-
-
-# ------------------------------------------------------------------------------------------ units
+        assert said["parameters"] == max(trials, key=lambda trial: trial["validation_accuracy"])["parameters"]
 
 
 def test_units_are_kept_and_a_whole_run_is_the_sum_of_its_parts(options):
@@ -188,8 +170,7 @@ def test_units_are_kept_and_a_whole_run_is_the_sum_of_its_parts(options):
     run_experiment(prepare(replace(other, runs=2)))
     folder.unit_file(Unit(0.5, 2)).write_bytes(b"PK\x03\x04 cut short")
     (folder.units / ".rho-1.000000000-run-001.npz.0-99-0.new.partial").write_bytes(b"half")
-    again = run_experiment(prepare(replace(options, output=other.output)))
-    assert again.read_bytes() == whole
+    assert run_experiment(prepare(replace(options, output=other.output))).read_bytes() == whole
     assert folder.unit_file(Unit(0.5, 1)).stat().st_mtime_ns == kept
     assert not list(other.output.rglob(".*"))
 
@@ -244,11 +225,7 @@ def test_an_encoder_with_its_labels_in_another_order_is_read_in_ours(options, tm
     parameters = {"epochs": 8, "learning_rate": 2e-3, "batch_size": 8}
     prepared = prepare(replace(options, model=str(encoder), parameters=parameters, device="cpu"))
     sample = prepared.work.sample(0.0, 1)
-    answers = prepared.learner.train(sample, parameters, seed=0)
-    assert (answers.validation == sample.validation_labels).mean() > 0.55
-
-
-# ------------------------------------------------------------------------------------------ deciding
+    assert (prepared.learner.train(sample, parameters, seed=0).validation == sample.validation_labels).mean() > 0.55
 
 
 def counts(n, before, after):
@@ -318,8 +295,7 @@ def test_hard_cases_under_both_readings():
         return family_of_vectors(name, vectors)
 
     a = family("a", [(0.0, [{0, 1, 2}, {3}]), (1.0, [{0}, {0}])])
-    b = family("b", [(0.0, [{0}, {0}]), (1.0, [{0, 1}, {0, 3}])])
-    found = hard_cases([a, b])
+    found = hard_cases([a, family("b", [(0.0, [{0}, {0}]), (1.0, [{0, 1}, {0, 3}])])])
     assert found["first_run"] == {"some_rho": [0, 1], "every_rho": [0]}
     assert found["all_runs"] == {"some_rho": [0, 1, 3], "every_rho": []}
     assert hard_cases([a])["first_run"]["some_rho"] == [0, 1, 2]
@@ -336,8 +312,7 @@ def test_every_method_stands_beside_the_one_that_decides(options):
     assert any("50 resamples are too few" in warning for warning in table["warnings"])
     with pytest.raises(InputError, match="`method` must not be a replay where only counts are known"):
         decide([family_of_counts("c", [(0.0, 1, 4, 1, 0, 4)])], DecisionOptions(method="replay"))
-    with pytest.raises(InputError, match="`ties` must be left out unless `method` is 'exact'"):
-        DecisionOptions(method="paper", ties="mid")
+    refuses("`ties` must be left out unless `method` is 'exact'", DecisionOptions, method="paper", ties="mid")
 
 
 def test_vectors_come_back_as_they_were_written(options):
@@ -353,5 +328,4 @@ def test_vectors_come_back_as_they_were_written(options):
         np.testing.assert_array_equal(one.label, gold)
     assert family.at([0.5]).n_runs == 2
     assert [one.rho for one in family.at([0.5]).vectors()] == [0.5, 0.5]
-    with pytest.raises(InputError, match=r"`rhos` must be rhos of .*: 0, 0.5, 1; got 0.25"):
-        family.at([0.25])
+    refuses(r"`rhos` must be rhos of .*: 0, 0.5, 1; got 0.25", family.at, [0.25])

@@ -2,20 +2,20 @@
 
 import csv
 import json
-import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.commands import Command, done, in_process, refused, words
+from helpers.errors import refuses
 from helpers.models import WORDS, tiny_encoder
 from helpers.rows import easy_rows, write_csv
 
-from paraconsist.cli.app import main
 from paraconsist.data.bucket_sets import load_bucket_set
-from paraconsist.errors import InputError
 from paraconsist.files import locked
 from paraconsist.studies.aflite import aflite, fit_logistic
 from paraconsist.studies.options import PRESETS, AfliteOptions
@@ -126,14 +126,12 @@ def test_a_classifier_never_predicts_a_group_that_it_was_trained_on() -> None:
 )
 def test_what_cannot_be_filtered_is_refused(change: dict, message: str) -> None:
     rows, labels, groups, _ = planted()
-    with pytest.raises(InputError, match=message):
-        aflite(**{"embeddings": rows, "labels": labels, "groups": groups, "options": SMALL, **change})
+    refuses(message, aflite, **{"embeddings": rows, "labels": labels, "groups": groups, "options": SMALL, **change})
 
 
 @pytest.mark.parametrize("option", [{"threshold": 0.0}, {"cutoff": 0}, {"inverse_penalty": 0.0}])
 def test_options_out_of_range_are_refused(option: dict) -> None:
-    with pytest.raises(InputError, match=next(iter(option))):
-        AfliteOptions(**option)
+    refuses(next(iter(option)), AfliteOptions, **option)
 
 
 def test_the_preset_is_the_papers() -> None:
@@ -143,8 +141,7 @@ def test_the_preset_is_the_papers() -> None:
 
 def test_round_robin_takes_one_of_each_stratum_in_turn() -> None:
     strata = np.array([0] * 50 + [3] * 2 + [9] * 4)
-    drawn = strata[round_robin(strata, 9, rng=np.random.default_rng(0))]
-    assert drawn.tolist() == [0, 3, 9, 0, 3, 9, 0, 9, 0]
+    assert strata[round_robin(strata, 9, rng=np.random.default_rng(0))].tolist() == [0, 3, 9, 0, 3, 9, 0, 9, 0]
     assert len(round_robin(strata, 1000, rng=np.random.default_rng(0))) == 56
 
 
@@ -157,11 +154,7 @@ def test_the_draw_is_even_over_deciles_and_difficulty() -> None:
     assert np.bincount((10 * confidences[drawn[:50]]).astype(int)).tolist() == [5] * 10
     with pytest.warns(UserWarning, match="only"):
         sample_by_difficulty(easy[:20], confidences[:20], n_easy=50, n_difficult=1)
-    with pytest.raises(InputError, match="from 0 to 1"):
-        sample_by_difficulty(easy, confidences + 1)
-
-
-# the command, from rows to a bucket set
+    refuses("from 0 to 1", sample_by_difficulty, easy, confidences + 1)
 
 
 def rows_with_contexts(n: int = 240) -> list[dict]:
@@ -177,7 +170,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other = [{**row, "premise": f"elsewhere {row['premise']}"} for row in rows_with_contexts(200)]
     write_csv(folder / "encoder_rows.csv", other)
     write_csv(folder / "rows.csv", rows_with_contexts())
-    call("train", "--model", "bow", "--train-file", folder / "encoder_rows.csv", "--output", folder / "model")
+    done("train", "--model", "bow", "--train-file", folder / "encoder_rows.csv", "--output", folder / "model")
     return folder
 
 
@@ -186,21 +179,15 @@ def read_lines(sheet: Path) -> list[dict]:
         return list(csv.DictReader(stream))
 
 
-def call(*arguments: object) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert ended.value.code == 0
-
-
 def select(folder: Path, *more: object, rows: str = "rows.csv") -> list[object]:
     small = ("--n-classifiers", 8, "--train-size", 80, "--cutoff", 20, "--device", "cpu")
     return ["select", folder / rows, "--encoder", folder / "model", *small, *more]
 
 
 @pytest.mark.slow
-def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: Path, tmp_path: Path, capsys) -> None:
+def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: Path, tmp_path: Path) -> None:
     out = tmp_path / "selection"
-    call(
+    done(
         *select(trained, "--confidence-model", trained / "model", "--n-easy", 4, "--n-difficult", 20),
         *("--pool", 0.5, "--places", 2, "--output", out),
     )
@@ -222,70 +209,61 @@ def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: 
     for line in lines[:3]:
         line["new_update"] = f"{line['update']} today {lines.index(line)}"
     write_csv(tmp_path / "written.csv", lines)
-    call("select", "--written", tmp_path / "written.csv", "--originals", out / "originals.parquet",
+    done("select", "--written", tmp_path / "written.csv", "--originals", out / "originals.parquet",
          "--output", tmp_path / "set.parquet")  # fmt: skip
     found = load_bucket_set(str(tmp_path / "set.parquet"))
     assert found.task.name == "defeasible_nli"
     assert sorted(found.table["role"].to_pylist()) == ["original", "original", "paraphrase", "paraphrase", "paraphrase"]
     assert {"difficulty", "decile"} <= set(found.strata)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        call("run", "--model", trained / "model", "--dataset", tmp_path / "set.parquet", "--output", tmp_path / "run",
-             "--device", "cpu", "--n-resamples", 20)  # fmt: skip
-    assert "columns not written to predictions or results: writer." in capsys.readouterr().err
+    line = words(
+        "run", model=trained / "model", dataset=tmp_path / "set.parquet", output=tmp_path / "run", device="cpu"
+    )
+    said = Command(partial(in_process, warn="always")).done(line, "--n-resamples", 20)
+    assert "columns not written to predictions or results: writer." in said
 
 
 @pytest.mark.slow
-def test_vectors_are_used_again_for_the_same_encoder_only(trained: Path, tmp_path: Path, capsys) -> None:
-    call(*select(trained, "--output", tmp_path / "s"))
-    call(*select(trained, "--output", tmp_path / "s", "--cutoff", 10))
-    assert "were there already" in capsys.readouterr().err
+def test_vectors_are_used_again_for_the_same_encoder_only(trained: Path, tmp_path: Path) -> None:
+    done(*select(trained, "--output", tmp_path / "s"))
+    assert "were there already" in done(*select(trained, "--output", tmp_path / "s", "--cutoff", 10))
     encoder = tiny_encoder(tmp_path / "encoder")
-    call(*select(trained, "--output", tmp_path / "s", "--encoder", encoder))
-    assert "were there already" not in capsys.readouterr().err
+    assert "were there already" not in done(*select(trained, "--output", tmp_path / "s", "--encoder", encoder))
 
 
 @pytest.mark.slow
-def test_a_selection_goes_on_until_somebody_writes_into_its_sheet(trained: Path, tmp_path: Path, capsys) -> None:
+def test_a_selection_goes_on_until_somebody_writes_into_its_sheet(trained: Path, tmp_path: Path) -> None:
     out = tmp_path / "s"
     drawn = select(trained, "--confidence-model", trained / "model", "--n-easy", 4, "--n-difficult", 4, "--output", out)
-    call(*drawn)
+    done(*drawn)
     sheet = (out / "sheet.csv").read_bytes()
     for killed_before in ("sheet.csv", "rows.parquet", "selection.json", "aflite.png"):
         (out / killed_before).unlink(missing_ok=True)
-        call(*drawn)
+        done(*drawn)
         assert (out / "sheet.csv").read_bytes() == sheet
         assert {"originals.parquet", "rows.parquet", "selection.json"} <= {file.name for file in out.iterdir()}
     lines = read_lines(out / "sheet.csv")
     lines[0]["new_update"] = "a text of a person"
     write_csv(out / "sheet.csv", lines)
-    assert "without a sheet in which somebody wrote" in refused(capsys, *drawn)
+    assert "without a sheet in which somebody wrote" in refused(*drawn)
     busy = tmp_path / "busy"
     with locked(busy, "select", "output"), ThreadPoolExecutor(1) as other:
-        message = other.submit(refused, capsys, *select(trained, "--output", busy)).result()
+        message = other.submit(refused, *select(trained, "--output", busy)).result()
     assert "not be in use by another command" in message
 
 
-def refused(capsys, *arguments: object) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert ended.value.code == 2
-    return capsys.readouterr().err
-
-
 @pytest.mark.slow
-def test_a_model_that_has_seen_the_rows_is_refused(trained: Path, tmp_path: Path, capsys) -> None:
-    said = refused(capsys, *select(trained, "--output", tmp_path / "s", rows="encoder_rows.csv"))
+def test_a_model_that_has_seen_the_rows_is_refused(trained: Path, tmp_path: Path) -> None:
+    said = refused(*select(trained, "--output", tmp_path / "s", rows="encoder_rows.csv"))
     assert "not be trained on contexts" in said
     assert "leaks" in said
     write_csv(tmp_path / "one.csv", [{**row, "premise": "one"} for row in easy_rows(200)])
     encoder = ("--encoder", trained / "model")
-    said = refused(capsys, *select(tmp_path, "--output", tmp_path / "s", *encoder, rows="one.csv"))
+    said = refused(*select(tmp_path, "--output", tmp_path / "s", *encoder, rows="one.csv"))
     assert "would leak" in said
 
 
 @pytest.mark.slow
-def test_an_encoder_that_does_not_match_its_checkpoint_is_refused(trained: Path, tmp_path: Path, capsys) -> None:
+def test_an_encoder_that_does_not_match_its_checkpoint_is_refused(trained: Path, tmp_path: Path) -> None:
     from transformers import AutoModel
 
     folder = tiny_encoder(tmp_path / "whole")
@@ -293,15 +271,15 @@ def test_an_encoder_that_does_not_match_its_checkpoint_is_refused(trained: Path,
     AutoModel.from_pretrained(folder).save_pretrained(bare)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (bare / name).write_bytes((folder / name).read_bytes())
-    call(*select(trained, "--output", tmp_path / "good", "--encoder", bare))
+    done(*select(trained, "--output", tmp_path / "good", "--encoder", bare))
     config = json.loads((bare / "config.json").read_text())
     (bare / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))
-    said = refused(capsys, *select(trained, "--output", tmp_path / "deeper", "--encoder", bare))
+    said = refused(*select(trained, "--output", tmp_path / "deeper", "--encoder", bare))
     assert "configuration and checkpoint do not belong together" in said
     (bare / "config.json").write_text(json.dumps({**config, "intermediate_size": 80}))
-    said = refused(capsys, *select(trained, "--output", tmp_path / "wider", "--encoder", bare))
+    said = refused(*select(trained, "--output", tmp_path / "wider", "--encoder", bare))
     assert "configuration and checkpoint do not belong together" in said
-    said = refused(capsys, *select(trained, "--output", tmp_path / "p", "--encoder", bare, "--pooling", "head"))
+    said = refused(*select(trained, "--output", tmp_path / "p", "--encoder", bare, "--pooling", "head"))
     assert "without a trained head" in said
 
 
@@ -327,5 +305,4 @@ def test_a_sheet_that_cannot_be_right_is_refused(change: dict, message: str, tmp
     write_writing_sheet(tmp_path / "sheet.csv", [original], task=get_task("defeasible_nli"), rewrite=["update"], n=1)
     lines = read_lines(tmp_path / "sheet.csv")
     write_csv(tmp_path / "sheet.csv", [{**lines[0], "new_update": "Everybody gets a smile", **change}])
-    with pytest.raises(InputError, match=message):
-        read_written(tmp_path / "sheet.csv", tmp_path / "originals.parquet")
+    refuses(message, read_written, tmp_path / "sheet.csv", tmp_path / "originals.parquet")

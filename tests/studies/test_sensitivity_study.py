@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers.errors import refuses
 from helpers.perturb import labelled
 
 from paraconsist.data.tasks import get_task
@@ -24,20 +25,13 @@ ROWS = [
 ]
 #: (premise, hypothesis) -> probabilities of LABELS; what is not here is certain of entailment.
 ANSWERS = {
-    ("p1", "one is right"): (0.8, 0.1, 0.1),
-    ("p1", "one v stays"): (0.6, 0.2, 0.2),
-    ("p1", "one v turns round"): (0.1, 0.1, 0.8),  # opposite
-    ("p1", "two is right"): (0.2, 0.7, 0.1),
-    ("p1", "two v moves"): (0.6, 0.3, 0.1),  # neutral has no opposite: any change is strict
-    ("p2", "three is right"): (0.1, 0.2, 0.7),
-    ("p2", "three v moves"): (0.1, 0.5, 0.4),  # relaxed only
-    ("p2", "four is wrong"): (0.1, 0.1, 0.8),
-    ("p3", "five has no variant"): (0.1, 0.8, 0.1),
-    # judged: two ways; the second of these fails backwards
-    ("five has no variant", "five has v"): (0.9, 0.1, 0.0),
-    ("five has v", "five has no variant"): (0.2, 0.8, 0.0),
-    ("one is right", "one v not equivalent"): (0.1, 0.9, 0.0),
-}
+    ("p1", "one is right"): (0.8, 0.1, 0.1), ("p1", "one v stays"): (0.6, 0.2, 0.2),
+    ("p1", "one v turns round"): (0.1, 0.1, 0.8), ("p1", "two is right"): (0.2, 0.7, 0.1),
+    ("p1", "two v moves"): (0.6, 0.3, 0.1), ("p2", "three is right"): (0.1, 0.2, 0.7),
+    ("p2", "three v moves"): (0.1, 0.5, 0.4), ("p2", "four is wrong"): (0.1, 0.1, 0.8),
+    ("p3", "five has no variant"): (0.1, 0.8, 0.1), ("five has no variant", "five has v"): (0.9, 0.1, 0.0),
+    ("five has v", "five has no variant"): (0.2, 0.8, 0.0), ("one is right", "one v not equivalent"): (0.1, 0.9, 0.0)
+}  # fmt: skip
 VARIANTS = {
     "one is right": ["one v not equivalent", "one v stays", "one v turns round"],
     "two is right": ["two v moves", "TWO IS RIGHT!"],
@@ -105,8 +99,7 @@ def test_the_pipeline_worked_out_by_hand():
 
 
 def test_preset_code_takes_the_first_five_and_drops_items_with_fewer():
-    with pytest.raises(InputError, match="`preset` must find an original with 5 variants or more; got 'at most 2'"):
-        measured(preset="code")
+    refuses("`preset` must find an original with 5 variants or more; got 'at most 2'", measured, preset="code")
     many = {"one is right": [f"one v {i}" for i in "abcdefg"], "two is right": ["two v moves"]}
     asked = []
 
@@ -123,8 +116,7 @@ def test_preset_code_takes_the_first_five_and_drops_items_with_fewer():
     assert found.refined.n_unused == 2
     with pytest.raises(InputError, match="`keep` must be at least 5 under preset code; got 3"):
         generator_settings("code", preset("a24").changed(keep=3))
-    with pytest.raises(InputError, match="`preset` must be one of paper, code"):
-        generator_settings("theirs", preset("a24"))
+    refuses("`preset` must be one of paper, code", generator_settings, "theirs", preset("a24"))
     assert generator_settings("paper", preset("v23")).mutual_entailment
 
 
@@ -146,10 +138,8 @@ def test_bad_input():
     with pytest.raises(InputError, match="`generator` must write texts"):
         measure_sensitivity(table, rows, lambda texts: [[""] for _ in texts], SETTINGS)
     table.label_names = ("LABEL_0", "LABEL_1", "LABEL_2")
-    with pytest.raises(InputError, match="`label_map` must have meaningful label names"):
-        measure_sensitivity(table, rows, generator, SETTINGS)
-    named = dict(zip(table.label_names, LABELS, strict=True))
-    options = SensitivityOptions(label_map=named)
+    refuses("`label_map` must have meaningful label names", measure_sensitivity, table, rows, generator, SETTINGS)
+    options = SensitivityOptions(label_map=dict(zip(table.label_names, LABELS, strict=True)))
     assert measure_sensitivity(table, rows, generator, SETTINGS, options).fooling.relaxed == 0.75
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import done, refused
+from helpers.errors import refuses
 from helpers.processes import Forked, launch
 from helpers.rows import easy_rows, write_csv
-from helpers.study_rows import bucket_rows, call, refused
+from helpers.study_rows import bucket_rows
 
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
@@ -45,9 +47,7 @@ def test_a_share_is_of_whole_groups_and_smaller_ones_lie_in_larger_ones() -> Non
 
 
 def test_a_share_in_which_a_label_is_missing_is_refused() -> None:
-    rows = examples([1] * 100, labels=[0] * 99 + [1])
-    with pytest.raises(InputError, match="none labelled yes"):
-        sample_share(rows, 0.02, 0, ["no", "yes"])
+    refuses("none labelled yes", sample_share, examples([1] * 100, labels=[0] * 99 + [1]), 0.02, 0, ["no", "yes"])
 
 
 def test_contexts_are_the_tasks_own_or_those_asked_for() -> None:
@@ -58,8 +58,7 @@ def test_contexts_are_the_tasks_own_or_those_asked_for() -> None:
     ready = {"sentence1": ["a x", "a  x", "b x"], "sentence2": ["1", "2", "3"]}
     assert context_keys(ready, task, None, range(3), **said) == [0, 0, 1]
     assert context_keys({"text": ["a", "a", "b"]}, get_task("topic"), None, range(3), **said) == [0, 0, 1]
-    with pytest.raises(InputError, match="be columns of rows"):
-        context_keys(columns, task, ["nothing"], range(3), **said)
+    refuses("be columns of rows", context_keys, columns, task, ["nothing"], range(3), **said)
 
 
 @pytest.fixture
@@ -85,8 +84,7 @@ def options(folder: Path, **more) -> SweepOptions:
 
 def test_a_grid_has_every_combination_and_begins_with_the_largest() -> None:
     grid = {"models": ["bow", "org/m"], "shares": (0.1, 1.0), "seeds": (0, 1)}
-    made = SweepOptions(output=Path("x"), sets=["s"], vary={"epochs": [1.0, 2.0], "mlp_size": [4]}, **grid)
-    cells = cells_of(made)
+    cells = cells_of(SweepOptions(output=Path("x"), sets=["s"], vary={"epochs": [1.0, 2.0], "mlp_size": [4]}, **grid))
     assert len(cells) == len(set(cells)) == 2 * 2 * 2 * 2
     assert [cell.share for cell in cells] == [1.0] * 8 + [0.1] * 8
     assert cells[0] == Cell("bow", 1.0, 0, (("epochs", 1.0), ("mlp_size", 4)))
@@ -104,8 +102,7 @@ def test_a_grid_has_every_combination_and_begins_with_the_largest() -> None:
     ],
 )
 def test_a_wrong_grid_is_refused(change: dict, message: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=message):
-        options(tmp_path, **change)
+    refuses(message, options, tmp_path, **change)
 
 
 def stamps(folder: Path) -> dict[str, int]:
@@ -121,8 +118,7 @@ def test_a_sweep_goes_on_grows_and_never_meets_old_results(files: Path) -> None:
     assert [cell["share"] for cell in whole["cells"]] == [1.0, 1.0, 0.2, 0.2]
     assert first.items() <= stamps(files).items()  # what was done stays as it is
     assert [cell for cell in whole["cells"] if cell["share"] == 1.0] == said["cells"]
-    measures = whole["cells"][0]["sets"]["toy"]
-    assert set(measures) == {"paraphrastic_consistency", "semantic_inconsistency"}
+    assert set(whole["cells"][0]["sets"]["toy"]) == {"paraphrastic_consistency", "semantic_inconsistency"}
     assert not list(files.glob("sweep/cells/*/model/*.safetensors"))
     write_csv(files / "toy.csv", bucket_rows(14))
     sweep(options(files, shares=(1.0,)))
@@ -192,25 +188,24 @@ def test_launched_processes_share_the_cells(files: Path, monkeypatch) -> None:
     assert os.environ["RANK"] == "1"
 
 
-def test_a_missing_label_is_said_before_anything_is_trained(tmp_path: Path, capsys) -> None:
+def test_a_missing_label_is_said_before_anything_is_trained(tmp_path: Path) -> None:
     rows = easy_rows(100)
     for i, row in enumerate(rows):
         row.update(label=int(i == 0), premise=f"{row['premise']} {i}")
     write_csv(tmp_path / "train.csv", rows)
     write_csv(tmp_path / "toy.csv", bucket_rows(15))
-    said = refused(capsys, "sweep", "--model", "bow", "--train-file", tmp_path / "train.csv", "--dataset",
+    said = refused("sweep", "--model", "bow", "--train-file", tmp_path / "train.csv", "--dataset",
                    tmp_path / "toy.csv", "--shares", "0.02,1", "--output", tmp_path / "s")  # fmt: skip
     assert "be large enough that every label is among the rows drawn" in said
     assert not (tmp_path / "s").exists()
 
 
 @pytest.mark.slow
-def test_the_command_writes_table_and_figures(files: Path, capsys) -> None:
+def test_the_command_writes_table_and_figures(files: Path) -> None:
     pytest.importorskip("matplotlib")
-    call("sweep", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
+    said = done("sweep", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
          "--shares", "1", "--vary", "embedding_dim=2,4", "--set", "epochs=1", "--device", "cpu", "--n-resamples", 20,
          "--output", files / "sweep")  # fmt: skip
-    said = capsys.readouterr().out
     assert "bow, embedding_dim 4, 100 %" in said
     names = {file.name for file in (files / "sweep").glob("*.png")}
     assert names == {"accuracy-consistency-toy.png", "pc-by-size-toy.png", "tau-by-size-toy.png"}
@@ -241,9 +236,6 @@ def test_one_sweep_at_a_time_writes_into_a_folder(files: Path) -> None:
     busy = pytest.raises(InputError, match="not be in use by another command")
     with locked(files / "sweep", "sweep", "output"), ThreadPoolExecutor(1) as other, busy:
         other.submit(sweep, options(files)).result()
-
-
-# summaries
 
 
 def cell(share: float, seed: int, value: float, size: int = 10, model: str = "m") -> CellResult:

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from helpers.errors import refuses
 from helpers.examples import examples
 from helpers.perturb import labelled, wordnet_or_skip, write_csv
 from hypothesis import given
@@ -25,9 +26,6 @@ from paraconsist.transforms.negation import (
 def lexicon():
     wordnet_or_skip()
     return load_lexicon()
-
-
-# Negation
 
 
 @pytest.mark.parametrize(
@@ -69,32 +67,21 @@ def test_negation_of_lexical_verbs(lexicon, text, expected):
     assert negate(text).note == "no auxiliary (lexical verbs need WordNet)"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("Some people are outside.", "a word of quantity or frequency: some"),
-        ("He is still here.", "a word of quantity or frequency: still"),
-        ("Nobody is here.", "already negated"),
-        ("It isn't here.", "already negated"),
-        ("The shop doesn 't open .", "already negated"),
-        ("The man who is here is old.", "another clause, or a list: who"),
-        ("A man is singing and a dog barks.", "another clause, or a list: and"),
-        ("It is said he is ill.", "another clause, or a list: he"),
-        ("Dogs are small, cats are not", "already negated"),
-        ("Dogs are small, cats are smaller", "punctuation inside the sentence"),
-        ("It is late. We are tired.", "punctuation inside the sentence"),
-        ("He's here.", "a contracted verb"),
-        ("Is it late?", "a question"),
-        ("The man is the one that was here.", "another clause, or a list: that"),
-        ("What there is is good.", "more than one verb"),
-        ("That is how it is", "another clause, or a list: how"),
-        ("Their is a girl.", "where the subject ends is not clear"),
-        ("The woman has closed eyes.", "auxiliary or main verb: has"),
-        ("Yes, it is", "punctuation inside the sentence"),
-        ("Run!", "fewer than two words"),
-        ("There is the man.", "what there is is not clear"),
-    ],
-)
+@pytest.mark.parametrize(("text", "reason"), [
+    ("Some people are outside.", "a word of quantity or frequency: some"),
+    ("He is still here.", "a word of quantity or frequency: still"), ("Nobody is here.", "already negated"),
+    ("It isn't here.", "already negated"), ("The shop doesn 't open .", "already negated"),
+    ("The man who is here is old.", "another clause, or a list: who"),
+    ("A man is singing and a dog barks.", "another clause, or a list: and"),
+    ("It is said he is ill.", "another clause, or a list: he"), ("Dogs are small, cats are not", "already negated"),
+    ("Dogs are small, cats are smaller", "punctuation inside the sentence"),
+    ("It is late. We are tired.", "punctuation inside the sentence"), ("He's here.", "a contracted verb"),
+    ("Is it late?", "a question"), ("The man is the one that was here.", "another clause, or a list: that"),
+    ("What there is is good.", "more than one verb"), ("That is how it is", "another clause, or a list: how"),
+    ("Their is a girl.", "where the subject ends is not clear"),
+    ("The woman has closed eyes.", "auxiliary or main verb: has"), ("Yes, it is", "punctuation inside the sentence"),
+    ("Run!", "fewer than two words"), ("There is the man.", "what there is is not clear")
+])  # fmt: skip
 def test_what_is_not_clear_is_left_alone(text, reason):
     assert negate(text) == (None, reason)
 
@@ -155,23 +142,13 @@ def test_negation_turns_positive_rows_only():
     assert item.places[1] == ("negation", ("is it not wet", "It rained."), 0, (0,))
 
 
-# Antonyms and WordNet
-
-
-@pytest.mark.parametrize(
-    ("text", "word", "by", "expected"),
-    [
-        ("An old man", "old", "young", "A young man"),
-        ("a young man", "young", "old", "an old man"),
-        ("Open doors", "Open", "shut", "Shut doors"),
-        ("AN OLD MAN", "OLD", "young", "A YOUNG MAN"),
-        ("a dishonest act", "dishonest", "honest", "an honest act"),
-        ("an odd use", "odd", "usual", "a usual use"),
-        ("a usual use", "usual", "unusual", "an unusual use"),
-        ("a known man", "known", "unidentified", "an unidentified man"),
-        ("Is an old one", "old", "new", "Is a new one"),
-    ],
-)
+@pytest.mark.parametrize(("text", "word", "by", "expected"), [
+    ("An old man", "old", "young", "A young man"), ("a young man", "young", "old", "an old man"),
+    ("Open doors", "Open", "shut", "Shut doors"), ("AN OLD MAN", "OLD", "young", "A YOUNG MAN"),
+    ("a dishonest act", "dishonest", "honest", "an honest act"), ("an odd use", "odd", "usual", "a usual use"),
+    ("a usual use", "usual", "unusual", "an unusual use"),
+    ("a known man", "known", "unidentified", "an unidentified man"), ("Is an old one", "old", "new", "Is a new one")
+])  # fmt: skip
 def test_replacing_a_word_keeps_case_and_mends_the_article(text, word, by, expected):
     start = text.index(word)
     assert replace_span(text, start, start + len(word), by) == expected
@@ -195,8 +172,7 @@ def test_antonyms_from_a_list(tmp_path):
     assert {i.group_id for i in items} == {"e0"}
     with pytest.raises(InputError, match="have the columns word, antonym"):
         antonyms_from_list(write_csv(tmp_path / "bad.csv", ["a", "b"], [("x", "y")]))
-    with pytest.raises(InputError, match="name a CSV sheet that can be read"):
-        antonyms_from_list(tmp_path / "none.csv")
+    refuses("name a CSV sheet that can be read", antonyms_from_list, tmp_path / "none.csv")
 
 
 def test_wordnet_antonyms(lexicon):
@@ -219,8 +195,6 @@ def test_wordnet_forms(lexicon):
 
 
 def test_no_wordnet_says_how_to_get_it(monkeypatch, tmp_path):
-    with pytest.raises(InputError, match=r"hold WordNet's dict files .*python -m nltk.downloader wordnet"):
-        find_wordnet(tmp_path)
+    refuses(r"hold WordNet's dict files .*python -m nltk.downloader wordnet", find_wordnet, tmp_path)
     monkeypatch.setattr("paraconsist.transforms.lexicon.find_wordnet", lambda folder=None: None)
-    with pytest.raises(InputError, match=r"be found, and nltk installed\. .*apt-get install wordnet-base"):
-        load_wordnet()
+    refuses(r"be found, and nltk installed\. .*apt-get install wordnet-base", load_wordnet)

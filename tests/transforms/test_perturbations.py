@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 
 import pytest
+from helpers.errors import refuses
 from helpers.examples import examples
 from helpers.perturb import NLI_ROWS, labelled
 from hypothesis import given
@@ -14,8 +15,6 @@ from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.transforms.negation import antonym, negation
 from paraconsist.transforms.perturbation import PROPERTIES, AdditivePairs, LabelledSet, symmetric, transitive
-
-# Symmetric
 
 
 def test_symmetric_inference_swaps_contradictions_only():
@@ -31,8 +30,7 @@ def test_symmetric_inference_swaps_contradictions_only():
 
 def test_symmetric_two_way_inference_swaps_not_entailment():
     names = ("entailment", "not_entailment")
-    rows = [("p", "h", "entailment"), ("p", "z", "not_entailment")]
-    (item,) = symmetric(labelled("nli", rows, names), Counter())
+    (item,) = symmetric(labelled("nli", [("p", "h", "entailment"), ("p", "z", "not_entailment")], names), Counter())
     assert item.places[1].texts == ("z", "p")
     assert item.places[1].label == 1
 
@@ -65,16 +63,11 @@ def test_each_property_is_refused_where_the_paper_does_not_say_it_holds(property
 
 def test_labels_of_other_names_are_refused():
     data = labelled("nli", [("p", "h", "yes")], ("yes", "no", "perhaps"))
-    with pytest.raises(InputError, match=r"have 'entailment' among its names; .* `label_names`"):
-        list(symmetric(data, Counter()))
-
-
-# Transitive
+    refuses(r"have 'entailment' among its names; .* `label_names`", list, symmetric(data, Counter()))
 
 
 def test_transitive_inference_by_hand():
-    data = labelled("nli", NLI_ROWS)
-    first, second = transitive(data, Counter())
+    first, second = transitive(labelled("nli", NLI_ROWS), Counter())
     assert [p.texts for p in first.places] == [
         ("A girl reads.", "A girl is asleep."),
         ("A girl reads.", "A girl is awake."),
@@ -140,9 +133,6 @@ def test_word_in_context_conclusions_hold_whenever_senses_are_classes(rows):
         a, b, _ = item.places[-1].texts
         assert item.places[-1].label == int(sense[a] == sense[b])
     assert len({item.bucket_id for item in items}) == len(items)
-
-
-# Additive
 
 
 @given(

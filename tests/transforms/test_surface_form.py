@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from helpers.errors import refuses
 
 from paraconsist.errors import InputError
 from paraconsist.measures.diversity import (
@@ -79,8 +80,7 @@ def test_trees_are_cut_and_words_left_out():
     assert parse_tree(TREE, depth=1) == Tree("S", ())
     assert parse_tree("((S (NP-SBJ=1 (NN x)) (-NONE- *)))", depth=2) == Tree("S", (Tree("NP", ()), Tree("-NONE-", ())))
     for wrong in ("", "S", "(S (NP x)", "(S) (S)", "(S (NP x)))", "((NP x) (VP y))", None):
-        with pytest.raises(InputError, match="parse_tree: `bracketed` must be one bracketed tree"):
-            parse_tree(wrong)
+        refuses("parse_tree: `bracketed` must be one bracketed tree", parse_tree, wrong)
 
 
 def test_syntactic_distance_by_hand(monkeypatch):
@@ -90,8 +90,7 @@ def test_syntactic_distance_by_hand(monkeypatch):
     assert syntactic_distance(TREE, "(S (NP (DT A) (NN (X (Y dog)))) (VP (VBZ sleeps)) (. .))") == 0.0
     assert syntactic_distance(TREE, "(FRAG (X x))") == pytest.approx(7 / 9)  # rename two, delete five
     monkeypatch.setitem(sys.modules, "apted", None)
-    with pytest.raises(InputError, match=r"needs apted, which is not installed"):
-        syntactic_distance(TREE, TREE)
+    refuses(r"needs apted, which is not installed", syntactic_distance, TREE, TREE)
 
 
 def test_diversity_is_the_mean_over_pairs_and_says_what_it_lacks():
@@ -120,15 +119,9 @@ def test_diversity_is_the_mean_over_pairs_and_says_what_it_lacks():
 
 def test_diversity_with_everything():
     found = paraphrase_diversity(
-        ["a b", "c d"],
-        ["a", "c"],
-        embeddings=[[1, 0], [1, 1]],
-        original_embeddings=[[2, 0], [1, 0]],
-        parses=[TREE, TREE],
-        original_parses=[TREE, "(FRAG (X x))"],
-        entailed=[True, False],
-        n_resamples=50,
-    )
+        ["a b", "c d"], ["a", "c"], embeddings=[[1, 0], [1, 1]], original_embeddings=[[2, 0], [1, 0]],
+        parses=[TREE, TREE], original_parses=[TREE, "(FRAG (X x))"], entailed=[True, False], n_resamples=50
+    )  # fmt: skip
     assert found.semantic_similarity == pytest.approx((1 + np.sqrt(0.5)) / 2)
     assert found.syntactic_distance == pytest.approx(7 / 18)
     assert found.mutual_entailment == 0.5
@@ -167,21 +160,16 @@ def test_pairs_of_a_bucket_set():
         {"bucket_id": "1", "role": "paraphrase", "hypothesis": "b"},
     ]
     assert pairs_of(rows, ["hypothesis"]) == [("b", "a", "1")]
-    with pytest.raises(InputError, match="`data` must have an original in every bucket; got '1' at row 0"):
-        pairs_of(rows[1:], ["hypothesis"])
-    with pytest.raises(InputError, match="`data` must have paraphrases"):
-        pairs_of(rows[:1], ["hypothesis"])
+    refuses("`data` must have an original in every bucket; got '1' at row 0", pairs_of, rows[1:], ["hypothesis"])
+    refuses("`data` must have paraphrases", pairs_of, rows[:1], ["hypothesis"])
 
 
 def test_outside_scorers_say_how_to_get_them(monkeypatch):
     for name in ("stanza", "bleurt", "bleurt.score"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(InputError, match=r"`parser` must be installed: stanza. pip install stanza"):
-        load_parser("stanza")
-    with pytest.raises(InputError, match=r"`similarity` must be installed: bleurt. .*`embedding_model`"):
-        load_bleurt("somewhere")
-    with pytest.raises(InputError, match="`parser` must be stanza, or your own module:function; got 'corenlp'"):
-        load_parser("corenlp")
+    refuses(r"`parser` must be installed: stanza. pip install stanza", load_parser, "stanza")
+    refuses(r"`similarity` must be installed: bleurt. .*`embedding_model`", load_bleurt, "somewhere")
+    refuses("`parser` must be stanza, or your own module:function; got 'corenlp'", load_parser, "corenlp")
 
 
 def trees_by_length(texts):

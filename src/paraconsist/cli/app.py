@@ -225,7 +225,7 @@ def _run(arguments: list[str]) -> int:
         if ends.state.verbose:
             traceback.print_exception(problem)
         ends.say_failure(f"error: {problem if name is None else _as_typed(problem, name, app.get_command(None, name))}")
-        return ends.BAD_INPUT
+        return problem.exit_code
     except click.ClickException as usage:
         if is_main():
             if not isinstance(usage, click.exceptions.NoArgsIsHelpError):

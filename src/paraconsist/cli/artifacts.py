@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paraconsist.cli.options import AS_JSON, OUTPUT, REQUIRED, print_json, write_results
+from paraconsist.cli.options import AS_JSON, OUTPUT, REQUIRED, show_results, write_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.scoring.options import IntervalOptions
 
 if TYPE_CHECKING:
+    from paraconsist.reporting.table import Part
     from paraconsist.studies.artifacts import ArtifactRow
 
 
@@ -50,16 +52,13 @@ def artifacts(
     table = artifact_table(seen.predictions, models, options, columns, partial_test=seen.test)
     results = to_strict_json({"rows": [row.to_dict() for row in table]})
     write_results("artifacts", output, results)
-    if as_json:
-        print_json(results)
-    else:
-        _print(table)
+    show_results(results, _tables(table), as_json=as_json)
 
 
-def _print(table_rows: list[ArtifactRow]) -> None:
+def _tables(table_rows: list[ArtifactRow]) -> Iterator[Part]:
     from paraconsist.measures.catalogue import PARAPHRASTIC
     from paraconsist.reporting.formatting import count, percent
-    from paraconsist.reporting.table import show, table
+    from paraconsist.reporting.table import table
 
     columns = {
         "original_accuracy": "A_O",
@@ -83,4 +82,4 @@ def _print(table_rows: list[ArtifactRow]) -> None:
         notes.append("No corrected values without predictions on the full test set (run --with-test).")
     title = "Buckets by whether the partial-input model gets the original right"
     heads = [*words, "n", *columns.values()]
-    show([table(title, heads, lines, words=words, caption="\n".join(notes))])
+    yield table(title, heads, lines, words=words, caption="\n".join(notes))

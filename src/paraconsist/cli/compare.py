@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paraconsist.cli.ends import say
-from paraconsist.cli.options import AS_JSON, MARKDOWN, OUTPUT, argument, print_json, write_results
+from paraconsist.cli.options import AS_JSON, MARKDOWN, OUTPUT, argument, show_results, write_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.scoring.options import CompareOptions
 
@@ -29,7 +29,6 @@ def compare(
     """
     from paraconsist.reporting.comparisons import comparison_tables
     from paraconsist.reporting.result import Comparison
-    from paraconsist.reporting.table import show
     from paraconsist.scoring.compare import compare_opened
     from paraconsist.scoring.sources import open_source
 
@@ -39,7 +38,4 @@ def compare(
     for model, sets in left_out.items():
         say(f"warning: left out, as not every model has them: {', '.join(sets)} of {model}")
     write_results("compare", output, results)
-    if as_json:
-        print_json(results)
-    else:
-        show(comparison_tables(compared), markdown=markdown)
+    show_results(results, comparison_tables(compared), as_json=as_json, markdown=markdown)

@@ -1,8 +1,8 @@
 """How every command ends: its exit codes, the signals that stop it, and the one line that says why.
 
-0 is done, 1 a gate or a check that did not hold, 2 bad input, 70 what nobody foresaw, 130 stopped by Ctrl-C, 143 by
-SIGTERM or SIGHUP, 141 when whoever reads the output has gone. The standard library only is imported here: signals are
-heard before anything heavy is loaded.
+0 is done, 1 a gate or a check that did not hold, 2 bad input, 70 what nobody foresaw, 75 a budget used up, 130 stopped
+by Ctrl-C, 143 by SIGTERM or SIGHUP, 141 when whoever reads the output has gone. The standard library only is imported
+here: signals are heard before anything heavy is loaded.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say_status, state
-from paraconsist.cli.options import Fields, Given, print_json, quiet_libraries, read_values
+from paraconsist.cli.options import Fields, Given, quiet_libraries, read_values, show_results
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, parse_rhos
@@ -121,7 +121,6 @@ def _decide(
     as_json: bool,
 ) -> None:
     from paraconsist.files import write_json, writing
-    from paraconsist.reporting.table import show
     from paraconsist.studies.ie.decision import decide, decision_tables
     from paraconsist.studies.ie.runs import distinct, read_families
 
@@ -129,10 +128,7 @@ def _decide(
     if rhos is not None:
         families = [family.at(rhos) for family in families]
     decided = decide(families, options)
-    if as_json:
-        print_json(decided)
-    else:
-        show(decision_tables(decided, alpha=options.alpha))
+    show_results(decided, decision_tables(decided, alpha=options.alpha), as_json=as_json)
     if output is None:
         return
     with writing(_NAME, "output", output):

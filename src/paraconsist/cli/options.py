@@ -9,7 +9,7 @@ import collections.abc
 import inspect
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
@@ -23,6 +23,7 @@ from paraconsist.errors import input_error, visible
 
 if TYPE_CHECKING:
     from paraconsist.models.endpoint.settings import EndpointSettings
+    from paraconsist.reporting.table import Part
 
 #: The default of an option that must be given.
 REQUIRED: Any = MISSING
@@ -319,12 +320,22 @@ def print_json(results: Any) -> None:
     echo(*to_json(results).split("\n"))
 
 
-def endpoint_fields(*, only: Collection[str] | None = None, **names: str) -> Fields:
-    """Return the options of models behind an endpoint; a command may have `only` some, and call some otherwise."""
+def show_results(results: Any, parts: Iterable[Part], *, as_json: bool, markdown: bool = False) -> None:
+    """Print results as JSON, else as tables, in the terminal or in Markdown."""
+    from paraconsist.reporting.table import show
+
+    if as_json:
+        print_json(results)
+    else:
+        show(parts, markdown=markdown)
+
+
+def endpoint_fields(*, only: Collection[str] | None = None, without: Collection[str] = (), **names: str) -> Fields:
+    """Return the options of models behind an endpoint; a command may have only some, and call some otherwise."""
     from paraconsist.models.endpoint.settings import EndpointSettings
 
     own, panel = [one.name for one in fields(EndpointSettings)], "Models behind an endpoint"
-    return Fields(EndpointSettings, only=only, without=("patience",), unset=own, names=names, panel=panel)
+    return Fields(EndpointSettings, only=only, without=("patience", *without), unset=own, names=names, panel=panel)
 
 
 def endpoint_settings(options: Given) -> EndpointSettings | None:

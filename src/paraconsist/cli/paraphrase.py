@@ -19,7 +19,6 @@ from paraconsist.transforms.perturbation import RowOptions
 
 if TYPE_CHECKING:
     from paraconsist.measures.diversity import ParaphraseDiversityResult
-    from paraconsist.transforms.paraphrase.sets import Paraphrased
 
 #: A paper's settings have these; here they are given only to change them.
 _SETTINGS = tuple(name for name, one in GeneratorSettings.__dataclass_fields__.items() if one.metadata)
@@ -36,8 +35,15 @@ class SheetOptions:
 
 def paraphrase(
     *,
-    data: str = argument("Labelled rows: a CSV, TSV, JSONL or Parquet file, builder:config, a folder or Hub name."),
-    output: Path | None = option(None, "The bucket set to write: NAME.parquet, or a folder for load_dataset."),
+    data: str = argument(
+        "Labelled rows, or questions of your own: a CSV, TSV, JSONL or Parquet file, YAML of questions, "
+        "builder:config, a folder or Hub name."
+    ),
+    output: Path | None = option(
+        None,
+        "The bucket set to write: NAME.parquet, or a folder for load_dataset; of questions NAME.yaml or NAME.parquet, "
+        "by default DATA's name with .reworded before its ending.",
+    ),
     options: Annotated[ParaphraseOptions, Fields(without=("endpoint", "label_map"))],
     label_map: list[str] | None = option(None, LABEL_MAP),
     changes: Annotated[Given, Fields(GeneratorSettings, only=_SETTINGS, unset=_SETTINGS)],
@@ -57,6 +63,7 @@ def paraphrase(
     """Generate paraphrases, filter them, and write a bucket set with a sheet for human judgement.
 
     paraconsist paraphrase rows.csv --output set.parquet
+    paraconsist paraphrase questions.yaml --generator MODEL --endpoint http://localhost:8000/v1
     paraconsist paraphrase set.parquet --checked set.check.csv --output checked.parquet
     """
     quiet_libraries()
@@ -64,45 +71,69 @@ def paraphrase(
     if measure:
         _measure(data, reading, options, measuring, as_json=as_json)
         return
-    if output is None:
-        raise input_error("paraphrase", "output", "be given", remedy="NAME.parquet, or a folder; or `measure`.")
-    from paraconsist.data.writing import is_filled
-    from paraconsist.transforms.labelled_sets import load_labelled
-    from paraconsist.transforms.paraphrase.generators import settings_of
-    from paraconsist.transforms.paraphrase.sets import check_place, paraphrase_rows
-
-    check_place(output, overwrite=overwrite)
     if checked:
-        _keep_checked(Path(data), checked, output, least_similarity)
+        _keep_checked(data, checked, output, least_similarity, overwrite=overwrite)
         return
+    from paraconsist.data.tasks import QUESTIONS
+    from paraconsist.data.writing import is_filled
+    from paraconsist.transforms.labelled_sets import labelled, load_rows
+    from paraconsist.transforms.paraphrase.generators import settings_of
+    from paraconsist.transforms.paraphrase.sets import paraphrase_questions, paraphrase_rows
+
+    skipped: Counter[str] = Counter()
+    rows = load_rows(data, skipped, reading)
+    asks = rows.task is QUESTIONS
+    output = _place(output, data, asks=asks, overwrite=overwrite)
     to_check = judging.sheet or output.parent / f"{output.stem}.check.csv"
     if to_check.exists() and not overwrite and is_filled(to_check):
         remedy = "Give `overwrite` to replace it."
         raise input_error("paraphrase", "sheet", "not be there already", got=str(to_check), remedy=remedy)
     if options.nli_model is not None:
         changes.setdefault("mutual_entailment", True)
-    settings = settings_of(options.preset, changes, endpoint=options.endpoint, say=say_status)
-    skipped: Counter[str] = Counter()
-    rows = load_labelled(data, skipped, reading, limit=limit, seed=options.seed)
-    made = paraphrase_rows(rows, settings, options, answers=output.parent / f"{output.stem}.answers")
+    if asks and endpoint:  # by the chat API, as `run` asks questions
+        options = replace(options, endpoint=generator_endpoint({"api": "chat", **endpoint}))
+    preset = options.preset or ("questions" if asks else "a24")
+    options = replace(options, preset=preset)
+    settings = settings_of(preset, changes, endpoint=options.endpoint, say=say_status)
+    answers = output.parent / f"{output.stem}.answers"
+    if asks:
+        made = paraphrase_questions(rows, settings, options, answers=answers, limit=limit, say=say_status)
+    else:
+        drawn = labelled(rows, skipped, limit=limit, seed=options.seed)
+        made = paraphrase_rows(drawn, settings, options, answers=answers, say=say_status)
     say_generator(made.generator)
     say_refined(made.refined, settings, skipped)
     form = made.write(output, to_check, annotators=judging.annotators, scores=judging.scores)
     if as_json:
         print_json({**made.facts, "surface_form": form.to_dict()})
-    else:
-        _say(made, form, output, to_check, reading.task)
-
-
-def _say(made: Paraphrased, form: ParaphraseDiversityResult, output: Path, sheet: Path, task: str | None) -> None:
+        return
     kept = made.generated.kept()
-    n, least = sum(len(texts) for _, texts in kept), made.generated.least
+    n, least = sum(len(texts) for _, texts in kept), options.least
     echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
     _say_form(form)
-    say_status(f"To judge them, fill in the empty columns of {sheet} (a copy for everybody, if you like), then")
-    say_status(f"  paraconsist paraphrase {output} --checked {sheet} --output CHECKED{output.suffix}")
-    of_task = "" if task is None else f" --task {task}"  # columns may fit several tasks
-    say_status(f"Next: paraconsist run --model MODEL --dataset {shlex.quote(str(output))}{of_task} --output RUN")
+    say_status(f"To judge them, fill in the empty columns of {to_check} (a copy for everybody, if you like), then")
+    checking = ["paraphrase", output, "--checked", to_check, "--output", output.with_stem(f"{output.stem}-checked")]
+    say_status(f"  paraconsist {shlex.join(map(str, checking))}")
+    running = ["run", "--model", options.generator if asks and options.endpoint else "MODEL"]
+    if asks and options.endpoint:
+        running += [part for url in options.endpoint.urls for part in ("--endpoint", url)]
+        key = options.endpoint.key_variable
+        running += [] if key is None else ["--api-key-variable", key]
+    running += ["--dataset", str(output), "--output", f"{output.with_suffix('')}-run"]
+    say_status(f"Next: paraconsist {shlex.join(running)}")
+
+
+def _place(output: Path | None, data: str, *, asks: bool, overwrite: bool) -> Path:
+    """Return the output, of questions by default one with the name of `data`, if it can be written."""
+    from paraconsist.data.bucket_sets import YAML_ENDINGS
+    from paraconsist.transforms.paraphrase.sets import check_place
+
+    if output is None and asks:
+        output = Path(data).with_suffix(".reworded" + (".yaml" if data.endswith(YAML_ENDINGS) else ".parquet"))
+    if output is None:
+        raise input_error("paraphrase", "output", "be given", remedy="NAME.parquet, or a folder; or `measure`.")
+    check_place(output, asks=asks, overwrite=overwrite)
+    return output
 
 
 def _measure(
@@ -119,10 +150,16 @@ def _measure(
         _say_form(form)
 
 
-def _keep_checked(place: Path, sheets: Sequence[Path], output: Path, least_similarity: float) -> None:
+def _keep_checked(
+    data: str, sheets: Sequence[Path], output: Path | None, least_similarity: float, *, overwrite: bool
+) -> None:
+    from paraconsist.data.questions import are_questions
     from paraconsist.transforms.paraphrase.judgements import read_judgements
-    from paraconsist.transforms.paraphrase.sets import keep_valid
+    from paraconsist.transforms.paraphrase.sets import keep_valid, read_generated
 
+    place = Path(data)
+    asks = are_questions(read_generated(place)[0].column_names)
+    output = _place(output, f"{place.with_suffix('')}-checked{place.suffix}", asks=asks, overwrite=overwrite)
     judgements = read_judgements(sheets, least_similarity=least_similarity)
     counts = keep_valid(place, judgements, output)
     n = counts["n_valid"] + counts["n_invalid"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraconsist.cli.options import AS_JSON, argument, print_json, read_numbers
+from paraconsist.cli.options import AS_JSON, argument, read_numbers, show_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import check_choice, renamed
 from paraconsist.reporting.formatting import count, decimal
@@ -73,38 +73,32 @@ def plan(
     options["costs"] = Costs(bucket_cost, paraphrase_cost)
     wanted: dict[str, Any] = {"half_width": half_width, "difference": difference}
     bought = [] if budget is None else spend(single, budget, **options)
-    planned = []
-    if budget is None or half_width is not None or difference is not None:
-        planned = plan_rows(single, **wanted, **options)
-    if as_json:
-        pilots = {"pilot": single.to_dict(), "against": None if paired is None else paired.to_dict()}
-        rows_of = {"plan": [row.to_dict() for row in planned], "budget": [row.to_dict() for row in bought]}
-        print_json({**pilots, **wanted, **vars(target), **rows_of})
-        return
-    from paraconsist.reporting.table import show
-
-    show(_tables(single, paired, target, planned, bought, half_width, difference, budget))
+    is_planned = budget is None or half_width is not None or difference is not None
+    planned = plan_rows(single, **wanted, **options) if is_planned else []
+    pilots = {"pilot": single.to_dict(), "against": None if paired is None else paired.to_dict()}
+    rows_of = {"plan": [row.to_dict() for row in planned], "budget": [row.to_dict() for row in bought]}
+    tables = _tables((single, paired), target, wanted, planned, (budget, bought))
+    show_results({**pilots, **wanted, **vars(target), **rows_of}, tables, as_json=as_json)
 
 
 def _tables(
-    single: Pilot,
-    paired: Pilot | None,
+    pilots: tuple[Pilot, Pilot | None],
     target: Target,
+    wanted: Mapping[str, float | None],
     planned: Sequence[PlanRow],
-    bought: Sequence[BudgetRow],
-    half_width: float | None,
-    difference: float | None,
-    budget: float | None,
+    bought_for: tuple[float | None, Sequence[BudgetRow]],
 ) -> Iterator[Part]:
     from paraconsist.reporting.table import Line, remarks, table
 
+    (single, paired), (budget, bought) = pilots, bought_for
     shares = (target.confidence_level, target.power, target.assurance)
     level, power, assured = (f"{100 * share:g} %" for share in shares)
     of_pilot = f"{single.measure.replace('_', ' ')}: {single.value:.4f} in a pilot of {single.n_buckets:,} buckets"
     yield Line(of_pilot, "title")
     if planned:
         columns, cells = ["paraphrases\nper bucket"], [[str(row.paraphrases) for row in planned]]
-        heads = {"half_width": f"+-{half_width} at {level}", "difference": f"find {difference} in {power}"}
+        heads = {"half_width": f"+-{wanted['half_width']} at {level}"}
+        heads["difference"] = f"find {wanted['difference']} in {power}"
         for key, head in heads.items():
             if getattr(planned[0], f"cost_for_{key}") is not None:
                 columns += [f"{head}\nbuckets", "\nrows"]
@@ -112,7 +106,7 @@ def _tables(
                 rows = [getattr(row, f"rows_for_{key}") for row in planned]
                 cells.append(_starred([count(n) for n in rows], [getattr(row, f"cost_for_{key}") for row in planned]))
         caption = "* cheapest"
-        if half_width is not None:
+        if wanted["half_width"] is not None:
             caption += f"; {assured} of studies of this size have the half-width or less"
         yield table("What it takes", columns, zip(*cells, strict=True), words=[columns[0]], caption=caption)
     if bought:
@@ -131,7 +125,7 @@ def _tables(
         yield table(title, columns, zip(*cells, strict=True), words=[columns[0]], caption="* best")
     if paired is not None:
         yield Line(f"The models differ by {paired.value:+.4f} over {paired.n_buckets:,} buckets that both answered.")
-    elif difference is not None or bought:
+    elif wanted["difference"] is not None or bought:
         yield Line(f"Two models' true values over the same buckets are taken to correlate by {target.correlation:.2f}.")
     if single.context_covariance > 0:
         size = single.n_buckets / single.n_clusters

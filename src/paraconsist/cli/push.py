@@ -142,10 +142,10 @@ def _push_metrics(name: str | None, namespace: str, package: str | None, public:
 
 
 def _push_dataset(name: str, repo: str, given: dict[str, Any], reason: str | None, public: bool, dry_run: bool) -> None:
-    from paraconsist.data.bucket_sets import FILE_ENDINGS
+    from paraconsist.data.bucket_sets import FILE_ENDINGS, is_file_of_rows
     from paraconsist.dataset_builders import BUILDERS
 
-    is_file = name.endswith(FILE_ENDINGS)
+    is_file = is_file_of_rows(name)
     if not is_file and name not in BUILDERS:
         must = f"be one of {', '.join(BUILDERS)}, or a file of rows ({', '.join(FILE_ENDINGS)})"
         raise input_error("push", "name", must, got=name)

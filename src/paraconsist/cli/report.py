@@ -11,6 +11,9 @@ from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import ScoreOptions
 
+NAME = option(None, "Name of the model of each file or run folder, once for each in order.")
+SET = option(None, "Name of the set of each file, once for each in order.", option="--set")
+
 
 def report(
     *,
@@ -21,7 +24,8 @@ def report(
     ),
     space: bool = option(False, "The site is for a static Space: add a README.md that says so.", option="--space"),
     plots: Path | None = option(None, "Also write every plot to this folder, as PNG and as SVG."),
-    name: list[str] | None = option(None, "Name of a model on the page, once for each in order."),
+    name: list[str] | None = NAME,
+    set_: list[str] | None = SET,
     title: str | None = option(None, "Heading of the page."),
     texts: list[str] | None = option(
         None,
@@ -50,9 +54,8 @@ def report(
     paraconsist report runs/a
     paraconsist report runs/a runs/b --output page.html
     """
-    from paraconsist.reporting.page.models import load_models
+    from paraconsist.reporting.page import ReportOptions, load_models, write_report
     from paraconsist.reporting.page.site import write_site
-    from paraconsist.reporting.page.write import ReportOptions, write_report
 
     if site is not None and (output or plots):
         remedy = "A site has pages of its own; write one page and its plots by another command."
@@ -60,7 +63,7 @@ def report(
     if space and site is None:
         raise input_error("report", "space", "be given with `site`, the folder of the Space")
     anew = rescore or scoring.unparsed != ScoreOptions.unparsed  # a run's own results are under this policy
-    models = load_models(paths, scoring, name or (), read=read, rescore=anew)
+    models = load_models(paths, scoring, name or (), sets=set_ or (), read=read, rescore=anew)
     options = ReportOptions(
         title=title,
         score=scoring,
@@ -99,7 +102,8 @@ def leaderboard(
     inputs: list[str] = argument("Run folders, predictions files and logs of two models or more."),
     output: Path = option(Path("leaderboard"), "The site's folder: index.html, and a page for each model."),
     space: bool = option(False, "The site is for a static Space: add a README.md that says so.", option="--space"),
-    name: list[str] | None = option(None, "Name of a model, once for each in order."),
+    name: list[str] | None = NAME,
+    set_: list[str] | None = SET,
     title: str | None = option(None, "Heading of the index."),
     texts: list[str] | None = option(None, "File with texts and a column example_id, or prepared sets, for the pages."),
     rescore: bool = option(False, "Score run folders anew, whatever their results.json says."),
@@ -117,7 +121,7 @@ def leaderboard(
     from paraconsist.reporting.page.site import leaderboard as write
 
     pages: dict[str, Any] = {"title": title, "space": space, "texts": texts or (), "rescore": rescore}
-    written = write(*inputs, output=output, names=name or (), **pages, **vars(scoring), **vars(read))
+    written = write(*inputs, output=output, names=name or (), sets=set_ or (), **pages, **vars(scoring), **vars(read))
     echo(f"{written.index}: {written.n_models} models, {written.n_bytes / 1e6:.1f} MB in all.")
 
 

@@ -18,6 +18,7 @@ from paraconsist.cli.options import (
     echo,
     endpoint_fields,
     endpoint_settings,
+    print_json,
     quiet_libraries,
     read_label_map,
     typed,
@@ -43,7 +44,7 @@ _PROMPTS = Fields(
 _ASK = ("normalize", "max_new_tokens", "temperature")  # which have no default in the help
 #: What an engine's batch decides for itself, and what it is told.
 _NOT_EXPORTED = ("device", "batch_tokens", "deterministic", "compile")
-_ENGINE = ("api", "request_fields", "price_input", "price_output")
+_ENGINE = ("api", "request_fields", "price")
 
 
 def run(
@@ -58,6 +59,7 @@ def run(
     prompts: Annotated[Given, _PROMPTS],
     ask: Annotated[Given, Fields(AskOptions, unset=_ASK)],
     endpoint: Annotated[Given, endpoint_fields()],
+    dry_run: bool = option(False, "With `endpoint`: show three requests and the estimate, and send nothing."),
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
     scoring: Annotated[ScoreOptions, Fields(without=("measures", "unparsed"))],
 ) -> None:
@@ -74,11 +76,21 @@ def run(
     settings = endpoint_settings(endpoint)
     quiet_libraries()
     from paraconsist.models.endpoint.queue import GRACE
-    from paraconsist.running.by_name import run_by_name
+    from paraconsist.running.by_name import over_endpoint, run_by_name
     from paraconsist.running.run import RunReport
 
+    if dry_run:
+        if settings is None:
+            raise input_error("run", "dry_run", "be given only with `endpoint`", got=True)
+        from paraconsist.running import endpoint as of_endpoint
+
+        estimate = of_endpoint.dry_run(over_endpoint(model, sets, asking, loading, options, settings))
+        for body in estimate.bodies:
+            print_json(body)
+        say_status(f"{estimate.describe()} Nothing was sent.")
+        return
     with patient(GRACE if settings else 0.0):
-        report = run_by_name(model, sets, asking, loading, options, settings)
+        report = run_by_name(model, sets, asking, loading, options, settings, say_status)
     if not isinstance(report, RunReport):
         say_endpoint_run(report, asking.scoring)
     elif report.is_main_process:

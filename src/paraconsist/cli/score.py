@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import AS_JSON, MARKDOWN, OUTPUT, argument, echo, print_json, typed, write_results
+from paraconsist.cli.options import AS_JSON, MARKDOWN, OUTPUT, argument, echo, show_results, typed, write_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import ScoreOptions
@@ -45,7 +45,6 @@ def score(
     """
     from paraconsist.data.tables import read_table
     from paraconsist.reporting.result import Scores
-    from paraconsist.reporting.table import show
     from paraconsist.reporting.tables import score_tables
     from paraconsist.scoring.score import score_sources
     from paraconsist.scoring.sources import open_source
@@ -62,12 +61,10 @@ def score(
     scores = Scores(opened, score_sources(opened, options, training=training))
     results = scores.to_dict()
     write_results("score", output, {name: {**one, "command": typed()["command"]} for name, one in results.items()})
-    if as_json:
-        print_json(results)
-    else:
-        show(score_tables(scores.sets, figures=figures, published=published), markdown=markdown)
-        for name, scored in scores.sets.items() if worst else ():
-            echo(f"{name}: the buckets whose answers depend most on the wording:")
-            echo(*(f"  {line}" for line in scored.worst(worst)))
+    tables = score_tables(scores.sets, figures=figures, published=published)
+    show_results(results, tables, as_json=as_json, markdown=markdown)
+    for name, scored in scores.sets.items() if worst and not as_json else ():
+        echo(f"{name}: the buckets whose answers depend most on the wording:")
+        echo(*(f"  {line}" for line in scored.worst(worst)))
     for tracker in log_to or ():
         say_status(log_results(results, tracker))

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say, say_status
 from paraconsist.cli.generation import GENERATOR_ENDPOINT, generator_endpoint, say_generator, say_refined
-from paraconsist.cli.options import (
-    REQUIRED,
-    Fields,
-    Given,
-    argument,
-    echo,
-    print_json,
-    quiet_libraries,
-    read_label_map,
-)
+from paraconsist.cli.options import REQUIRED, Fields, Given, argument, echo, print_json, quiet_libraries, read_label_map
 from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import renamed
 from paraconsist.studies.options import SensitivityOptions
@@ -113,7 +104,7 @@ def _say(done: SensitivityRun, skipped: Counter[str], preset: str) -> None:
     echo(fooling.signature)
     output = done.folder.path
     say_status(f"Results in {output / 'sensitivity.json'}, variants in {output / 'variants.parquet'} (a bucket set).")
-    say_status(f"Next: paraconsist score {done.folder.predictions_file('variants')}; paraconsist report {output}")
+    say_status(f"Next: paraconsist score {done.folder.file_of('predictions', 'variants')}; paraconsist report {output}")
 
 
 def _shown(value: float) -> str:

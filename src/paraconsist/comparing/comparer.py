@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,6 +48,7 @@ class Comparer:
     to_reference: Pairs | None = None
     threshold: float = 1.0
     is_cheap: bool = True  # whether pairs may be compared that no rate needs
+    is_word_for_word: bool = False  # whether one other word makes two answers differ
 
     @property
     def is_transitive(self) -> bool:
@@ -77,9 +79,8 @@ class Comparer:
             return equal
         places: dict[tuple[Any, Any], list[int]] = {}
         for i, (a, b) in enumerate(zip(first, second, strict=True)):
-            if a is None or b is None or equal[i]:
-                continue
-            places.setdefault((a, b), []).append(i)
+            if a is not None and b is not None and not equal[i]:
+                places.setdefault((a, b), []).append(i)
         if places:
             found = compare([a for a, _ in places], [b for _, b in places])
             for where, value in zip(places.values(), np.clip(found, 0.0, 1.0).tolist(), strict=True):
@@ -310,7 +311,7 @@ def compare_within(
     if comparer.is_transitive:
         return Compared(values, _by_appearance(values, buckets), None, float("nan"), list(distinct))
     of_buckets = [(members, sorted(set(values[members].tolist()) - {-1})) for _, members in _members(buckets)]
-    pairs = list(dict.fromkeys((a, b) for _, known in of_buckets for i, a in enumerate(known) for b in known[i + 1 :]))
+    pairs = list(dict.fromkeys(pair for _, known in of_buckets for pair in combinations(known, 2)))
     known_values = list(distinct)
     found = comparer.pairs([known_values[a] for a, _ in pairs], [known_values[b] for _, b in pairs])
     similarity = dict(zip(pairs, found.tolist(), strict=True))
@@ -320,11 +321,13 @@ def compare_within(
     for members, known in of_buckets:
         of_value = dict(zip(known, _linked(known, similarity, comparer.threshold), strict=True))
         linked[members] = [of_value.get(value, -1) for value in values[members].tolist()]
-        for i, a in enumerate(known):
-            for j, b in enumerate(known[i + 1 :], i + 1):
-                for c in known[j + 1 :]:
-                    n_same = same[a, b] + same[a, c] + same[b, c]
-                    n_triples, n_open = n_triples + (n_same >= 2), n_open + (n_same == 2)
+        alike = np.zeros((len(known), len(known)))
+        for i, j in combinations(range(len(known)), 2):
+            alike[i, j] = alike[j, i] = same[known[i], known[j]]
+        n_alike = alike.sum(axis=0)
+        n_closed = round(float(((alike @ alike) * alike).sum()) / 6)  # each counted from its three values, both ways
+        n_pairs = round(float((n_alike * (n_alike - 1)).sum()) / 2)  # two same pairs that share a value
+        n_open, n_triples = n_open + n_pairs - 3 * n_closed, n_triples + n_pairs - 2 * n_closed
     share = n_open / n_triples if n_triples else float("nan")
     return Compared(values, _by_appearance(linked, buckets), same, share, known_values)
 
@@ -341,7 +344,7 @@ def _linked(known: Sequence[int], similarity: Mapping[tuple[int, int], float], t
     n = len(known)
     if n < 2:
         return [0] * n
-    condensed = np.array([similarity[a, b] for i, a in enumerate(known) for b in known[i + 1 :]])
+    condensed = np.array([similarity[pair] for pair in combinations(known, 2)])
     if (condensed >= threshold).all():
         return [0] * n
     if (condensed < threshold).all():
@@ -354,13 +357,10 @@ def _linked(known: Sequence[int], similarity: Mapping[tuple[int, int], float], t
 
 def _by_appearance(codes: Integers, buckets: Integers) -> Integers:
     """Return the codes of each bucket numbered from 0 in the order of first appearance; -1 stays."""
-    numbers: dict[tuple[int, int], int] = {}
-    n_classes: dict[int, int] = {}
+    numbers: dict[int, dict[int, int]] = {}  # bucket -> code -> class
     classes = np.full(len(codes), -1, dtype=np.intp)
-    for i, key in enumerate(zip(buckets.tolist(), codes.tolist(), strict=True)):
-        if key[1] < 0:
-            continue
-        if key not in numbers:
-            numbers[key] = n_classes[key[0]] = n_classes.get(key[0], -1) + 1
-        classes[i] = numbers[key]
+    for i, (bucket, code) in enumerate(zip(buckets.tolist(), codes.tolist(), strict=True)):
+        if code >= 0:
+            of_bucket = numbers.setdefault(bucket, {})
+            classes[i] = of_bucket.setdefault(code, len(of_bucket))
     return classes

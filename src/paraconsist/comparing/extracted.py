@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
@@ -152,12 +153,14 @@ def _number_comparer(argument: str) -> Comparer:
     return Comparer(lambda answer, _: read_number(answer), partial(_near, tolerance=tolerance) if tolerance else None)
 
 
-_LETTER = r"\(?\**\(?([A-Z])\b\)?"
+_LETTER = r"[\"'(\[*$]*\s?([A-Z])\b\)?"
+_SECOND = re.compile(r"[)\]*]*\s*(?:,\s*and|,|/|&|or|and)\s*[(\[*]*([A-Z])\b(?=[)\]*.\s]*(?:\n|\Z|,|/|&|or\b|and\b))")
 _LETTERS = [
     re.compile(r"^\W*([A-Za-z])\W*$"),
     re.compile(r"(?i:answer(?:\s+is|\s*:))\s*\(?([a-z])\)?\W*$"),
     re.compile(rf"\bANSWER\s*:\s*{_LETTER}"),
     re.compile(rf"(?i:answer|choice|option)(?i:\s+is|\s*:|\s*=)?\s*(?i:option\s+|choice\s+)?:?\s*{_LETTER}(?![\w'])"),
+    re.compile(r"<answer>\s*([A-Z])\s*</answer>"),
     re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*\(?([A-Z])\)?\s*\}"),
     re.compile(r"^\W*([A-Z])\s*[).:]"),
     re.compile(r"\(([A-Z])\)"),
@@ -177,11 +180,14 @@ def read_choice(answer: str, choices: Sequence[str] | None) -> int | str | None:
     whole = normalised(answer)
     if whole in texts:
         return texts.index(whole)
+    offered = string.ascii_uppercase if choices is None else string.ascii_uppercase[: len(texts)]
     for pattern in _LETTERS:
-        found = [letter.upper() for letter in pattern.findall(answer)]
-        letters = [letter for letter in found if choices is None or ord(letter) - 65 < len(texts)]
-        if letters:
-            return letters[-1] if choices is None else ord(letters[-1]) - 65
+        named = [match for match in pattern.finditer(answer) if match[1].upper() in offered]
+        if named:
+            letter, second = named[-1][1].upper(), _SECOND.match(answer, named[-1].end())
+            if second is not None and second[1] in offered and second[1] != letter:
+                return None
+            return letter if choices is None else offered.index(letter)
     for text in (conclusion(answer), answer):
         inside = [i for i, choice in enumerate(texts) if choice and f" {choice} " in f" {normalised(text or '')} "]
         inside = [i for i in inside if not any(i != j and f" {texts[i]} " in f" {texts[j]} " for j in inside)]

@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 
 from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
+from paraconsist.data.apart import Apart
 from paraconsist.errors import extras, input_error
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 _MOST_NESTED = 50
 _MOST_MATHS, _MOST_BRACKETS = 300, 24  # of the end of an answer: Math-Verify may take minutes for more
+_MOST_SECONDS = 5.0  # of Math-Verify, which evaluates 9**9**9**9 and 100000000!
+_SERVE = "from paraconsist.comparing.structures import _are_equal; from paraconsist.data.apart import serve"
+_EXPRESSIONS = Apart(f"{_SERVE}; serve(_are_equal, memory=2**31)")
 
 
 def read_json(answer: str, defaults: Mapping[str, Mapping[str, Any]] | None = None) -> Hashable | None:
@@ -94,8 +98,8 @@ def _frozen(value: Any, depth: int = 0) -> Hashable:
     return kind, repr(value) if kind != "number" else _number(value)
 
 
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
+def _number(value: float) -> str:  # an int too, which may be larger than any float
+    return str(value) if isinstance(value, int) else str(int(value)) if value.is_integer() else repr(value)
 
 
 def _json_comparer(argument: str) -> Comparer:
@@ -115,12 +119,31 @@ def _math_comparer(_: str) -> Comparer:
     """Return a comparer by Math-Verify: the same is what it holds equal whichever of the two is the gold one."""
     with extras("compare_answers"):
         import_module("math_verify")
+    if not _ask("1", "1"):
+        raise RuntimeError("the process that compares expressions does not start: python -c 'import math_verify'")
 
     def read(answer: str, _: Sequence[str] | None) -> str | None:
         end = answer.strip()[-_MOST_MATHS:]
-        return end if end and sum(map(end.count, "([{")) <= _MOST_BRACKETS else None
+        return end if end and sum(map(end.count, "([{")) <= _MOST_BRACKETS and _ask(end) else None
 
-    return Comparer(read, _equal_both_ways)
+    def equal(first: Sequence[str], second: Sequence[str]) -> Floats:
+        return np.array([_ask(a, b) for a, b in zip(first, second, strict=True)], dtype=np.float64)
+
+    return Comparer(read, equal)
+
+
+def _ask(*answers: str) -> bool:
+    """Return whether an answer has an expression, or two are equal; False after 5 seconds of processor time."""
+    return bool(_EXPRESSIONS.ask(answers, 60.0, _MOST_SECONDS))
+
+
+def _are_equal(answers: Sequence[str]) -> bool:
+    """Return whether Math-Verify reads expressions in the answers and, of two, holds each equal to the other."""
+    from math_verify import verify
+
+    first, last = _parsed(answers[0]), _parsed(answers[-1])
+    both_ways = ((first, last), (last, first)) if len(answers) == 2 else ()
+    return bool(first and last) and all(verify(gold, answer, timeout_seconds=None) for gold, answer in both_ways)
 
 
 @cache
@@ -129,17 +152,6 @@ def _parsed(answer: str) -> list[Any]:
 
     found: list[Any] = parse(answer, parsing_timeout=None)
     return found or parse(f"${answer}$", parsing_timeout=None)
-
-
-def _equal_both_ways(first: Sequence[str], second: Sequence[str]) -> Floats:
-    """Return 1 where Math-Verify holds m expressions equal to m others in both directions, 0 elsewhere."""
-    from math_verify import verify
-
-    def equal(a: Any, b: Any) -> bool:
-        return bool(verify(a, b, timeout_seconds=None))
-
-    pairs = [(_parsed(a), _parsed(b)) for a, b in zip(first, second, strict=True)]
-    return np.array([bool(a and b) and equal(a, b) and equal(b, a) for a, b in pairs], dtype=np.float64)
 
 
 JSON = ComparerSpec(
@@ -154,6 +166,6 @@ MATH = ComparerSpec(
     title="Math-Verify holds the expressions equal, in both directions",
     make=_math_comparer,
     needs="math-verify",
-    unread="empty answers, and more than 24 brackets; those without an expression are the same as no other",
+    unread="answers without an expression, with more than 24 brackets, or that Math-Verify reads for over 5 seconds",
     is_transitive=False,
 )

@@ -70,13 +70,13 @@ def _either_in_other(first: Sequence[str], second: Sequence[str]) -> Floats:
 EXACT = ComparerSpec(
     name="exact",
     title="the texts are equal, but for blanks at their ends",
-    make=lambda _: Comparer(lambda answer, _: answer.strip() or None),
+    make=lambda _: Comparer(lambda answer, _: answer.strip() or None, is_word_for_word=True),
     unread="empty texts",
 )
 TEXT = ComparerSpec(
     name="text",
     title="the texts are equal, but for case, punctuation, English articles, blanks and forms of Unicode",
-    make=lambda _: Comparer(_words),
+    make=lambda _: Comparer(_words, is_word_for_word=True),
     unread="empty texts",
 )
 CONTAINS = ComparerSpec(

@@ -10,18 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data import tables
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.tables import (
-    EMPTY,
-    column_error,
-    column_of,
-    fillable_column,
-    filled_column,
-    is_among,
-    is_text,
-    text_array,
-)
 from paraconsist.errors import input_error
 
 #: The largest number that stands for "no answer could be read" among integer predictions; see `mark_unparsed`.
@@ -45,25 +36,26 @@ def gold_labels(
     """
     table = predictions.table
     if label in ("", SourceOptions.label) and label not in table.column_names:
-        answers, _ = fillable_column(column_of(table, prediction, parameter="prediction"), prediction, "prediction")
-        labels = np.full(len(answers), "" if is_text(answers) else NO_GOLD)
+        column = tables.column_of(table, prediction, parameter="prediction")
+        answers, _ = tables.fillable_column(column, prediction, "prediction")
+        labels = np.full(len(answers), "" if tables.is_text(answers) else NO_GOLD)
         return labels, np.zeros(len(labels), dtype=np.bool_), None
     if _ALLOWED not in table.column_names:
-        labels = filled_column(table, label, "label")
+        labels = tables.filled_column(table, label, "label")
         return labels, np.ones(len(labels), dtype=np.bool_), None
-    column = column_of(table, label, parameter="label")
+    column = tables.column_of(table, label, parameter="label")
     if pa.types.is_null(column.type):
-        column = column.cast(column_of(table, prediction, parameter="prediction").type)
-    labels, empty = fillable_column(column, label, "label")
-    named = is_text(labels)
+        column = column.cast(tables.column_of(table, prediction, parameter="prediction").type)
+    labels, empty = tables.fillable_column(column, label, "label")
+    named = tables.is_text(labels)
     allowed = allowed_labels(table[_ALLOWED].to_pylist(), None if named else predictions.label_names)
     for row in np.flatnonzero(empty).tolist():
         if not allowed[row]:
-            raise column_error("label", label, "not be empty", None, row, EMPTY)
+            raise tables.column_error("label", label, "not be empty", None, row, tables.EMPTY)
     if empty.any():
         none: Any = "(none)" if named else -1
         of_rules = [rule[0] if len(rule) == 1 else none for rule in allowed]
-        labels = np.where(empty, text_array(of_rules) if named else np.array(of_rules), labels)
+        labels = np.where(empty, tables.text_array(of_rules) if named else np.array(of_rules), labels)
     if not all(allowed):
         allowed = [rule or [label] for rule, label in zip(allowed, labels.tolist(), strict=True)]
     has_gold = np.ones(len(labels), dtype=np.bool_)
@@ -129,16 +121,16 @@ def predicted_labels(
 
     A missing value and an empty text say so, and -1 where there are gold labels, none of which is -1.
     """
-    column = column_of(table, name, parameter="prediction")
-    named = is_text(labels)
-    values, unparsed = fillable_column(column, name, "prediction")
+    column = tables.column_of(table, name, parameter="prediction")
+    named = tables.is_text(labels)
+    values, unparsed = tables.fillable_column(column, name, "prediction")
     if unparsed.all():
         values = np.full(len(values), "" if named else 0)
-    if is_text(values) != named:
+    if tables.is_text(values) != named:
         must = "be of the labels' kind (both names, or both numbers)"
         remedy = f"The first label is {labels.item(0)!r}."
         remedy += "" if named else " If labels are numbers for names, give the names in order as `label_names`."
-        raise column_error("prediction", name, must, values.item(0), 0, remedy)
+        raise tables.column_error("prediction", name, must, values.item(0), 0, remedy)
     of_rules = np.array([label for rule in allowed or () for label in rule], dtype=values.dtype)
     gold = np.concatenate([labels[has_gold], of_rules])
     is_mark = np.zeros(len(values), np.bool_) if named or not len(gold) or -1 in gold else ~unparsed & (values == -1)
@@ -158,7 +150,7 @@ def mark_unparsed(
     n = int(np.count_nonzero(unparsed))
     if not n:
         return predictions
-    if is_text(predictions):
+    if tables.is_text(predictions):
         names = np.char.add("\x00unparsed", np.arange(n).astype(str) if each else "")
         marked = predictions.astype(np.promote_types(predictions.dtype, names.dtype))  # objects stay objects
         marked[unparsed] = names
@@ -167,7 +159,7 @@ def mark_unparsed(
     start = min(lowest - 1, UNPARSED)
     if start - n < np.iinfo(np.int64).min:
         must, remedy = "leave room for unparsed answers below them", "Write labels as names."
-        raise column_error("label", "label", must, lowest, remedy=remedy)
+        raise tables.column_error("label", "label", must, lowest, remedy=remedy)
     marked = predictions.copy()
     marked[unparsed] = start - np.arange(n) if each else start
     return marked
@@ -177,12 +169,12 @@ def check_known(parameter: str, name: str, values: NDArray[Any], label_names: Se
     """Refuse labels that the file itself does not know; files made elsewhere name none."""
     if not label_names:
         return
-    known = text_array(label_names) if is_text(values) else np.arange(len(label_names))
-    wrong = ~is_among(values, known)
+    known = tables.text_array(label_names) if tables.is_text(values) else np.arange(len(label_names))
+    wrong = ~tables.is_among(values, known)
     if wrong.any():
         row = int(np.argmax(wrong))
         numbered = ", ".join(f"{i} {label}" for i, label in enumerate(label_names))
-        raise column_error(parameter, name, f"be one of the file's labels ({numbered})", values.item(row), row)
+        raise tables.column_error(parameter, name, f"be one of the file's labels ({numbered})", values.item(row), row)
 
 
 def check_meeting(
@@ -198,11 +190,11 @@ def check_meeting(
     if ((predictions == labels) & parsed).any():
         return
     answers, gold = np.unique(predictions[parsed]), np.unique(labels)
-    if not len(answers) or is_among(answers, gold).any():
+    if not len(answers) or tables.is_among(answers, gold).any():
         return
     n_problems = len(labels) if buckets is None else len(np.unique(buckets))
     several = min(len(answers), len(gold)) > 1 and parsed.sum() >= _FEW_ROWS and 2 * len(gold) <= n_problems
-    named = is_text(gold)
+    named = tables.is_text(gold)
     by_case = named and bool(_folded(answers) & _folded(gold))
     if by_case or several:
         remedy = "Renumber one column; if these are classes of one task, name every class in `label_names`."
@@ -211,7 +203,7 @@ def check_meeting(
         if by_case:
             remedy = "They differ in case or spaces only: write both columns alike."
         must = f"use the gold labels, {_some(gold)}"
-        raise column_error("prediction", name, must, answers[:_MOST_LISTED].tolist(), remedy=remedy)
+        raise tables.column_error("prediction", name, must, answers[:_MOST_LISTED].tolist(), remedy=remedy)
 
 
 def _folded(labels: NDArray[Any]) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,18 +21,21 @@ from numpy.typing import NDArray
 from paraconsist.data.answers import allowed_labels, labels_in
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
-from paraconsist.data.questions import ASKED, are_questions, question_columns, read_questions
+from paraconsist.data.questions import ASKED, are_questions, question_columns, read_questions, table_of_rows
 from paraconsist.data.rows import ROLES
 from paraconsist.data.tables import ENDINGS, joined, read_table
-from paraconsist.data.tasks import QUESTIONS, Task, get_task, infer_task, input_ids
+from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
 from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
 
 #: Units of `DistinctInputs.lengths` in a token, and for a space (fitted to English and a WordPiece tokenizer).
 PER_TOKEN, _PER_SPACE = 20, 20
+#: The key of a file's comparers of answers, as JSON, in its metadata.
+COMPARERS_KEY = b"paraconsist_comparers"
 _BLOCK = 1 << 16  # rows that are Python objects at a time
-_YAML = (".yaml", ".yml")
-#: How the names of files end that `load_bucket_set` reads.
-FILE_ENDINGS = (*ENDINGS, *_YAML)
+YAML_ENDINGS = (".yaml", ".yml")
+#: How the names of files end that `load_bucket_set` reads, in small or capital letters.
+FILE_ENDINGS = (*ENDINGS, *YAML_ENDINGS)
+_SPLITS = {"train", "training", "validation", "valid", "val", "dev", "test", "testing", "eval", "evaluation"}
 
 
 @dataclass(frozen=True)
@@ -120,23 +124,25 @@ class DistinctInputs:
 
 
 def load_bucket_set(
-    spec: str,
+    spec: str | Path,
     *,
     task: str | None = None,
     data_dir: str | None = None,
     split: str = "test",
     stratum: Sequence[str] = (),
+    column: Sequence[str] = (),
 ) -> BucketSet:
     """Load a bucket set.
 
     Parameters
     ----------
-    spec : str
+    spec : str or Path
         ``builder:config`` for this package's builders (``paranlu:delta_atomic``), a file of rows
-        (Parquet, JSON Lines, CSV, TSV), a folder with a prepared set (``folder`` or ``folder:config``),
-        or a data set on the Hub (``org/name:config``).
+        (Parquet, JSON Lines, CSV, TSV, Excel, or YAML of questions), a folder of such files, a folder with a prepared
+        set (``folder`` or ``folder:config``), or a data set on the Hub (``org/name:config``).
     task : str, optional
-        The task's name; by default the one that the builder declares, or that fits the columns.
+        The task's name; by default the one that the builder declares, the rows name in a column ``task``, or that
+        fits the columns.
     data_dir : str, optional
         Mirror that replaces the network for this package's builders.
     split : str
@@ -144,33 +150,82 @@ def load_bucket_set(
     stratum : sequence of str
         Further columns that predictions keep and by which results are broken down, where the set has them; those of
         this package's own sets are always kept.
+    column : sequence of str
+        ``field=column`` for each field that the rows have in a column of another name: ``question=prompt``.
 
     Raises
     ------
     InputError
         If there is no such set, or its rows are not a bucket set.
     """
-    if not isinstance(spec, str):
+    if not isinstance(spec, (str, Path)):
         raise input_error("load_bucket_set", "spec", "be the name of a set", got=spec)
-    if spec.endswith(_YAML):
-        rows, comparers = read_questions(Path(spec))
-        questions = bucket_set_from_table(rows, name=Path(spec).stem, task=task or QUESTIONS.name, named=stratum)
-        return replace(questions, comparers=comparers)
-    if spec.endswith(ENDINGS):
-        path = Path(spec)
-        table = read_table(path, function="run", parameter="dataset", names=KEY_COLUMNS)
-        if path.suffix.lower() in (".csv", ".tsv"):
-            for i, column in enumerate(table.schema):  # a column of empty cells holds empty texts
-                if pa.types.is_null(column.type):
-                    table = table.set_column(i, column.name, pa.array([""] * table.num_rows))
-        names = declared_label_names(table)
-        return bucket_set_from_table(table, name=path.stem, task=task, label_names=names, named=stratum)
+    spec, path = str(spec), Path(spec)
+    if files := [path] if is_file_of_rows(spec) else _files_in(path, split):
+        parts = [read_rows(file, column=column) for file in files]
+        tables, names = [part[0] for part in parts], {part[1] for part in parts}
+        comparers = {key: {of[key] for *_, of in parts if key in of} for key in ("same", "right")}
+        if len(names) > 1 or any(len(values) > 1 for values in comparers.values()):
+            must = "have files with the same label names, `same` and `right`"
+            raise input_error("run", "dataset", must, got=spec, remedy="Mend the files, or run them one by one.")
+        table = tables[0] if len(tables) == 1 else table_of_rows([row for part in tables for row in part.to_pylist()])
+        if task is None and all(file.suffix.lower() in YAML_ENDINGS for file in files):
+            task = QUESTIONS.name
+        one = bucket_set_from_table(table, name=path.stem, task=task, label_names=names.pop(), named=stratum)
+        return replace(one, comparers={key: values.pop() for key, values in comparers.items() if values})
     source, _, config = spec.partition(":")
     from paraconsist.dataset_builders import BUILDERS
 
-    if source in BUILDERS:
-        return _from_builder(spec, task=task, data_dir=data_dir, split=split)
-    return _from_datasets(source, config or None, task=task, split=split, stratum=stratum)
+    if source not in BUILDERS:
+        return _from_datasets(source, config or None, task=task, split=split, stratum=stratum, column=column)
+    if column:
+        raise input_error("run", "column", "not be given with this package's sets", got=[*column])
+    return _from_builder(spec, task=task, data_dir=data_dir, split=split)
+
+
+def is_file_of_rows(name: str) -> bool:
+    """Say whether a name ends as those of files do that `load_bucket_set` reads."""
+    return name.lower().endswith(FILE_ENDINGS)
+
+
+def _files_in(folder: Path, split: str) -> list[Path]:
+    """Return the files of rows in a folder; none in one with splits or a card, which the `datasets` library reads."""
+    if not folder.is_dir() or split != "test" or (folder / "README.md").is_file():
+        return []
+    files = sorted(file for file in folder.iterdir() if file.is_file() and is_file_of_rows(file.name))
+    words = {word for file in files for word in re.split(r"[^a-z]+", file.stem.lower())}
+    return [] if words & _SPLITS else files
+
+
+def read_rows(
+    path: Path, *, function: str = "run", parameter: str = "dataset", column: Sequence[str] = ()
+) -> tuple[pa.Table, tuple[str, ...] | None, dict[str, str]]:
+    """Return a file's rows, with columns renamed as `load_bucket_set` does, its label names, and its comparers.
+
+    InputError as for `read_table`.
+    """
+    if path.suffix.lower() in YAML_ENDINGS:
+        table, comparers = read_questions(path)
+        return renamed_columns(table, column, function), None, comparers
+    table = read_table(path, function=function, parameter=parameter, names=KEY_COLUMNS)
+    if path.suffix.lower() in (".csv", ".tsv", ".xlsx"):
+        for i, field in enumerate(table.schema):  # a column of empty cells holds empty texts
+            if pa.types.is_null(field.type):
+                table = table.set_column(i, field.name, pa.array([""] * table.num_rows))
+    return renamed_columns(table, column, function), declared_label_names(table), declared_comparers(table)
+
+
+def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.Table:
+    """Return a table with other names of columns, from pairs ``field=column``; a renamed column replaces another."""
+    new_names = {}
+    for item in pairs:
+        field_name, equals, own_name = item.partition("=")
+        if not equals or not field_name or own_name not in table.column_names:
+            must, remedy = "be FIELD=COLUMN, with a column of the rows", f"The columns are {table.column_names}."
+            raise input_error(function, "column", must, got=item, remedy=remedy)
+        new_names[own_name] = field_name
+    kept = [c for c in table.column_names if c in new_names or c not in new_names.values()]
+    return table.select(kept).rename_columns([new_names.get(c, c) for c in kept])
 
 
 def _from_builder(spec: str, *, task: str | None, data_dir: str | None, split: str) -> BucketSet:
@@ -193,7 +248,7 @@ def _from_builder(spec: str, *, task: str | None, data_dir: str | None, split: s
 
 
 def _from_datasets(
-    source: str, config: str | None, *, task: str | None, split: str, stratum: Sequence[str]
+    source: str, config: str | None, *, task: str | None, split: str, stratum: Sequence[str], column: Sequence[str]
 ) -> BucketSet:
     from datasets import ClassLabel, load_dataset
     from datasets.exceptions import DatasetsError
@@ -212,9 +267,9 @@ def _from_datasets(
     except (OSError, ValueError, DatasetsError) as problem:
         got, remedy = f"{source}:{config}" if config else source, f"It said: {first_line(problem.__cause__ or problem)}"
         raise input_error("run", "dataset", "be loadable with datasets.load_dataset", got=got, remedy=remedy) from None
-    label = rows.features.get("label")
+    label = rows.features.get(dict(pair.split("=", 1) for pair in column if "=" in pair).get("label", "label"))
     return bucket_set_from_table(
-        _arrow(rows),
+        renamed_columns(_arrow(rows), column, "run"),
         name=f"{Path(source).name}:{config}" if config else Path(source).name,
         task=task,
         label_names=tuple(label.names) if isinstance(label, ClassLabel) else None,
@@ -245,10 +300,15 @@ def bucket_set_from_table(
 
     `bucket_id`, `label` and the task's columns are required. `example_id`, `group_id`, `role` and `allowed_labels`
     default to the row's number, the bucket, ``paraphrase``, and ``[label]``. Label names become integers; names other
-    than the task's are numbered in alphabetical order. `input_id` is always computed here, so that it can be trusted.
+    than the task's are numbered in alphabetical order. Without `task` a column ``task`` decides, if it holds the same
+    task's name in every row. `input_id` is always computed here, so that it can be trusted.
     InputError if a column is missing or holds None, an example id occurs twice, or a label or role is unknown.
     """
     with renamed(columns="dataset"):
+        if "task" in table.column_names and "task" not in named:
+            named_tasks = table["task"].unique().to_pylist()
+            if len(named_tasks) == 1 and named_tasks[0] in {*TASKS, QUESTIONS.name}:
+                task, table = task or named_tasks[0], table.drop_columns(["task"])
         if task is None and are_questions(table.column_names):
             task = QUESTIONS.name
         resolved = get_task(task) if task is not None else infer_task(table.column_names, function="run")
@@ -328,6 +388,14 @@ def declared_label_names(table: pa.Table) -> tuple[str, ...] | None:
         features = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
         return tuple(features["label"]["names"])
     return None
+
+
+def declared_comparers(table: pa.Table) -> dict[str, str]:
+    """Return the comparers (``same``, ``right``) in a table's metadata, of questions that `paraphrase` wrote."""
+    with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+        declared = json.loads((table.schema.metadata or {})[COMPARERS_KEY])
+        return {name: value for name, value in declared.items() if name in ("same", "right") and isinstance(value, str)}
+    return {}
 
 
 def _wrong(name: str, column: str, must: str, got: Any, row: int | None = None, remedy: str = "") -> InputError:

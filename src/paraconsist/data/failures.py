@@ -94,7 +94,9 @@ def count_inputs(ids: pa.ChunkedArray | Sequence[str], places: Places, finished:
         "n_inputs": int(used.sum()),
         "n_cut": int((n_cut > 0).sum()),
         "most_tokens_cut": int(n_cut.max(initial=0)),
-        "n_unfinished": sum(used[place] and getattr(result, "cut", False) for place, result in finished.others.items()),
+        "n_unfinished": sum(
+            bool(used[place]) and getattr(result, "cut", False) for place, result in finished.others.items()
+        ),
         "n_failed": len(failed),
         "failed": dict(Counter(failed.values()).most_common()),
         "first_failed": list(failed)[:_MOST_NAMED],

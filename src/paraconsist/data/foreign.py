@@ -10,7 +10,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from paraconsist.errors import input_error
 
-_MAX_YAML = 1_000_000  # bytes
+MAX_YAML = 1_000_000  # bytes
 _LONGEST_NUMBER = 400  # characters: every finite float has fewer
 
 
@@ -51,12 +51,12 @@ def read_yaml(function: str, parameter: str, path: str | Path, *, typed: bool = 
     """Return the value of a YAML file of at most a megabyte, as `parse_yaml`; InputError if it cannot be read."""
     try:
         with Path(path).open("rb") as stream:
-            data = stream.read(_MAX_YAML + 1)
+            data = stream.read(MAX_YAML + 1)
         text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError, ValueError):
         raise input_error(function, parameter, "name a text file that can be read", got=str(path)) from None
     try:
-        if len(data) > _MAX_YAML:
+        if len(data) > MAX_YAML:
             raise ValueError("It is longer than a megabyte.")
         return parse_yaml(text, typed=typed)
     except ValueError as problem:

@@ -119,6 +119,12 @@ class SourceOptions:
     right: str | None = option(
         None, "With `same`: when an answer is the same as an accepted one (gold label), if otherwise.", rare=True
     )
+    classes: Path | None = option(
+        None,
+        "With `same`: a table with the columns bucket_id, answer and class, as a report's browser saves it: classes of "
+        "answers made by hand, which come before the comparer's verdicts.",
+        rare=True,
+    )
     metric: str | None = option(
         None, "For logs: the metric (in inspect logs the scorer) that decides which answers are right.", rare=True
     )
@@ -193,19 +199,17 @@ def documented(*classes: type) -> Callable[[_Function], _Function]:
         lines = cleandoc(function.__doc__ or "").split("\n")
         headings = [number for number, line in enumerate(lines[1:]) if line and not line.strip("-")]
         start = next((number for number in headings if lines[number] != "Parameters"), len(lines) + 1)
-        entries = [line for each in options.values() for line in _entry(each.name, each.type, each.default, each)]
+        entries = [line for each in options.values() for line in _entry(each)]
         function.__doc__ = "\n".join([*lines[: start - 1], *entries, "", *lines[start:]])
         return function
 
     return decorate
 
 
-def _entry(name: str, kind: Any, default: Any, declared: Any) -> list[str]:
+def _entry(declared: Any) -> list[str]:
     """Return the numpydoc lines of an option."""
-    usual = (
-        "" if default is None else f", default {', '.join(default) if isinstance(default, tuple) else repr(default)}"
-    )
-    return [
-        f"{name} : {kind}{usual}",
-        *wrap(declared.metadata["help"], 110, initial_indent=" " * 4, subsequent_indent=" " * 4),
-    ]
+    default, indent = declared.default, " " * 4
+    shown = ", ".join(default) if isinstance(default, tuple) else repr(default)
+    usual = "" if default is None else f", default {shown}"
+    text = wrap(declared.metadata["help"], 110, initial_indent=indent, subsequent_indent=indent)
+    return [f"{declared.name} : {declared.type}{usual}", *text]

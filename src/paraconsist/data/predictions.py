@@ -89,6 +89,8 @@ class Metadata(TypedDict, total=False):
     same: str  # the comparer of answers in free text
     right: str  # that of answers and accepted ones
     same_pairs: frozenset[tuple[int, int]] | None  # values of a bucket that are the same, where equality is not all
+    classes: Mapping[tuple[str, str], str]  # bucket and answer -> its class, of those that were made by hand
+    by_hand: Json  # numbers of verdicts on pairs that these made, and of those against the comparer's
     chance: float  # share of pairs of answers to different problems that are the same
 
 

@@ -174,11 +174,6 @@ def template_from_mapping(mapping: Any, *, name: str, task: Task | None = None) 
     return PromptTemplate(**{"name": name, **texts, "task": wanted}, labels=dict(labels))
 
 
-def describe_labels(templates: Sequence[PromptTemplate]) -> str:
-    """Return one line with the label names of each template, for messages."""
-    return "; ".join(f"{t.name} ({', '.join(t.label_names)})" for t in templates)
-
-
 def draw_examples(
     task: Task, pools: Sequence[Sequence[Example]], shots: int, *, seed: int, exclude: Collection[str] = ()
 ) -> tuple[Example, ...]:
@@ -330,5 +325,6 @@ def default_template(task: Task, label_names: Sequence[str]) -> PromptTemplate:
     for template in fitting:
         if len(template.labels) == len(label_names):
             return template
-    remedy = f"The templates for task {task.name} are {describe_labels(fitting)}; write one in a YAML file."
+    listed = "; ".join(f"{template.name} ({', '.join(template.label_names)})" for template in fitting)
+    remedy = f"The templates for task {task.name} are {listed}; write one in a YAML file."
     raise input_error("run", "template", f"be given for a set with the labels {', '.join(label_names)}", remedy=remedy)

@@ -2,24 +2,27 @@
 
 A row has ``question`` (or ``prompt``, or ``messages``: a chat of roles and contents) and ``bucket_id``, and may have
 ``context``, ``choices``, ``system`` and ``expected`` (one accepted answer or several). A YAML file lists each question
-once with its wordings; see docs/howto/questions.md.
+once with its wordings, of which ``question``, where an entry has both, is the original; see docs/howto/questions.md.
 """
 
 from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from paraconsist.data.foreign import read_yaml
+from paraconsist.data.foreign import MAX_YAML, read_yaml
 from paraconsist.data.prompts import Prompt, PromptTemplate, WrittenAnswer
 from paraconsist.data.tasks import QUESTIONS, TASKS, Row, Task
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import Json, replacing
 
 #: Columns that a row may ask its question in, the first that is there.
 ASKED = ("messages", "question", "prompt")
@@ -50,31 +53,110 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
     if not isinstance(entries, list) or not entries:
         must = "be a list of questions, or have one under `questions`"
         raise input_error("run", "dataset", must, got=str(path), remedy="`paraconsist init` writes an example.")
+    shared = {key: value for key, value in common.items() if key not in ("same", "right")}
+    rows = _rows_of([*entries], shared, str(path), path.stem)
+    return table_of_rows(rows), {key: str(common[key]) for key in ("same", "right") if key in common}
+
+
+def _rows_of(entries: Sequence[Any], common: Mapping[str, Any], name: str, stem: str) -> list[dict[str, Any]]:
+    """Return a row for each wording of questions, which have the fields in `common` unless they have their own."""
     rows: list[dict[str, Any]] = []
     for number, entry in enumerate(entries):
         known = {*_ENTRY, "bucket_id", "role"}
         if not isinstance(entry, Mapping) or not set(entry) <= known or not {"wordings", *ASKED} & set(entry):
             got = sorted(set(entry) - known) if isinstance(entry, Mapping) else entry
             must = f"have entries with wordings (or question), of {', '.join(_ENTRY)}"
-            raise input_error("run", "dataset", must, got=got, row=number, remedy=f"Mend {path}.")
-        shared = {
-            key: value for key, value in {**common, **entry}.items() if key not in ("id", "wordings", "same", "right")
-        }
-        bucket = entry.get("id", entry.get("bucket_id", f"question-{number + 1}"))
+            raise input_error("run", "dataset", must, got=got, row=number, remedy=f"Mend {name}.")
+        shared = {key: value for key, value in {**common, **entry}.items() if key not in ("id", "wordings")}
+        bucket = entry.get("id", entry.get("bucket_id", f"{stem}-{number + 1}"))
         wordings = entry.get("wordings")
         shared["bucket_id"] = str(bucket)
+        shared.setdefault("role", "paraphrase")
+        if "question" in entry and isinstance(wordings, list):
+            rows.append({**shared, "role": "original"})
         rows += [{**shared, "question": each} for each in wordings] if isinstance(wordings, list) else [shared]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    for name in set(names) & {"question", "prompt", "context", "system", "bucket_id", "role"}:
-        for row, value in enumerate(columns[name]):
-            if isinstance(value, (list, dict)):
-                raise _wrong(str(path), name, "be text", value, row)
-    table = {
-        name: [json.dumps(value) if isinstance(value, (list, dict)) else value for value in values]
-        for name, values in columns.items()
-    }
-    return pa.table(table), {key: str(common[key]) for key in ("same", "right") if key in common}
+    for row, values in enumerate(rows):
+        for column in ("question", "prompt", "context", "system", "bucket_id", "role"):
+            if isinstance(values.get(column), (list, dict)):
+                raise _wrong(name, column, "be text", values[column], row)
+    return rows
+
+
+def asked(row: Json, column: str = "question") -> str:
+    """Return the text that is reworded: the last turn of the user in the row's chat, or without a chat, a column."""
+    turns = [turn for turn in json.loads(row.get("messages") or "[]") if turn["role"] == "user"]
+    if row.get("messages") and not turns:
+        raise input_error("paraphrase", "messages", "have a turn of the user", got=row["messages"])
+    return str(turns[-1]["content"] if turns else row[column])
+
+
+def reworded(row: Json, text: str) -> Json:
+    """Return a row that asks `text` in place of `asked`."""
+    if not row["messages"]:
+        return {**row, "question": text}
+    turns = json.loads(row["messages"])
+    next(turn for turn in reversed(turns) if turn["role"] == "user")["content"] = text
+    return {**row, "messages": json.dumps(turns, ensure_ascii=False)}
+
+
+def by_bucket(rows: Iterable[Json]) -> dict[str, list[Json]]:
+    """Return each question's rows, the first of them the original: by its role, or as the first wording.
+
+    Rows are named by their roles, so that YAML, which has no names of rows, and Parquet give the same names.
+    """
+    buckets: dict[str, list[Json]] = {}
+    for row in rows:
+        buckets.setdefault(row["bucket_id"], []).append(row)
+    for bucket, group in buckets.items():
+        group.sort(key=lambda row: row["role"] != "original")  # stable
+        numbers = Counter[str]()
+        for place, row in enumerate(group):
+            role = row["role"] if place else "original"
+            numbers[role] += 1
+            group[place] = {**row, "role": role, "example_id": f"{bucket}.{role}{f'_{numbers[role]}' if place else ''}"}
+    return buckets
+
+
+def write_questions(rows: Iterable[Json], comparers: Mapping[str, str], path: Path) -> None:
+    """Write rows of the long format as a YAML file that `read_questions` reads.
+
+    Wordings that differ in nothing else are listed in one entry, other rows are entries with a role.
+    """
+    import yaml  # its first import is slow
+
+    entries: list[Json] = []
+    for bucket, group in groupby(rows, key=lambda row: row["bucket_id"]):
+        roles, fields = [], []
+        for row in group:
+            lists = {name: json.loads(row[name] or "[]") for name in ("messages", "choices")}
+            accepted = list(row["label"] or ())
+            lists["expected"] = accepted if len(accepted) != 1 or accepted[0].startswith("[") else accepted[0]
+            named = {**{name: row[name] for name in ("question", "context", "system")}, **lists}
+            fields.append({name: value for name, value in named.items() if value})
+            roles.append(row["role"])
+        texts = [entry.get("question") for entry in fields]
+        is_plain = all({**entry, "question": texts[0]} == fields[0] for entry in fields) and "messages" not in fields[0]
+        if is_plain and roles == ["original"] + ["paraphrase"] * (len(roles) - 1):
+            entries.append({"id": bucket, "question": texts[0], "wordings": texts[1:], **fields[0]})
+        else:
+            entries += [{"id": bucket, "role": role, **entry} for role, entry in zip(roles, fields, strict=True)]
+    text = yaml.safe_dump({**comparers, "questions": entries}, allow_unicode=True, sort_keys=False, width=120)
+    if len(text.encode()) > MAX_YAML:
+        must = "end in .parquet: as YAML these questions would be longer than a megabyte"
+        raise input_error("paraphrase", "output", must, got=str(path))
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return rows as a table: lists and mappings are JSON, columns of several kinds are text."""
+    columns: dict[str, list[Any]] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        values = [json.dumps(value) if isinstance(value, (list, tuple, dict)) else value for value in values]
+        is_mixed = len({type(value) for value in values if value is not None}) > 1
+        columns[name] = [str(value) if is_mixed and value is not None else value for value in values]
+    return pa.table(columns)
 
 
 def _of_promptfoo(test: Any, number: int) -> dict[str, Any]:

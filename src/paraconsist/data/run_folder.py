@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from paraconsist.data.predictions import write_predictions
 from paraconsist.data.store import JOURNAL
@@ -43,17 +43,8 @@ class RunFolder:
     def results_file(self) -> Path:
         return self.path / "results.json"
 
-    def predictions_file(self, set_file_name: str) -> Path:
-        return self._set_file("predictions", set_file_name)
-
-    def texts_file(self, set_file_name: str) -> Path:
-        return self._set_file("texts", set_file_name)
-
-    def noise_file(self, set_file_name: str) -> Path:
-        return self._set_file("noise", set_file_name)
-
-    def _set_file(self, folder: str, set_file_name: str) -> Path:
-        return self.path / folder / f"{set_file_name}.parquet"
+    def file_of(self, kind: Literal["predictions", "texts", "noise"], set_file_name: str) -> Path:
+        return self.path / kind / f"{set_file_name}.parquet"
 
     def predictions_files(self) -> list[Path]:
         """Return the run's predictions files; if ``run.json`` lists its files, exclude others with a warning."""

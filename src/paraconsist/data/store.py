@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -277,6 +277,9 @@ class Store:
         return shard
 
 
+_Writer = TypeVar("_Writer", bound="ShardWriter")
+
+
 def shard_of(folder: Path, rank: int) -> Path:
     """Return the shard of a process in the folder of a store."""
     return folder / f"rank-{rank:05d}.jsonl"
@@ -383,7 +386,7 @@ class ShardWriter:
         written, self.written = self.written, None
         return written if self._left == _state(self.path.stat()) else None
 
-    def __enter__(self) -> ShardWriter:
+    def __enter__(self: _Writer) -> _Writer:
         return self
 
     def __exit__(self, *_: object) -> None:

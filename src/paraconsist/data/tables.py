@@ -11,9 +11,11 @@ import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import date, datetime, time
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -25,11 +27,12 @@ from numpy.typing import NDArray
 
 from paraconsist.data.arrays import own_stream
 from paraconsist.data.door import cleaned
+from paraconsist.data.foreign import archive_entries
 from paraconsist.data.writing import unquoted_columns
-from paraconsist.errors import InputError, first_line, input_error
+from paraconsist.errors import InputError, extras, first_line, input_error
 
 #: The formats of `read_table`, by the file's ending.
-ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
+ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json", ".xlsx")
 #: The key of a table's metadata that holds notes on how its file was read.
 NOTES = b"paraconsist_notes"
 _END = "\x1a"  # what DOS ends a text file with
@@ -82,7 +85,7 @@ def read_table(
     encoding: str | None = None,
     names: Collection[str] = (),
 ) -> pa.Table:
-    """Read a table of rows from Parquet, JSON Lines, CSV or TSV, by the file's ending.
+    """Read a table of rows from Parquet, JSON Lines, CSV, TSV or the first sheet of an Excel workbook, by its ending.
 
     A byte order mark decides the encoding of text, then `encoding`, then UTF-8. Otherwise CSV and TSV that read like
     text of western Europe are Windows-1252, as Excel writes them. The first lines show the delimiter; where several
@@ -111,10 +114,14 @@ def read_table(
             table = _read_parquet(file)
         elif ending in (".csv", ".tsv"):
             table = unquoted_columns(_read_delimited(file, "," if ending == ".csv" else "\t", encoding, names, notes))
+        elif ending == ".xlsx":
+            table = _read_workbook(file, function, notes)
         else:
             table = read_json_lines(file, encoding or "utf-8")
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, RecursionError, MemoryError, csv.Error) as problem:
+        if isinstance(problem, InputError):
+            raise
         remedy = f"It could not be read: {first_line(problem)}. Mend it, or copy it again if it was cut short."
         if isinstance(problem, UnicodeDecodeError):
             what = "it is neither UTF-8 nor Windows-1252" if encoding is None else f"it is not {problem.encoding}"
@@ -168,9 +175,13 @@ def _check_looks(head: bytes, ending: str, encoding: str | None) -> None:
     looks = next((what for start, what in _STARTS.items() if head.startswith(start)), None)
     if ending in (".csv", ".tsv") and head.removeprefix(codecs.BOM_UTF8).startswith((b'{"', b'[{"')):
         looks = "JSON"
-    if looks is not None and (looks, ending) != ("Parquet", ".parquet"):
+    if (
+        looks is not None
+        and (looks, ending) != ("Parquet", ".parquet")
+        and not (ending == ".xlsx" and head[:2] == b"PK")
+    ):
         raise ValueError(f"it seems to be {looks}, which does not fit its ending")
-    if ending != ".parquet" and b"\0" in head and encoding in (None, "utf-8"):
+    if ending not in (".parquet", ".xlsx") and b"\0" in head and encoding in (None, "utf-8"):
         raise ValueError("it contains NUL bytes; if it is UTF-16 without a byte order mark, pass `encoding`")
 
 
@@ -262,6 +273,42 @@ def _read_delimited(file: Path, own: str, encoding: str | None, names: Collectio
     cells = [pa.chunked_array([part[place] for part in parts], pa.string()) for place in range(len(header))]
     if '"' in text and text.count("\n") > len(cells[0]) + 1:
         _check_swallowed(cells, delimiter)
+    return _table_of_cells(header, cells, file, notes)
+
+
+def _read_workbook(file: Path, function: str, notes: list[str]) -> pa.Table:
+    """Read the first sheet of an Excel workbook, as if it had been saved as CSV; formulas have their last values."""
+    with extras(function):
+        from openpyxl import load_workbook
+    try:
+        with ZipFile(file) as archive:
+            archive_entries(archive)
+        book = load_workbook(file, read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        rows = [[_cell(value) for value in row] for row in sheet.iter_rows(values_only=True)]
+        others = len(book.sheetnames) - 1
+        book.close()
+    except (BadZipFile, LookupError, SyntaxError, TypeError) as problem:
+        raise ValueError(first_line(problem)) from None
+    if others:
+        notes.append(f"{file.name} has {others + 1} sheets, of which the first, {sheet.title}, is read")
+    filled = [row for row in rows if any(row)] or [[]]
+    width = max((place for row in filled for place, cell in enumerate(row, 1) if cell), default=0)
+    header, *body = ([*row, *[""] * width][:width] for row in filled)
+    cells = [pa.chunked_array([[row[place] for row in body]], pa.string()) for place in range(width)]
+    return _table_of_cells(header, cells, file, notes)
+
+
+def _cell(value: Any) -> str:
+    """Return the text of an Excel cell, whose whole numbers may be stored with a decimal point."""
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_EXACT:
+        value = int(value)
+    return "" if value is None else value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _table_of_cells(header: list[str], cells: list[pa.ChunkedArray], file: Path, notes: list[str]) -> pa.Table:
     columns = {}
     for place, name in enumerate(header):
         column, has_points = _typed(cells[place])

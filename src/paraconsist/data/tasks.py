@@ -271,6 +271,15 @@ def infer_task(columns: Iterable[str], *, function: str = "infer_task") -> Task:
     return best[0]
 
 
+def named_in_rows(task: Task) -> dict[str, str]:
+    """Return the column that names a task in rows whose other columns fit several, by which these are read again.
+
+    >>> named_in_rows(get_task("sentiment")), named_in_rows(get_task("nli"))
+    ({'task': 'sentiment'}, {})
+    """
+    return {"task": task.name} if sum(other.columns == task.columns for other in TASKS.values()) > 1 else {}
+
+
 def input_id(task: Task | str, row: Row) -> str:
     """Return 32 hex digits that depend on the task and the input texts of `row` only.
 

@@ -140,25 +140,21 @@ def transitive_inconsistency(
     check_length(function, "references", allowed, len(columns["predictions"]))
     checked = columns.columns
     check_comparable(function, {"predictions": checked["predictions"], "references": allowed.labels()})
-    satisfied: Mask = np.ones(len(allowed), dtype=np.bool_)
-    for place in ("antecedent_1", "antecedent_2"):
-        satisfied &= columns[f"{place}_predictions"] == columns[f"{place}_references"]
-    violated = ~allowed.allow(columns["predictions"], columns.labels)
+    answers, first, gold_1, second, gold_2 = columns.codes.values()
+    satisfied: Mask = (first == gold_1) & (second == gold_2)
+    violated = ~allowed.allow(answers, columns.labels)
 
     estimates = Estimates(options, "row", grouping(function, checked))
     inconsistency = estimates.add_share("inconsistency", violated, satisfied)
-    answers, rules = columns["predictions"][satisfied], allowed.of_row[satisfied]
-    level = rule_chance(answers, rules, allowed.members(columns.labels), len(allowed.sets), len(columns.labels))
+    names, rules = columns.labels, allowed.of_row[satisfied]
+    level = rule_chance(answers[satisfied], rules, allowed.members(names), len(allowed.sets), len(names))
     chance = estimates.add_chance(level, satisfied)
     if not satisfied.any():
         estimates.warn("no row has both antecedents predicted correctly: nothing follows from them")
-    antecedents = columns["antecedent_1_references"], columns["antecedent_2_references"]
-    by_rule = {
-        name: estimates.stratum(
-            {"inconsistency": violated}, satisfied & rows, n_satisfied=satisfied & rows, n_rows=rows
-        )
-        for name, rows in _rules(columns.labels, *antecedents, allowed.sets, allowed.of_row).items()
-    }
+    by_rule = {}
+    for name, rows in _rules(names, gold_1, gold_2, allowed).items():
+        here = satisfied & rows
+        by_rule[name] = estimates.stratum({"inconsistency": violated}, here, n_satisfied=here, n_rows=rows)
     empty = [name for name, values in by_rule.items() if values["n_satisfied"] == 0]
     if empty and satisfied.any():
         estimates.warn(f"undefined, so nan, for rules that no row satisfies: {'; '.join(empty)}")
@@ -171,16 +167,12 @@ def transitive_inconsistency(
     )
 
 
-def _rules(
-    labels: list[Any], first: Integers, second: Integers, sets: list[tuple[Any, ...]], of_row: Integers
-) -> dict[str, Mask]:
+def _rules(labels: list[Any], first: Integers, second: Integers, conclusions: AllowedLabels) -> dict[str, Mask]:
     """Return the rows of each rule by its name, rules in the order of their labels."""
-    n = len(labels)
+    n, sets, of_row = len(labels), conclusions.sets, conclusions.of_row
     used, inverse = np.unique((of_row.astype(np.int64) * n + first) * n + second, return_inverse=True)
-    rules = sorted(
-        ((labels[code // n % n], labels[code % n], sets[code // n**2]), i) for i, code in enumerate(used.tolist())
-    )
-    return {f"{one} & {two} -> {'|'.join(map(str, allowed))}": inverse == i for (one, two, allowed), i in rules}
+    rules = sorted((labels[u // n % n], labels[u % n], sets[u // n**2], i) for i, u in enumerate(used.tolist()))
+    return {f"{one} & {two} -> {'|'.join(map(str, allowed))}": inverse == i for one, two, allowed, i in rules}
 
 
 @documented()
@@ -304,13 +296,7 @@ class AllowedLabels:
     def allow(self, predicted: Integers, labels: list[Any]) -> Mask:
         """Return whether each row allows its prediction, a code that is an index of `labels`."""
         one_set, label = self.members(labels)
-        allowed = np.sort(one_set * len(labels) + label)
-        cells = self.of_row.astype(np.int64) * len(labels) + predicted
-        if len(self.sets) * len(labels) <= 1 << 22:
-            table = np.zeros(len(self.sets) * len(labels), dtype=np.bool_)
-            table[allowed] = True
-            return np.asarray(table[cells])
-        return np.isin(cells, allowed)
+        return np.isin(self.of_row.astype(np.int64) * len(labels) + predicted, one_set * len(labels) + label)
 
 
 def is_list_of_labels(value: Any) -> bool:

@@ -126,10 +126,9 @@ def fit_bucket_model(counts: BucketCounts) -> BucketModel:
     k, c = counts.size[index], counts.correct[index]
     likelihood = _Likelihood.of(k, c, multiplicity)
     mean, correlation = likelihood.maximum()
-    choices = gammaln(k + 1.0) - gammaln(c + 1.0) - gammaln(k - c + 1.0)
-    nan = float("nan")
-    height = float(multiplicity @ choices) + likelihood.height(mean, 0.0 if np.isnan(correlation) else correlation)
-    fit = (nan, 0, nan) if np.isnan(correlation) else _check_fit(k, c, multiplicity, mean, correlation)
+    nan, is_fitted = float("nan"), not np.isnan(correlation)
+    height = float(multiplicity @ log_binomial(k, c)) + likelihood.height(mean, correlation if is_fitted else 0.0)
+    fit = _check_fit(k, c, multiplicity, mean, correlation) if is_fitted else (nan, 0, nan)
     return BucketModel(mean, correlation, height, len(counts), *fit)
 
 
@@ -249,8 +248,12 @@ def _probabilities(k: int, mean: float, rho: float) -> Floats:
         return ends
     right, wrong = (np.concatenate([[0.0], np.log(part).cumsum()]) for part in (first, second))
     c = np.arange(k + 1)
-    choices = gammaln(k + 1.0) - gammaln(c + 1.0) - gammaln(k - c + 1.0)
-    return np.asarray(np.exp(choices + right + wrong[::-1] - np.log(whole).sum()))
+    return np.asarray(np.exp(log_binomial(k, c) + right + wrong[::-1] - np.log(whole).sum()))
+
+
+def log_binomial(n: Any, k: Any) -> Any:
+    """Return the logarithm of the binomial coefficient; n and k are numbers or arrays of one shape."""
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def _join(expected: Floats) -> npt.NDArray[np.intp]:

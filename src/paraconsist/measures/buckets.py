@@ -101,12 +101,9 @@ def _numeric(array: npt.NDArray[Any], *, function: str, parameter: str, what: st
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             wrong = ~((array == np.floor(array)) & (np.abs(array) <= _LARGEST_EXACT))
-        if wrong.any():
-            row = int(wrong.argmax())
-            value = float(array[row])
-            if np.isnan(value):
-                raise _missing(function, parameter, value, row)
-            raise input_error(function, parameter, f"hold {what}", got=value, row=row)
+        if wrong.any() and np.isnan(array[row := int(wrong.argmax())]):
+            raise _missing(function, parameter, float(array[row]), row)
+        check_rows(function, parameter, f"hold {what}", array, wrong)
         return Column("integer", array.astype(np.int64))
     if array.dtype == np.uint64:
         check_rows(function, parameter, "fit in 64 bits", array, array >= 2**63)
@@ -172,9 +169,8 @@ def check_rows(
 def check_length(function: str, parameter: str, values: Sized, n: int, other: str = "predictions") -> None:
     """Raise unless there are n `values`, as many as rows of `other`."""
     if len(values) != n:
-        raise input_error(
-            function, parameter, f"have one value per row of `{other}` ({n})", got=f"{len(values)} values"
-        )
+        must = f"have one value per row of `{other}` ({n})"
+        raise input_error(function, parameter, must, got=f"{len(values)} values")
 
 
 def check_same_length(function: str, columns: Mapping[str, Column]) -> None:
@@ -189,22 +185,18 @@ def check_comparable(function: str, columns: Mapping[str, Column]) -> None:
     first, *others = columns
     for name in others:
         if columns[name].kind != columns[first].kind:
-            must, remedy = (
-                f"hold {columns[first].kind}s, as `{first}` does",
-                "Give labels in one form, as numbers or as names.",
-            )
+            must = f"hold {columns[first].kind}s, as `{first}` does"
+            remedy = "Give labels in one form, as numbers or as names."
             raise input_error(function, name, must, got=columns[name].tolist()[0], row=0, remedy=remedy)
 
 
 def code_jointly(*columns: Column) -> tuple[list[Integers], list[Any]]:
     """Return the columns with their values replaced by common codes 0..n-1, and the n values themselves."""
     if columns[0].kind == "string":
-        names = list(dict.fromkeys(chain.from_iterable(column.values for column in columns)))
-        index = dict(zip(names, range(len(names)), strict=True))
-        codes: list[Integers] = [
-            np.fromiter(map(index.__getitem__, column.tolist()), dtype=np.intp, count=len(column)) for column in columns
-        ]
-        return codes, names
+        names = list(dict.fromkeys(chain.from_iterable(column.tolist() for column in columns)))
+        code_of = {name: code for code, name in enumerate(names)}
+        codes = [np.fromiter(map(code_of.__getitem__, c.tolist()), dtype=np.intp, count=len(c)) for c in columns]
+        return list(codes), names
     arrays = [np.asarray(column.values) for column in columns]
     low = min(int(array.min()) for array in arrays)
     high = max(int(array.max()) for array in arrays)
@@ -259,6 +251,16 @@ def as_mask(function: str, parameter: str, column: Column) -> Mask:
     array = np.array(column.tolist(), dtype=object)
     check_rows(function, parameter, "be true or false", array, (array != 0) & (array != 1))
     return array.astype(np.bool_)
+
+
+def as_choices(
+    function: str, parameter: str, column: Column, choices: Sequence[str], *, must: str = "", remedy: str = ""
+) -> npt.NDArray[np.object_]:
+    """Return a column as an array, each value of which is one of the choices."""
+    array = np.array(column.tolist(), dtype=object)
+    known = np.logical_or.reduce([array == choice for choice in choices])
+    check_rows(function, parameter, must or f"be one of {', '.join(choices)}", array, ~known, remedy=remedy)
+    return array
 
 
 def as_floats(values: Any, function: str, parameter: str, must: str) -> Floats:
@@ -330,9 +332,8 @@ def partition(bucket_ids: Any, *, function: str = "partition", parameter: str = 
     >>> divided.codes.tolist(), divided.sizes.tolist(), divided.ids
     ([0, 1, 0, 0], [3, 1], ['b', 'a'])
     """
-    column = bucket_ids
-    if not isinstance(bucket_ids, Column):
-        column = as_column(bucket_ids, function=function, parameter=parameter)
+    is_checked = isinstance(bucket_ids, Column)
+    column = bucket_ids if is_checked else as_column(bucket_ids, function=function, parameter=parameter)
     if not isinstance(column.values, list):
         return partition_integers(column.values)
     (codes,), names = code_jointly(column)
@@ -367,10 +368,9 @@ def one_per_bucket(
     differs = of_bucket[divided.codes] != codes
     if not differs.any():
         return of_bucket
-    row = int(differs.argmax())
+    row, listed = int(differs.argmax()), column.tolist()
     bucket = int(divided.codes[row])
     other = int(np.flatnonzero((divided.codes == bucket) & ~differs)[0])
-    listed = column.tolist()
     must = f"give every row of a bucket the same {what}"
     remedy = f"Bucket {divided.id_of(bucket)!r} has {listed[other]!r} too."
     raise input_error(function, parameter, must, got=listed[row], row=row, remedy=remedy)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
@@ -34,6 +35,7 @@ class Quantity:
     meaning: str = ""  # in one sentence, for a reader who does not know the symbol
     is_share: bool = True  # whether it is shown in per cent
     words: str = ""  # for a reader who knows no symbol; by default the label without its own
+    needs_gold: bool = False  # whether it is of right answers, where the measure is not of these alone
 
     @property
     def name(self) -> str:
@@ -79,7 +81,6 @@ class MeasureSpec:
     chance: str = ""
     #: How much breaks the rule, in words: ``{answer}`` becomes "1 answer in 5", and a key of the results its value.
     sentence: str = ""
-    asks: str = ""  # as the title of a page: a question that a good model answers with yes
     outcomes: tuple[str, str] = ("keeps the rule", "breaks the rule")  # in a legend
     #: The key of the headline as its paper computes it, where that is another; ``pc_published`` in conditions.
     published: str = ""
@@ -150,7 +151,6 @@ class MeasureSpec:
 
 MeasureSpec.function = _Imported()
 
-_ASKS = "Does {model} say the same however it is asked?"
 _REWORDING = "Rewording a question changes {answer}"
 _SAME = ("same answer", "another answer")
 _MIXED = "Of two wordings of a question one is answered right and the other wrong in {pair}"
@@ -170,6 +170,7 @@ _SCALE = (
     "answers change more often than shuffled ones, as a single change does if all originals are answered alike"
 )
 ABOVE_CHANCE = Quantity("chance_corrected", "consistency above chance", "above chance", _SCALE)
+_of_right = partial(Quantity, needs_gold=True)
 
 
 def _pairs(
@@ -182,8 +183,8 @@ def _pairs(
     """Return the entry of a share of pairs that break a rule."""
     quantities = (
         Quantity("inconsistency", f"tau, {kind} inconsistency", "tau", "share of pairs that break the rule"),
-        Quantity("accuracy", "A, accuracy on originals", "acc.", "accuracy on the originals"),
-        Quantity("perturbed_accuracy", "A, accuracy on perturbed texts", "pert.", "accuracy on the perturbed side"),
+        _of_right("accuracy", "A, accuracy on originals", "acc.", "accuracy on the originals"),
+        _of_right("perturbed_accuracy", "A, accuracy on perturbed texts", "pert.", "accuracy on the perturbed side"),
         ABOVE_CHANCE,
         *also,
     )
@@ -278,7 +279,6 @@ BUILT_IN = (
         ),
         has_table=True,
         chance="A constant answer gets 100 %; two coins get 50 %.",
-        asks=_ASKS,
         sentence=_MIXED,
         higher_is_better=True,
         target=PARAPHRASE,
@@ -293,7 +293,6 @@ BUILT_IN = (
         "semantic",
         question="How often does a paraphrase change the model's answer?",
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
-        asks=_ASKS,
         sentence=_REWORDING,
         outcomes=_SAME,
         target=PARAPHRASE,
@@ -309,7 +308,6 @@ BUILT_IN = (
             Quantity("tie_rate", "pairs with a tie", "ties", "in either order"),
         ),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
-        asks="Does {model} say the same whichever text comes first?",
         sentence="Swapping the two texts changes {answer}",
         outcomes=_SAME,
         target="swap",
@@ -322,7 +320,6 @@ BUILT_IN = (
         "negational",
         question="How often does the model give a text and its negation the same answer?",
         chance="Two independent uniform answers among L labels get 1/L; a constant answer gets 100 %.",
-        asks="Does {model} notice a negation?",
         sentence="A negation does not change {answer}",
         outcomes=("negated, another answer", "negated, the same answer"),
         target="negation",
@@ -337,7 +334,6 @@ BUILT_IN = (
         "target.allowed",
         question="Does the model draw the conclusion that follows from two premises it gets right?",
         chance="A uniform answer among L labels gets 1 - a/L where the rule allows a of them.",
-        asks="Does {model} draw the conclusions of what it gets right?",
         sentence="Of two premises that are answered right it fails to draw {conclusion}",
         outcomes=("the conclusion follows", "it does not follow"),
         target="consequent",
@@ -349,7 +345,6 @@ BUILT_IN = (
         "target.label",
         question="If the model labels both parts of a text correctly, does the merged text keep that label?",
         chance="A uniform answer among L labels gets 1 - 1/L.",
-        asks="Does {model} stand by the answers to the parts of a text?",
         sentence="Both parts of a text answered right, it gets {merged text} wrong",
         outcomes=("the whole as its parts", "the whole otherwise"),
         target="merged",
@@ -372,7 +367,6 @@ BUILT_IN = (
             ABOVE_CHANCE,
         ),
         chance="Two independent uniform answers among L labels get 1 - 1/L.",
-        asks=_ASKS,
         sentence=_REWORDING,
         outcomes=_SAME,
         target=PARAPHRASE,
@@ -394,37 +388,36 @@ BUILT_IN = (
         headline="prompt_sensitivity_score",
         symbol="PSS",
         quantities=(
-            Quantity(
+            _of_right(
                 "prompt_sensitivity_score",
                 "PSS, prompt sensitivity score",
                 "PSS",
                 "of two wordings of a problem one is answered right and the other wrong (1 - P_C)",
             ),
-            Quantity("accuracy", "A, accuracy on paraphrases", "A", "accuracy on paraphrases"),
+            _of_right("accuracy", "A, accuracy on paraphrases", "A", "accuracy on paraphrases"),
             Quantity("agreement", "same answer, right or wrong", "same answer", "two paraphrases get one answer"),
-            Quantity(
+            _of_right(
                 "majority_accuracy", "accuracy of the commonest answer", "majority", "the commonest answer is right"
             ),
-            Quantity("worst_case_accuracy", "worst-case accuracy", "worst case", "right in every wording"),
-            Quantity("best_case_accuracy", "best-case accuracy", "best case", "right in some wording"),
-            Quantity("core", "CORE, consistency and accuracy in one", "CORE", "area under the minimum accuracy curve"),
+            _of_right("worst_case_accuracy", "worst-case accuracy", "worst case", "right in every wording"),
+            _of_right("best_case_accuracy", "best-case accuracy", "best case", "right in some wording"),
+            _of_right("core", "CORE, consistency and accuracy in one", "CORE", "area under the minimum accuracy curve"),
             Quantity("unanimous_share", "one answer in every wording", "unanimous", "one answer in every wording"),
             Quantity("krippendorff_alpha", "Krippendorff's alpha", "alpha", "agreement above chance", is_share=False),
             Quantity(
                 "normalized_entropy", "entropy of the answers", "entropy", "over that of equally many", is_share=False
             ),
-            Quantity("mean_accuracy", "AvgP, mean accuracy of the variants", "AvgP"),
-            Quantity("max_accuracy", "MaxP, accuracy of the best variant", "MaxP"),
-            Quantity("min_accuracy", "accuracy of the worst variant", "MinP"),
-            Quantity("spread", "spread, best less worst variant", "spread"),
-            Quantity("spread_by_chance", "spread that equal variants show by chance", "by chance"),
-            Quantity("spread_p_value", "p of such a spread of equal variants", "p of spread", is_share=False),
-            Quantity("performance_drop_rate", "PDR, performance drop rate", "PDR"),
-            Quantity("combined_performance_score", "CPS, combined performance score", "CPS"),
+            _of_right("mean_accuracy", "AvgP, mean accuracy of the variants", "AvgP"),
+            _of_right("max_accuracy", "MaxP, accuracy of the best variant", "MaxP"),
+            _of_right("min_accuracy", "accuracy of the worst variant", "MinP"),
+            _of_right("spread", "spread, best less worst variant", "spread"),
+            _of_right("spread_by_chance", "spread that equal variants show by chance", "by chance"),
+            _of_right("spread_p_value", "p of such a spread of equal variants", "p of spread", is_share=False),
+            _of_right("performance_drop_rate", "PDR, performance drop rate", "PDR"),
+            _of_right("combined_performance_score", "CPS, combined performance score", "CPS"),
         ),
         has_table=True,
         chance="A constant answer gets 0 %; two coins get 50 %.",
-        asks=_ASKS,
         sentence=_MIXED,
         outcomes=("all right, or all wrong", "right in some wordings, wrong in others"),
         target=PARAPHRASE,
@@ -448,7 +441,6 @@ BUILT_IN = (
             Quantity("frequentist_violation", "mean frequentist violation", "freq. mean", "in sd", is_share=False),
         ),
         has_table=True,
-        asks="Do {model}'s probabilities agree with one another?",
         sentence="The probabilities of texts that belong together contradict one another in {case}",
         outcomes=("coherent", "incoherent"),
         target=PARAPHRASE,

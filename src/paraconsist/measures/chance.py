@@ -72,10 +72,7 @@ class ChanceLevel:
         """Return the rows or buckets that are subject to the rule, or their groups, as units to resample."""
         if not len(self.pattern):
             return Units.of(self.sums[:0], [])
-        if groups is None:
-            units = Units.of(self.sums, np.bincount(self.pattern, minlength=len(self.sums)))
-        else:
-            units = group_units(self.sums, self.pattern, groups)
+        units = group_units(self.sums, self.pattern, groups)
         counted = units.sums[:, 0] > 0.0
         return Units.of(units.sums[counted], units.multiplicity[counted])
 

@@ -24,9 +24,10 @@ from typing import Any, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import binom, gammaln, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import binom, ndtr, ndtri, stdtr, stdtrit
 
 from paraconsist.errors import input_error
+from paraconsist.measures.bucket_model import log_binomial
 from paraconsist.measures.buckets import Floats, Integers, Whole
 from paraconsist.measures.intervals import (
     NO_SPREAD,
@@ -306,12 +307,8 @@ def sign_flip_test(
         values = np.abs(_difference(estimate, one, totals[0] + totals[1] - one))
         as_large = ~(values < observed - _TOLERANCE)  # an undefined difference counts as large
         hits += as_large.T.astype(np.float64) @ weight
-    if exact:
-        p = np.minimum(hits, 1.0)
-        error = np.zeros(len(p))
-    else:
-        p = (hits + 1.0) / (n_permutations + 1.0)
-        error = np.sqrt(p * (1.0 - p) / n_permutations)
+    p = np.minimum(hits, 1.0) if exact else (hits + 1.0) / (n_permutations + 1.0)
+    error = np.zeros(len(p)) if exact else np.sqrt(p * (1.0 - p) / n_permutations)
     undefined = ~np.isfinite(observed)
     p[undefined] = error[undefined] = np.nan
     return SignFlip(p, error, "exact" if exact else f"monte-carlo{n_permutations}")
@@ -441,8 +438,7 @@ def _chances(n: int) -> Floats:
     heads = np.arange(n + 1.0)
     if n <= 1000:
         return np.asarray(binom(n, heads) * 0.5**n, dtype=np.float64)
-    logarithm = gammaln(n + 1.0) - gammaln(heads + 1.0) - gammaln(n - heads + 1.0) - n * np.log(2.0)
-    return np.asarray(np.exp(logarithm), dtype=np.float64)
+    return np.asarray(np.exp(log_binomial(n, heads) - n * np.log(2.0)), dtype=np.float64)
 
 
 def _drawn(counts: Whole, n_permutations: int, rng: np.random.Generator) -> Iterator[tuple[Floats, Floats]]:
@@ -508,8 +504,7 @@ def paired_differences(
     """
     m = first.shape[1]
     both = np.concatenate([first, second], axis=1)
-    buckets = Units.of(both, np.bincount(pattern, minlength=len(both)))
-    units = buckets if groups is None else group_units(both, pattern, groups)
+    buckets, units = group_units(both, pattern, None), group_units(both, pattern, groups)
 
     def difference(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.asarray(estimate(sums[..., :m]) - estimate(sums[..., m:]))

@@ -23,9 +23,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, ndtr, stdtr
+from scipy.special import ndtr, stdtr
 
 from paraconsist.errors import input_error
+from paraconsist.measures.bucket_model import log_binomial
 from paraconsist.measures.buckets import (
     Floats,
     Integers,
@@ -37,7 +38,7 @@ from paraconsist.measures.buckets import (
     partition,
     partition_integers,
 )
-from paraconsist.measures.intervals import NO_SPREAD, Units, distinct, group_units, intervals
+from paraconsist.measures.intervals import NO_SPREAD, distinct, group_units, intervals
 from paraconsist.measures.results import IntervalSettings, Record, documented, interval_options
 from paraconsist.measures.standings import adjusted_p_values
 
@@ -146,17 +147,13 @@ def edit_effects(
     grouped = None if groups is None else as_column(groups, function=function, parameter="groups")
     check_length(function, "groups", grouped or range(n), n, "buckets")
     clusters = bucket_groups(function, divided, grouped)
-    tested = {
-        kind: flag
-        for kind, flag in flags.items()
-        if all(
-            side.sum() >= LEAST_WORDINGS and len(np.unique(divided.codes[side])) >= LEAST_BUCKETS
-            for side in (flag, ~flag)
-        )
-    }
-    effects = [
-        _effect(kind, flag, scores, len(models), divided.codes, clusters, options) for kind, flag in tested.items()
-    ]
+
+    def has_enough(rows: Mask) -> bool:
+        return int(rows.sum()) >= LEAST_WORDINGS and len(np.unique(divided.codes[rows])) >= LEAST_BUCKETS
+
+    tested = {kind: flag for kind, flag in flags.items() if has_enough(flag) and has_enough(~flag)}
+    columns = scores, len(models), divided.codes, clusters, options
+    effects = [_effect(kind, flag, *columns) for kind, flag in tested.items()]
     p_values = np.array([effect.p_value for effect in effects])
     adjusted = adjusted_p_values(p_values, "benjamini_hochberg") if effects else p_values
     effects = [replace(effect, corrected_p_value=float(p)) for effect, p in zip(effects, adjusted, strict=True)]
@@ -182,15 +179,13 @@ def _effect(
     n_least = min(int(n1[both].sum()), int((size - n1)[both].sum()))
     within = int(both.sum()) >= LEAST_BUCKETS and n_least >= LEAST_WORDINGS
     chosen = np.flatnonzero(both) if within else np.arange(len(size))
-    first, code, times = distinct(n1[chosen], size[chosen], a[chosen], total[chosen])
+    first, code, _ = distinct(n1[chosen], size[chosen], a[chosen], total[chosen])
     one, n, hits, flips = (column[chosen][first].astype(np.float64) for column in (n1, size, a, total))
     sums = np.stack([n, one, hits / n_models, n - one, (flips - hits) / n_models], axis=1)
     if within:  # rates of each bucket, by its weight
         weight = one * (n - one) / n
         sums = np.stack([weight, weight, weight * sums[:, 2] / one, weight, weight * sums[:, 4] / (n - one)], axis=1)
-    units = Units.of(sums, times)
-    if clusters is not None:
-        units = group_units(sums, code, partition_integers(clusters[chosen]).codes)
+    units = group_units(sums, code, None if clusters is None else partition_integers(clusters[chosen]).codes)
     ranges, rng = [(0.0, 1.0), (0.0, 1.0), (-1.0, 1.0)], np.random.default_rng(options.entropy)
     settings = options.method, options.confidence_level, options.n_resamples, rng
     bounds = intervals(units, _rates, ranges, [within] * 3, *settings)
@@ -245,12 +240,8 @@ def _hypergeometric(n1: int, n: int, flips: int) -> tuple[int, Floats]:
     """Return the least number of flips among n1 of n rows, and the chances of it and of each larger one."""
     least = max(0, flips - (n - n1))
     x = np.arange(least, min(n1, flips) + 1.0)
-    logs = _log_binomial(flips, x) + _log_binomial(n - flips, n1 - x) - _log_binomial(n, n1)
+    logs = log_binomial(flips, x) + log_binomial(n - flips, n1 - x) - log_binomial(n, n1)
     return least, np.asarray(np.exp(logs), dtype=np.float64)
-
-
-def _log_binomial(n: float, k: Any) -> Any:
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def _flags(parameter: str, values: Any, n: int) -> Mask:
@@ -464,13 +455,11 @@ def edit_kinds(
         if len(old) != len(new):
             must = "have as many texts in a row as originals"
             raise input_error("edit_kinds", "rewordings", must, got=texts[1], row=row)
-        is_swap = (
-            len(old) > 1 and old != new and Counter(part.text for part in old) == Counter(part.text for part in new)
-        )
+        is_swap = len(old) > 1 and old != new and Counter(t.text for t in old) == Counter(t.text for t in new)
         for pair in () if is_swap else zip(old, new, strict=True):
             for kind in _kinds(*pair) if pair[0].text != pair[1].text else ():
                 flags[kind][row] = True
-        words, added = map(_all_words, (old, new))
+        words, added = (frozenset[str]().union(*(text.distinct for text in side)) for side in (old, new))
         n_english += not _ENGLISH.isdisjoint(words)
         new_words.append(added - words)
         words_of[buckets[row]].update(words, added)
@@ -480,10 +469,6 @@ def edit_kinds(
     flags["rare word"] |= [not rare.isdisjoint(words) for words in new_words]
     english = n_english >= n / 4 if english is None else english
     return {kind: flag for kind, flag in flags.items() if english or kind not in ENGLISH_KINDS}
-
-
-def _all_words(texts: Sequence[_Read]) -> frozenset[str]:
-    return texts[0].distinct if len(texts) == 1 else frozenset[str]().union(*(text.distinct for text in texts))
 
 
 def _kinds(old: _Read, new: _Read) -> Iterator[str]:
@@ -560,6 +545,7 @@ def _read(text: str) -> _Read:
     words = tuple(map(str.lower, forms))
     joined, distinct = " ".join(words), frozenset(words)
     blanks = [] if " ".join(forms) == text else [run for run in _BLANKS.findall(text) if run != " "]
+    may_be_passive = not _HELPERS.isdisjoint(distinct) or "n't" in joined or "by" in distinct
     return _Read(
         text,
         words,
@@ -569,14 +555,9 @@ def _read(text: str) -> _Read:
         (text[:1].isspace(), text[-1:].isspace(), *sorted(blanks)),
         sum(1 if word in _NUMBER_WORDS or word[0].isdigit() else len(word) for word in words),
         _n_negations(joined, distinct),
-        sum(1 for _ in _PASSIVE.finditer(joined)) if _has_passive(joined, distinct) else 0,
+        sum(1 for _ in _PASSIVE.finditer(joined)) if may_be_passive else 0,
         _numbers(words, distinct),
     )
-
-
-def _has_passive(joined: str, distinct: frozenset[str]) -> bool:
-    """Return whether there is any of the words without which there is no passive."""
-    return not _HELPERS.isdisjoint(distinct) or "n't" in joined or "by" in distinct
 
 
 def _is_punctuation(token: str) -> bool:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_whole, input_error
 from paraconsist.measures.buckets import (
     CodedColumns,
     Column,
     Integers,
-    Mask,
     Partition,
     as_column,
     bucket_groups,
@@ -148,29 +146,39 @@ def fooling_rate(
     labels = {"predictions": predictions, "original_predictions": original_predictions, "references": references}
     per_row = None if isinstance(groups, Mapping) else groups
     columns = code_columns(function, labels, {"buckets": buckets}, groups=per_row)
-    items = _count_items(function, columns, originals, opposites, k, groups)
-    right = items.original == items.gold
-    counted = right & (items.n_variants >= least)
+    checked, divided = columns.columns, partition(columns.columns["buckets"])
+    ids, names, predicted, original, gold = _items(function, columns, divided, originals)
+    opposite_of, warnings = _opposites(function, opposites, names, checked["references"].kind)
+    used = _first_rows(divided, k)
+    item, answers, n = divided.codes[used], predicted[used], len(original)
+    changes = answers != original[item]
+    reverses, code_of = changes.copy(), {label: code for code, label in enumerate(names)}
+    for label, other in opposite_of.items():  # a label whose opposite never occurs is never reversed
+        rows = original[item] == code_of.get(label, -1)
+        reverses[rows] = answers[rows] == code_of.get(other, -1)
+    right = original == gold
+    counted = right & (np.bincount(divided.codes, minlength=n) >= least)
 
-    estimates = Estimates(options, "item", items.groups)
+    estimates = Estimates(options, "item", _item_groups(function, groups, checked, divided, ids))
     n_right, n_counted = int(np.count_nonzero(right)), int(np.count_nonzero(counted))
     if n_right > n_counted:
         n_left_out = f"{n_right - n_counted} of {n_right} originals that are answered right"
         estimates.warn(f"{n_left_out} have fewer than {least} variants: left out")
     if not n_counted:
         estimates.warn("no original is answered right and has enough variants")
-    estimates.warn_of_constant(items.constant)
-    estimates.warnings.extend(items.warnings)
-    masks = {"relaxed": items.changed, "strict": items.reversed}
+    if (predicted == original[0]).all() and (original == original[0]).all():
+        estimates.warn_of_constant([names[original[0]]])
+    estimates.warnings.extend(warnings)
+    turns = {"relaxed": changes, "strict": reverses}
+    masks = {name: np.bincount(item[rows], minlength=n) > 0 for name, rows in turns.items()}
     rates = {name: estimates.add_share(name, mask, counted) for name, mask in masks.items()}
-    used = counted[items.of_variant]
-    place = np.cumsum(counted) - 1
-    answers = place[items.of_variant[used]], items.answers[used]
-    rates |= estimates.add_chance(fooling_chance(items.original[counted], *answers, len(items.labels)), counted)
+    judged, place = counted[item], np.cumsum(counted) - 1
+    level = fooling_chance(original[counted], place[item[judged]], answers[judged], len(names))
+    rates |= estimates.add_chance(level, counted)
     by_label = {}
-    for code in sorted(set(items.gold.tolist()), key=lambda code: items.labels[code]):
-        rows = counted & (items.gold == code)
-        by_label[str(items.labels[code])] = estimates.stratum(masks, rows, n_items=rows)
+    for code in sorted(set(gold.tolist()), key=lambda code: names[code]):
+        rows = counted & (gold == code)
+        by_label[str(names[code])] = estimates.stratum(masks, rows, n_items=rows)
     empty = [label for label, values in by_label.items() if values["n_items"] == 0]
     if empty and n_counted:
         estimates.warn(f"undefined, so nan, for gold labels without an item: {', '.join(empty)}")
@@ -184,43 +192,21 @@ def fooling_rate(
             variants="all" if k is None else f"first {k}",
             minimum=str(least),
             originals="those with variants" if originals is None else "all given",
-            opposites=", ".join(f"{label}->{other}" for label, other in items.opposites.items()) or "none",
+            opposites=", ".join(f"{label}->{other}" for label, other in opposite_of.items()) or "none",
             unparsed="refused",
         ),
     )
 
 
-@dataclass(frozen=True)
-class _Items:
-    """What each item (original with its variants) did; arrays of shape (n_items,).
+def _items(
+    function: str, columns: CodedColumns, divided: Partition, originals: Any
+) -> tuple[list[Any], list[Any], Integers, Integers, Integers]:
+    """Return ids of items (originals with their variants), labels, and codes of these: of each variant, of each item.
 
-    `original` and `gold` are codes of labels; `changed` and `reversed` say whether a variant in use got another
-    prediction, and the opposite one; `n_variants` counts those left out too; `of_variant` and `answers`, of shape
-    (n_used,), are item and prediction of every variant in use; `constant` is [label] if all predictions
-    are one label.
+    Those of the items are the predictions of the originals, and their gold labels.
     """
-
-    original: Integers
-    gold: Integers
-    changed: Mask
-    reversed: Mask
-    n_variants: npt.NDArray[np.intp]
-    of_variant: Integers
-    answers: Integers
-    labels: list[Any]
-    groups: Integers | None
-    opposites: dict[Any, Any]
-    constant: list[Any]
-    warnings: list[str]
-
-
-def _count_items(
-    function: str, columns: CodedColumns, originals: Any, opposites: Any, k: int | None, groups: Any
-) -> _Items:
-    """Return what each item did."""
     checked, labels = columns.columns, columns.labels
     predicted, of_original, gold = columns.codes.values()
-    divided = partition(checked["buckets"])
     ids = divided.ids_of()
     every, sides = (ids, []) if originals is None else _listed_originals(function, originals, checked, ids)
     if sides:
@@ -236,36 +222,7 @@ def _count_items(
                 must = f"give the {what} that the rows of bucket {divided.id_of(code)!r} give"
                 raise input_error(function, "originals", must, got=sides[side].tolist()[code])
         original, gold = more
-
-    opposite_of, warnings = _opposites(function, opposites, labels, checked["references"].kind)
-    index = {label: code for code, label in enumerate(labels)}
-    opposite = np.full(len(labels), -1, dtype=np.int64)  # -1: the label has an opposite that never occurs
-    has_opposite = np.zeros(len(labels), dtype=np.bool_)
-    for label, other in opposite_of.items():
-        if label in index:
-            has_opposite[index[label]], opposite[index[label]] = True, index.get(other, -1)
-
-    used = _first_rows(divided, k)
-    code, predicted_used = divided.codes[used], predicted[used]
-    was = original[code]
-    differs = predicted_used != was
-    reverses = np.where(has_opposite[was], predicted_used == opposite[was], differs)
-    n = len(original)
-    everything = np.concatenate([predicted, original])
-    return _Items(
-        original=original,
-        gold=gold,
-        changed=np.bincount(code[differs], minlength=n) > 0,
-        reversed=np.bincount(code[reverses], minlength=n) > 0,
-        n_variants=np.bincount(divided.codes, minlength=n),
-        of_variant=code,
-        answers=predicted_used,
-        labels=labels,
-        groups=_item_groups(function, groups, checked, divided, every),
-        opposites=opposite_of,
-        constant=[labels[everything[0]]] if (everything == everything[0]).all() else [],
-        warnings=warnings,
-    )
+    return every, labels, predicted, original, gold
 
 
 def _listed_originals(

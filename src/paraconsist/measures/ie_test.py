@@ -193,15 +193,13 @@ def ie_test(
         check_length("ie_test", "runs", named, len(gold))
         values, run = np.unique(np.asarray(named.values), return_inverse=True)
         names = values.tolist()
-    n_runs = 1 if names is None else len(names)
 
-    def per_run(rows: Mask) -> Whole:
-        return np.bincount(run[rows], minlength=n_runs).astype(np.int64)
+    def per_run(rows: Any = slice(None)) -> Whole:
+        return np.bincount(run[rows], minlength=int(run.max()) + 1).astype(np.int64)
 
-    n = per_run(np.ones(len(gold), dtype=np.bool_))
     order = np.argsort(run, kind="stable")  # rows of one run together, in the given order
-    starts = np.concatenate([[0], np.cumsum(n)[:-1]])
-    counts = n, per_run(before & ~after), per_run(after & ~before)
+    counts = per_run(), per_run(before & ~after), per_run(after & ~before)
+    starts = np.concatenate([[0], np.cumsum(counts[0])[:-1]])
 
     def rows_of(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
         return np.split(values[order], starts[1:])
@@ -213,9 +211,9 @@ def ie_test(
         change = before.astype(np.int64) - after
         evidence = by_groups(list(zip(rows_of(change), rows_of(codes), strict=True)), options)
     elif options.method in REPLAYS:
-        replay = paired_tests.replayed_p_value if options.method == "replay" else paired_tests.mcnemar_replayed_p_value
         rows = zip(rows_of(before), rows_of(after), strict=True)
-        p_values = np.array([replay(a, b, seed=options.seed, n_resamples=options.n_resamples) for a, b in rows])
+        settings: Any = {"seed": seed, "n_resamples": n_resamples, "mcnemar": options.is_mcnemar}
+        p_values = np.array([paired_tests.replayed_p_value(*pair, **settings) for pair in rows])
         evidence = by_items(*counts, options, p_values)
     else:
         evidence = by_items(*counts, options)
@@ -235,19 +233,13 @@ def ie_test_from_counts(
     *,
     n_correct: npt.ArrayLike,
     runs: Sequence[Any] | None = None,
-    method: Method = "exact",
-    ties: Ties | None = None,
-    n_resamples: int = 1000,
-    seed: int | np.random.Generator = 0,
-    alpha: float = 0.05,
-    correction: Correction = "bonferroni",
-    confidence_level: float = 0.95,
+    **options: Any,
 ) -> IETestResult:
     """Run `ie_test` from counts alone, so that big test sets and many runs need no rows.
 
     `n`, `n10`, `n01` and `n_correct`, numbers or arrays of shape (n_runs,), are the items, those right on the original
     only, on the transformed one only, and on the original in total; `runs` are the names of the runs, in their order.
-    The other parameters are those of `ie_test`; the replays need rows. `collapsed_runs` of the result is None, because
+    The `options` are those of `ie_test`; the replays need rows. `collapsed_runs` of the result is None, because
     predictions are not known.
 
     >>> result = ie_test_from_counts([50, 50], [3, 0], [0, 3], n_correct=[40, 40])
@@ -255,21 +247,20 @@ def ie_test_from_counts(
     ([0.0615, 0.0615], False)
     """
     name = "ie_test_from_counts"
-    options = Options(name, method, ties, n_resamples, seed, alpha, correction, confidence_level)
-    if method in REPLAYS:
-        raise input_error(name, "method", "not be a replay", got=method, remedy="Give the rows to `ie_test`.")
+    checked = Options(name, **options)
+    if checked.method in REPLAYS:
+        raise input_error(name, "method", "not be a replay", got=checked.method, remedy="Give the rows to `ie_test`.")
     shaped = paired_counts(name, n=n, n10=n10, n01=n01, n_correct=n_correct)
     items, right_before, right_after, correct = (np.atleast_1d(array) for array in shaped)
     if items.ndim != 1 or items.size == 0:
         raise input_error(name, "n", "be a number or a list of at least one", got=n)
     check_rows(name, "n_correct", "be at least n10", correct, correct < right_before)
-    wrong = items - correct < right_after
-    check_rows(name, "n_correct", "be at most n - n01", correct, wrong)
+    check_rows(name, "n_correct", "be at most n - n01", correct, items - correct < right_after)
     names = list(runs) if runs is not None else list(range(items.size)) if items.size > 1 else None
     if names is not None and len(names) != items.size:
         raise input_error(name, "runs", f"have one name per run ({items.size})", got=f"{len(names)} names")
-    evidence = by_items(items, right_before, right_after, options)
-    return _assemble(items, right_before, right_after, correct, evidence, options, names, None)
+    evidence = by_items(items, right_before, right_after, checked)
+    return _assemble(items, right_before, right_after, correct, evidence, checked, names, None)
 
 
 def _assemble(
@@ -287,7 +278,6 @@ def _assemble(
     size = np.where(np.isnan(statistics), -1.0, np.abs(statistics))
     decisive = int(np.lexsort((-size, p_values))[0])
     accuracies, after = n_correct / n, (n_correct - n10 + n01) / n
-    low, high = evidence.low, evidence.high
     constant = None
     if collapsed is not None:
         constant = [name for name, is_one in zip(names or [None], collapsed, strict=True) if is_one]
@@ -308,7 +298,7 @@ def _assemble(
         rejected=family.rejected.tolist(),
         accuracies=accuracies.tolist(),
         transformed_accuracies=after.tolist(),
-        intervals=np.stack([low, high], axis=1).tolist(),
+        intervals=np.stack([evidence.low, evidence.high], axis=1).tolist(),
         runs=names,
         snr=snr,
         collapsed_runs=constant if names is not None else None,
@@ -378,13 +368,13 @@ class Options:
     """Options of the IE test, checked; an `InputError` of `function` names the one that is wrong."""
 
     function: str
-    method: Method
-    ties: Ties | None  # "mid" for the exact test, where it is not given
-    n_resamples: int
-    seed: Any
-    alpha: float
-    correction: Correction
-    confidence_level: float
+    method: Method = "exact"
+    ties: Ties | None = None  # "mid" for the exact test, where it is not given
+    n_resamples: int = 1000
+    seed: Any = 0
+    alpha: float = 0.05
+    correction: Correction = "bonferroni"
+    confidence_level: float = 0.95
 
     def __post_init__(self) -> None:
         check_choice(self.function, "method", self.method, METHODS)
@@ -410,6 +400,11 @@ class Options:
     def is_mcnemar(self) -> bool:
         """Whether the statistic is McNemar's."""
         return self.method.startswith("mcnemar")
+
+    @property
+    def resampling(self) -> dict[str, Any]:
+        """The parameters of `resampled_p_value`, of items or groups."""
+        return {"n_resamples": self.n_resamples, "rng": self.generator, "mcnemar": self.is_mcnemar}
 
 
 @dataclass(frozen=True)
@@ -449,13 +444,10 @@ def by_items(n: Whole, n10: Whole, n01: Whole, options: Options, p_values: Float
     elif options.method in ("mcnemar", "mcnemar_mid_p"):
         p = paired_tests.mcnemar_p_value(n10, n01, mid_p=options.method == "mcnemar_mid_p")
     else:
-        resampled = (
-            paired_tests.resampled_p_value if options.method == "paper" else paired_tests.mcnemar_resampled_p_value
-        )
-        p = resampled(n, n10, n01, n_resamples=options.n_resamples, rng=options.generator)
-    statistics = (
-        paired_tests.mcnemar_statistic(n10, n01) if options.is_mcnemar else paired_tests.paired_statistic(n, n10, n01)
-    )
+        p = paired_tests.resampled_p_value(n, n10, n01, **options.resampling)
+    statistics = paired_tests.paired_statistic(n, n10, n01)
+    if options.is_mcnemar:
+        statistics = paired_tests.mcnemar_statistic(n10, n01)
     low, high = paired_tests.paired_difference_interval(n, n10, n01, confidence_level=options.confidence_level)
     return Evidence(p, statistics, low, high, n10 + n01 == 0)
 
@@ -467,7 +459,6 @@ def by_groups(changes: Sequence[tuple[Integers, Integers]], options: Options) ->
     """
     runs = [(change, partition_integers(groups).codes) for change, groups in changes]
     differences = [paired_tests.group_differences(*run) for run in runs]
-    statistic = paired_tests.grouped_mcnemar_statistic if options.is_mcnemar else paired_tests.grouped_statistic
     parts = [
         paired_tests.grouped_difference(
             np.bincount(codes[change == 1], minlength=len(k)),
@@ -481,7 +472,7 @@ def by_groups(changes: Sequence[tuple[Integers, Integers]], options: Options) ->
     drawn = options.method == "exact" and not all(map(paired_tests.is_exact, differences))
     return Evidence(
         np.array([_grouped_p_value(k, options) for k in differences]),
-        np.array([statistic(k) for k in differences]),
+        np.array([paired_tests.grouped_statistic(k, mcnemar=options.is_mcnemar) for k in differences]),
         low,
         high,
         np.array([not k.any() for k in differences]),
@@ -498,6 +489,4 @@ def _grouped_p_value(differences: Whole, options: Options) -> float:
         return paired_tests.grouped_exact_p_value(differences, ties=options.ties or "mid", rng=options.generator)
     if options.method in ("mcnemar", "mcnemar_mid_p"):
         return paired_tests.grouped_mcnemar_p_value(differences, mid_p=options.method == "mcnemar_mid_p")
-    return paired_tests.grouped_resampled_p_value(
-        differences, n_resamples=options.n_resamples, rng=options.generator, mcnemar=options.is_mcnemar
-    )
+    return paired_tests.grouped_resampled_p_value(differences, **options.resampling)

@@ -159,13 +159,13 @@ def inconsistency_difference(
     common = counted[0] & counted[1]
     own = [float(v[c].mean()) if c.any() else float("nan") for v, c in zip((first, second), counted, strict=True)]
     grouped = grouping(_FUNCTION, columns)
+    unit = "row" if grouped is None else "group"
+    within: Dyads | Integers | None = None
     if isinstance(grouped, Dyads):
-        estimates = Estimates(options, "dyad")
-        within: Dyads | Integers | None = grouped.where(common)
-    else:
-        codes = None if grouped is None else partition(grouped).codes[common]
-        within = partition(codes).codes if codes is not None and len(codes) else codes
-        estimates = Estimates(options, "row" if codes is None else "group")
+        unit, within = "dyad", grouped.where(common)
+    elif grouped is not None and common.any():
+        within = partition(partition(grouped).codes[common]).codes
+    estimates = Estimates(options, unit)
     values, test = _compare(estimates, first[common], second[common], within, permutations, margin)
     lost: list[int] = [int(np.count_nonzero(mask & ~common)) for mask in counted]
     if common.any() and any(lost):
@@ -252,7 +252,6 @@ def _compare(
 
 
 def _units(first: Mask, second: Mask, groups: Integers) -> Units:
-    """Return the distinct groups by (rows, violations of the first model, violations of the second)."""
     size = np.bincount(groups)
     one, two = (np.bincount(groups[mask], minlength=len(size)) for mask in (first, second))
     index, _, multiplicity = distinct(size, one, two)

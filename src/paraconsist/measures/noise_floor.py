@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,6 +15,7 @@ from paraconsist.measures.buckets import (
     Column,
     Floats,
     Integers,
+    as_choices,
     as_mask,
     bucket_groups,
     check_rows,
@@ -23,7 +24,7 @@ from paraconsist.measures.buckets import (
     partition,
     partition_integers,
 )
-from paraconsist.measures.intervals import Estimate, Units, group_units
+from paraconsist.measures.intervals import Estimate, group_units
 from paraconsist.measures.results import Estimates, Result, documented, interval_options
 
 _FUNCTION = "noise_floor"
@@ -159,7 +160,7 @@ def noise_floor(
     if kinds is None:
         kind = np.where(np.arange(len(runs)) == runs.codes[0], "main", "decoding").astype(object)
     else:
-        kind = _kinds_of_runs(columns["kinds"].tolist(), runs.codes)
+        kind = _kinds_of_runs(columns["kinds"], runs.codes)
     _check_once(_FUNCTION, "examples", "occur once in a run", inputs.codes, runs.codes, columns["examples"])
     counted = np.ones(len(gold), dtype=np.bool_)
     if "roles" in columns:
@@ -186,16 +187,10 @@ def noise_floor(
         n_pairs[name] = len(pairs[0])
         blocks += _pair_means(bucket, pairs, predicted, n) + _pair_means(bucket, pairs, right, n)[1:]
     grouping = bucket_groups(_FUNCTION, divided, columns.get("groups"))
-    rows, pattern, multiplicity = np.unique(np.stack(blocks, axis=1), axis=0, return_inverse=True, return_counts=True)
-    units = Units.of(rows, multiplicity)
-    if grouping is not None:
-        units = group_units(rows, pattern.ravel(), grouping)
+    rows, pattern = np.unique(np.stack(blocks, axis=1), axis=0, return_inverse=True)
+    units = group_units(rows, pattern.ravel(), grouping)
 
-    parts = [
-        "problem",
-        *(["paraphrase"] if several else []),
-        *(name for name in ("decoding", "numeric") if name in present),
-    ]
+    parts = ["problem", *["paraphrase"] * several, *(name for name in ("decoding", "numeric") if name in present)]
     if not several:
         estimates.warn("no bucket has two paraphrases: their part of the variance is counted under problem")
     for name in KINDS[1:]:
@@ -203,14 +198,14 @@ def noise_floor(
             coarser = parts[-1] if name == "numeric" else parts[-2]
             estimates.warn(f"no {name} repeats: their part of the variance is counted under {coarser}")
     names, estimate, ranges, are_means = _measures(present, parts)
-    bounds = estimates.intervals(units, estimate, ranges, are_means, scales=_scales(names, ranges, units, estimate))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = dict(zip(names, estimate(units.total).tolist(), strict=True))
+    bounds = estimates.intervals(units, estimate, ranges, are_means, scales=_scales(values, ranges, units.total))
     estimates.add(names, bounds, units.n)
     excess = "excess_inconsistency"
     low, high = estimates.confidence_interval[excess]
     interval = (1.0 - high, 1.0 - low)
     estimates.put("consistency_in_excess", interval, estimates.standard_error[excess], units.n, None)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = dict(zip(names, estimate(units.total).tolist(), strict=True))
     estimates.note_undefined(values)
 
     def table(prefix: str) -> dict[str, float]:
@@ -303,8 +298,8 @@ def _measures(
         between = differ / with_pair
         accuracy = theta / has
         square = (theta**2 - theta_squared) / (has**2 - has)  # without bias for the squared mean
-        finest = [right_flips[name] for name in ("decoding", "numeric") if name in right_flips]
-        deltas = [*([between] if "paraphrase" in parts else []), *finest]
+        finest = [right_flips[name] for name in parts if name in right_flips]
+        deltas = [*[between] * ("paraphrase" in parts), *finest]
         split = [accuracy - square - deltas[0] / 2.0]
         split += [(a - b) / 2.0 for a, b in pairwise(deltas)] + [deltas[-1] / 2.0]
         values = [*flips, *right_flips.values(), between, between - _largest(finest), *split]
@@ -317,18 +312,17 @@ def _measures(
 
 
 def _scales(
-    names: Sequence[str], ranges: Sequence[tuple[float, float]], units: Units, estimate: Estimate
+    values: Mapping[str, float], ranges: Sequence[tuple[float, float]], total: Floats
 ) -> list[tuple[float, float]]:
     """Return the ends of the logit scales: the problem's part is what is left of the variance between buckets.
 
     That variance cannot be below 0, but the part can, by all that was taken off.
     """
+    _, has, theta, squares = total[:4]
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = dict(zip(names, estimate(units.total).tolist(), strict=True))
-        _, has, theta, squares = units.total[:4]
         between = (squares - theta**2 / has) / (has - 1.0)
     taken_off = between - values["variance/problem"]
-    scales = dict(zip(names, ranges, strict=True))
+    scales = dict(zip(values, ranges, strict=True))
     if taken_off > 0.0:
         scales["variance/problem"] = (-taken_off, 0.25)
     return list(scales.values())
@@ -342,11 +336,8 @@ def _largest(values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return largest
 
 
-def _kinds_of_runs(kinds: list[Any], runs: Integers) -> npt.NDArray[np.object_]:
-    """Return each run's kind."""
-    column = np.array(kinds, dtype=object)
-    unknown = np.array([value not in KINDS for value in kinds])
-    check_rows(_FUNCTION, "kinds", f"be one of {', '.join(KINDS)}", column, unknown)
+def _kinds_of_runs(kinds: Column, runs: Integers) -> npt.NDArray[np.object_]:
+    column = as_choices(_FUNCTION, "kinds", kinds, KINDS)
     kind = np.empty(int(runs.max()) + 1, dtype=object)
     kind[runs] = column
     check_rows(_FUNCTION, "kinds", "be the same in all rows of a run", column, kind[runs] != column)

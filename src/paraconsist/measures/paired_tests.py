@@ -18,7 +18,7 @@ values are those of the ungrouped tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
@@ -150,23 +150,17 @@ def exact_p_value(n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, t
     check_choice("exact_p_value", "ties", ties, ("mid", "lower"))
     counts = paired_counts("exact_p_value", n=n, n10=n10, n01=n01)
     flat = list(zip(*(array.ravel().tolist() for array in counts), strict=True))
-    p_values = {count: _exact_p(*count, ties=ties) for count in set(flat)}
+    p_values = dict.fromkeys(flat, 1.0)
+    for size, before, after in p_values:
+        k, d = before - after, before + after
+        if d > 0 and (k != 0 or ties == "lower"):
+            p_values[size, before, after] = two_sided(k, *_null_tail(size, d, abs(k)), ties)
     return shaped(np.array([p_values[count] for count in flat], dtype=np.float64), counts[0].shape)
-
-
-def _exact_p(n: int, n10: int, n01: int, *, ties: Ties) -> float:
-    k, d = n10 - n01, n10 + n01
-    if d == 0 or (k == 0 and ties == "mid"):
-        return 1.0
-    return two_sided(k, *_null_tail(n, d, abs(k)), ties)
 
 
 def two_sided(k: int, beyond: float, equal: float, ties: Ties) -> float:
     """Return the two-sided p from P(t* > t) and P(t* = t), which are given for K = |k|."""
-    if ties == "mid":
-        tail = beyond + equal / 2
-    else:
-        tail = beyond if k >= 0 else beyond + equal
+    tail = beyond + (equal / 2 if ties == "mid" else equal * (k < 0))
     return min(1.0, 2 * min(tail, 1 - tail))
 
 
@@ -283,7 +277,13 @@ def score_bound(n: Whole | Floats, n10: Whole | Floats, n01: Whole | Floats, con
 
 
 def resampled_p_value(
-    n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, n_resamples: int = 1000, rng: int | np.random.Generator
+    n: npt.ArrayLike,
+    n10: npt.ArrayLike,
+    n01: npt.ArrayLike,
+    *,
+    n_resamples: int = 1000,
+    rng: int | np.random.Generator,
+    mcnemar: bool = False,
 ) -> Any:
     """Return the two-sided p of the IE test as the paper computes it: `n_resamples` draws, no plus-one.
 
@@ -291,52 +291,14 @@ def resampled_p_value(
 
     Ties count in the lower tail (equation 14); for large S (`n_resamples`, 1,000 in the paper) it converges to
     ``exact_p_value(..., ties="lower")``. p is a multiple of 2/S and can be 0; it is 1 if D = 0. `rng`, a Generator or
-    its seed, is used run after run, in the given order.
+    its seed, is used run after run, in the given order, with new draws for equal counts.
+
+    With `mcnemar` it is McNemar's test (the paper's alternative 1), the share with K*^2/D* > K^2/D: the statistic has
+    no sign, so one tail covers both sides; ties do not count, as in the authors' code.
     """
-    return _resampled("resampled_p_value", n, n10, n01, n_resamples, rng, _lower_tail)
-
-
-def mcnemar_resampled_p_value(
-    n: npt.ArrayLike, n10: npt.ArrayLike, n01: npt.ArrayLike, *, n_resamples: int = 1000, rng: int | np.random.Generator
-) -> Any:
-    """Return the p of McNemar's test by the paper's resampling (its alternative 1): the share with K*^2/D* > K^2/D.
-
-    The statistic has no sign, so one tail covers both sides; ties do not count, as in the authors' code. The parameters
-    and the range are those of `resampled_p_value`.
-    """
-    return _resampled("mcnemar_resampled_p_value", n, n10, n01, n_resamples, rng, _beyond)
-
-
-_Tail: TypeAlias = Callable[[Whole, Whole, int, int], int]
-
-
-def _lower_tail(k_star: Whole, d_star: Whole, k: int, d: int) -> int:
-    """Return the number of resamples with t* <= t."""
-    return int(np.count_nonzero(compare_statistics(k_star, d_star, k, d) <= 0))
-
-
-def _beyond(k_star: Whole, d_star: Whole, k: int, d: int) -> int:
-    """Return the number of resamples with K*^2 / D* > K^2 / D."""
-    return int(np.count_nonzero(compare_squares(np.abs(k_star), d, abs(k), d_star) > 0))
-
-
-def _resampled_p(n_in_tail: int, n_resamples: int, tail: _Tail) -> float:
-    return (n_in_tail if tail is _beyond else 2 * min(n_in_tail, n_resamples - n_in_tail)) / n_resamples
-
-
-def _resampled(
-    function: str,
-    n: npt.ArrayLike,
-    n10: npt.ArrayLike,
-    n01: npt.ArrayLike,
-    n_resamples: int,
-    rng: int | np.random.Generator,
-    tail: _Tail,
-) -> Any:
-    """Return the p of every entry of the counts, with new draws for equal counts."""
-    counts = paired_counts(function, n=n, n10=n10, n01=n01)
-    total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
-    generator = as_generator(function, "rng", rng)
+    counts = paired_counts("resampled_p_value", n=n, n10=n10, n01=n01)
+    total = check_whole("resampled_p_value", "n_resamples", n_resamples, at_most=MOST_DRAWN)
+    generator = as_generator("resampled_p_value", "rng", rng)
     p_values = []
     for items, before, after in zip(*(array.ravel().tolist() for array in counts), strict=True):
         k, d = before - after, before + after
@@ -346,39 +308,40 @@ def _resampled(
         # resamples under the null hypothesis: two binomial draws each, whatever n
         d_star = generator.binomial(items, d / items, total).astype(np.int64)
         k_star = 2 * generator.binomial(d_star, 0.5).astype(np.int64) - d_star
-        p_values.append(_resampled_p(tail(k_star, d_star, k, d), total, tail))
+        p_values.append(_resampled_p([(k_star, d_star)], k, d, total, mcnemar))
     return shaped(np.array(p_values, dtype=np.float64), counts[0].shape)
 
 
+def _resampled_p(draws: Iterable[tuple[Whole, Whole]], k: int, d: int, n_resamples: int, mcnemar: bool) -> float:
+    """Return p from K* and D* of all resamples: twice the smaller tail of t*, or the share with K*^2/D* > K^2/D."""
+    if mcnemar:
+        return sum(_n_beyond(*sums, k, d) for sums in draws) / n_resamples
+    n_lower = sum(int(np.count_nonzero(compare_statistics(*sums, k, d) <= 0)) for sums in draws)
+    return 2 * min(n_lower, n_resamples - n_lower) / n_resamples
+
+
+def _n_beyond(k_star: Whole, d_star: Whole, k: int, d: int) -> int:
+    """Return the number of resamples with K*^2 / D* > K^2 / D."""
+    return int(np.count_nonzero(compare_squares(np.abs(k_star), d, abs(k), d_star) > 0))
+
+
 def replayed_p_value(
-    original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, *, seed: int, n_resamples: int = 1000
+    original_correct: npt.ArrayLike,
+    transformed_correct: npt.ArrayLike,
+    *,
+    seed: int,
+    n_resamples: int = 1000,
+    mcnemar: bool = False,
 ) -> float:
     """Return the p of the authors' program: their random numbers, their swap of the first n // 2 drawn rows.
 
     Only for checking published numbers: the order of the rows matters, and p is 0 (a rejection) if D = 0, where t is
     0/0. A resample with D* = 0 counts in neither tail, because its t is undefined. The arrays, shape (n,), tell which
     items are right before and after the change, in the authors' order; `seed` seeds numpy's `RandomState` as in their
-    program, and `n_resamples` is 1,000 in the published runs. The time is proportional to ``n * n_resamples``.
+    program, and `n_resamples` is 1,000 in the published runs. The time is proportional to ``n * n_resamples``. With
+    `mcnemar` it is their resampled McNemar test, for which they use the same seed.
     """
-    k, d, k_star, d_star = _replay("replayed_p_value", original_correct, transformed_correct, seed, n_resamples)
-    if d == 0:
-        return 0.0
-    sign = compare_statistics(k_star, d_star, k, d)[d_star > 0]
-    return 2 * min(int(np.count_nonzero(sign <= 0)), int(np.count_nonzero(sign > 0))) / n_resamples
-
-
-def mcnemar_replayed_p_value(
-    original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, *, seed: int, n_resamples: int = 1000
-) -> float:
-    """Return the p of the authors' resampled McNemar test; see `replayed_p_value` (they use the same seed for both)."""
-    name = "mcnemar_replayed_p_value"
-    k, d, k_star, d_star = _replay(name, original_correct, transformed_correct, seed, n_resamples)
-    return _beyond(k_star, d_star, k, d) / n_resamples if d else 0.0
-
-
-def _replay(
-    function: str, original_correct: npt.ArrayLike, transformed_correct: npt.ArrayLike, seed: int, n_resamples: int
-) -> tuple[int, int, Whole, Whole]:
+    function = "replayed_p_value"
     total = check_whole(function, "n_resamples", n_resamples, at_most=MOST_DRAWN)
     if check_whole(function, "seed", seed, at_least=0, at_most=None) >= 2**32:
         raise input_error(function, "seed", "be below 2**32", got=seed)
@@ -388,14 +351,19 @@ def _replay(
     before, after = (as_mask(function, name, column).astype(np.int8) for name, column in columns.items())
     change = before - after
     n, half = change.size, change.size // 2
+    k, d = int(change.sum()), int(np.count_nonzero(change))
+    if d == 0:
+        return 0.0
     legacy = np.random.RandomState(seed)  # the authors' generator
-    replicates = np.empty((2, total), dtype=np.int64)
+    k_star, d_star = np.empty((2, total), dtype=np.int64)
     for replicate in range(total):
         drawn = change[legacy.randint(0, n, n, dtype=np.int64)]
-        swapped = int(np.count_nonzero(drawn[:half] == 1)) - int(np.count_nonzero(drawn[:half] == -1))
-        kept = int(np.count_nonzero(drawn[half:] == 1)) - int(np.count_nonzero(drawn[half:] == -1))
-        replicates[:, replicate] = kept - swapped, np.count_nonzero(drawn)
-    return int(change.sum()), int(np.count_nonzero(change)), replicates[0], replicates[1]
+        swapped, kept = int(drawn[:half].sum(dtype=np.int64)), int(drawn[half:].sum(dtype=np.int64))
+        k_star[replicate], d_star[replicate] = kept - swapped, np.count_nonzero(drawn)
+    if mcnemar:
+        return _n_beyond(k_star, d_star, k, d) / total
+    sign = compare_statistics(k_star, d_star, k, d)[d_star > 0]
+    return 2 * min(int(np.count_nonzero(sign <= 0)), int(np.count_nonzero(sign > 0))) / total
 
 
 MOST_CELLS: Final = 1 << 22
@@ -410,17 +378,13 @@ def group_differences(change: Integers, groups: Integers) -> Whole:
     return np.bincount(groups, weights=change).astype(np.int64)
 
 
-def grouped_statistic(differences: Whole) -> float:
-    """Return the paired t over groups: nan where all differences are 0, infinite where all are equal."""
+def grouped_statistic(differences: Whole, *, mcnemar: bool = False) -> float:
+    """Return the paired t over groups, infinite where all are equal, or McNemar's K^2 / Q; nan where all are 0."""
     k, q, n = float(differences.sum()), float(differences @ differences), len(differences)
+    if mcnemar or not q:
+        return k**2 / q if q else float("nan")
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.float64(k) / np.sqrt(np.float64(max(q - k * k / n, 0.0)))) if q else float("nan")
-
-
-def grouped_mcnemar_statistic(differences: Whole) -> float:
-    """Return K^2 / Q; nan where all differences are 0."""
-    q = float(differences @ differences)
-    return float(differences.sum()) ** 2 / q if q else float("nan")
+        return float(np.float64(k) / np.sqrt(np.float64(max(q - k * k / n, 0.0))))
 
 
 def is_exact(differences: Whole) -> bool:
@@ -461,9 +425,7 @@ def grouped_resampled_p_value(
     if not differences.any():
         return 1.0
     k, q = int(differences.sum()), int(differences @ differences)
-    tail = _beyond if mcnemar else _lower_tail
-    n_in_tail = sum(tail(*sums, k, q) for sums in null_draws(differences, n_resamples, rng))
-    return _resampled_p(n_in_tail, n_resamples, tail)
+    return _resampled_p(null_draws(differences, n_resamples, rng), k, q, n_resamples, mcnemar)
 
 
 def grouped_mcnemar_p_value(differences: Whole, *, mid_p: bool) -> float:

@@ -17,6 +17,7 @@ from paraconsist.measures.buckets import (
     LabelPool,
     Mask,
     Whole,
+    as_choices,
     as_generator,
     as_probabilities,
     bucket_groups,
@@ -25,6 +26,7 @@ from paraconsist.measures.buckets import (
     count_buckets,
     one_per_bucket,
     partition,
+    partition_integers,
 )
 from paraconsist.measures.chance import consistency_chance
 from paraconsist.measures.intervals import (
@@ -52,14 +54,10 @@ from paraconsist.measures.results import (
     interval_options,
     row_error,
 )
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 
 _FEW_THAT_DIFFER = 15  # buckets with right and wrong answers, below which PVAP and between-variance have no interval
 _LEAST_EFFECTIVE = 28.0  # units, for those two
-_CORRECTED_MEANS = (
-    "corrected_accuracy",
-    "corrected_paraphrastic_consistency",
-    "corrected_paraphrastic_consistency_unbiased",
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -255,15 +253,12 @@ def paraphrastic_consistency(
     options = interval_options(function, interval_method, confidence_level, n_resamples, seed)
     columns = {"predictions": predictions}
     checked = check_input(function, columns, references, buckets, roles, groups, one_original=True)
-    sampling = check_sampling(function, checked.bucket_ids, original_confidences, test_confidences)
-    test_set = check_test_set(function, test_predictions, test_references)
-
     unit = "bucket" if checked.groups is None else "group"
     estimates = Estimates(options, unit, rng=as_generator(function, "seed", seed))
     values, method = _over_buckets(estimates, checked)
     values |= _on_originals(estimates, checked.originals)
-    values |= _corrected(estimates, checked, sampling, renormalize)
-    values |= _on_test_set(estimates, test_set)
+    corrected = _corrected(estimates, checked, original_confidences, test_confidences, renormalize)
+    values |= corrected | _on_test_set(estimates, test_predictions, test_references)
     estimates.note_undefined(values)
     correction = f"{'renormalized' if renormalize else 'as published'}, test weights fixed"
     return ParaphrasticConsistencyResult(
@@ -275,38 +270,35 @@ def paraphrastic_consistency(
             avg="bucket",
             orig="among paraphrases" if roles is None else "apart",
             unparsed="refused",
-            corrected=None if sampling is None else correction,
+            corrected=correction if corrected else None,
         ),
     )
 
 
 def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, float], str]:
     """Return the measures over buckets, and the method of their intervals."""
-    (counts,) = checked.counts
-    first, pattern, multiplicity = distinct(counts.size, counts.correct, counts.same_label)
+    (counts,), (pool,) = checked.counts, checked.pools
+    first, pattern, _ = distinct(counts.size, counts.correct, counts.same_label)
     sums = bucket_sums(counts.take(first))
-    buckets = Units.of(sums, multiplicity)
-    units = buckets if checked.groups is None else group_units(sums, pattern, checked.groups)
-    values = point_measures(multiplicity @ sums)
+    buckets, units = group_units(sums, pattern, None), group_units(sums, pattern, checked.groups)
+    values = _point_measures(buckets.total)
     are_means = [name not in NOT_MEANS for name in MEASURES]
-    reported = list(_centres(values, units).values())
-    scales = _scales(counts, values)
-    true = RANGES | {"between_variance_unbiased": (0.0, 0.25), "pvap_unbiased": (0.0, 1.0)}
-    ranges = list(true.values())
-    bounds = estimates.intervals(units, measures_of_sums, ranges, are_means, reported=reported, scales=scales)
-    point = np.array([values[name] for name in MEASURES])
+    ranges = list((RANGES | {"between_variance_unbiased": (0.0, 0.25), "pvap_unbiased": (0.0, 1.0)}).values())
+    others = {"reported": _centres(values, units), "scales": _scales(counts, values)}
+    bounds = estimates.intervals(units, measures_of_sums, ranges, are_means, **others)
+    point = np.array(list(values.values()))
     bounds = replace(bounds, low=np.minimum(bounds.low, point), high=np.maximum(bounds.high, point))
     if bounds.method == "logit_t":
         _leave_out_variances(estimates, bounds, counts, units)
         _replace_rare(estimates, bounds, units)
-    effects = dict(zip(MEASURES, design_effects(units, buckets, measures_of_sums).tolist(), strict=True))
+    estimates.add(MEASURES, bounds, units.n, design_effects(units, buckets, measures_of_sums).tolist())
     rows = row_error(int(counts.correct.sum()), int(counts.size.sum()))
-    effects["accuracy"] = effect_of(float(bounds.standard_error[MEASURES.index("accuracy")]), rows)
-    estimates.add(MEASURES, bounds, units.n, list(effects.values()))
+    estimates.design_effect["accuracy"] = effect_of(estimates.standard_error["accuracy"], rows)
     with_pair = int(units.multiplicity[units.sums[:, PAIRS] > 0.0].sum())
-    estimates.n_clusters |= dict.fromkeys(OVER_PAIRS, with_pair)
+    estimates.n_clusters |= dict.fromkeys(_OVER_PAIRS, with_pair)
     _add_minimum(estimates, values)
-    values |= _above_chance(estimates, checked)
+    values |= {"chance": consistency_chance(pool.counts, checked.gold_counts), "agreement_chance": pool.same}
+    values |= estimates.add_label_agreement(counts, pool, checked.groups)
     _warn_of_buckets(estimates, checked, units.n)
     return values | {"n_buckets": len(counts), "n_examples": int(counts.size.sum())}, bounds.method
 
@@ -325,28 +317,26 @@ def _scales(counts: BucketCounts, values: Mapping[str, float]) -> list[tuple[flo
     return list(scales.values())
 
 
-def _centres(values: Mapping[str, float], units: Units) -> dict[str, float]:
+def _centres(values: Mapping[str, float], units: Units) -> list[float]:
     """Return the centres of the intervals: the values, and for the unbiased variances those of *all* buckets.
 
-    The variance over the buckets at hand is too small by that of their mean.
+    The variance over the buckets at hand is too small by that of their mean of theta (of buckets of two paraphrases).
     """
-    centres = {name: values[name] for name in MEASURES}
-    within, between = centres["vap_unbiased"], centres["between_variance_unbiased"] + variance_of_mean(units)
-    whole = within + between
-    return centres | {
-        "between_variance_unbiased": between,
-        "pvap_unbiased": within / whole if whole > 0.0 else float("nan"),
-    }
+    error = linearised_errors(units, lambda sums: sums[..., -1:] / sums[..., PAIRS : PAIRS + 1]).bootstrap_error[0]
+    missing = float(error**2) * units.n / max(units.n - 1, 1)
+    within, between = values["vap_unbiased"], values["between_variance_unbiased"] + missing
+    pvap = within / (within + between) if within + between > 0.0 else float("nan")
+    return list({**values, "between_variance_unbiased": between, "pvap_unbiased": pvap}.values())
 
 
 def _leave_out_variances(estimates: Estimates, bounds: Intervals, counts: BucketCounts, units: Units) -> None:
     """Remove the unreliable intervals: of biased ratios, and of unbiased ones that few buckets decide."""
-    bounds.low[[MEASURES.index(name) for name in PUBLISHED_VARIANCES]] = np.nan
-    bounds.high[[MEASURES.index(name) for name in PUBLISHED_VARIANCES]] = np.nan
+    published = [MEASURES.index(name) for name in _PUBLISHED_VARIANCES]
+    bounds.low[published] = bounds.high[published] = np.nan
     differ = int(np.count_nonzero((counts.correct > 0) & (counts.correct < counts.size)))
     if too_few(units) or (differ >= _FEW_THAT_DIFFER and units.effective_n >= _LEAST_EFFECTIVE):
         return
-    unbiased = [MEASURES.index(UNBIASED[name]) for name in PUBLISHED_VARIANCES if name in UNBIASED]
+    unbiased = [MEASURES.index(UNBIASED[name]) for name in _PUBLISHED_VARIANCES if name in UNBIASED]
     bounds.low[unbiased] = bounds.high[unbiased] = np.nan
     few = f"only {differ} buckets have right and wrong answers (at least {_FEW_THAT_DIFFER} are needed)"
     unequal = f"their {units.n} {estimates.unit}s count for {units.effective_n:.3g} (at least {_LEAST_EFFECTIVE:.0f})"
@@ -359,10 +349,8 @@ def _replace_rare(estimates: Estimates, bounds: Intervals, units: Units) -> None
     used = units.sums[:, PAIRS] > 0.0
     size, differ, theta = (units.sums[used, column] for column in (PAIRS, PAIRS + 1, -1))
     multiplicity = units.multiplicity[used]
-    for name, values in (
-        ("consistently_right", theta - differ / 2.0),
-        ("consistently_wrong", size - theta - differ / 2.0),
-    ):
+    right, wrong = theta - differ / 2.0, size - theta - differ / 2.0
+    for name, values in (("consistently_right", right), ("consistently_wrong", wrong)):
         j = MEASURES.index(name)
         if bounds.standard_error[j] > NO_SPREAD and not too_few(units) and are_rare(size, values, multiplicity):
             ends = rare_interval(size, values, multiplicity, estimates.options.confidence_level)
@@ -380,25 +368,14 @@ def _add_minimum(estimates: Estimates, values: dict[str, float]) -> None:
     estimates.put(name, interval, error, estimates.n_clusters[base], estimates.design_effect[base])
 
 
-def _above_chance(estimates: Estimates, checked: Checked) -> dict[str, float]:
-    """Return the values of shuffled answers, and the agreement of the labels above them."""
-    (counts,), (pool,) = checked.counts, checked.pools
-    chance = {"chance": consistency_chance(pool.counts, checked.gold_counts), "agreement_chance": pool.same}
-    return chance | estimates.add_label_agreement(counts, pool, checked.groups)
-
-
 def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int) -> None:
     (counts,) = checked.counts
-    n, n_single = len(counts), int(np.count_nonzero(counts.size == 1))
-    warn = estimates.warnings.append
-    if checked.n_without_paraphrase:
-        missing = checked.n_without_paraphrase
+    n, n_single, warn = len(counts), int(np.count_nonzero(counts.size == 1)), estimates.warn
+    if missing := checked.n_without_paraphrase:
         warn(f"{missing} of {missing + n} buckets have no paraphrase and are left out")
     if n_single:
-        warn(
-            f"{n_single} of {n} buckets have one paraphrase: each counts 1 in the plug-in estimate "
-            "and is left out of the unbiased one"
-        )
+        effect = "each counts 1 in the plug-in estimate and is left out of the unbiased one"
+        warn(f"{n_single} of {n} buckets have one paraphrase: {effect}")
     if n_units < FEW_UNITS:
         estimates.warn_of_few(n_units)
     if checked.only_label and counts.size.sum() > 1:
@@ -413,11 +390,8 @@ def _on_originals(estimates: Estimates, originals: Originals | None) -> dict[str
     name, (right,) = "original_accuracy", originals.correct
     if len(right) == 0:
         return {name: float("nan")}
-    sums = np.array([[1.0, 0.0], [1.0, 1.0]])
-    if originals.groups is None:
-        units = Units.of(sums, np.bincount(right, minlength=2))
-    else:
-        units = group_units(sums, right, distinct(originals.groups)[1])
+    groups = None if originals.groups is None else distinct(originals.groups)[1]
+    units = group_units(np.array([[1.0, 0.0], [1.0, 1.0]]), right, groups)
     bounds = estimates.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
     naive = row_error(int(right.sum()), len(right))
     estimates.add([name], bounds, units.n, [effect_of(float(bounds.standard_error[0]), naive)])
@@ -425,22 +399,31 @@ def _on_originals(estimates: Estimates, originals: Originals | None) -> dict[str
 
 
 def _corrected(
-    estimates: Estimates, checked: Checked, sampling: Sampling | None, renormalize: bool
+    estimates: Estimates, checked: Checked, original_confidences: Any, test_confidences: Any, renormalize: bool
 ) -> dict[str, float]:
-    if sampling is None:
+    both = {"original_confidences": original_confidences, "test_confidences": test_confidences}
+    function = estimates.options.function
+    if not check_both(function, both, "Corrected values need the confidences of both."):
         return {}
-    (counts,), decile = checked.counts, sampling.bucket_deciles
-    strata = [Stratified.of(values, decile, sampling.test_weights) for values in bucket_values(counts)]
+    if not isinstance(original_confidences, Mapping):
+        must = "map every bucket to a confidence"
+        raise input_error(function, "original_confidences", must, got=original_confidences)
+    ids, of_bucket = checked.bucket_ids, list(map(original_confidences.get, checked.bucket_ids))
+    if None in of_bucket:
+        must = f"have a confidence for bucket {ids[of_bucket.index(None)]!r}"
+        raise input_error(function, "original_confidences", must, got=None)
+    known = as_probabilities(of_bucket, function=function, parameter="original_confidences", names=ids)
+    (counts,), weights = checked.counts, decile_weights(test_confidences, function=function)
+    strata = [Stratified.of(values, deciles(known), weights) for values in bucket_values(counts)]
     values = corrected_values(*strata, renormalize=renormalize)._asdict()
     mass = values["covered_mass"]
-    if mass < LEAST_MASS:
+    if mass < _LEAST_MASS:
         rest = "" if renormalize else " and are too low by the rest"
         estimates.warn(
             f"deciles with buckets cover only {mass:.1%} of the test set: corrected values have no interval{rest}"
         )
     by = 1.0 if renormalize else mass
-    for name, stratified, scale in zip(_CORRECTED_MEANS, strata, (by, by, 1.0), strict=True):
-        lowest = 0.0 if name == "corrected_accuracy" else 0.5
+    for name, stratified, scale, lowest in zip(values, strata, (by, by, 1.0), (0.0, 0.5, 0.5), strict=False):
         interval, error, effect = stratified.interval(checked.groups, lowest, estimates.options.confidence_level)
         ends = scale * interval[0], scale * interval[1]
         estimates.put(name, ends, scale * error, stratified.n_units(checked.groups), effect)
@@ -451,10 +434,12 @@ def _corrected(
     return values
 
 
-def _on_test_set(estimates: Estimates, test_set: tuple[int, int] | None) -> dict[str, float]:
-    if test_set is None:
+def _on_test_set(estimates: Estimates, predictions: Any, references: Any) -> dict[str, float]:
+    both, function = {"test_predictions": predictions, "test_references": references}, estimates.options.function
+    if not check_both(function, both, "Test accuracy needs both."):
         return {}
-    right, n = test_set
+    predicted, gold = code_columns(function, both).codes.values()
+    right, n = int(np.count_nonzero(predicted == gold)), len(gold)
     interval = proportion_interval(right, n, estimates.options.confidence_level)
     estimates.put("test_accuracy", interval, row_error(right, n), n, 1.0)
     return {"test_accuracy": right / n}
@@ -482,14 +467,14 @@ MEASURES = tuple(RANGES)
 
 NOT_MEANS = ("between_variance", "between_variance_unbiased", "pvap", "pvap_unbiased", "pvap_pooled")
 
-PUBLISHED_VARIANCES = ("between_variance", "pvap", "pvap_pooled")
+_PUBLISHED_VARIANCES = ("between_variance", "pvap", "pvap_pooled")
 """Measures without an interval by default: biased by the numbers of paraphrases and of buckets."""
 
 _BIASED = ("paraphrastic_consistency", "vap", "between_variance", "pvap", "agreement")
 UNBIASED = {name: f"{name}_unbiased" for name in _BIASED}
 """Plug-in measure to its unbiased one."""
 
-OVER_PAIRS = (*UNBIASED.values(), "consistently_right", "consistently_wrong")
+_OVER_PAIRS = (*UNBIASED.values(), "consistently_right", "consistently_wrong")
 """Measures over buckets with two paraphrases."""
 
 ROWS, PAIRS = 1, 6
@@ -573,13 +558,7 @@ def minimum_consistency(bucket_accuracy: float) -> float:
     return 1.0 - 2.0 * accuracy * (1.0 - accuracy)
 
 
-def variance_of_mean(units: Units) -> float:
-    """Return the variance of the mean of theta over buckets of two paraphrases."""
-    error = linearised_errors(units, lambda sums: sums[..., -1:] / sums[..., PAIRS : PAIRS + 1]).bootstrap_error[0]
-    return float(error**2) * units.n / max(units.n - 1, 1)
-
-
-def point_measures(total: Floats) -> dict[str, float]:
+def _point_measures(total: Floats) -> dict[str, float]:
     """Return the measures by name from the sums over all buckets; nan where undefined."""
     with np.errstate(divide="ignore", invalid="ignore"):
         values = measures_of_sums(total)
@@ -595,14 +574,10 @@ def measures_of_counts(counts: BucketCounts) -> dict[str, float]:
     (0.8125, 0.75)
     """
     first, _, multiplicity = distinct(counts.size, counts.correct, counts.same_label)
-    return point_measures(multiplicity @ bucket_sums(counts.take(first)))
+    return _point_measures(multiplicity @ bucket_sums(counts.take(first)))
 
 
-_ROLES = ("original", "paraphrase")
-
-
-@dataclass(frozen=True)
-class Originals:
+class Originals(NamedTuple):
     """The rows with role ``original``: whether each model was right, and their groups."""
 
     correct: list[Whole]
@@ -627,14 +602,6 @@ class Checked:
     only_label: list[Any]
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """Each bucket's decile, and the share of the test set in each decile."""
-
-    bucket_deciles: Whole
-    test_weights: Floats
-
-
 def check_input(
     function: str,
     predictions: Mapping[str, object],
@@ -656,7 +623,10 @@ def check_input(
     rows: Any = slice(None)
     originals, keep = None, None
     if "roles" in checked:
-        is_original = _is_original(function, checked["roles"].tolist())
+        must, remedy = "be 'original' or 'paraphrase'", "Rows in other roles belong to other measures: leave them out."
+        choices = (ORIGINAL, PARAPHRASE)
+        role_of = as_choices(function, "roles", checked["roles"], choices, must=must, remedy=remedy)
+        is_original = role_of == ORIGINAL
         right = [(columns[name][is_original] == gold[is_original]).astype(np.int64) for name in predictions]
         of_originals = codes[is_original]
         n_originals = np.bincount(of_originals, minlength=1)
@@ -666,20 +636,15 @@ def check_input(
             raise input_error(function, "roles", must, got=int(n_originals[code]), remedy=remedy)
         originals = Originals(right, None if grouping is None else grouping[of_originals])
         rows = ~is_original
-        codes = codes[rows]
-        if len(codes) == 0:
+        if not rows.any():
             raise input_error(function, "roles", "leave at least one paraphrase", got="originals only")
-        has_paraphrase = np.bincount(codes, minlength=len(divided)) > 0
-        if not has_paraphrase.all():
-            keep = np.flatnonzero(has_paraphrase)
-            codes = (np.cumsum(has_paraphrase) - 1)[codes]
-            bucket_gold = bucket_gold[keep]
-            grouping = None if grouping is None else partition(grouping[keep]).codes
+        kept = partition_integers(codes[rows])
+        codes, keep = kept.codes, np.asarray(kept.ids)
+        bucket_gold = bucket_gold[keep]
+        grouping = None if grouping is None else partition_integers(grouping[keep]).codes
 
-    n_labels = len(columns.labels)
-    counted = [
-        count_buckets(codes, len(bucket_gold), columns[name][rows], bucket_gold, n_labels) for name in predictions
-    ]
+    n_labels, n_buckets = len(columns.labels), len(bucket_gold)
+    counted = [count_buckets(codes, n_buckets, columns[name][rows], bucket_gold, n_labels) for name in predictions]
     used = counted[0].labels_predicted
     return Checked(
         counts=[model.counts for model in counted],
@@ -688,52 +653,14 @@ def check_input(
         bucket_ids=divided.ids_of(keep),
         groups=grouping,
         originals=originals,
-        n_without_paraphrase=0 if keep is None else len(divided) - len(keep),
+        n_without_paraphrase=len(divided) - n_buckets,
         only_label=[columns.labels[used[0]]] if len(used) == 1 else [],
     )
 
 
-def _is_original(function: str, roles: list[Any]) -> Mask:
-    for role in dict.fromkeys(roles):
-        if role not in _ROLES:
-            remedy = "Rows in other roles belong to other measures: leave them out."
-            row = roles.index(role)
-            raise input_error(function, "roles", "be 'original' or 'paraphrase'", got=role, row=row, remedy=remedy)
-    return np.fromiter(map("original".__eq__, roles), dtype=np.bool_, count=len(roles))
+_N_DECILES = 10
 
-
-def check_sampling(
-    function: str, bucket_ids: list[Any], original_confidences: Any, test_confidences: Any
-) -> Sampling | None:
-    """Check the two sets of confidences; None if neither is given."""
-    both = {"original_confidences": original_confidences, "test_confidences": test_confidences}
-    if not check_both(function, both, "Corrected values need the confidences of both."):
-        return None
-    if not isinstance(original_confidences, Mapping):
-        must = "map every bucket to a confidence"
-        raise input_error(function, "original_confidences", must, got=original_confidences)
-    of_bucket = list(map(original_confidences.get, bucket_ids))
-    if None in of_bucket:
-        bucket = bucket_ids[of_bucket.index(None)]
-        raise input_error(function, "original_confidences", f"have a confidence for bucket {bucket!r}", got=None)
-    confidences = as_probabilities(of_bucket, function=function, parameter="original_confidences", names=bucket_ids)
-    return Sampling(deciles(confidences), decile_weights(test_confidences, function=function))
-
-
-def check_test_set(function: str, test_predictions: Any, test_references: Any) -> tuple[int, int] | None:
-    """Return the number of right rows of the test set and its size; None if it is not given."""
-    both = {"test_predictions": test_predictions, "test_references": test_references}
-    if not check_both(function, both, "Test accuracy needs both."):
-        return None
-    columns = code_columns(function, both)
-    right = columns["test_predictions"] == columns["test_references"]
-    return int(np.count_nonzero(right)), len(right)
-
-
-N_DECILES = 10
-
-
-LEAST_MASS = 0.99
+_LEAST_MASS = 0.99
 """Corrected values have no interval if a smaller share of the test set is in deciles with buckets."""
 
 
@@ -752,7 +679,7 @@ class Corrected(NamedTuple):
 def deciles(confidences: npt.ArrayLike) -> Whole:
     """Return the confidence deciles 0..9: equal bins on [0, 1], the last one closed."""
     tenths = np.floor(10.0 * np.asarray(confidences, dtype=np.float64)).astype(np.int64)
-    return np.minimum(tenths, N_DECILES - 1)
+    return np.minimum(tenths, _N_DECILES - 1)
 
 
 def decile_weights(test_confidences: Any, *, function: str = "decile_weights") -> Floats:
@@ -764,7 +691,7 @@ def decile_weights(test_confidences: Any, *, function: str = "decile_weights") -
         If a confidence is missing or outside [0, 1].
     """
     confidences = as_probabilities(test_confidences, function=function, parameter="test_confidences")
-    return np.asarray(np.bincount(deciles(confidences), minlength=N_DECILES) / len(confidences))
+    return np.asarray(np.bincount(deciles(confidences), minlength=_N_DECILES) / len(confidences))
 
 
 @dataclass(frozen=True)
@@ -809,7 +736,7 @@ class Stratified:
         if n_units == 0:
             return nothing, float("nan"), float("nan")
         error, effect = self.standard_error(groups)
-        if self.mass < LEAST_MASS or n_units < FEW_UNITS:
+        if self.mass < _LEAST_MASS or n_units < FEW_UNITS:
             return nothing, error, effect
         widened = effect if effect > 1.0 else 1.0
         ends = stratified_interval(self.values, self.stratum, self.weights, lowest, widened, confidence_level)

@@ -161,10 +161,9 @@ def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Intege
     if len(used) < len(counts):
         warnings.append(f"{len(counts) - len(used)} of {len(counts)} buckets have one paraphrase and are excluded")
     statistic, products = _statistic(measure, k, right), _own_products(measure, k, right)
-    codes = None if groups is None else partition(groups[used]).codes
     mean = float(statistic.mean())
     value = 1.0 - mean if measure == MEASURES[0] else mean
-    return _pilot(measure, value, statistic, products, codes, warnings, counts.take(used))
+    return _pilot(measure, value, statistic, products, groups, used, warnings, counts.take(used))
 
 
 def pilot_of_difference(
@@ -194,10 +193,9 @@ def pilot_of_difference(
     else:
         crossed = _products(measure, one[0], one[1], two[1], both[used].astype(np.float64))
     products = _own_products(measure, *one) + _own_products(measure, *two) - 2.0 * crossed
-    codes = None if groups is None else partition(groups[used]).codes
     statistic = values[0] - values[1]
     value = float(statistic.mean()) * (-1.0 if measure == MEASURES[0] else 1.0)
-    return _pilot(measure, value, statistic, products, codes, [], None)
+    return _pilot(measure, value, statistic, products, groups, used, [], None)
 
 
 def _statistic(measure: str, k: Floats, right: Floats) -> Floats:
@@ -241,7 +239,8 @@ def _pilot(
     value: float,
     statistic: Floats,
     products: Floats,
-    codes: Integers | None,
+    groups: Integers | None,
+    used: Integers,
     warnings: list[str],
     counts: BucketCounts | None,
 ) -> Pilot:
@@ -255,7 +254,7 @@ def _pilot(
     for j in range(products.shape[1] - 2, -1, -1):
         if not known[:, j].any():  # kernels that share less have no larger product
             products[:, j], known[:, j] = products[:, j + 1], known[:, j + 1]
-    codes = np.arange(n) if codes is None else codes
+    codes = np.arange(n) if groups is None else partition(groups[used]).codes
     mean, means = float(statistic.mean()), np.nanmean(products, axis=0)
     errors_of = (statistic - mean)[:, np.newaxis] / n  # the contribution of each bucket to the error of the mean
     units = sums_by_group(errors_of, codes)
@@ -416,12 +415,9 @@ def plan(
     target, costs = target or Target(), costs or Costs()
     rows = []
     for k in _checked(paraphrases, pilot, of_difference):
-        sizes: list[int | None] = [None, None]
-        if half_width is not None:
-            sizes[0] = _least("half_width", half_width, partial(_assured, pilot, k=k, target=target))
-        if difference is not None:
-            smallest = partial(detectable_difference, pilot, paraphrases=k, target=target, of_difference=of_difference)
-            sizes[1] = _least("difference", difference, smallest)
+        width = partial(_assured, pilot, k=k, target=target)
+        smallest = partial(detectable_difference, pilot, paraphrases=k, target=target, of_difference=of_difference)
+        sizes = _least("half_width", half_width, width), _least("difference", difference, smallest)
         of_width, of_finding = ((None, None, None) if n is None else (n, n * k, costs.of(n, k)) for n in sizes)
         rows.append(PlanRow(k, *of_width, *of_finding))
     return rows
@@ -465,24 +461,21 @@ def _checked(paraphrases: Sequence[int], pilot: Pilot, of_difference: Pilot | No
         for k in paraphrases:
             check_whole("plan", "paraphrases", k, at_least=len(source.products) - 1)
             if source.variance(k) <= 0.0:
-                must, got = (
-                    "differ between buckets or paraphrases",
-                    f"{source.value:g} in all {source.n_buckets} buckets",
-                )
-                raise input_error("plan", "pilot" if source is pilot else "against", must, got=got)
+                name, must = "pilot" if source is pilot else "against", "differ between buckets or paraphrases"
+                raise input_error("plan", name, must, got=f"{source.value:g} in all {source.n_buckets} buckets")
     return paraphrases
 
 
-def _least(parameter: str, wanted: float, reached: Callable[[int], float]) -> int:
+def _least(parameter: str, wanted: float | None, reached: Callable[[int], float]) -> int | None:
     """Return the least n of at least 2 with ``reached(n) <= wanted``, which falls with n, by doubling and bisection."""
+    if wanted is None:
+        return None
     high = 2
     while not reached(high) <= wanted:  # also if a tiny pilot has no quantile
         high *= 2
         if high > _MOST_BUCKETS:
-            must = "be reachable with 100 million buckets"
-            raise input_error(
-                "plan", parameter, must, got=wanted, remedy="Request a larger one, or use a larger pilot."
-            )
+            must, remedy = "be reachable with 100 million buckets", "Request a larger one, or use a larger pilot."
+            raise input_error("plan", parameter, must, got=wanted, remedy=remedy)
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

@@ -293,12 +293,9 @@ def _add_crossed(
     for name, column, scale in zip(names, columns.T, ranges, strict=True):
         error, freedom = dyads.standard_error(column)
         half = float(stdtrit(max(freedom, 1.0), (1.0 + estimates.options.confidence_level) / 2.0)) * error
-        ends = [float("nan")] * 2
+        point, ends = np.array([column.mean()]), [float("nan")] * 2
         if error > NO_SPREAD:
-            ends = [
-                float(end[0])
-                for end in on_logit_scale(np.array([column.mean()]), np.array([half]), np.array([scale]), 0.0)
-            ]
+            ends = [float(end[0]) for end in on_logit_scale(point, np.array([half]), np.array([scale]), 0.0)]
         else:
             estimates.warn(f"no spread, or every two buckets share a member: no interval for {name}")
         naive = float(np.sqrt(column.var() / max(len(column) - 1, 1)))
@@ -485,11 +482,8 @@ def frequentist(relation: Relation, probabilities: Floats) -> tuple[Floats, Floa
 
 _GAP = 1e-12  # between the value and what the bet guarantees
 _MOST_STEPS = 100
-_SHRINK, _LEAST_BARRIER, _STAY = (
-    0.1,
-    1e-15,
-    0.99,
-)  # of the barrier in a step, and the share of the way to the boundary that a step may go
+_SHRINK, _LEAST_BARRIER = 0.1, 1e-15  # of the barrier in a step
+_STAY = 0.99  # the share of the way to the boundary that a step may go
 _MOST_WORLDS = 64  # used at once; of more worlds, those that are the worst for some bet
 _ROWS_AT_ONCE = 4_096  # bounds memory
 

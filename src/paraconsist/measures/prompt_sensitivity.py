@@ -14,11 +14,11 @@ from scipy.special import entr, stdtrit
 from paraconsist.errors import check_whole, input_error
 from paraconsist.measures.buckets import (
     BucketCounts,
-    Column,
     Floats,
     Integers,
     LabelPool,
     Mask,
+    as_choices,
     as_generator,
     as_probabilities,
     bucket_groups,
@@ -47,8 +47,8 @@ from paraconsist.measures.results import (
     documented,
     interval_options,
 )
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 
-_ROLES = ("original", "paraphrase", "contrast")
 _MOST_DRAWS = 1_000
 _CELLS, _LEAST_DRAWS = 1 << 24, 999  # of the draws of equal variants, and of their pairs
 _CELLS_AT_ONCE = 1 << 20
@@ -243,14 +243,14 @@ def prompt_sensitivity(
     """
     function = "prompt_sensitivity"
     options = interval_options(function, interval_method, confidence_level, n_resamples, seed)
-    labels = (
-        {"predictions": predictions} if references is None else {"predictions": predictions, "references": references}
-    )
+    labels = {"predictions": predictions} | ({} if references is None else {"references": references})
     columns = code_columns(function, labels, {"buckets": buckets}, roles=roles, groups=groups, variants=variants)
     checked, codes_of = columns.columns, columns.codes
     divided = partition(checked["buckets"])
-    kinds = np.full(len(divided.codes), "paraphrase") if roles is None else _kinds(function, checked["roles"])
-    is_wording, is_contrast = kinds == "paraphrase", kinds == "contrast"
+    kinds: npt.NDArray[Any] = np.full(len(divided.codes), PARAPHRASE)
+    if roles is not None:
+        kinds = as_choices(function, "roles", checked["roles"], (ORIGINAL, PARAPHRASE, "contrast"))
+    is_wording, is_contrast = kinds == PARAPHRASE, kinds == "contrast"
     if not is_wording.any():
         raise input_error(function, "roles", "leave at least one paraphrase", got=sorted(set(kinds.tolist())))
     bucket_gold = np.full(len(divided), len(columns.labels))  # a label that no answer is
@@ -258,14 +258,12 @@ def prompt_sensitivity(
         gold = _gold_of_wordings(divided.codes, codes_of["references"], is_contrast)
         bucket_gold = one_per_bucket(function, divided, gold, "references", "gold label", checked["references"])
     grouping = bucket_groups(function, divided, checked.get("groups"))
-    keep = np.flatnonzero(np.bincount(divided.codes[is_wording], minlength=len(divided)))
-    place = np.full(len(divided), -1)
-    place[keep] = np.arange(len(keep))
+    kept, predicted = partition_integers(divided.codes[is_wording]), codes_of["predictions"]
+    buckets_of, keep = kept.codes, np.asarray(kept.ids)
     if grouping is not None:
         grouping = partition_integers(grouping[keep]).codes
-    buckets_of, predicted = place[divided.codes], codes_of["predictions"]
     sizes = len(columns.labels) + (references is None), len(np.unique(np.concatenate([*codes_of.values()])))
-    answers = Answers.of(buckets_of[is_wording], predicted[is_wording], bucket_gold[keep], *sizes)
+    answers = Answers.of(buckets_of, predicted[is_wording], bucket_gold[keep], *sizes)
     counts = answers.counts
 
     estimates = Estimates(options, "bucket" if grouping is None else "group", rng=as_generator(function, "seed", seed))
@@ -280,8 +278,8 @@ def prompt_sensitivity(
         add_curve(sums, counts)
         add_draws(sums, counts, drawn)
     if is_contrast.any():
-        of_contrast = buckets_of[is_contrast]
-        add_contrasts(sums, answers, of_contrast[of_contrast >= 0], predicted[is_contrast][of_contrast >= 0])
+        contrasts = np.flatnonzero(is_contrast & np.isin(divided.codes, keep))
+        add_contrasts(sums, answers, np.searchsorted(keep, divided.codes[contrasts]), predicted[contrasts])
     accuracies: dict[str, float] | None = None
     of_variants: Variants | None = None
     if variants is not None and references is not None:
@@ -290,7 +288,7 @@ def prompt_sensitivity(
         if len(keep) > 1 and shared.sizes.max() == 1:
             raise input_error(function, "variants", "name wordings that buckets share", got="another in every row")
         right = predicted[is_wording] == codes_of["references"][is_wording]
-        of_variants = Variants.of(buckets_of[is_wording], shared.codes, right)
+        of_variants = Variants.of(buckets_of, shared.codes, right)
         of_variants.add_to(sums)
         each = of_variants.accuracies
         accuracies = dict(zip(map(str, named.ids_of(np.asarray(shared.ids))), each.tolist(), strict=True))
@@ -300,7 +298,7 @@ def prompt_sensitivity(
     values, method = sums.estimate(estimates, answers.pattern, grouping)
     if of_variants is not None:
         of_variants = of_variants if grouping is None else of_variants.grouped(grouping)
-        if sums.n_units > 1 and not (method == "logit_t" and of_variants.too_few):
+        if sums.n_units > 1 and not (method == "logit_t" and too_few(of_variants.units)):
             estimates.confidence_interval |= of_variants.bounds(options)
         values |= of_variants.by_chance(options)
     values |= {"chance": answers.pool.same} | estimates.add_label_agreement(counts, answers.pool, grouping)
@@ -309,22 +307,19 @@ def prompt_sensitivity(
     if few := [f"{n}: {count}" for n in drawn if (count := int((counts.size < n).sum()))]:
         what = f"buckets with fewer answers are left out of pass_hat_n and pass_at_n (n: buckets; {', '.join(few)})"
         estimates.warn(what)
+    score, nan = "prompt_sensitivity_score", float("nan")
     if references is None:
-        estimates.warn(
-            "without gold labels there is no accuracy, prompt_sensitivity_score or other index of right answers"
-        )
+        estimates.warn(f"without gold labels there is no accuracy, {score} or other index of right answers")
     if (n_units := sums.n_units) < FEW_UNITS:
         estimates.warn_of_few(n_units)
     estimates.note_undefined(values)
-    if references is None:
-        values["prompt_sensitivity_score"] = float("nan")
-        estimates.put("prompt_sensitivity_score", (float("nan"), float("nan")), float("nan"), n_units, None)
-    tables: dict[str, dict[str, float]] = {"pass_hat_n": {}, "pass_at_n": {}, "minimum_accuracy_curve": {}}
-    for name, table in tables.items():
+    tables: dict[str, dict[str, float]] = {}
+    for name in ("pass_hat_n", "pass_at_n", "minimum_accuracy_curve") if references is not None else ():
         keys = [key for key in values if key.startswith(f"{name}/")]
-        table.update((key.partition("/")[2], values.pop(key)) for key in keys)
+        tables[name] = {key.partition("/")[2]: values.pop(key) for key in keys}
     if references is None:
-        tables = {}
+        values[score] = nan
+        estimates.put(score, (nan, nan), nan, n_units, None)
     return PromptSensitivityResult(
         n_buckets=len(counts),
         n_examples=int(counts.size.sum()),
@@ -363,14 +358,6 @@ def variant_indices(accuracies: Any) -> dict[str, float]:
     with np.errstate(invalid="ignore"):
         values = summaries(of_each, int(of_each.argmax()), int(of_each.argmin()))
     return dict(zip(OF_VARIANTS, values.tolist(), strict=True))
-
-
-def _kinds(function: str, roles: Column) -> npt.NDArray[np.str_]:
-    kinds = [str(role) for role in roles.tolist()]
-    for row, role in enumerate(kinds):
-        if role not in _ROLES:
-            raise input_error(function, "roles", f"be one of {', '.join(_ROLES)}", got=role, row=row)
-    return np.array(kinds)
 
 
 def _gold_of_wordings(buckets: Integers, gold: Integers, is_contrast: Mask) -> Integers:
@@ -423,7 +410,7 @@ class Sums:
 
     def __init__(self, counts: BucketCounts) -> None:
         self._columns: list[npt.NDArray[Any]] = [np.ones(len(counts))]
-        self._ratios: dict[str, tuple[int, int]] = {}
+        self._ratios: dict[str, tuple[int, int, float]] = {}  # name -> columns of values and weights, greatest value
         self._functions: list[Any] = []  # of sums, shape (..., m) to (..., q)
         self._more: dict[str, tuple[float, bool]] = {}  # what these are called: greatest value, whether a mean
         self._extra: list[Integers] = []
@@ -434,9 +421,11 @@ class Sums:
         self._columns += columns
         return len(self._columns) - len(columns)
 
-    def mean(self, name: str, values: npt.NDArray[Any], weights: npt.NDArray[Any] | None = None) -> None:
-        """Add the mean of values over all buckets, or the sum of values over that of weights."""
-        self._ratios[name] = (self.add(values), 0 if weights is None else self.add(weights))
+    def mean(
+        self, name: str, values: npt.NDArray[Any], weights: npt.NDArray[Any] | None = None, most: float = 1.0
+    ) -> None:
+        """Add the mean of values, in [0, `most`], over all buckets, or the sum of values over that of weights."""
+        self._ratios[name] = (self.add(values), 0 if weights is None else self.add(weights), most)
 
     def functions(self, function: Any, names: Mapping[str, tuple[float, bool]]) -> None:
         """Add a function of all sums, shape (..., m) to (..., q): each value's name, greatest value, whether a mean."""
@@ -452,7 +441,7 @@ class Sums:
         return self._ratios[name][0]
 
     def _values(self, sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        tops, bottoms = (list(places) for places in zip(*self._ratios.values(), strict=True))
+        tops, bottoms, _ = (list(places) for places in zip(*self._ratios.values(), strict=True))
         others = [function(sums) for function in self._functions]
         return np.concatenate([sums[..., tops] / sums[..., bottoms], *others], axis=-1)
 
@@ -461,12 +450,12 @@ class Sums:
     ) -> tuple[dict[str, float], str]:
         """Return the values and the method of their intervals, which are set in `estimates`."""
         names = [*self._ratios, *self._more]
-        first, code, multiplicity = distinct(*pattern, *self._extra)
+        first, code, _ = distinct(*pattern, *self._extra)
         sums = np.stack([column[first] for column in self._columns], axis=1).astype(np.float64)
-        buckets = Units.of(sums, multiplicity)
-        units = buckets if groups is None else group_units(sums, code, groups)
+        buckets, units = group_units(sums, code, None), group_units(sums, code, groups)
         self.n_units = units.n
-        ranges = [(0.0, 1.0)] * len(self._ratios) + [(0.0, high) for high, _ in self._more.values()]
+        greatest = [most for *_, most in self._ratios.values()] + [most for most, _ in self._more.values()]
+        ranges = [(0.0, most) for most in greatest]
         are_means = [True] * len(self._ratios) + [is_mean for _, is_mean in self._more.values()]
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.clip(self._values(units.total), *np.array(ranges).T)
@@ -488,14 +477,9 @@ def add_agreement(sums: Sums, answers: Answers) -> None:
     sums.mean("normalized_entropy", answers.entropy / np.log(max(answers.n_used, 2)))
     sums.mean("size_normalized_entropy", answers.entropy / np.log(np.maximum(k, 2.0)))
     sums.mean("mode_share", answers.most / k)
-    first = sums.add(answers.entropy, answers.distinct_answers.astype(np.float64))
-
-    def of_classes(total: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        means: npt.NDArray[Any] = total[..., first : first + 2] / total[..., :1]
-        return means
-
     largest = max(float(k.max()), 2.0)
-    sums.functions(of_classes, {"entropy": (np.log(largest), True), "distinct_answers": (largest, True)})
+    sums.mean("entropy", answers.entropy, most=np.log(largest))
+    sums.mean("distinct_answers", answers.distinct_answers, most=largest)
     sums.mean("unanimous_share", answers.answer >= 0)
 
 
@@ -599,15 +583,9 @@ class Variants:
         return np.asarray(self.correct.sum(axis=0) / self.size.sum(axis=0))
 
     @cached_property
-    def effective_n(self) -> float:
-        """Kish's effective number of units."""
-        size = self.size.sum(axis=1)
-        return float(size.sum() ** 2 / (size @ size))
-
-    @property
-    def too_few(self) -> bool:
-        """Whether no interval would hold its level."""
-        return too_few(Units.of(self.size.sum(axis=1, keepdims=True), np.ones(len(self.size))))
+    def units(self) -> Units:
+        """The units by their numbers of answers."""
+        return Units.of(self.size.sum(axis=1, keepdims=True), np.ones(len(self.size)))
 
     def add_to(self, sums: Sums) -> None:
         """Add `OF_VARIANTS` to sums over buckets, of the variants that are best and worst in these data."""
@@ -635,7 +613,7 @@ class Variants:
         order = np.argsort(-a, kind="stable")
         one, two = (order[side] for side in np.triu_indices(n, 1))  # no difference is below 0
         tail = (1.0 - options.confidence_level) / 2.0
-        freedom = max(self.effective_n - 1.0, 1.0)
+        freedom = max(self.units.effective_n - 1.0, 1.0)
         size = self.size.sum(axis=1)
         shrunk = np.sqrt(1.0 - 1.0 / len(size)) / (1.0 - size / size.sum())  # as in `linearised_errors`
         influence = shrunk[:, np.newaxis] * (self.correct - a * self.size) / self.size.sum(axis=0)
@@ -645,7 +623,7 @@ class Variants:
         drawn = rng.standard_normal((n_draws, n)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
         drawn /= np.sqrt(rng.chisquare(freedom, n_draws) / freedom)[:, np.newaxis]  # multivariate t
         t = float(stdtrit(freedom, 1.0 - tail))
-        sure = -np.expm1(np.log(tail) / self.effective_n)  # that an end keeps where no unit varies
+        sure = -np.expm1(np.log(tail) / self.units.effective_n)  # that an end keeps where no unit varies
 
         def ends(value: Floats, of_units: Floats, draws: list[Floats], least: float) -> tuple[float, float, float]:
             """Return the ends of the greatest of values in [least, 1], and the simultaneous quantile of t."""

@@ -99,7 +99,8 @@ class Record(Mapping[str, Any]):
         return len(self._written())
 
     def _written(self) -> dict[str, Any]:
-        names = sorted((f.name for f in fields(self) if f.repr), key=_place)  # type: ignore[arg-type]
+        last = {name: place for place, name in enumerate(_LAST, 1)}
+        names = sorted((f.name for f in fields(self) if f.repr), key=lambda name: last.get(name, 0))  # type: ignore[arg-type]
         values = {name: getattr(self, name) for name in names}
         return {key: value for key, value in values.items() if not (value is None or (key in _LAST and value == {}))}
 
@@ -217,10 +218,6 @@ def documented(also: str = "", **texts: str) -> Callable[[_Measure], _Measure]:
     return complete
 
 
-def _place(name: str) -> int:
-    return _LAST.index(name) + 1 if name in _LAST else 0
-
-
 def _ends(interval: Any) -> str:
     return f"[{_text(interval[0])}, {_text(interval[1])}]" if interval and interval[0] == interval[0] else ""
 
@@ -270,6 +267,7 @@ KEYS: Mapping[str, str] = {
     "dtype": "in which the model was computed, where not in float32",
     "data": "the bucket set and its revision",
     "excluded": "buckets that a list left out",
+    "by_hand": "verdicts on pairs of answers that were made by hand",
     "v": "version of paraconsist",
 }
 
@@ -463,11 +461,6 @@ class Estimates:
         if effect is not None:
             self.design_effect[name] = effect
 
-    def drop(self, name: str) -> None:
-        """Remove the uncertainty of one value."""
-        for table in UNCERTAINTY:
-            getattr(self, table).pop(name, None)
-
     def warn_of_constant(self, labels: Sequence[Any], score: int = 0) -> None:
         """Warn if there is one label, that of every prediction."""
         for label in labels:
@@ -547,14 +540,10 @@ class Estimates:
 
     def add_chance(self, level: ChanceLevel, population: Mask | None = None) -> dict[str, float]:
         """Return the chance level of the rows in the population and the consistency above it; set its uncertainty."""
-        groups: Integers | Dyads | None = self.codes
-        if self.dyads is not None:
-            groups = self.dyads.where(population)
-        elif self.codes is not None and population is not None:
-            groups = self.codes[population]
         if not np.isnan(level.shuffled) and np.isnan(level.corrected):
             self.undefined.append("chance_corrected")
-        return {"chance": level.shuffled, "chance_corrected": self.add_corrected("chance_corrected", level, groups)}
+        corrected = self.add_corrected("chance_corrected", level, self._groups_of(population))
+        return {"chance": level.shuffled, "chance_corrected": corrected}
 
     def add_corrected(self, name: str, level: ChanceLevel, groups: Integers | Dyads | None) -> float:
         """Return the consistency above the chance level of rows or buckets, and set its uncertainty."""
@@ -589,18 +578,27 @@ class Estimates:
             "confidence_interval": {name: share.interval for name, share in shares.items()},
         }
 
+    def _groups_of(self, population: Mask | None) -> Integers | Dyads | None:
+        if self.dyads is not None:
+            return self.dyads.where(population)
+        return self.codes if self.codes is None or population is None else self.codes[population]
+
     def share(self, hits: Mask, population: Mask | None) -> Share:
         """Return the share of hits in the population with its uncertainty."""
-        inside = hits if population is None else hits & population
-        n = len(hits) if population is None else int(np.count_nonzero(population))
-        nan = float("nan")
+        hits, groups = hits if population is None else hits[population], self._groups_of(population)
+        n, k, nan = len(hits), int(np.count_nonzero(hits)), float("nan")
         if n == 0:
             return Share(nan, [nan, nan], nan, 0, nan)
-        if self.dyads is not None:
-            return self._dyadic_share(self.dyads.where(population), hits if population is None else hits[population])
-        k = int(np.count_nonzero(inside))
-        rows = _row_units(n, k)
-        units = rows if self.codes is None else self._group_units(self.codes, inside, population)
+        if isinstance(groups, Dyads):
+            return self._dyadic_share(groups, hits)
+        times = np.array([n - k, k])
+        rows = units = Units.of(np.array([[1.0, 0.0], [1.0, 1.0]])[times > 0], times[times > 0])
+        if groups is not None:
+            sizes, counts = np.bincount(groups), np.bincount(groups[hits], minlength=self.n_groups)
+            used = np.flatnonzero(sizes)
+            sums = np.stack([sizes[used], counts[used]], axis=1)
+            first, _, multiplicity = distinct(*sums.T)
+            units = Units.of(sums[first].astype(np.float64), multiplicity)
         error = float(standard_errors(units, mean_of_sums)[0])
         effect = float(design_effects(units, rows, mean_of_sums)[0])
         interval, at_boundary = self._interval(units, n, k, error)
@@ -608,15 +606,15 @@ class Estimates:
 
     def _interval(self, units: Units, n: int, k: int, error: float) -> tuple[list[float], bool]:
         """Return the interval of k in n rows, and whether it is a bound because groups do not differ."""
-        method, level = self.options.method, self.options.confidence_level
+        method, level, few = self.options.method, self.options.confidence_level, too_few(units)
         sizes, hits = units.sums.T
-        is_rare = not self.options.is_chosen and error > NO_SPREAD and are_rare(sizes, hits, units.multiplicity)
-        if is_rare and (method == "exact" or not too_few(units)):
+        is_rare = error > NO_SPREAD and are_rare(sizes, hits, units.multiplicity) and (method == "exact" or not few)
+        if is_rare and not self.options.is_chosen:
             return list(rare_interval(sizes, hits, units.multiplicity, level, n)), False
         if method == "exact":
             return list(proportion_interval(k, n, level)), False
         if method == "korn_graubard":
-            if too_few(units):
+            if few:
                 return [float("nan")] * 2, False
             if error <= NO_SPREAD:
                 return list(boundary_interval(k / n, 0.0, 1.0, units.effective_n, level)), True
@@ -637,21 +635,6 @@ class Estimates:
         elif error > 0.0:
             interval = korn_graubard_interval(share, error, n, freedom + 1.0, level)
         return Share(share, list(interval), error, dyads.n_members, effect_of(error, row_error(k, n)), at_boundary)
-
-    def _group_units(self, codes: Integers, inside: Mask, population: Mask | None) -> Units:
-        """Return the groups that have a row in the population: others add nothing to either sum."""
-        sizes = np.bincount(codes if population is None else codes[population], minlength=self.n_groups)
-        counts = np.bincount(codes[inside], minlength=self.n_groups)
-        used = np.flatnonzero(sizes)
-        first, _, multiplicity = distinct(sizes[used], counts[used])
-        sums = np.stack([sizes[used][first], counts[used][first]], axis=1).astype(np.float64)
-        return Units.of(sums, multiplicity)
-
-
-def _row_units(n: int, k: int) -> Units:
-    """Return n rows, k of them hits, as separate units."""
-    occurs = np.array([n - k, k]) > 0
-    return Units.of(np.array([[1.0, 0.0], [1.0, 1.0]])[occurs], np.array([n - k, k])[occurs])
 
 
 def row_error(right: int, n: int) -> float:

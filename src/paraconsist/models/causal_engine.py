@@ -86,8 +86,7 @@ class Pack:
         It is computed on the device, to which only three numbers a token are copied. With sliding attention a token
         sees the last `window` keys, including itself.
         """
-        numbers = torch.from_numpy(np.stack([self.entered, self.left, self.depths + n_prefix])).to(device)
-        entered, left, places = numbers
+        entered, left, places = torch.from_numpy(np.stack([self.entered, self.left, self.depths + n_prefix])).to(device)
         tree = (entered[None, :] <= entered[:, None]) & (entered[:, None] < left[None, :])
         seen = torch.cat([tree.new_ones(len(tree), n_prefix), tree], dim=1)
         if window is not None:

@@ -92,8 +92,8 @@ class Classifier:
         """Tokenise all rows at once, on the CPU, without padding."""
         raise NotImplementedError
 
-    def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
-        """Return the arguments of the module's `forward` for these rows, padded to the longest, on the CPU."""
+    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
+        """Return the arguments of the module's `forward` padded to the longest row or to `width`, on the CPU."""
         raise NotImplementedError
 
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
@@ -153,10 +153,6 @@ class ModuleClassifier(Classifier):
         columns = {name: rows[name].to_pylist() for name in task.columns}
         templates = task.templates(multiple_choice=self.multiple_choice)
         return [*zip(*(template.render_all(columns) for template in templates), strict=True)]
-
-    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
-        """Return the arguments of the module's `forward` for these rows, padded to the longest or to `width`."""
-        raise NotImplementedError
 
     @torch.inference_mode()
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:

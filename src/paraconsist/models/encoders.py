@@ -15,16 +15,10 @@ from numpy.typing import NDArray
 
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import check_choice, input_error
+from paraconsist.models import pretrained
 from paraconsist.models.batching import BatchPolicy, check_device, plan_batches
 from paraconsist.models.classifier import Classifier, HeadClassifier, Inputs, longest_input, warn_of_cut
 from paraconsist.models.loading import load_model
-from paraconsist.models.pretrained import (
-    checked_max_length,
-    find_baseline,
-    folder_identity,
-    load_head,
-    open_configuration,
-)
 
 Floats = NDArray[np.float64]
 
@@ -119,8 +113,8 @@ def load_encoder(
     """
     check_choice(_FUNCTION, "pooling", pooling, POOLINGS)
     name = str(model)
-    config = open_configuration(name)
-    is_ours = task is not None and find_baseline(config.model_type) is not None
+    config = pretrained.open_configuration(name)
+    is_ours = task is not None and pretrained.find_baseline(config.model_type) is not None
     endings = ("Classification", "MultipleChoice")
     has_head = is_ours or (task is not None and any(str(a).endswith(endings) for a in config.architectures or ()))
     if pooling == "auto":
@@ -135,14 +129,14 @@ def load_encoder(
     folder = Path(name).expanduser()
     identity: dict[str, object] = {"weights": f"{name}@{getattr(config, '_commit_hash', None)}"}
     if folder.is_dir():
-        identity = dict(folder_identity(folder))
+        identity = dict(pretrained.folder_identity(folder))
     return Encoder(classifier, pooling, {**identity, "pooling": pooling, "max_length": max_length})
 
 
 def _load_bare(name: str, config: Any, max_length: int | None) -> Classifier:
     if getattr(config, "is_encoder_decoder", False):
         raise input_error(_FUNCTION, "model", "be an encoder", got=name)
-    loaded = load_head(name, transformers.AutoModel, ignore_mismatched_sizes=True)
+    loaded = pretrained.load_head(name, transformers.AutoModel, ignore_mismatched_sizes=True)
     absent = [key for key in loaded.missing if not key.startswith("pooler")]  # token vectors do not use it
     if absent:
         remedy = f"Its files lack {len(absent)} of them, or hold them in another shape, such as {', '.join(absent[:3])}"
@@ -161,7 +155,7 @@ def encoder_of(classifier: Any) -> Encoder | None:
 
 
 def _without_head(module: Any, tokenizer: Any, max_length: int | None) -> Classifier:
-    limit = checked_max_length(_FUNCTION, max_length, longest_input(module, tokenizer))
+    limit = pretrained.checked_max_length(_FUNCTION, max_length, longest_input(module, tokenizer))
     return HeadClassifier(module, tokenizer, (), multiple_choice=False, max_length=limit, identity={})
 
 

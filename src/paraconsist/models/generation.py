@@ -18,14 +18,8 @@ from paraconsist.data.failures import NOT_FINITE_REMEDY
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import input_error
 from paraconsist.files import Json
+from paraconsist.models import causal_engine
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.models.causal_engine import (
-    CANNOT,
-    FrozenLayer,
-    Prefix,
-    check_sharing,
-    warn_of_no_sharing,
-)
 from paraconsist.models.classifier import Inputs, Prepared, TokenArray, pad_sequences
 from paraconsist.models.endpoint.settings import PromptSettings
 from paraconsist.models.pretrained import LanguageModel
@@ -104,6 +98,8 @@ def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], argumen
         if len(rows) == 1:
             got = f"a prompt of {len(rows[0])} tokens"
             raise input_error("generate", "texts", "fit in memory one at a time", got=got) from None
+        out = None
+    if out is None:  # only here is the exception gone, and with it the memory that its frames held
         clear_device_cache()
         half = len(rows) // 2
         return _generate_batch(language, rows[:half], arguments) + _generate_batch(language, rows[half:], arguments)
@@ -136,7 +132,7 @@ class CausalWriter(CausalScorer):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._stop = stop_tokens(self.module, self.tokenizer)
-        self._prefix: Prefix | None = None
+        self._prefix: causal_engine.Prefix | None = None
         self._checked = not self.settings.share
 
     def _label_tokens(self, texts: Sequence[str], prompts: list[TokenArray]) -> list[tuple[TokenArray, ...]]:
@@ -199,22 +195,22 @@ class CausalWriter(CausalScorer):
             logits: torch.Tensor = self.module(input_ids=whole, use_cache=False).logits[:, -1].float()
             return logits
 
-        def difference(prefix: Prefix | None) -> float:
+        def difference(prefix: causal_engine.Prefix | None) -> float:
             self._prefix = prefix
             return float((decode(self.module, prefix, n_shared, [rest], 1, ())[1] - expected()).abs().max())
 
         if bool(_not_finite(expected())):
             return False
         try:
-            agrees, changed = check_sharing(self.module, self.engine.prefix_tokens, difference)
+            agrees, changed = causal_engine.check_sharing(self.module, self.engine.prefix_tokens, difference)
             why = f"differs by {changed:.2g}"
-        except CANNOT as problem:
+        except causal_engine.CANNOT as problem:
             if should_reduce_batch_size(problem):
                 raise
             agrees, why = False, type(problem).__name__
         if not agrees:
             self._prefix = None
-            warn_of_no_sharing(self.module, why)
+            causal_engine.warn_of_no_sharing(self.module, why)
         return True
 
 
@@ -303,7 +299,7 @@ def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:
     return list(ids[: next((i for i, token in enumerate(ids) if token in stop), len(ids))])
 
 
-class _GrowingLayer(FrozenLayer):
+class _GrowingLayer(causal_engine.FrozenLayer):
     """One layer of a prefix, shared by all rows, followed by the keys that each row has added."""
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
@@ -325,7 +321,7 @@ class _GrowingLayer(FrozenLayer):
 
 def decode(
     module: Any,
-    prefix: Prefix | None,
+    prefix: causal_engine.Prefix | None,
     n_prefix: int,
     rows: Sequence[Sequence[int]],
     max_new_tokens: int,

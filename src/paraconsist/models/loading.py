@@ -12,25 +12,11 @@ import transformers
 from paraconsist.data.tasks import Task
 from paraconsist.errors import check_choice, first_line, input_error
 from paraconsist.files import Json, launched
+from paraconsist.models import pretrained
 from paraconsist.models.causal_engine import has_dynamic_rope
 from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input, window_of
 from paraconsist.models.endpoint.settings import PromptSettings
 from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
-from paraconsist.models.pretrained import (
-    BASELINES,
-    DTYPES,
-    Baseline,
-    LanguageModel,
-    checked_max_length,
-    find_baseline,
-    folder_identity,
-    load_head,
-    load_language_model,
-    named_hashes,
-    not_a_model,
-    open_configuration,
-    quiet,
-)
 from paraconsist.models.prompted import CausalScorer, PromptedModel, Seq2SeqScorer
 
 Kind = Literal["classifier", "causal", "seq2seq"]
@@ -91,10 +77,10 @@ def load_model(
     """
     taken = dtype_taken(dtype, device)
     name = str(model)
-    if name in BASELINES and not Path(name).exists():
+    if name in pretrained.BASELINES and not Path(name).exists():
         raise input_error("load_model", "model", "be a trained model", got=name, remedy=_how_to_train(name, task))
-    config = open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
-    own = find_baseline(config.model_type)
+    config = pretrained.open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
+    own = pretrained.find_baseline(config.model_type)
     dtype = "float32" if own is not None and dtype in (None, "auto") else taken  # bfloat16 gains nothing here
     identity = _identity(name, config, dtype, trust_remote_code=trust_remote_code)
     if not task.label_names and (own is not None or ask is None or kind_of(config, kind) == "classifier"):
@@ -102,23 +88,23 @@ def load_model(
         raise input_error("load_model", "model", must, got=name, remedy=remedy)
     if own is not None:
         return _load_own(own, name, config, task, dtype, max_length, identity)
-    options: Json = {"revision": revision, "dtype": DTYPES[dtype], "trust_remote_code": trust_remote_code}
+    options: Json = {"revision": revision, "dtype": pretrained.DTYPES[dtype], "trust_remote_code": trust_remote_code}
     if ask is not None and (language := kind_of(config, kind)) != "classifier":
         settings = ask()
         if settings.device_map is not None and (n_processes := launched()[1]) > 1:
             must = "not be given under a launcher: each process would spread the model over all devices"
             remedy = "Start one process, or leave `device_map` out: each process then has a device."
             raise input_error("run", "device_map", must, got=f"{n_processes} processes", remedy=remedy)
-        opened = load_language_model(name, language, device_map=settings.device_map, **options)
+        opened = pretrained.load_language_model(name, language, device_map=settings.device_map, **options)
         return prompted(opened, settings, max_length=max_length, identity=identity)
     auto, multiple_choice = _head(name, config, task)
-    loaded = load_head(name, auto, **options)
+    loaded = pretrained.load_head(name, auto, **options)
     if loaded.missing:
         must = "have all of its weights in its files, the classification head too"
         why = f"Its files lack {', '.join(loaded.missing[:4])}: answers would be random."
         raise input_error("load_model", "model", must, got=name, remedy=f"{why} {_how_to_train(name, task)}")
     labels = _label_names(name, config, task, multiple_choice=multiple_choice)
-    limit = checked_max_length("load_model", max_length, longest_input(loaded.module, loaded.tokenizer))
+    limit = pretrained.checked_max_length("load_model", max_length, longest_input(loaded.module, loaded.tokenizer))
     identity["max_length"] = str(limit) if limit is not None else "unlimited"
     what: Json = {"multiple_choice": multiple_choice, "max_length": limit, "identity": identity}
     return HeadClassifier(loaded.module.eval(), loaded.tokenizer, labels, **what)
@@ -133,7 +119,7 @@ def dtype_taken(dtype: str | None, device: str | None = None) -> str:
     """
     on_cpu = device == "cpu" or not torch.accelerator.is_available()
     dtype = dtype or ("float32" if on_cpu else "auto")
-    check_choice("load_model", "dtype", dtype, ("auto", *DTYPES))
+    check_choice("load_model", "dtype", dtype, ("auto", *pretrained.DTYPES))
     has_gpu = device in (None, "cuda") and torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
     if dtype == "tf32" and not has_gpu:
         must, remedy = "be one that the device has", "TF32 needs a GPU of CUDA compute capability 8 or more."
@@ -146,7 +132,7 @@ def dtype_taken(dtype: str | None, device: str | None = None) -> str:
 
 
 def prompted(
-    language: LanguageModel,
+    language: pretrained.LanguageModel,
     settings: PromptSettings,
     *,
     max_length: int | None = None,
@@ -158,12 +144,12 @@ def prompted(
     what the predictions file records of the model.
     """
     limit = None if has_dynamic_rope(language.module.config) else window_of(language.module)
-    window = checked_max_length("load_model", max_length, limit)
+    window = pretrained.checked_max_length("load_model", max_length, limit)
     identity = {"model": type(language.module).__name__, **(identity or {}), "kind": language.kind}
     if "weights_hash" in identity:  # a folder's
         used = ["*.jinja", "additional_chat_templates/*.jinja"] if settings.chat else []
         used += ["generation_config.json"] if settings.scoring == "generate" or language.kind == "seq2seq" else []
-        identity |= named_hashes(Path(identity["model"]), "prompt_files", used)
+        identity |= pretrained.named_hashes(Path(identity["model"]), "prompt_files", used)
     makers: dict[str, tuple[type[PromptedModel], type[PromptedModel]]] = {
         "causal": (CausalScorer, CausalWriter),
         "seq2seq": (Seq2SeqScorer, Seq2SeqWriter),
@@ -183,19 +169,25 @@ def kind_of(config: Any, kind: str | None = None) -> Kind:
 
 
 def _load_own(
-    own: Baseline, name: str, config: Any, task: Task, dtype: str, max_length: int | None, identity: Mapping[str, str]
+    own: pretrained.Baseline,
+    name: str,
+    config: Any,
+    task: Task,
+    dtype: str,
+    max_length: int | None,
+    identity: Mapping[str, str],
 ) -> Classifier:
     own.refuse_max_length("load_model", max_length)
     _, multiple_choice = _head(name, config, task)
     folder, head = Path(name).expanduser(), own.head(multiple_choice=multiple_choice)
-    options: Json = {"dtype": DTYPES[dtype], "use_safetensors": True, "output_loading_info": True}
+    options: Json = {"dtype": pretrained.DTYPES[dtype], "use_safetensors": True, "output_loading_info": True}
     try:
-        with quiet():
+        with pretrained.quiet():
             module, info = head.from_pretrained(str(folder), **options)
     except Exception as problem:
-        raise not_a_model(name, f"its weights cannot be read ({first_line(problem)})") from None
+        raise pretrained.not_a_model(name, f"its weights cannot be read ({first_line(problem)})") from None
     if info["missing_keys"]:
-        raise not_a_model(name, f"its files lack {', '.join(sorted(info['missing_keys']))}")
+        raise pretrained.not_a_model(name, f"its files lack {', '.join(sorted(info['missing_keys']))}")
     labels = _label_names(name, config, task, multiple_choice=multiple_choice)
     return own.open(module.eval(), folder, labels, {**identity, "max_length": "unlimited"})
 
@@ -239,4 +231,4 @@ def _identity(name: str, config: Any, dtype: str, *, trust_remote_code: bool) ->
     identity = {"model": model, "architecture": architecture, "dtype": dtype}
     if not folder.is_dir():
         return {**identity, "revision": str(getattr(config, "_commit_hash", None) or "unknown")}
-    return identity | folder_identity(folder, trust_remote_code=trust_remote_code)
+    return identity | pretrained.folder_identity(folder, trust_remote_code=trust_remote_code)

@@ -23,16 +23,17 @@ class ProgressBar:
 
     def __init__(self, total: int, label: str, *, visible: bool) -> None:
         name = TextColumn("{task.description}", markup=False)
-        columns = (name, BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+        note = TextColumn("{task.fields[note]}", markup=False)
+        columns = (name, BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), note)
         hidden = not (visible and total and sys.stderr.isatty()) or "PARACONSIST_QUIET" in os.environ
         self._progress = Progress(*columns, console=Console(stderr=True), disable=hidden)
         self._total = total
-        self._task = self._progress.add_task(errors.visible(label), total=total)
+        self._task = self._progress.add_task(errors.visible(label), total=total, note="")
 
-    def advance(self, n: int) -> None:
-        """Count `n` more inputs as done."""
+    def advance(self, n: int, note: str = "") -> None:
+        """Count `n` more inputs as done, and show a note behind the time that is left."""
         task = self._progress.tasks[0]
-        self._progress.update(self._task, completed=min(self._total, task.completed + n))
+        self._progress.update(self._task, completed=min(self._total, task.completed + n), note=note)
 
     def __enter__(self) -> ProgressBar:
         self._progress.start()

@@ -118,8 +118,9 @@ class PromptedModel(Classifier):
         remedy = "Prompts are never cut: give fewer `shots`, another `template`, or a model with a wider window."
         return input_error("run", "shots", must, got=got, remedy=remedy)
 
-    def collate(self, batch: Sequence[Prepared]) -> dict[str, torch.Tensor]:
-        padded, real = pad_sequences([row.sequences[0] for row in batch], self.tokenizer.pad_token_id or 0)
+    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
+        sequences = [row.sequences[0] for row in batch]
+        padded, real = pad_sequences(sequences, self.tokenizer.pad_token_id or 0, width=width)
         return {"input_ids": torch.from_numpy(padded), "attention_mask": torch.from_numpy(real.astype(np.int64))}
 
     def normalised(self, totals: torch.Tensor, batch: Sequence[Prepared]) -> torch.Tensor:

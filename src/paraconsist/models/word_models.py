@@ -33,16 +33,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 from paraconsist.data.tasks import ModelInput
 from paraconsist.errors import first_line, input_error
 from paraconsist.files import write_text
-from paraconsist.models.classifier import (
-    Classifier,
-    Inputs,
-    ModuleClassifier,
-    Prepared,
-    TokenArray,
-    by_row,
-    pad_sequences,
-    require_rows,
-)
+from paraconsist.models import classifier
 from paraconsist.models.pretrained import VOCABULARY_FILE, Baseline, not_a_model
 
 
@@ -115,7 +106,7 @@ class BowForMultipleChoice(BowForSequenceClassification):
     multiple_choice = True
 
 
-class _BaselineClassifier(ModuleClassifier):
+class _BaselineClassifier(classifier.ModuleClassifier):
     """One of this package's own models as a classifier. Nothing is truncated."""
 
     text_shape: tuple[int, ...] = ()  # of the sequences of an input
@@ -123,13 +114,13 @@ class _BaselineClassifier(ModuleClassifier):
     def __init__(self, module: Any, label_names: tuple[str, ...], identity: Mapping[str, str]) -> None:
         super().__init__(module, label_names, multiple_choice=module.multiple_choice, identity=identity)
 
-    def collate(self, batch: Sequence[Prepared], width: int = 0) -> dict[str, torch.Tensor]:
+    def collate(self, batch: Sequence[classifier.Prepared], width: int = 0) -> dict[str, torch.Tensor]:
         """Return ``input_ids`` padded with 0: (n, width), or (n, choices, width) for multiple choice.
 
         Inputs of word models have their texts apart: (n, texts, width), or (n, choices, texts, width).
         """
-        require_rows(type(self).__name__, batch)
-        padded, _ = pad_sequences([s for row in batch for s in row.sequences], 0, width=width)
+        classifier.require_rows(type(self).__name__, batch)
+        padded, _ = classifier.pad_sequences([s for row in batch for s in row.sequences], 0, width=width)
         choices = (-1,) if self.multiple_choice else ()
         shape = (len(batch), *choices, *self.text_shape, padded.shape[1])
         return {"input_ids": torch.from_numpy(padded.reshape(shape))}
@@ -140,14 +131,14 @@ class BowClassifier(_BaselineClassifier):
 
     pads = False
 
-    def prepare(self, inputs: Inputs) -> list[Prepared]:
+    def prepare(self, inputs: classifier.Inputs) -> list[classifier.Prepared]:
         """Hash all n-grams of all rows into bags, text and text pair in separate name spaces."""
         config = self.module.config
-        return by_row(inputs, _bags([*chain(*inputs)], max_n=config.max_ngram, n_buckets=config.n_buckets))
+        return classifier.by_row(inputs, _bags([*chain(*inputs)], max_n=config.max_ngram, n_buckets=config.n_buckets))
 
-    def scores(self, batch: Sequence[Prepared], width: int = 0) -> torch.Tensor:
+    def scores(self, batch: Sequence[classifier.Prepared], width: int = 0) -> torch.Tensor:
         """Return scores, shape (n, n_labels), float32, from bags end to end, without padding."""
-        n_sequences = require_rows("BowClassifier", batch)
+        n_sequences = classifier.require_rows("BowClassifier", batch)
         bags = [bag for row in batch for bag in row.sequences]
         offsets = np.cumsum([0, *map(len, bags[:-1])])
         flat, starts = (torch.from_numpy(a).to(self.module.device) for a in (np.concatenate(bags), offsets))
@@ -182,7 +173,9 @@ def split_words(text: str) -> list[str]:
     return text.lower().translate(_PUNCTUATION).split()
 
 
-def hash_ngrams(texts: Sequence[str], *, max_n: int, n_buckets: int, salt: str = "") -> tuple[TokenArray, TokenArray]:
+def hash_ngrams(
+    texts: Sequence[str], *, max_n: int, n_buckets: int, salt: str = ""
+) -> tuple[classifier.TokenArray, classifier.TokenArray]:
     """Return the feature numbers of all word n-grams (1 to `max_n`) of the texts, and the count per text, shape (n,).
 
     Features are numbers in ``1 .. n_buckets`` (0 is reserved for padding), text after text; within a text 1-grams
@@ -466,7 +459,7 @@ class WordClassifier(_BaselineClassifier):
         self.vocabulary = vocabulary
         self.text_shape = (2 if module.config.paired else 1,)
 
-    def prepare(self, inputs: Inputs) -> list[Prepared]:
+    def prepare(self, inputs: classifier.Inputs) -> list[classifier.Prepared]:
         """Look up the words of all rows; InputError for a row of two texts if the model is one of single texts."""
         (n_texts,) = self.text_shape
         texts: list[str] = []
@@ -475,10 +468,12 @@ class WordClassifier(_BaselineClassifier):
                 must = "be absent, because the model was trained on single texts"
                 raise input_error("WordClassifier", "text_pair", must, got=pair.text_pair, row=row)
             texts += (pair.text, pair.text_pair or "")[:n_texts]
-        return by_row(inputs, self.vocabulary.encode(texts), n_texts=n_texts)
+        return classifier.by_row(inputs, self.vocabulary.encode(texts), n_texts=n_texts)
 
 
-def _open_words(module: Any, folder: Path, labels: tuple[str, ...], identity: Mapping[str, str]) -> Classifier:
+def _open_words(
+    module: Any, folder: Path, labels: tuple[str, ...], identity: Mapping[str, str]
+) -> classifier.Classifier:
     try:
         vocabulary = Vocabulary.load(folder)
     except (OSError, ValueError) as problem:

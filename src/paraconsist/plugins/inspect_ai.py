@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
@@ -18,8 +18,11 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageSyste
 from inspect_ai.scorer import CORRECT, INCORRECT, NOANSWER, Metric, SampleScore, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import TaskState
 
+if TYPE_CHECKING:
+    from paraconsist.data.bucket_sets import BucketSet
+
 _MAX_TOKENS = 8  # of an answer, as for `paraconsist run`
-_TURNS = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+_TURNS = {"user": ChatMessageUser, "assistant": ChatMessageAssistant}  # others, such as developer, are the system's
 _DELTA_POOLS = ("paranlu:delta_snli_test", "paranlu:delta_atomic_test", "paranlu:delta_social_test")
 
 
@@ -32,18 +35,26 @@ def bucket_set(
     chat: bool = False,
     task: str | None = None,
     data_dir: str | None = None,
+    same: str | None = None,
+    right: str | None = None,
+    column: str | Sequence[str] = (),
 ) -> Task:
     """Any bucket set that ``paraconsist run --dataset`` takes; the parameters are those of ``paraconsist run``.
 
     A sample's input is the prompt as one message, or with `chat` the instruction as the system's message, and solved
-    examples in turns. Rows that have several right labels have several targets.
+    examples in turns. Rows that have several right labels have several targets. Questions in free text are chats, and
+    answers are compared by `same` and `right`, by default as the file says.
     """
     from rich.markup import escape
 
+    from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.errors import InputError
 
     try:
-        return _made(dataset, shots, examples, template, chat, task, data_dir)
+        pairs = (column,) if isinstance(column, str) else tuple(column)
+        rows = load_bucket_set(dataset, task=task, data_dir=data_dir, column=pairs)
+        comparers = {name: value for name, value in (("same", same), ("right", right)) if value is not None}
+        return _made(rows, shots, examples, template, chat, data_dir, comparers)
     except InputError as problem:  # inspect_ai prints these without a traceback, and reads brackets as styles
         raise PrerequisiteError(escape(str(problem))) from None
 
@@ -69,38 +80,26 @@ def paranlu(
 
 
 def _made(
-    dataset: str,
+    rows: BucketSet,
     shots: int,
     examples: str | Sequence[str],
     template: str | None,
     chat: bool,
-    of_task: str | None,
     data_dir: str | None,
+    comparers: dict[str, str],
 ) -> Task:
-    from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.data.logs.inspect_ai import BUCKET_SET
+    from paraconsist.data.questions import offered
+    from paraconsist.data.tasks import QUESTIONS
     from paraconsist.models.labels import resolve_label_map
+    from paraconsist.running.by_name import ANSWER_TOKENS
     from paraconsist.running.options import PromptOptions
     from paraconsist.running.prompting import load_pools, prompt_for
 
-    rows = load_bucket_set(dataset, task=of_task, data_dir=data_dir)
     specs = (examples,) if isinstance(examples, str) else tuple(examples)
     options = PromptOptions(template, shots or None, specs, data_dir=data_dir)
     prompt = prompt_for([rows], options, load_pools(options))
-    asked, names = prompt.template, rows.label_names
-    targets = resolve_label_map(asked.label_names, names).targets
-    labels = [[word, name, names[to]] for (name, word), to in zip(asked.labels.items(), targets, strict=True)]
-
-    def as_sample(row: dict[str, Any]) -> Sample:
-        allowed = [row["label"]] if row["label"] >= 0 else row["allowed_labels"]
-        said = prompt.messages(rows.task, row) if chat else prompt.text(rows.task, row)
-        return Sample(
-            id=row["example_id"],
-            input=said if isinstance(said, str) else _turns(said),
-            target=[names[label] for label in allowed],
-            metadata={name: row[name] for name in ("bucket_id", "group_id", "role", "input_id", *rows.strata)},
-        )
-
+    asked, names, is_free = prompt.template, rows.label_names, rows.task is QUESTIONS
     about = {
         "set": rows.name,
         "set_fingerprint": rows.fingerprint,
@@ -111,19 +110,38 @@ def _made(
         "template": asked.name,
         "prompt_hash": prompt.hash,
     }
+    if is_free:
+        about |= {"same": "text", **rows.comparers, **comparers}
+        about.setdefault("right", about["same"])
+        judge = accepted_answer(about["right"])
+    else:
+        targets = resolve_label_map(asked.label_names, names).targets
+        labels = [[word, name, names[to]] for (name, word), to in zip(asked.labels.items(), targets, strict=True)]
+        judge = label_word(labels, asked.stop)
+
+    def as_sample(row: dict[str, Any]) -> Sample:
+        said = prompt.messages(rows.task, row) if chat or is_free else prompt.text(rows.task, row)
+        metadata = {name: row[name] for name in ("bucket_id", "group_id", "role", "input_id", *rows.strata)}
+        if is_free:
+            target, metadata["choices"] = row["label"] or "", offered([row["choices"]])[0]
+        else:
+            target = [names[label] for label in ([row["label"]] if row["label"] >= 0 else row["allowed_labels"])]
+        input = said if isinstance(said, str) else _turns(said)
+        return Sample(id=row["example_id"], input=input, target=target, metadata=metadata)
+
     stops = [asked.stop] if asked.stop else None
     return Task(
         dataset=MemoryDataset([as_sample(row) for row in rows.table.to_pylist()], name=rows.name),
-        scorer=label_word(labels, asked.stop),
+        scorer=judge,
         metrics=[consistency(about)],
-        config=GenerateConfig(max_tokens=_MAX_TOKENS, temperature=0.0, stop_seqs=stops),
+        config=GenerateConfig(max_tokens=ANSWER_TOKENS if is_free else _MAX_TOKENS, temperature=0.0, stop_seqs=stops),
         metadata={BUCKET_SET: about},
         version=1,
     )
 
 
 def _turns(messages: Sequence[dict[str, str]]) -> list[ChatMessage]:
-    return [_TURNS[one["role"]](content=one["content"]) for one in messages]
+    return [_TURNS.get(one["role"], ChatMessageSystem)(content=one["content"]) for one in messages]
 
 
 @metric(scores="unreduced")
@@ -138,6 +156,7 @@ def consistency(about: dict[str, Any] | None = None) -> Metric:
         from paraconsist.data.options import SourceOptions
         from paraconsist.errors import InputError
         from paraconsist.measures.catalogue import PARAPHRASTIC
+        from paraconsist.scoring.free_text import compared
         from paraconsist.scoring.options import ScoreOptions
         from paraconsist.scoring.score import score_set
         from paraconsist.scoring.sources import Source
@@ -145,20 +164,27 @@ def consistency(about: dict[str, Any] | None = None) -> Metric:
         if not scores:
             return {}
         header = {"eval": {"metadata": {BUCKET_SET: about}}}
-        right = sum(one.score.value == CORRECT for one in scores)
-        short = PARAPHRASTIC.short
-        values = dict.fromkeys((short, f"{short}_low", f"{short}_high"), math.nan)
+        accuracy = sum(one.score.value == CORRECT for one in scores) / len(scores)
+        is_free = about is not None and "same" in about
+        if is_free and all(one.score.value == NOANSWER for one in scores):  # no question has an accepted answer
+            accuracy = math.nan
+        shorts = [PARAPHRASTIC.short] * (accuracy == accuracy) + ["wording_change"] * is_free
+        values = {f"{short}{end}": math.nan for short in shorts for end in ("", "_low", "_high")}
         try:
             log = log_rows(header, [_logged(one) for one in scores], Path("log"), SourceOptions())
-            scored = score_set(Source("log", log), ScoreOptions())
+            scored = score_set(Source("log", compared(log, SourceOptions(), None, None)), ScoreOptions())
         except InputError:  # the first rows of a run that goes on, or rows that --limit leaves: `score` says what lacks
-            return {**values, "accuracy": right / len(scores)}
+            return {**values, "accuracy": accuracy}
         values = {}
+        if is_free and scored.wording is not None:
+            low, high = scored.wording.confidence_interval["wording_change"]
+            ends = {"wording_change_low": low, "wording_change_high": high}
+            values = {"wording_change": scored.wording.wording_change, **ends}
         for spec in scored.specs:
             keys = scored.measures[spec.name]
             low, high = keys["confidence_interval"][spec.headline]
             values |= {spec.short: keys[spec.headline], f"{spec.short}_low": low, f"{spec.short}_high": high}
-        return {**values, "accuracy": right / len(scores)}
+        return {**values, "accuracy": accuracy}
 
     return of_scores
 
@@ -168,6 +194,24 @@ def _logged(one: SampleScore) -> dict[str, Any]:
     score, more = one.score, one.score.metadata or {}
     scores = {"label_word": {"value": score.value, "answer": score.answer}}
     return {"id": one.sample_id, "metadata": one.sample_metadata, "scores": scores, **more}
+
+
+@scorer(metrics=[consistency()])
+def accepted_answer(right: str) -> Scorer:
+    """Whether an answer in free text is the same as an accepted one, by the comparer `right`; none without any."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        from paraconsist.comparing.comparer import get_comparer
+
+        judge, text = get_comparer(right, "right"), state.output.completion
+        accepted = [answer for answer in target.target if answer]
+        offered = [state.metadata.get("choices")] * len(accepted)
+        found = judge.values([text] * len(accepted), offered), judge.values(accepted, offered)
+        is_right = bool(judge.are_same(*found, reference=True).any())
+        value = NOANSWER if not accepted else CORRECT if is_right else INCORRECT
+        return Score(value=value, answer=text, metadata={"epoch": state.epoch, "target": target.target})
+
+    return score
 
 
 @scorer(metrics=[consistency()])

@@ -5,6 +5,7 @@ Only the harness imports this module.
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from collections.abc import Sequence
@@ -13,15 +14,26 @@ from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from lm_eval.api.samplers import ContextSampler
 
-from paraconsist.data.bucket_sets import load_bucket_set
+from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
+from paraconsist.data.logs.format import free_text_columns
+from paraconsist.data.options import SourceOptions
+from paraconsist.data.predictions import Metadata, Predictions
+from paraconsist.data.questions import QuestionPrompt
+from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.running.options import PromptOptions
 from paraconsist.running.prompting import load_pools, prompt_for
+from paraconsist.scoring.free_text import compared
+from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.score import score_set
+from paraconsist.scoring.sources import Source
 
 #: Between the parts of a prompt, and before an answer: the same in the tasks' files.
 _DELIMITERS = ("\n\n", " ")
@@ -34,6 +46,7 @@ def documents(
     task: str | None = None,
     template: str | None = None,
     data_dir: str | None = None,
+    column: str | Sequence[str] = (),
     **_: Any,
 ) -> dict[str, Any]:
     """Return a bucket set as the harness's documents, and what draws solved examples for them.
@@ -46,10 +59,10 @@ def documents(
     InputError
         If there is no such set, it has rows without one right label, or its prompts are none of the harness's.
     """
-    if not dataset:
-        remedy = """Name one: --metadata '{"dataset": "sample:defeasible_nli"}'."""
-        raise input_error("lm_eval", "dataset", "name a bucket set", got=dataset, remedy=remedy)
-    rows = load_bucket_set(dataset, task=task, data_dir=data_dir)
+    rows = _rows(dataset, task, data_dir, column)
+    if rows.task is QUESTIONS:
+        remedy = "Name the task paraconsist_questions."
+        raise input_error("lm_eval", "dataset", "have labels, not answers in free text", got=dataset, remedy=remedy)
     prompt = prompt_for([rows], PromptOptions(template, data_dir=data_dir), [])
     asked, labels = prompt.template, rows.table["label"].to_pylist()
     mapped = resolve_label_map(asked.label_names, rows.label_names)
@@ -78,6 +91,48 @@ def documents(
     return {"test": datasets.Dataset.from_dict(columns), "examples": [draw]}
 
 
+def questions(
+    dataset: str | None = None,
+    *,
+    same: str | None = None,
+    right: str | None = None,
+    data_dir: str | None = None,
+    column: str | Sequence[str] = (),
+    **_: Any,
+) -> dict[str, Any]:
+    """Return questions in free text as the harness's documents; answers are compared by `same` and `right`.
+
+    InputError if there is no such set, it has labels, or a row is a chat of several turns, for which the harness has no
+    place.
+    """
+    rows = _rows(dataset, None, data_dir, column)
+    if rows.task is not QUESTIONS:
+        remedy = "Name the task paraconsist."
+        raise input_error("lm_eval", "dataset", "hold questions in free text", got=dataset, remedy=remedy)
+    chats = [QuestionPrompt().messages(rows.task, row) for row in rows.table.to_pylist()]
+    for row, chat in enumerate(chats):
+        if [turn["role"] for turn in chat] not in (["user"], ["system", "user"]):
+            must = "be one question, with or without a system message"
+            raise input_error("lm_eval", "messages", must, row=row, remedy="`paraconsist run` takes chats.")
+    same = same or rows.comparers.get("same", "text")
+    comparers = {"same": same, "right": right or rows.comparers.get("right", same)}
+    columns = rows.table.select(["example_id", "bucket_id", "group_id", "role", *rows.strata]).to_pydict()
+    columns |= {name: [comparer] * len(chats) for name, comparer in comparers.items()}
+    columns["question"] = [chat[-1]["content"] for chat in chats]
+    columns["instruction"] = ["".join(f"{turn['content']}\n\n" for turn in chat[:-1]) for chat in chats]
+    columns["accepted"] = [json.dumps(texts or []) for texts in rows.table["label"].to_pylist()]
+    columns["choices"] = [text or "[]" for text in rows.table["choices"].to_pylist()]
+    return {"test": datasets.Dataset.from_dict(columns)}
+
+
+def _rows(dataset: str | None, task: str | None, data_dir: str | None, column: str | Sequence[str]) -> BucketSet:
+    if not dataset:
+        remedy = """Name one: --metadata '{"dataset": "sample:defeasible_nli"}'."""
+        raise input_error("lm_eval", "dataset", "name a bucket set", got=dataset, remedy=remedy)
+    pairs = (column,) if isinstance(column, str) else tuple(column)
+    return load_bucket_set(dataset, task=task, data_dir=data_dir, column=pairs)
+
+
 class Examples(ContextSampler):  # type: ignore[misc]
     """Draws ``--num_fewshot`` examples as ``paraconsist run --shots`` does, the same before every question."""
 
@@ -91,6 +146,32 @@ def judge(document: dict[str, Any], scores: Sequence[tuple[float, bool]]) -> dic
     right = float(np.argmax([score for score, _ in scores]) == document["label"])
     row = [document["bucket_id"], document["role"], document["group_id"], str(right)]
     return {"acc": right, "pc": row, "pc_low": row, "pc_high": row}
+
+
+def judge_text(document: dict[str, Any], answers: Sequence[str]) -> dict[str, Any]:
+    """Return what each metric's aggregation reads of a question and its answer."""
+    keys = ("example_id", "bucket_id", "group_id", "role", "accepted", "choices", "same", "right")
+    row = [*(document[key] for key in keys), answers[0]]
+    names = ["wording_change", "wording_change_low", "wording_change_high"]
+    return dict.fromkeys(["acc"] * (document["accepted"] != "[]") + names, row)
+
+
+def _of_text(rows: Sequence[Sequence[str]], *, key: str) -> float:
+    """Return what `score` says of answers in free text; nan where no question has two wordings."""
+    ids, buckets, groups, roles, accepted, choices, same, right, answers = zip(*rows, strict=True)
+    listed = [[json.loads(text) for text in texts] for texts in (accepted, choices)]
+    columns = free_text_columns(answers, listed[0], [each or None for each in listed[1]])
+    columns |= {"example_id": pa.array(ids), "bucket_id": pa.array(buckets), "group_id": pa.array(groups)}
+    metadata: Metadata = {"task": QUESTIONS.name, "same": same[0], "right": right[0]}
+    read = compared(Predictions(pa.table({**columns, "role": pa.array(roles)}), metadata), SourceOptions(), None, None)
+    if key == "acc":
+        hits = pc.equal(read.table["prediction"], read.table["label"])
+        return float(pc.mean(pc.fill_null(hits, False).cast(pa.int64())).as_py())
+    wording = score_set(Source("questions", read), ScoreOptions()).wording
+    if wording is None:
+        return math.nan
+    ends = dict(zip(("low", "high"), wording.confidence_interval["wording_change"], strict=True))
+    return float(ends.get(key, wording.wording_change))
 
 
 def _consistency(rows: Sequence[Sequence[str]], *, place: int) -> float:
@@ -108,4 +189,5 @@ def _consistency(rows: Sequence[Sequence[str]], *, place: int) -> float:
 
 
 #: The harness knows no standard error of these, and makes none up.
+acc_of_text, change, change_low, change_high = (partial(_of_text, key=key) for key in ("acc", "value", "low", "high"))
 value, low, high = (partial(_consistency, place=place) for place in range(3))

@@ -106,7 +106,7 @@ def _flips(scores: Scores, name: str, against: Scores | None, margin: float | No
     from paraconsist.measures.catalogue import PARAPHRASTIC
     from paraconsist.reporting.formatting import interval, percent
     from paraconsist.reporting.page.aligned import align, set_texts
-    from paraconsist.reporting.page.screen import flip
+    from paraconsist.reporting.page.screen import flips
     from paraconsist.reporting.result import compare
 
     source = scores.opened.sets[name]
@@ -127,8 +127,8 @@ def _flips(scores: Scores, name: str, against: Scores | None, margin: float | No
     most = ", ".join(scores.sets[name].worst(_N_BUCKETS) if against is None else named)
     yield f"{n_flip} of {len(n)} buckets flip; the worst: {most}"
     texts = set_texts(item, [] if source.texts is None else [source.texts], [], source.columns, [])
-    example = flip(item, texts, PARAPHRASTIC, {"": {}})
-    for text, answer, is_right, _ in () if example is None else example.rows:
+    examples, _ = flips(item, texts, PARAPHRASTIC, {"": {}})
+    for text, answer, is_right, _ in examples[0].rows if examples else ():
         yield f"  {'right' if is_right else 'wrong'}, {answer}: {text}"
 
 

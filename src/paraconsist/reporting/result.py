@@ -16,6 +16,10 @@ from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.results import Values
+from paraconsist.reporting.comparisons import comparison_tables
+from paraconsist.reporting.papers import values_of_set
+from paraconsist.reporting.table import Part, as_html, as_latex, as_markdown, as_text
+from paraconsist.reporting.tables import score_tables
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.score import SetScores, score_sources
 from paraconsist.scoring.sources import Opened, open_source
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from paraconsist.reporting.table import Part
     from paraconsist.scoring.compare import SetComparison
     from paraconsist.scoring.gate import Check
 
@@ -34,14 +37,10 @@ class _Shown:
 
     def to_markdown(self) -> str:
         """Return the tables as Markdown, as the command prints them with ``--markdown``."""
-        from paraconsist.reporting.table import as_markdown
-
         return as_markdown(self._tables())
 
     def to_latex(self) -> str:
         """Return the tables for LaTeX with the package booktabs."""
-        from paraconsist.reporting.table import as_latex
-
         return as_latex(self._tables())
 
     def to_bibtex(self) -> str:
@@ -52,13 +51,9 @@ class _Shown:
         )
 
     def __repr__(self) -> str:
-        from paraconsist.reporting.table import as_text
-
         return as_text(self._tables())
 
     def _repr_html_(self) -> str:
-        from paraconsist.reporting.table import as_html
-
         return as_html(self._tables())
 
     def _tables(self) -> Iterator[Part]:
@@ -94,8 +89,6 @@ class Scores(_Shown):
         """
         import pandas as pd
 
-        from paraconsist.reporting.papers import values_of_set
-
         printed = [values for name, scored in self.sets.items() for values in values_of_set(name, scored)[0]]
         lines = [
             (values.set, values.measure, values.key, model, value / 100, values.own, values.source)
@@ -113,11 +106,10 @@ class Scores(_Shown):
         import pandas as pd
 
         from paraconsist.measures.edit_effects import EditEffect
-        from paraconsist.reporting.page import ReportOptions
-        from paraconsist.reporting.page.models import model_from
+        from paraconsist.reporting.page.models import Report, ReportOptions, model_from
         from paraconsist.reporting.page.write import edits_in
 
-        sets = edits_in([model_from(self.opened, self.sets)], ReportOptions(**options))
+        sets = edits_in(Report([model_from(self.opened, self.sets)], ReportOptions(**options)))
         effects = [
             {"set": edits.aligned.name, **effect.to_dict()}
             for edits in sets
@@ -132,22 +124,24 @@ class Scores(_Shown):
         Parameters
         ----------
         name : str, optional
-            ``accuracy-consistency`` (P_C against accuracy, with its intervals), ``buckets-0`` (how many buckets have
-            which share of right answers, and what a coin of this accuracy would give), ``sureness-0`` (probability of
-            the gold label on originals against paraphrases), ``strata-0``, ``changes-0`` (answers that change),
-            ``inconsistency``, ``fooling`` or ``ie-0``, as far as the scores have them. The number is the set's, 0 for
-            the first; a prefix such as ``buckets`` is enough. By default the first plot.
+            ``outcomes-0`` (what becomes of the problems over all their wordings), ``accuracy-consistency`` (P_C against
+            accuracy, with its intervals), ``buckets-0`` (how many buckets have which share of right answers, and what a
+            coin of this accuracy would give), ``sureness-0`` (probability of the gold label on originals against
+            paraphrases), ``strata-0``, ``changes-0`` (answers that change), ``inconsistency``, ``fooling`` or ``ie-0``,
+            as far as the scores have them. The number is the set's, 0 for the first; a prefix such as ``buckets`` is
+            enough. By default the first plot.
 
         Raises
         ------
         InputError
             If there is no such plot; the message lists the plots.
         """
-        from paraconsist.reporting.page.models import model_from
-        from paraconsist.reporting.page.write import plots_of
+        from paraconsist.reporting.page.figures import report_plots
+        from paraconsist.reporting.page.models import Report, model_from
         from paraconsist.reporting.plots.canvas import drawn
 
-        plots = {placed.plot.name: placed.plot for placed in plots_of([model_from(self.opened, self.sets)])}
+        report = Report([model_from(self.opened, self.sets)])
+        plots = {placed.plot.name: placed.plot for placed in report_plots(report)}
         wanted = next(iter(plots), "") if name is None else name.replace("_", "-")
         chosen = next((plot for known, plot in plots.items() if known == wanted or known.startswith(wanted)), None)
         if chosen is None:
@@ -200,8 +194,6 @@ class Scores(_Shown):
         return with_worst(check(conditions, results, allow_degenerate=allow_degenerate), self.sets)
 
     def _tables(self) -> Iterator[Part]:
-        from paraconsist.reporting.tables import score_tables
-
         return score_tables(self.sets)
 
 
@@ -259,8 +251,6 @@ class Comparison(_Shown):
         return drawn(plots[wanted])
 
     def _tables(self) -> Iterator[Part]:
-        from paraconsist.reporting.comparisons import comparison_tables
-
         return comparison_tables(self.sets)
 
 

@@ -1,4 +1,4 @@
-"""The one model of a table, and its renderings: terminal, Markdown, HTML, notebook, LaTeX and data frame."""
+"""The one model of a table, and its renderings: terminal, Markdown, HTML, notebook and LaTeX."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -29,9 +29,6 @@ from paraconsist.reporting.formatting import (
     percent,
     quantity,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -129,21 +126,6 @@ class Table:
                 cells += [replace(cell, interval=None), Cell(show(cell.ends))] if has_column else [cell]
             rows.append(cells)
         return replace(self, columns=columns, rows=rows)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a data frame: numbers as numbers, intervals as columns low and high after their values."""
-        import pandas as pd
-
-        names, lines = [], []
-        with_ends = [any(len(row) > 1 and row[i].interval for row in self.rows) for i in range(len(self.columns))]
-        for column, has_ends in zip(self.columns, with_ends, strict=True):
-            names += [column.label, *([f"{column.label}, low", f"{column.label}, high"] if has_ends else [])]
-        for row in (row for row in self.rows if len(row) > 1):
-            line: list[Any] = []
-            for cell, has_ends in zip(row, with_ends, strict=True):
-                line += [cell.value, *((cell.interval or (None, None)) if has_ends else ())]
-            lines.append(line)
-        return pd.DataFrame(lines, columns=names)
 
 
 @dataclass(frozen=True)

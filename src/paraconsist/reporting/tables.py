@@ -6,17 +6,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
-from paraconsist.measures.catalogue import (
-    ABOVE_CHANCE,
-    CATALOGUE,
-    CHANGE,
-    FOOLING,
-    PARAPHRASTIC,
-    MeasureSpec,
-)
+from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC, MeasureSpec
 from paraconsist.reporting.formatting import Values, bounds, count, decimal, known, percent, plural
 from paraconsist.reporting.table import (
     NUMBER,
@@ -235,7 +228,7 @@ def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
         ]
         for q in spec.quantities
         if q.key in values and not (q.key == _AGREEMENT and (_has_two_labels(values) or is_sketch))
-        if not (no_gold and q.key == "prompt_sensitivity_score")  # which is of right and wrong answers
+        if not (no_gold and q.needs_gold)
     ]
     if scored.n_unparsed:
         rows.append([Cell("unparsed answers", head=True), Cell(scored.n_unparsed / len(scored.rows), unit=SHARE)])
@@ -523,23 +516,38 @@ def every_number(title: str, values: Values) -> Table | None:
 # ---- what a terminal and a notebook show
 
 
-def finding(scored: SetScores, model: str = "") -> str:
-    """Return how often two wordings of a problem get different answers, as a sentence; empty where none has two."""
+class Finding(NamedTuple):
+    """What is found of a set, in the parts of a sentence; without a full stop, and empty where nothing is known."""
+
+    claim: str
+    interval: str = ""
+    changed: str = ""  # how many problems change
+    outcomes: str = ""  # what becomes of them
+
+    def __str__(self) -> str:
+        if not self.interval:
+            return f"{self.claim}." if self.claim else ""
+        return f"{self.claim} ({self.interval}); {self.changed}.{f' {self.outcomes}.' if self.outcomes else ''}"
+
+
+def finding(scored: SetScores, model: str = "") -> Finding:
+    """Return how often two wordings of a problem get different answers; without a claim where none has two."""
     if (wording := scored.wording) is None:
-        return ""
+        return Finding("")
     if scored.degenerate:
-        return f"Nothing can be said of consistency: {scored.degenerate[0]}."
+        return Finding(f"Nothing can be said of consistency: {scored.degenerate[0]}")
     ends = bounds(wording.confidence_interval, "wording_change")
     level = f"{100 * scored.options.confidence_level:g} %"
     sure = f"{level} interval {percent(ends[0])} to {percent(ends[1])}" if ends else "too few problems for an interval"
-    often = f"{percent(wording.wording_change)} % of the time ({sure})"
-    n = plural(wording.n_problems, "problem")
-    sentence = f"Two wordings of a problem get different answers{f' from {model}' if model else ''} {often}; "
-    sentence += f"{count(wording.n_changed)} of {n} change."
+    claim = f"Two wordings of a problem get different answers{f' from {model}' if model else ''} "
+    claim += f"{percent(wording.wording_change)} % of the time"
+    changed = (
+        f"{count(wording.n_changed)} of {plural(wording.n_problems, 'problem')} change{'s' * (wording.n_problems == 1)}"
+    )
     if wording.n_right is None:
-        return sentence
+        return Finding(claim, sure, changed)
     parts = f"{count(wording.n_right)} right in every wording, {count(wording.n_depends)} right in some"
-    return f"{sentence} {parts}, {count(wording.n_wrong)} wrong in every wording."
+    return Finding(claim, sure, changed, f"{parts}, {count(wording.n_wrong)} wrong in every wording")
 
 
 def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True) -> Iterator[Part]:
@@ -547,11 +555,11 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
 
     Without `published` the numbers that papers print of the same sets are left out.
     """
-    from paraconsist.reporting.papers import published_tables
+    from paraconsist.reporting.papers import published_tables  # reads tables, which takes pyarrow
 
     by_model = {"": sets}
     for name, scored in sets.items():
-        if found := finding(scored):
+        if (found := finding(scored)).claim:
             yield Line(f"{name}: {found}", "finding")
         for measure, values in scored.measures.items():
             spec = CATALOGUE[measure]

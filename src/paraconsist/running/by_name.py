@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,8 @@ from paraconsist.running.run import RunReport, run
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier
 
-_ANSWER = 256  # tokens of an answer in free text, unless said otherwise
+#: Tokens of an answer in free text, unless said otherwise.
+ANSWER_TOKENS = 256
 
 
 def run_by_name(
@@ -33,14 +34,15 @@ def run_by_name(
     loading: LoadOptions,
     options: RunOptions,
     endpoint: EndpointSettings | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> RunReport | EndpointReport:
     """Run models over bucket sets that are named, behind the `endpoint` if there is one, else on this machine.
 
     A model is ``MODEL``, or ``PATTERN=MODEL`` for some sets (see `paraconsist.data.selection.assign_models`): a Hub id,
-    a folder, or a name behind the endpoint.
+    a folder, or a name behind the endpoint. `say` is as in `run_endpoint`.
     """
     if endpoint is not None:
-        return run_endpoint(over_endpoint(models, sets, prompts, loading, options, endpoint))
+        return run_endpoint(over_endpoint(models, sets, prompts, loading, options, endpoint), say)
     for model in models:
         if model.startswith(("http://", "https://")):
             remedy = "Give the address as `endpoint` and the model's name there as `model`."
@@ -111,7 +113,7 @@ def asking(prompts: PromptOptions, group: Sequence[BucketSet]) -> dict[str, Any]
     return options | {
         "scoring": "generate",
         "chat": True,
-        "max_new_tokens": _ANSWER if is_usual else prompts.max_new_tokens,
+        "max_new_tokens": ANSWER_TOKENS if is_usual else prompts.max_new_tokens,
     }
 
 
@@ -149,8 +151,8 @@ class NamedSets:
 
 
 def _load(model: str, spec: str, limit: int | None, sets: SetOptions) -> BucketSet:
-    named = sets.stratum or ()
-    rows = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, stratum=named)
+    named = {"stratum": sets.stratum or (), "column": sets.column or ()}
+    rows = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, **named)
     return shown_to(model, rows.limited(limit), sets.input_columns)
 
 

@@ -12,17 +12,27 @@ from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import Failures, any_read, to_ask
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.sharing import request_fields_text
-from paraconsist.data.store import Store, store_key
+from paraconsist.data.store import Results, Store, store_key
 from paraconsist.errors import input_error
 from paraconsist.files import Json, launched, locked, read_record, rename_folder, write_json
-from paraconsist.models.endpoint.client import EndpointClient, Key, find_key
-from paraconsist.models.endpoint.label_scoring import Method, find_method, listed_models, method_key
-from paraconsist.models.endpoint.protocol import Answered, Unreachable, question_of
-from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, run_to_end
+from paraconsist.models.endpoint.client import Key, find_key
+from paraconsist.models.endpoint.label_scoring import (
+    Method,
+    find_method,
+    listed_models,
+    method_key,
+    part_request,
+    wanted_parts,
+)
+from paraconsist.models.endpoint.pace import BYTES_PER_TOKEN, Meter
+from paraconsist.models.endpoint.protocol import Answered, TokenUse, Unreachable, question_of
+from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, with_client
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, answer_identity, prompt_identity
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import RunOptions
-from paraconsist.running.run import Job, check_repeats, distinct_rows, group_sets
+from paraconsist.running.run import Job, Repeat, check_repeats, distinct_rows, group_sets
+
+_N_SHOWN = 3  # requests of a dry run
 
 
 @dataclass(frozen=True)
@@ -58,11 +68,62 @@ class EndpointRun:
         return job, prompts
 
 
-def run_endpoint(endpoint_run: EndpointRun) -> EndpointReport:
+@dataclass(frozen=True)
+class Estimate:
+    """What a run is expected to send, before anything is sent."""
+
+    n_requests: int
+    n_read: int  # tokens of the prompts, at `BYTES_PER_TOKEN`
+    n_written: int  # tokens of the answers, at most
+    cost: float | None  # None without a price
+    bodies: Sequence[Json]  # of the first three requests
+
+    def describe(self) -> str:
+        """Return one line for the user."""
+        tokens = f"{self.n_read:,} tokens read ({BYTES_PER_TOKEN} bytes of a prompt counted as one)"
+        cost = "" if self.cost is None else f", cost {self.cost:,.4f}"
+        return f"estimate: {self.n_requests:,} requests, {tokens}, at most {self.n_written:,} written{cost}."
+
+
+def dry_run(endpoint_run: EndpointRun) -> Estimate:
+    """Return what a run would send. Nothing is sent, and no file is written."""
+    return _estimate(*endpoint_run.job(), endpoint_run.settings)
+
+
+def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: EndpointSettings) -> Estimate:
+    """Estimate what is left to send; where the endpoint was not asked yet how labels are taken, by the first token."""
+    n_requests = n_bytes = n_written = 0
+    bodies: list[Json] = []
+    for name, prompt in prompts.items():
+        at = prompt.over(settings)
+        recorded = _recorded_method(job.folder, at, prompt, job.options)
+        method = recorded or (Method("generate") if prompt.scoring == "generate" else Method("label", top=20))
+        job.identities = {**job.identities, name: identity_of(at, prompt, method)}
+        asked = Pass(name, job.groups[name][1], prompt, method, job.store(name))
+        parts = wanted_parts(method, len(prompt.label_names), {})
+        for one in [asked, *asked.repeated(*job.repeats(name), job.options.seed)]:
+            finished, again = one.store.finished() if recorded else Results.of({}), job.options.asks_failed
+            pending = set(to_ask(one.ids(), finished, retry_failed=again))
+            for input_id, task, row in distinct_rows(one.sets):
+                if input_id not in pending:
+                    continue
+                question = question_of(prompt, at.api, task, row)
+                n_requests += len(parts)
+                n_bytes += len(parts) * len(question.whole.encode("utf-8", "replace"))
+                n_written += prompt.max_new_tokens if method.scoring == "generate" else len(parts)
+                if len(bodies) < _N_SHOWN:
+                    bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
+    used = TokenUse(round(n_bytes / BYTES_PER_TOKEN), n_written)
+    cost = None if settings.prices is None else Meter(settings).cost_of(used)
+    return Estimate(n_requests, used.prompt or 0, n_written, cost, bodies[:_N_SHOWN])
+
+
+def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = None) -> EndpointReport:
     """Ask the models behind an endpoint about bucket sets, in one process.
 
     Every answer is written down as it comes: a killed run goes on with the same command, and repeats no request that
-    was answered. Requests that were under way at the kill are sent again. A finished run needs no server.
+    was answered. Requests that were under way at the kill are sent again. A finished run needs no server. `say` is told
+    the estimate of what is left, before anything is sent.
     """
     options = endpoint_run.options
     n_processes = launched()[1]
@@ -70,15 +131,18 @@ def run_endpoint(endpoint_run: EndpointRun) -> EndpointReport:
         remedy = "Start it without a launcher, with a higher `concurrency`."
         must = "be asked by one process"
         raise input_error("run", "endpoint", must, got=f"{n_processes} processes", remedy=remedy)
-    key = find_key(endpoint_run.settings)
+    key, meter = find_key(endpoint_run.settings), Meter(endpoint_run.settings)
     job, prompts = endpoint_run.job()
+    if say is not None and (estimate := _estimate(job, prompts, endpoint_run.settings)).n_requests:
+        say(estimate.describe())
     at = {name: prompt.over(endpoint_run.settings) for name, prompt in prompts.items()}
     job.match_labels({name: prompt.label_names for name, prompt in prompts.items()})
-    offers = {name: _offer(job.folder, at[name], key, prompt, options) for name, prompt in prompts.items()}
+    offers = {name: _offer(job.folder, at[name], key, prompt, options, meter) for name, prompt in prompts.items()}
     methods = {name: next(iter(of_each.values())) for name, of_each in offers.items()}
     job.identities = {name: identity_of(at[name], prompts[name], methods[name]) for name in job.groups}
     statistics: dict[str, QueueStatistics] = {}
     usage: dict[str, Usage] = {}
+    by_set: dict[str, dict[str, Json]] = {}  # a request about an input of several sets counts in each
     with locked(job.folder.path, "run", "output"):
         open_folder(job)
         for name, of_each in offers.items():
@@ -86,43 +150,63 @@ def run_endpoint(endpoint_run: EndpointRun) -> EndpointReport:
                 if server.url in of_each:
                     write_json(method_file(job.folder, server, prompts[name]), of_each[server.url].to_dict())
         for name, (_, sets) in job.groups.items():
-            reached, store = replace(at[name], urls=tuple(offers[name])), job.store(name)
-            asked = Asked(reached, key, prompts[name], methods[name])
-            statistics[name], answered = _pass(asked, sets, store, options)
-            chosen, repeats = job.repeats(name)
-            for repeat, repeat_store in repeats:
-                prompt = replace(prompts[name], seed=repeat.seed_after(options.seed))
-                answered += _pass(replace(asked, prompt=prompt), chosen, repeat_store, options)[1]
+            reached, (chosen, repeats) = replace(at[name], urls=tuple(offers[name])), job.repeats(name)
+            asked = Pass(name, sets, prompts[name], methods[name], job.store(name))
+            statistics[name], answered = _ask(asked, reached, key, options, meter)
+            for again in asked.repeated(chosen, repeats, options.seed):
+                answered += _ask(again, reached, key, options, meter)[1]
             job.write_repeats(name, chosen, repeats)
             usage[name] = add_up(answered, at[name])
-            job.write(name, store, endpoint=usage[name].to_dict())
+            for bucket_set in sets:
+                ids = set(bucket_set.table["input_id"].to_pylist())
+                of_set = add_up((one for one in answered if one.input_id in ids), at[name])
+                by_set.setdefault(name, {})[bucket_set.name] = of_set.to_dict()
+            job.write(name, asked.store, endpoint=usage[name].to_dict())
             warn_of_bounds(statistics[name], name)
         last = {name: {"urls": list(offers[name]), **vars(queue)} for name, queue in statistics.items()}
-        job.record(endpoint={name: {**usage[name].to_dict(), "last": last[name]} for name in job.groups})
+        spent = {name: {**usage[name].to_dict(), "sets": by_set[name], "last": last[name]} for name in job.groups}
+        job.record(endpoint=spent)
     return EndpointReport(job.folder, job.files, methods, statistics, usage)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A model behind an endpoint, and how it is asked."""
+class Pass:
+    """The inputs that one model is asked about sets of one task, once; a repeat is another pass."""
 
-    settings: EndpointSettings
-    key: Key | None
+    name: str
+    sets: Sequence[BucketSet]
     prompt: EndpointPrompt
     method: Method
+    store: Store
+
+    @property
+    def key(self) -> str:
+        return self.store.folder.name
+
+    def ids(self) -> list[str]:
+        """Return the distinct inputs."""
+        return [input_id for input_id, _, _ in distinct_rows(self.sets)]
+
+    @property
+    def part(self) -> str:
+        """The one part of each input that is requested in a batch file."""
+        return wanted_parts(self.method, len(self.prompt.label_names), {})[0]
+
+    def repeated(self, chosen: Sequence[BucketSet], repeats: Sequence[tuple[Repeat, Store]], seed: int) -> list[Pass]:
+        """Return the passes that repeat it, from `Job.repeats`; `seed` is the run's."""
+        seeded = ((replace(self.prompt, seed=repeat.seed_after(seed)), store) for repeat, store in repeats)
+        return [replace(self, sets=chosen, prompt=prompt, store=store) for prompt, store in seeded]
 
 
-def _pass(
-    asked: Asked, group: Sequence[BucketSet], store: Store, options: RunOptions
+def _ask(
+    asked: Pass, settings: EndpointSettings, key: Key | None, options: RunOptions, meter: Meter
 ) -> tuple[QueueStatistics, list[Answered]]:
-    """Ask about every distinct input of the sets (of one task) that the store holds no result for.
+    """Ask about every input of a pass that its store holds no result for.
 
     Returns also all answers behind the store's results, those of earlier commands too.
     """
-    questions = {
-        input_id: question_of(asked.prompt, asked.settings.api, task, row)
-        for input_id, task, row in distinct_rows(group)
-    }
+    rows, store = distinct_rows(asked.sets), asked.store
+    questions = {input_id: question_of(asked.prompt, settings.api, task, row) for input_id, task, row in rows}
     store.create()
     with store.writer(0) as shard, Journal(store.folder) as journal:
         finished = store.finished()
@@ -131,25 +215,22 @@ def _pass(
         journal.forget_failed(input_id for input_id in pending_ids if input_id in finished)
         written = asked.method.scoring == "generate"
         failures = Failures(options.on_error, any_answered=any_read(finished, written=written))
-        with ProgressBar(len(pending), group[0].task.name, visible=True) as bar:
+        with ProgressBar(len(pending), asked.sets[0].task.name, visible=True) as bar:
 
-            async def work() -> QueueStatistics:
-                async with EndpointClient(asked.settings, asked.key) as client:
-                    queue = RequestQueue(client, asked.prompt, asked.method, journal, shard, bar.advance, failures)
-                    return await queue.ask(pending, len(questions))
+            def advance(n: int) -> None:
+                bar.advance(n, f"cost {meter.cost:,.4f}" if settings.prices else "")
 
-            statistics = run_to_end(work) if pending else QueueStatistics(len(questions), 0, 0, {}, 0, 0, 0.0)
+            how = asked.prompt, asked.method, journal, shard, advance, failures
+            statistics = QueueStatistics(len(questions), 0, 0, {}, 0, 0, 0.0)
+            if pending:
+                n = len(questions)
+                statistics = with_client(settings, key, lambda c: RequestQueue(c, *how).ask(pending, n), meter)
         return statistics, journal.paid
 
 
 def served_alone(settings: EndpointSettings) -> str:
     """Return the one model that an endpoint lists; InputError if it lists none, or several."""
-
-    async def probe() -> list[Json]:
-        async with EndpointClient(settings, find_key(settings)) as client:
-            return await listed_models(client)
-
-    names = [str(entry["id"]) for entry in run_to_end(probe)]
+    names = [str(entry["id"]) for entry in with_client(settings, find_key(settings), listed_models)]
     if len(names) != 1:
         raise input_error("run", "name", "name the model, as the endpoint calls it", remedy=f"It lists {names}.")
     return names[0]
@@ -163,13 +244,18 @@ def open_folder(job: Job) -> None:
 
 
 def _offer(
-    folder: RunFolder, settings: EndpointSettings, key: Key | None, prompt: EndpointPrompt, options: RunOptions
+    folder: RunFolder,
+    settings: EndpointSettings,
+    key: Key | None,
+    prompt: EndpointPrompt,
+    options: RunOptions,
+    meter: Meter,
 ) -> dict[str, Method]:
     """Return what each address offers, the same for all; one of several that cannot be reached is left out."""
     offers: dict[str, Method] = {}
     for server in settings.each():
         try:
-            offers[server.url] = _method(folder, server, key, prompt, options)
+            offers[server.url] = _method(folder, server, key, prompt, options, meter)
         except Unreachable:
             if not offers and server.url == settings.urls[-1]:
                 raise
@@ -182,21 +268,30 @@ def _offer(
 
 
 def _method(
-    folder: RunFolder, settings: EndpointSettings, key: Key | None, prompt: EndpointPrompt, options: RunOptions
+    folder: RunFolder,
+    settings: EndpointSettings,
+    key: Key | None,
+    prompt: EndpointPrompt,
+    options: RunOptions,
+    meter: Meter,
 ) -> Method:
     """Return how labels are taken: as the run folder records, else as the endpoint shows."""
+    if recorded := _recorded_method(folder, settings, prompt, options):
+        return recorded
+    return with_client(settings, key, lambda client: find_method(client, prompt), meter)
+
+
+def _recorded_method(
+    folder: RunFolder, settings: EndpointSettings, prompt: EndpointPrompt, options: RunOptions
+) -> Method | None:
+    """Return how labels are taken as the run folder records; None if it does not, or the record is damaged."""
     path = method_file(folder, settings, prompt)
     if path.is_file() and not options.overwrite:
         try:
             return Method.from_dict(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError, KeyError):
-            pass  # damaged: the endpoint shows it again
-
-    async def probe() -> Method:
-        async with EndpointClient(settings, key) as client:
-            return await find_method(client, prompt)
-
-    return run_to_end(probe)
+            pass
+    return None
 
 
 def method_file(folder: RunFolder, settings: EndpointSettings, prompt: EndpointPrompt) -> Path:

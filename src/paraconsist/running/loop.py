@@ -30,7 +30,7 @@ from paraconsist.data.arrays import Places, mapped, sorted_pieces
 from paraconsist.data.bucket_sets import PER_TOKEN, BucketSet, DistinctInputs
 from paraconsist.data.failures import NOT_FINITE, NOT_FINITE_REMEDY, TOO_LONG, Failures, all_failed, are_open
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import Result, ShardWriter, Store, shard_of
+from paraconsist.data.store import Store, shard_of
 from paraconsist.errors import InputError
 from paraconsist.files import Json, read_record, write_json
 from paraconsist.models.batching import BatchPolicy, Memory, check_device, deal, fitted, plan_batches
@@ -45,8 +45,9 @@ S = TypeVar("S")
 T = TypeVar("T")
 #: Input ids, and how they were prepared.
 Batch = tuple[Sequence[str], Sequence["Prepared"]]
-#: With it their probabilities, shape (n, n_labels), or what the model wrote for each.
-Finished = tuple[Sequence[str], Sequence["Prepared"], torch.Tensor | list[WrittenAnswer | None]]
+#: Probabilities, shape (n, n_labels), or what the model wrote for each input; neither for numbers that are not finite.
+Answers = NDArray[np.float64] | list[WrittenAnswer | None]
+Finished = tuple[Sequence[str], Sequence["Prepared"], Answers]
 
 _MOST_WORKERS = 4
 _N_FIRST = 64
@@ -165,7 +166,13 @@ def compute(
 
     def keep(parts: list[Finished]) -> int:
         for ids, rows, results in parts:
-            _keep(ids, rows, results, shard, failures)
+            stored: Any = results
+            if len(results):
+                failures.answered()
+            else:
+                must = f"the model returned numbers that are not finite for input {ids[0]}."
+                stored = [failures.failed(NOT_FINITE, InputError(must, function="run", remedy=NOT_FINITE_REMEDY))]
+            shard.append(ids, stored, [row.n_cut for row in rows])
         return sum(len(ids) for ids, _, _ in parts)
 
     with (
@@ -188,7 +195,9 @@ def compute(
             raise InputError("the sets changed while the processes read them.", function="run")
         order = _order(model, inputs, pending, policy)
         policy = _fitted(model, inputs, order, policy, accelerator)
-        mine = _share(inputs, order, policy, accelerator)
+        sizes = inputs.lengths()[order] // PER_TOKEN + 1
+        dealt = deal(sizes, policy.max_tokens, accelerator.process_index, n_ranks)
+        mine = [order[start:end] for start, end in dealt]
         batches = counted(_batches(model, policy, _in_turn(tokenising, partial(_prepare, model, inputs), mine)))
         for n_kept in _in_turn(writing, keep, _in_turn(computing, finish, batches)):
             bar.advance(n_kept * n_ranks)
@@ -247,12 +256,6 @@ def _fitted(
 
     fits = fitted(policy, accelerator.device.type, answer, max(1, _n_workers(model, accelerator)))
     return replace(fits, max_tokens=min(gather_object([fits.max_tokens])))
-
-
-def _share(inputs: DistinctInputs, order: Places, policy: BatchPolicy, accelerator: Accelerator) -> list[Places]:
-    """Return the parts of the ordered inputs that this process computes."""
-    sizes, n_ranks = inputs.lengths()[order] // PER_TOKEN + 1, accelerator.num_processes
-    return [order[start:end] for start, end in deal(sizes, policy.max_tokens, accelerator.process_index, n_ranks)]
 
 
 def _prepare(model: Classifier, inputs: DistinctInputs, part: Places) -> tuple[list[str], Inputs, list[Prepared]]:
@@ -370,47 +373,21 @@ def _in_turn(pool: ThreadPoolExecutor | None, function: Callable[[S], T], items:
         yield waiting.popleft().result()
 
 
-def _keep(
-    ids: Sequence[str],
-    rows: Sequence[Prepared],
-    results: torch.Tensor | list[WrittenAnswer | None],
-    shard: ShardWriter,
-    failures: Failures,
-) -> None:
-    """Store a batch's results, or the failure of its only input."""
-    stored: list[Result] | NDArray[np.float64]
-    stored = (
-        results.numpy() if isinstance(results, torch.Tensor) else [answer for answer in results if answer is not None]
-    )
-    if not len(stored):
-        must = f"the model returned numbers that are not finite for input {ids[0]}."
-        stored = [failures.failed(NOT_FINITE, InputError(must, function="run", remedy=NOT_FINITE_REMEDY))]
-    else:
-        failures.answered()
-    shard.append(ids, stored, [row.n_cut for row in rows])
-
-
-def _finite(results: torch.Tensor | list[WrittenAnswer | None]) -> list[bool]:
-    """Return whether each result comes from finite numbers."""
-    if isinstance(results, torch.Tensor):
-        flags: list[bool] = np.isfinite(results.numpy()).all(axis=-1).tolist()
-        return flags
-    return [answer is not None for answer in results]
-
-
 @torch.inference_mode()
-def _answers(model: Classifier, prepared: Sequence[Prepared]) -> torch.Tensor | list[WrittenAnswer | None]:
-    """Return the probabilities of a batch, or what the model wrote."""
+def _answers(model: Classifier, prepared: Sequence[Prepared]) -> tuple[Answers, list[bool]]:
+    """Return the answers to a batch, and whether each comes from finite numbers."""
     if model.writes:
-        return model.write(prepared)
-    return torch.softmax(model.logits(prepared).cpu().double(), dim=-1)  # MPS has no float64
+        written = model.write(prepared)
+        return written, [answer is not None for answer in written]
+    shares = torch.softmax(model.logits(prepared).cpu().double(), dim=-1).numpy()  # MPS has no float64
+    return shares, np.isfinite(shares).all(axis=-1).tolist()
 
 
 def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared], memory: Memory) -> Iterator[Finished]:
     """Yield the results of a batch, in parts that fit in memory, and learn what fits from those that do not.
 
-    Rows whose results are not finite are computed again alone, because in a pack one of them spoils the others. The
-    result of a single row is None if it is not finite.
+    Rows whose results are not finite are computed again alone, because in a pack one of them spoils the others. A
+    single row whose result is not finite has none.
     """
     if not ids:
         return
@@ -418,9 +395,9 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
         for part in parts:
             yield from _results(model, ids[part], prepared[part], memory)
         return
-    results = None
+    answered = None
     try:
-        results = _answers(model, prepared)
+        answered = _answers(model, prepared)
     except (RuntimeError, MemoryError) as problem:
         if not (isinstance(problem, MemoryError) or should_reduce_batch_size(problem)):
             raise
@@ -428,18 +405,18 @@ def _results(model: Classifier, ids: Sequence[str], prepared: Sequence[Prepared]
             remedy = "Give `max_length`, a smaller model, or `dtype` bfloat16."
             what = f"input {ids[0]} alone does not fit in memory."
             raise InputError(what, function="run", remedy=remedy) from None
-    if results is None:  # outside of `except`, whose traceback holds the tensors of the batch that did not fit
+    if answered is None:  # outside of `except`, whose traceback holds the tensors of the batch that did not fit
         clear_device_cache()
         memory.refused(prepared)
         yield from _results(model, ids, prepared, memory)
     else:
-        good = _finite(results)
+        results, good = answered
         if all(good) or len(ids) == 1:
-            yield ids, prepared, results if good[0] else [None]
+            yield ids, prepared, results if good[0] else []
             return
         if any(good):
             places = [i for i, is_good in enumerate(good) if is_good]
-            finite = results[places] if isinstance(results, torch.Tensor) else [results[i] for i in places]
+            finite = results[places] if isinstance(results, np.ndarray) else [results[i] for i in places]
             yield [ids[i] for i in places], [prepared[i] for i in places], finite
         for i, is_good in enumerate(good):
             if not is_good:

@@ -36,6 +36,9 @@ class SetOptions:
         False, "Also run the full test set of each set: test accuracy and corrected values.", **_FIRST
     )
     task: str | None = option(None, "Task of the sets; by default inferred from their columns.")
+    column: list[str] | None = option(
+        None, "FIELD=COLUMN, where files or Hub sets name a column otherwise, as question=prompt; repeat for several."
+    )
     split: str = option("test", "Split of the sets.")
     input_columns: str | None = option(
         None, "The task's columns that a classifier is shown, with commas; by default as it was trained."

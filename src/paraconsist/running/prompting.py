@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from paraconsist.data import prompts
 from paraconsist.data.foreign import read_yaml
-from paraconsist.data.prompts import (
-    Example,
-    Prompt,
-    PromptTemplate,
-    default_template,
-    draw_examples,
-    get_template,
-    template_from_mapping,
-)
 from paraconsist.data.questions import QuestionPrompt
 from paraconsist.data.tasks import QUESTIONS, Task
 from paraconsist.errors import input_error
@@ -37,7 +29,7 @@ class Pool:
 
     task: Task
     label_names: tuple[str, ...]
-    examples: tuple[Example, ...]
+    examples: tuple[prompts.Example, ...]
 
 
 def load_pools(options: PromptOptions) -> list[Pool]:
@@ -51,7 +43,7 @@ def load_pools(options: PromptOptions) -> list[Pool]:
         else:
             rows = load_bucket_set(spec, data_dir=options.data_dir, split=_split_of(spec, options.split))
         examples = [
-            Example(row, rows.label_names[label])
+            prompts.Example(row, rows.label_names[label])
             for row in rows.table.select([*rows.task.columns, "label"]).to_pylist()
             if (label := row.pop("label")) >= 0
         ]
@@ -84,7 +76,7 @@ def _split_of(spec: str, split: str) -> str:
 
 def make_prompt(
     options: PromptOptions, pools: Sequence[Pool], task: Task, label_names: Sequence[str], exclude: Collection[str]
-) -> Prompt:
+) -> prompts.Prompt:
     """Return the prompt for sets of one task and one list of label names; `pools` are from `load_pools`.
 
     The inputs with ids in `exclude`, which the model will be asked, are never examples.
@@ -95,10 +87,12 @@ def make_prompt(
         other = next(pool.task.name for pool in pools if pool.task != task)
         raise input_error("run", "examples", f"be of task {task.name}, as the sets are", got=other)
     renamed = [_with_labels_of(template, pool) for pool in fitting]
-    return Prompt(template, draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude))
+    return prompts.Prompt(
+        template, prompts.draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude)
+    )
 
 
-def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequence[Pool]) -> Prompt:
+def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequence[Pool]) -> prompts.Prompt:
     """Return the prompt for the sets of a group, which are of one task and have the same labels."""
     label_names = group[0].label_names
     if group[0].task is QUESTIONS:
@@ -117,25 +111,25 @@ def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequen
     return make_prompt(options, pools, group[0].task, label_names, input_ids)
 
 
-def read_template(template: str | None, task: Task, label_names: Sequence[str]) -> PromptTemplate:
+def read_template(template: str | None, task: Task, label_names: Sequence[str]) -> prompts.PromptTemplate:
     """Return a template by name or from a file, or the default one."""
     if template is None:
-        return default_template(task, label_names)
+        return prompts.default_template(task, label_names)
     path = Path(template)
     if path.suffix.lower() not in _TEMPLATE_ENDINGS and not path.is_file():
-        return get_template(template, task)
+        return prompts.get_template(template, task)
     # scalars are read as text: `yes` and `1` are label words, not truth values and numbers
     mapping = read_yaml("run", "template", path, typed=False)
-    return template_from_mapping(mapping, name=path.stem, task=task)
+    return prompts.template_from_mapping(mapping, name=path.stem, task=task)
 
 
-def _with_labels_of(template: PromptTemplate, pool: Pool) -> tuple[Example, ...]:
+def _with_labels_of(template: prompts.PromptTemplate, pool: Pool) -> tuple[prompts.Example, ...]:
     """Return a pool's examples under the template's label names, which are matched like a model's."""
     from paraconsist.models.labels import resolve_label_map
 
     mapped = resolve_label_map(pool.label_names, template.label_names, _two_way(pool.label_names, template.labels))
     names = {name: template.label_names[to] for name, to in zip(pool.label_names, mapped.targets, strict=True)}
-    return tuple(Example(example.values, names[example.label]) for example in pool.examples)
+    return tuple(prompts.Example(example.values, names[example.label]) for example in pool.examples)
 
 
 def _two_way(pool: Sequence[str], template: Mapping[str, str]) -> dict[str, str] | None:

@@ -9,42 +9,24 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.door import Malformed, cleaned
 from paraconsist.data.failures import NO_ANSWER, to_ask
 from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.store import Failed, Store
+from paraconsist.data.store import Failed
 from paraconsist.data.tables import json_rows
 from paraconsist.errors import InputError, check_whole, first_line, input_error
 from paraconsist.files import Json, locked, read_record, replacing, staged, write_json
-from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_request, result_of, wanted_parts
-from paraconsist.models.endpoint.protocol import (
-    Answered,
-    Interrupted,
-    Question,
-    Refused,
-    failure_of,
-    message_of,
-    question_of,
-    refusal,
-)
+from paraconsist.models.endpoint import protocol
+from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_request, result_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics
-from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
+from paraconsist.models.endpoint.settings import EndpointSettings
+from paraconsist.running import endpoint
 from paraconsist.running.by_name import over_endpoint
-from paraconsist.running.endpoint import (
-    EndpointReport,
-    EndpointRun,
-    identity_of,
-    method_file,
-    open_folder,
-    run_endpoint,
-    warn_of_bounds,
-)
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.run import distinct_rows
 
@@ -55,32 +37,8 @@ FOLDER, RECORD = "requests", "export.json"
 _FORMAT = "paraconsist-requests-1"
 
 
-@dataclass(frozen=True)
-class Pass:
-    """The inputs that one model is asked about sets of one task, once; a repeat is another pass."""
-
-    name: str
-    sets: Sequence[BucketSet]
-    prompt: EndpointPrompt
-    method: Method
-    store: Store
-
-    @property
-    def key(self) -> str:
-        return self.store.folder.name
-
-    def ids(self) -> list[str]:
-        """Return the distinct inputs."""
-        return [input_id for input_id, _, _ in distinct_rows(self.sets)]
-
-    @property
-    def part(self) -> str:
-        """The one part of each input that is requested."""
-        return wanted_parts(self.method, len(self.prompt.label_names), {})[0]
-
-
 def export_requests(
-    endpoint_run: EndpointRun, *, top: int = 20, per_file: int = MOST_REQUESTS, record: Json
+    endpoint_run: endpoint.EndpointRun, *, top: int = 20, per_file: int = MOST_REQUESTS, record: Json
 ) -> dict[Path, int]:
     """Write the requests of a run over an endpoint that its folder holds no answer to, as batch files.
 
@@ -103,7 +61,9 @@ def export_requests(
     return {folder.path / FOLDER / name: n for name, n in files.items()}
 
 
-def import_answers(endpoint_run: EndpointRun, *, top: int = 20, answers: Sequence[Path]) -> EndpointReport:
+def import_answers(
+    endpoint_run: endpoint.EndpointRun, *, top: int = 20, answers: Sequence[Path]
+) -> endpoint.EndpointReport:
     """Read answers to the requests of `export_requests` into the run folder, and finish the run if all are there.
 
     Answers may come in several files and calls, and in any order; one that is there already is passed over. An input
@@ -132,11 +92,11 @@ def import_answers(endpoint_run: EndpointRun, *, top: int = 20, answers: Sequenc
             n_inputs += len(ids)
         if left:
             raise _unanswered(left, failed, n_inputs)
-        report = run_endpoint(replace(resumed, options=replace(resumed.options, on_error="unparsed")))
-        last = {name: {**report.usage[name].to_dict(), "last": vars(read)} for name, read in statistics.items()}
-        folder.update_run({"endpoint": last})
+        report = endpoint.run_endpoint(replace(resumed, options=replace(resumed.options, on_error="unparsed")))
+        recorded = folder.read()["endpoint"]
+        folder.update_run({"endpoint": {n: {**recorded[n], "last": vars(read)} for n, read in statistics.items()}})
         for name, read in statistics.items():
-            warn_of_bounds(read, name)
+            endpoint.warn_of_bounds(read, name)
     return replace(report, statistics=statistics)
 
 
@@ -157,7 +117,7 @@ def export_named(named: Json, *, top: int, per_file: int) -> dict[Path, int]:
     return export_requests(endpoint_run, top=top, per_file=per_file, record=record)
 
 
-def import_named(output: Path, answers: Sequence[Path]) -> tuple[EndpointReport, str | None]:
+def import_named(output: Path, answers: Sequence[Path]) -> tuple[endpoint.EndpointReport, str | None]:
     """Import answers into the folder of an export; return the run's report, and its `scoring` option."""
     file, remedy = output / FOLDER / RECORD, "Give the `output` of `export-requests`."
     record = read_record("import_answers", "output", file, remedy=remedy) if file.is_file() else {}
@@ -167,14 +127,14 @@ def import_named(output: Path, answers: Sequence[Path]) -> tuple[EndpointReport,
     return import_answers(endpoint_run, top=record["top"], answers=answers), scoring
 
 
-def _options(named: Json, output: Path) -> tuple[EndpointRun, str | None]:
+def _options(named: Json, output: Path) -> tuple[endpoint.EndpointRun, str | None]:
     prompts = PromptOptions(**named["ask"]["prompts"], **{k: v for k, v in named["ask"].items() if k != "prompts"})
     options = RunOptions(**{**named["running"], "output": output})
     settings, sets = EndpointSettings(_NOWHERE, **named["endpoint"]), SetOptions(**named["sets"])
     return over_endpoint(named["models"], sets, prompts, LoadOptions(), options, settings), prompts.scoring
 
 
-def _open(endpoint_run: EndpointRun, top: int) -> list[Pass]:
+def _open(endpoint_run: endpoint.EndpointRun, top: int) -> list[endpoint.Pass]:
     """Open the run folder, and return all passes of the run, including repeats."""
     job, prompts = endpoint_run.job()
     at = {name: prompt.over(endpoint_run.settings) for name, prompt in prompts.items()}
@@ -182,28 +142,25 @@ def _open(endpoint_run: EndpointRun, top: int) -> list[Pass]:
         name: Method("generate") if prompt.scoring == "generate" else Method("label", top=top)
         for name, prompt in prompts.items()
     }
-    job.identities = {name: identity_of(at[name], prompts[name], methods[name]) for name in job.groups}
-    open_folder(job)
-    passes = []
+    job.identities = {name: endpoint.identity_of(at[name], prompts[name], methods[name]) for name in job.groups}
+    endpoint.open_folder(job)
+    passes: list[endpoint.Pass] = []
     for name, (_, sets) in job.groups.items():
-        if not (file := method_file(job.folder, at[name], prompts[name])).is_file():
+        if not (file := endpoint.method_file(job.folder, at[name], prompts[name])).is_file():
             write_json(file, methods[name].to_dict())
-        passes.append(Pass(name, sets, prompts[name], methods[name], job.store(name)))
-        chosen, repeats = job.repeats(name)
-        for repeat, store in repeats:
-            seeded = replace(prompts[name], seed=repeat.seed_after(job.options.seed))
-            passes.append(Pass(name, chosen, seeded, methods[name], store))
+        asked = endpoint.Pass(name, sets, prompts[name], methods[name], job.store(name))
+        passes += [asked, *asked.repeated(*job.repeats(name), job.options.seed)]
     return passes
 
 
-def _lines(asked: Pass, endpoint_run: EndpointRun) -> Iterator[str]:
+def _lines(asked: endpoint.Pass, endpoint_run: endpoint.EndpointRun) -> Iterator[str]:
     """Yield the requests of a pass that are not answered yet, or have failed and are to be asked again."""
     settings = asked.prompt.over(endpoint_run.settings)
     asked.store.create()
     pending = set(to_ask(asked.ids(), asked.store.finished(), retry_failed=endpoint_run.options.asks_failed))
     for input_id, task, row in distinct_rows(asked.sets):
         if input_id in pending:
-            question = question_of(asked.prompt, settings.api, task, row)
+            question = protocol.question_of(asked.prompt, settings.api, task, row)
             body, _ = part_request(settings, asked.prompt, asked.method, question, asked.part)
             request = {"custom_id": f"{input_id}-{asked.key}", "method": "POST", "url": f"/v1{settings.path}"}
             yield json.dumps({**request, "body": body}) + "\n"
@@ -225,8 +182,8 @@ def _write(folder: Path, name: str, lines: Iterator[str], per_file: int) -> dict
 
 
 def _read_pass(
-    asked: Pass,
-    endpoint_run: EndpointRun,
+    asked: endpoint.Pass,
+    endpoint_run: endpoint.EndpointRun,
     ids: Sequence[str],
     answers: Sequence[Path],
     keys: set[str],
@@ -234,7 +191,7 @@ def _read_pass(
 ) -> QueueStatistics:
     """Put the answers to a pass into its journal and store; add the reasons of failures to `failed`, by input."""
     started, known, settings = time.perf_counter(), set(ids), asked.prompt.over(endpoint_run.settings)
-    read = part_request(settings, asked.prompt, asked.method, Question(""), asked.part)[1]
+    read = part_request(settings, asked.prompt, asked.method, protocol.Question(""), asked.part)[1]
     counts, n_computed = dict.fromkeys(("n_requests", "n_bounded", "n_unread"), 0), 0
     asked.store.create()
     with asked.store.writer(0) as shard, Journal(asked.store.folder) as journal:
@@ -248,11 +205,11 @@ def _read_pass(
                 raise _wrong(file, row, "is to an input that is not in these sets", line["custom_id"])
             try:
                 body = _body(line)
-                answered = Answered.of(input_id, asked.part, body, read)
+                answered = protocol.Answered.of(input_id, asked.part, body, read)
                 if answered.ending.failure:
                     journal.add(answered)
                     raise _Failed(answered.ending.failure, str(answered.ending.problem(f"input {input_id}")))
-            except (Refused, Malformed, _Failed) as problem:
+            except (protocol.Refused, Malformed, _Failed) as problem:
                 failure = _failure(problem, settings, asked.prompt.model, input_id)
                 failed[input_id] = str(problem).removeprefix("0: ")
                 if failure is None or endpoint_run.options.on_error == "stop":
@@ -315,8 +272,8 @@ def _body(line: Json) -> Json:
     body, status, error = response.get("body"), response.get("status_code", 0), line.get("error")
     if isinstance(body, dict) and status == 200 and not error:
         return dict(cleaned(body))
-    message = message_of(json.dumps(error or body or "no answer").encode())
-    raise Refused(status if isinstance(status, int) else 0, message)
+    message = protocol.message_of(json.dumps(error or body or "no answer").encode())
+    raise protocol.Refused(status if isinstance(status, int) else 0, message)
 
 
 class _Failed(Exception):
@@ -328,18 +285,18 @@ class _Failed(Exception):
 
 
 def _failure(
-    problem: Refused | Malformed | _Failed, settings: EndpointSettings, model: str, input_id: str
+    problem: protocol.Refused | Malformed | _Failed, settings: EndpointSettings, model: str, input_id: str
 ) -> Failed | None:
     """Return what the store keeps of a failed request; None if the input is not the cause."""
     about = f"input {input_id}"
     if isinstance(problem, _Failed):
         return Failed(problem.kind, str(problem))
-    if isinstance(problem, Interrupted):
+    if isinstance(problem, protocol.Interrupted):
         return None
     if isinstance(problem, Malformed):
         return Failed(NO_ANSWER, f"The answer to {about} cannot be read: {problem}.")
-    if kind := failure_of(problem, model):
-        return Failed(kind, str(refusal(settings, problem, model, about)))
+    if kind := protocol.failure_of(problem, model):
+        return Failed(kind, str(protocol.refusal(settings, problem, model, about)))
     return Failed(NO_ANSWER, f"{about}: {problem}") if problem.status >= 500 else None
 
 

@@ -147,22 +147,17 @@ class Job:
         """Find each set's label map from the labels of the model of each pass."""
         from paraconsist.models.labels import LabelMap, resolve_label_map
 
+        rules = self.options.label_map, self.options.label_rule
         for name, (_, sets) in self.groups.items():
-            for bucket_set in sets:
-                self.label_maps[bucket_set.name] = (
-                    LabelMap((), (), ())
-                    if bucket_set.task is QUESTIONS
-                    else resolve_label_map(
-                        label_names[name], bucket_set.label_names, self.options.label_map, rule=self.options.label_rule
-                    )
-                )
+            for of_set in sets:
+                has_labels = of_set.task is not QUESTIONS
+                mapped = resolve_label_map(label_names[name], of_set.label_names, *rules) if has_labels else None
+                self.label_maps[of_set.name] = mapped or LabelMap((), (), ())
 
-    def _store_identity(self, name: str) -> dict[str, object]:
-        return store_identity(self.identities[name], self.groups[name][1][0].task)
-
-    def store(self, name: str) -> Store:
-        """Return the store of a pass."""
-        return Store(self.folder.store, self._store_identity(name))
+    def store(self, name: str, **more: object) -> Store:
+        """Return the store of a pass; `more` are further parts of its identity."""
+        identity = store_identity(self.identities[name], self.groups[name][1][0].task)
+        return Store(self.folder.store, {**identity, **more})
 
     def repeats(self, name: str) -> tuple[list[BucketSet], list[tuple[Repeat, Store]]]:
         """Return the rows of a pass that are asked again, and each repeat with its store; neither if there are none."""
@@ -172,12 +167,8 @@ class Job:
             for bucket_set in (self.groups[name][1] if repeats else ())
             if set(bucket_set.table["role"].unique().to_pylist()) - {ORIGINAL}
         ]
-        identity = self._store_identity(name)
-        stores = [
-            (repeat, Store(self.folder.store, {**identity, repeat.key: repeat.of_kind}))
-            for repeat in (repeats if chosen else ())
-        ]
-        return chosen, stores
+        stores = [self.store(name, **{repeat.key: repeat.of_kind}) for repeat in (repeats if chosen else ())]
+        return chosen, [*zip(repeats, stores, strict=False)]
 
     def write(self, name: str, store: Store, **metadata: object) -> None:
         """Write the predictions file of each set of a pass from its store, and the set's texts.
@@ -190,7 +181,7 @@ class Job:
             must = f"none of {len(finished):,} inputs has an answer. Of {first}: {failed[1]}"
             raise InputError(must, function="run", remedy="The same command asks them again.")
         for bucket_set in self.groups[name][1]:
-            path = self.files[bucket_set.name] = self.folder.predictions_file(bucket_set.file_name)
+            path = self.files[bucket_set.name] = self.folder.file_of("predictions", bucket_set.file_name)
             label_map, ids = self.label_maps[bucket_set.name], bucket_set.table["input_id"]
             places = finished.places(ids)
             parts = predictions_parts(bucket_set, finished, label_map, places)
@@ -202,7 +193,7 @@ class Job:
                 warnings.warn(f"{bucket_set.name}: {note}.", UserWarning, stacklevel=2)
             if self.options.texts:
                 about = {"format": "paraconsist-texts-1", "set": bucket_set.name}
-                self.folder.write(self.folder.texts_file(bucket_set.file_name), texts_table(bucket_set), about)
+                self.folder.write(self.folder.file_of("texts", bucket_set.file_name), texts_table(bucket_set), about)
 
     def write_repeats(
         self, name: str, chosen: Sequence[BucketSet], repeats: Sequence[tuple[Repeat, Store]], **metadata: object
@@ -212,17 +203,13 @@ class Job:
         for bucket_set in chosen:
             label_map, parts = self.label_maps[bucket_set.name], []
             for repeat, results in finished:
-                table = predictions_table(bucket_set, results, label_map)
+                table = joined(predictions_parts(bucket_set, results, label_map))
                 table = table.append_column("repeat", pa.array([repeat.number] * len(table)))
                 parts.append(table.append_column("kind", pa.array([repeat.kind] * len(table))))
             table = pa.concat_tables(parts, promote_options="default")  # a repeat may lack probabilities
-            metadata |= {
-                "n_repeats": len(repeats),
-                "noise_share": self.options.noise_share,
-                "seed": self.options.seed,
-            }
+            metadata |= {"n_repeats": len(repeats), "noise_share": self.options.noise_share, "seed": self.options.seed}
             about = run_metadata(bucket_set, content_identity(self.identities[name]), label_map, **metadata)
-            self.folder.write(self.folder.noise_file(bucket_set.file_name), table, about)
+            self.folder.write(self.folder.file_of("noise", bucket_set.file_name), table, about)
 
     def record(self, **passes: Mapping[str, Json]) -> None:
         """Add the run to ``run.json``: models, paths of the sets, what each pass did, and when.
@@ -313,11 +300,6 @@ def _utc(seconds: float) -> str:
 def store_identity(model_identity: Mapping[str, str], task: Task) -> dict[str, object]:
     """Return what decides a prediction besides its input: the store of one model and task is named by it."""
     return {"model": content_identity(model_identity), "task": task.name, "template_hash": task.template_hash}
-
-
-def predictions_table(bucket_set: BucketSet, finished: Mapping[str, Result], label_map: LabelMap) -> pa.Table:
-    """Return the rows of `predictions_parts` as one table."""
-    return joined(predictions_parts(bucket_set, finished, label_map))
 
 
 def predictions_parts(

@@ -125,25 +125,15 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
         return []
     counts = counted["count_all"].to_numpy()
     n = int((counts - 1).sum())
-    named = {
-        "raw_output",
-        VALUE,
-        columns.bucket,
-        columns.prediction,
-        columns.label,
-        columns.role,
-        columns.group,
-        columns.original,
-    }
-    if not set(flat) - named - {columns.confidence, *columns.probabilities, *(columns.stratum or ())}:
+    read = {getattr(columns, name) for name in ("bucket", "prediction", "label", "role", "group", "original")}
+    read |= {"raw_output", VALUE, columns.confidence, *columns.probabilities, *(columns.stratum or ())}
+    if not set(flat) - read:
         n_different = Counter(counted[columns.bucket].to_pylist()).values()
         if sum(n > 1 for n in n_different) < _FEW_ROWS:
             return []
         n = len(table) - len(table) // int(np.gcd.reduce(counts))
     equal = f"{n:,} of {len(table):,} rows equal another row in every column: if they are copies, leave them out"
-    return (
-        [f"{equal}; if they are not, name the column that tells the rows of a bucket apart as `example`"] if n else []
-    )
+    return [f"{equal}; if they are not, name the column that tells the rows of a bucket apart as `example`"][: n > 0]
 
 
 def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:

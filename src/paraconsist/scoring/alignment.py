@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.data.rows import Rows
-from paraconsist.data.tables import is_among, is_text
+from paraconsist.data.rows import Rows, read_rows
+from paraconsist.data.tables import is_among, is_text, plain_column, plain_table
 from paraconsist.errors import input_error
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
+from paraconsist.scoring.sources import Source
 
 #: The stratum that holds a row's own id, where the files have one.
 ROW_ID = "\x00row"
@@ -30,6 +31,19 @@ class Aligned:
     n_buckets: dict[str, int]  # how many buckets each model's file has
     n_common: int  # how many all have: those of `rows`
     notes: list[str]  # what a reader has to know: buckets that were left out, how rows were matched
+
+
+def rows_with_ids(source: Source, *, with_ids: bool = True, need_probabilities: bool = False) -> Rows:
+    """Return a set's rows, their only stratum being their own ids (`ROW_ID`), if wanted and where the file has any."""
+    rows, table, name = source.scored_rows.get(need_probabilities), source.predictions.table, source.columns.example
+    if rows is None:
+        columns = replace(source.columns, stratum=())
+        columns = columns if need_probabilities else replace(columns, confidence=None, probabilities=())
+        rows = read_rows(source.predictions, columns, need_probabilities=need_probabilities)
+    if not with_ids or name not in table.column_names:
+        return replace(rows, strata={})
+    ids = plain_column(plain_table(table.select([name]))[name], name, "example")
+    return replace(rows, strata={ROW_ID: ids})
 
 
 def align(rows_of: Mapping[str, Rows]) -> Aligned:

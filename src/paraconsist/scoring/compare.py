@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from paraconsist.data.options import converted
-from paraconsist.data.rows import Rows, read_rows
-from paraconsist.errors import check_choice, input_error, renamed
+from paraconsist.data.rows import Rows
+from paraconsist.errors import check_choice, input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, reads_probabilities
 from paraconsist.measures.consistency_difference import (
@@ -37,8 +37,10 @@ from paraconsist.measures.standings import (
     pareto_table,
     standings,
 )
-from paraconsist.scoring.alignment import ROW_ID, Aligned, align
+from paraconsist.scoring.alarms import degenerate
+from paraconsist.scoring.alignment import Aligned, align, rows_with_ids
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
+from paraconsist.scoring.outcomes import Ranking, rank
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, per_problem, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
 from paraconsist.scoring.sources import Opened, Source
@@ -74,6 +76,7 @@ class SetComparison(Record):
     pareto: list[ParetoRow]  # empty if the set has no P_C
     #: By the simultaneous p; empty for fewer than three models, or if not every pair is compared.
     standings: list[Standing]
+    ranking: Ranking  # by steadiness above chance
     correction: str
     n_comparisons: int  # what the correction runs over
     warnings: list[str]
@@ -98,27 +101,22 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
     sets = _common_sets(models)
     parts = {name: _one_set({m: sets[name] for m, sets in models.items()}, options) for name in sets}
     n_families = sum(len(part.specs) for part in parts.values())
-    pairs = [
-        (name, pair)
-        for name, part in parts.items()
-        for spec in part.specs
-        for pair in _pairs(part, spec, n_families, options)
+    by_set = [[pair for spec in p.specs for pair in _pairs(p, spec, n_families, options)] for p in parts.values()]
+    pairs = list(chain.from_iterable(by_set))
+    p_values = corrected_p_values([float(pair.result["p_value"]) for pair in pairs], options.correction)
+    pairs = [replace(pair, corrected_p_value=p) for pair, p in zip(pairs, p_values, strict=True)]
+    corrected = iter(_with_corrected_margins(pairs, options))
+    return [
+        _compared(name, part, list(islice(corrected, len(of_set))), len(pairs), options)
+        for (name, part), of_set in zip(parts.items(), by_set, strict=True)
     ]
-    corrected = corrected_p_values([float(pair.result["p_value"]) for _, pair in pairs], options.correction)
-    with_p = [replace(pair, corrected_p_value=p) for (_, pair), p in zip(pairs, corrected, strict=True)]
-    listed: dict[str, list[ModelPair]] = {name: [] for name in parts}
-    for (name, _), pair in zip(pairs, _with_corrected_margins(with_p, options), strict=True):
-        listed[name].append(pair)
-    return [_compared(name, part, listed[name], len(pairs), options) for name, part in parts.items()]
 
 
 def _compared(
     name: str, part: _Part, pairs: list[ModelPair], n_comparisons: int, options: CompareOptions
 ) -> SetComparison:
     models = list(part.aligned.rows)
-    ranked = list[Standing]()
-    if len(models) > 2 and not options.against_first:
-        ranked = [one for spec in part.specs for one in _standings(spec, models, pairs, options)]
+    ranked = part.specs if len(models) > 2 and not options.against_first else ()
     return SetComparison(
         set=name,
         n_common_buckets=part.aligned.n_common,
@@ -126,7 +124,8 @@ def _compared(
         n_unparsed=part.n_unparsed,
         pairs=pairs,
         pareto=_pareto(pairs, models, options),
-        standings=ranked,
+        standings=[one for spec in ranked for one in _standings(spec, models, pairs, options)],
+        ranking=rank(part.aligned.rows, part.unranked, options),
         correction=options.correction,
         n_comparisons=n_comparisons,
         warnings=part.aligned.notes + list(dict.fromkeys(w for pair in pairs for w in pair.result["warnings"])),
@@ -142,10 +141,7 @@ def _with_corrected_margins(pairs: list[ModelPair], options: CompareOptions) -> 
     corrected = list[ModelPair]()
     of_each = corrected_margin_p_values(p_values, options.correction).tolist()
     for pair, test, (first, second) in zip(pairs, tests, of_each, strict=True):
-        if test is None:
-            corrected.append(pair)
-            continue
-        replaced: MarginTest = {
+        replaced: MarginTest | None = test and {
             **test,
             "verdict": margin_verdict(first, second, options.confidence_level),
             "corrected_p_not_worse1": first,
@@ -234,6 +230,7 @@ class _Part:
     who: list[tuple[str, str]]
     about: Mapping[str, str]
     n_unparsed: dict[str, int]
+    unranked: dict[str, str]  # model -> why its consistency says nothing of it
 
 
 def tested_by(spec: MeasureSpec) -> MeasureSpec:
@@ -247,11 +244,7 @@ def read_models(sources: Mapping[str, Source], options: CompareOptions) -> dict[
     has_ids = all(source.columns.example in source.predictions.table.column_names for source in sources.values())
     for model, source in sources.items():
         need = reads_probabilities(options.measures or source.predictions.metadata.get("measures"))
-        columns = source.columns if need else replace(source.columns, confidence=None, probabilities=())
-        with renamed(stratum="example"):
-            ids = [source.columns.example] if has_ids else []
-            read = read_rows(source.predictions, replace(columns, stratum=ids), need_probabilities=need)
-        rows[model] = replace(read, strata={ROW_ID: read.strata[ids[0]]}) if has_ids else read
+        rows[model] = rows_with_ids(source, with_ids=has_ids, need_probabilities=need)
         check_parsed("compare", "models", rows[model], model)
     return rows
 
@@ -279,7 +272,8 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     origins = [origin_of(source.predictions.metadata) for source in sources.values()]
     dtypes = dict.fromkeys(origin.get("dtype", "float32") for origin in origins)
     about = origins[0] if list(dtypes) == ["float32"] else {**origins[0], "dtype": ", ".join(dtypes)}
-    return _Part(aligned, specs, chosen, about, n_unparsed)
+    unranked = {model: why[0] for model, read in rows.items() if (why := degenerate(read, options.policy))}
+    return _Part(aligned, specs, chosen, about, n_unparsed, unranked)
 
 
 def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOptions) -> Iterator[ModelPair]:
@@ -310,22 +304,11 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
 
 
 def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> Difference:
-    settings: dict[str, Any] = {
-        name: getattr(options, name) for name in ("confidence_level", "margin", "n_permutations", "seed")
-    }
+    names = ("confidence_level", "margin", "n_permutations", "seed")
+    settings: dict[str, Any] = {name: getattr(options, name) for name in names}
     if spec is PARAPHRASTIC:
-        return consistency_difference(
-            first.predictions,
-            second.predictions,
-            first.labels,
-            first.buckets,
-            roles=first.roles.tolist() if (first.roles == ORIGINAL).any() else None,
-            groups=first.groups,
-            estimator=options.estimator,
-            interval_method=options.interval_method,
-            n_resamples=options.n_resamples,
-            **settings,
-        )
+        settings |= {"interval_method": options.interval_method, "n_resamples": options.n_resamples}
+        return consistency_difference(first.predictions, second.predictions, **_wordings(first, options), **settings)
     one, other = violations(spec, first), violations(spec, second)
     return inconsistency_difference(
         one.amount > 0,
@@ -337,18 +320,18 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
     )
 
 
+def _wordings(rows: Rows, options: CompareOptions) -> dict[str, Any]:
+    """Return the parameters of a comparison of P_C, except for the predictions."""
+    roles = rows.roles.tolist() if (rows.roles == ORIGINAL).any() else None
+    columns = {"references": rows.labels, "buckets": rows.buckets, "roles": roles, "groups": rows.groups}
+    return {**columns, "estimator": options.estimator}
+
+
 def values_of_units(spec: MeasureSpec, rows: Mapping[str, Rows], options: CompareOptions) -> UnitValues:
     """Return what each unit of the models' aligned rows adds to each model's P_C, or to its violations."""
     first = next(iter(rows.values()))
     if spec is PARAPHRASTIC:
-        return unit_values(
-            {model: one.predictions for model, one in rows.items()},
-            first.labels,
-            first.buckets,
-            roles=first.roles.tolist() if (first.roles == ORIGINAL).any() else None,
-            groups=first.groups,
-            estimator=options.estimator,
-        )
+        return unit_values({model: one.predictions for model, one in rows.items()}, **_wordings(first, options))
     by_model = [violations(spec, one) for one in rows.values()]
     kept = np.stack([(one.amount > 0).astype(np.float64) for one in by_model], axis=1)
     counted = np.stack([one.counts for one in by_model], axis=1) if spec.is_conditional else None

@@ -20,8 +20,8 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ACCEPTED, CHOICES, VALUE, Metadata, Predictions
 from paraconsist.data.tables import column_error, column_of, values_of
 from paraconsist.errors import input_error
+from paraconsist.scoring.by_hand import correct, numbers_by_hand, right_by_hand
 
-_WORD_FOR_WORD = ("exact", "text")
 _MANY_WORDS = 20
 _LONGEST = 80  # characters of a class's name
 _PAIRS = 2_000  # of answers to different problems, whose share that is the same is chance
@@ -31,16 +31,18 @@ _ALLOWED = "allowed_labels"
 def compared(predictions: Predictions, columns: SourceOptions, same: str | None, right: str | None) -> Predictions:
     """Return predictions with classes of free-text answers as labels, where `same` or the file names a comparer.
 
-    An answer is right that is the same as an accepted one, by the comparer `right`, else by `same`. InputError if there
+    An answer is right that is the same as an accepted one, by the comparer `right`, else by `same`; the metadata's
+    `classes`, which were made by hand, come before both (`paraconsist.scoring.by_hand`). InputError if there
     is no such comparer, a column is missing or holds no texts, some questions have an accepted answer and others none,
     or it cannot be read.
     """
     metadata = predictions.metadata
     same = same or metadata.get("same")
     if same is None:
-        if right is not None:
-            remedy = "Say when two answers are the same, such as `same` text."
-            raise input_error("score", "right", "be given with `same` only", got=right, remedy=remedy)
+        for parameter, given in (("right", right), ("classes", columns.classes)):
+            if given is not None:
+                remedy = "Say when two answers are the same, such as `same` text."
+                raise input_error("score", parameter, "be given with `same` only", got=str(given), remedy=remedy)
         return predictions
     right = right or metadata.get("right") or same
     table, comparer, judge = predictions.table, get_comparer(same), get_comparer(right, "right")
@@ -54,29 +56,47 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     names = _class_names(answers, found, buckets, is_transitive=comparer.is_transitive)
     columns_of = {name: table[name] for name in table.column_names if name not in (_ALLOWED, columns.label)}
     values, accepted = found.values, _accepted(table, columns.label)
+    by_hand = numbers_by_hand(answers, buckets, list(ids), metadata.get("classes", {}))
+    before, is_right = values, np.zeros(len(answers), dtype=np.bool_)
     if accepted is not None:
         labels = [" ".join(texts[0].split())[:_LONGEST] for texts in accepted]
         is_right = _are_right(answers, accepted, judge, choices, columns.label)
-        names = [_unlike(name, gold, ok) for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)]
-        values = _joined(found, np.flatnonzero(is_right), buckets, is_transitive=comparer.is_transitive)
+        before = values = _joined(found, np.flatnonzero(is_right), buckets, is_transitive=comparer.is_transitive)
+        if (by_hand >= 0).any():
+            literal = _are_right(answers, accepted, get_comparer("text"), choices, columns.label)
+            is_right = right_by_hand(is_right, literal, by_hand, buckets)
+            values = _joined(found, np.flatnonzero(is_right), buckets, is_transitive=comparer.is_transitive)
         columns_of[columns.label] = pa.array(labels, pa.string())
         columns_of[ACCEPTED] = pa.array(accepted, pa.list_(pa.string()))
+    more: Metadata = {**metadata, "same": same, "right": right, "same_pairs": None, "label_names": []}
+    notes: list[str] = []
+    if found.same is not None:
+        more["same_pairs"] = frozenset(pair for pair, is_same in found.same.items() if is_same)
+        if found.intransitive > 0.0:
+            note = f"{100 * found.intransitive:.1f} % of the triples of answers with two same pairs have a third that "
+            notes.append(note + f"is not, by `{same}`: classes of answers are a sketch")
+    if (by_hand >= 0).any():
+        pairs = more["same_pairs"] or frozenset()
+        corrected = correct(before, values, pairs, names, is_right, by_hand, buckets, answers)
+        values, names, more["same_pairs"] = corrected.values, corrected.names, corrected.same
+        more["by_hand"] = {"n_verdicts": corrected.n_verdicts, "n_changed": corrected.n_changed}
+        notes.append(
+            f"{corrected.n_verdicts:,} verdicts on pairs of different answers were made by hand, "
+            f"{corrected.n_changed:,} of them against the comparer's"
+        )
+    if more["same_pairs"] is not None:
+        more["chance"] = _chance(found, buckets, comparer)
+    if accepted is not None:
+        names = [_unlike(name, gold, ok) for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)]
     unread = values < 0
     columns_of[columns.prediction] = pa.array(names, pa.string(), mask=unread)
     columns_of |= {VALUE: pa.array(values, mask=unread), "raw_output": pa.array(answers, pa.string())}
-    more: Metadata = {**metadata, "same": same, "right": right, "same_pairs": None, "label_names": []}
-    notes: list[str] = []
-    if same in _WORD_FOR_WORD and np.median([len((answer or "").split()) for answer in answers] or [0]) > _MANY_WORDS:
+    n_words = [len((answer or "").split()) for answer in answers]
+    if comparer.is_word_for_word and np.median(n_words or [0]) > _MANY_WORDS:
         notes.append(
             f"most answers are of more than {_MANY_WORDS} words, and `{same}` compares them word for word: "
             "`similar`, `nli` and `judge` compare what they say"
         )
-    if found.same is not None:
-        more["same_pairs"] = frozenset(pair for pair, is_same in found.same.items() if is_same)
-        more["chance"] = _chance(found, buckets, comparer)
-        if found.intransitive > 0.0:
-            note = f"{100 * found.intransitive:.1f} % of the triples of answers with two same pairs have a third that "
-            notes.append(note + f"is not, by `{same}`: classes of answers are a sketch")
     more["notes"] = [*metadata.get("notes", ()), *notes]
     return Predictions(pa.table(columns_of), more)
 
@@ -182,7 +202,7 @@ def _class_names(
     ]
     shortest: dict[tuple[int, int], str] = {}
     for key, answer in zip(keys, answers, strict=True):
-        text = " ".join((answer or "").split())
+        text = " ".join((answer or "").replace("\0", "\ufffd").split())
         if key not in shortest or (len(text), text) < (len(shortest[key]), shortest[key]):
             shortest[key] = text
     names: dict[tuple[int, int], str] = {}

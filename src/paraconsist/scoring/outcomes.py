@@ -7,23 +7,24 @@ paraphrase or none; swaps, negations, premises and parts of texts are no wording
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
-from paraconsist.measures.buckets import BucketCounts, count_buckets, partition_integers
+from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets
 from paraconsist.measures.catalogue import PARAPHRASTIC, Quantity
 from paraconsist.measures.chance import agreement_chance
-from paraconsist.measures.intervals import FEW_UNITS, Units, design_effects, distinct, group_units, mean_of_sums
-from paraconsist.measures.results import METHODS, Estimates, Result, Values, interval_options
+from paraconsist.measures.intervals import FEW_UNITS, design_effects, distinct, group_units, mean_of_sums
+from paraconsist.measures.results import METHODS, Estimates, Record, Result, Values, interval_options
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
-from paraconsist.scoring.options import ScoreOptions
+from paraconsist.measures.standings import Standing, UnitValues, standings
+from paraconsist.scoring.options import CompareOptions, ScoreOptions
 
 #: Roles of the rows that are wordings of their problem.
 WORDINGS = (ORIGINAL, PARAPHRASE)
@@ -48,6 +49,22 @@ STEADINESS = Quantity(
 OF_WORDINGS = (WORDING_CHANGE, SAME_ANSWER, STEADINESS)
 
 Outcome = Literal["right", "depends", "wrong", "same", "changes"]
+#: What becomes of a problem, in words: the first three with gold labels, the others without.
+OUTCOME_WORDS: dict[Outcome, str] = {
+    "right": "right in every wording",
+    "depends": "right in some wordings, wrong in others",
+    "wrong": "wrong in every wording",
+    "same": "the same answer in every wording",
+    "changes": "other answers in other wordings",
+}
+
+
+class Coin(NamedTuple):
+    """Answers that are right by chance: how often, and the shares of problems right and wrong in every wording."""
+
+    accuracy: float
+    right: float
+    wrong: float
 
 
 @dataclass(frozen=True)
@@ -68,6 +85,15 @@ class Problems:
         if self.n_right is None:
             return np.where(self.is_same, "same", "changes")
         return np.where(self.n_right == self.n_wordings, "right", np.where(self.n_right == 0, "wrong", "depends"))
+
+    @property
+    def coin(self) -> Coin | None:
+        """What becomes of these problems if all wordings are answered right with one chance; None without gold."""
+        if self.n_right is None or not len(self):
+            return None
+        accuracy = float(self.n_right.sum() / self.n_wordings.sum())
+        right, wrong = (float(np.mean(chance**self.n_wordings)) for chance in (accuracy, 1.0 - accuracy))
+        return Coin(accuracy, right, wrong)
 
     def count(self, outcome: Outcome) -> int:
         """Return how many problems have this outcome."""
@@ -105,6 +131,16 @@ class Outcomes(Result):
     n_right: int | None = None
     n_depends: int | None = None
     n_wrong: int | None = None
+
+
+@dataclass(frozen=True)
+class Ranking(Record):
+    """Models of one set by steadiness (`above_chance`), the steadiest first; a constant answer has no place in it."""
+
+    n_problems: int  # that all ranked models answered, in two wordings at least
+    steadiness: dict[str, float]  # model -> `above_chance` on these, at most 1
+    standings: list[Standing]  # ranks and groups hold for all pairs of models together
+    unranked: dict[str, str]  # model -> why
 
 
 def wordings_of(rows: Rows) -> Rows:
@@ -167,6 +203,14 @@ def _problem_ids(rows: Rows) -> NDArray[Any]:
     return np.asarray(rows.buckets if rows.problems is None else rows.problems)
 
 
+def changes_of_buckets(rows: Rows) -> dict[Any, float]:
+    """Return the share of pairs of wordings of each bucket with another answer: bucket id -> share."""
+    counted = wordings_of(rows)
+    ids, codes, sizes = np.unique(np.asarray(counted.buckets), return_inverse=True, return_counts=True)
+    differ = 1.0 - (same_pairs(counted, codes, len(ids)) - sizes) / (sizes * (sizes - 1))
+    return dict(zip(ids.tolist(), differ.tolist(), strict=True))
+
+
 def worst_buckets(rows: Rows, n: int, label_names: Sequence[str] = ()) -> list[str]:
     """Return the `n` buckets whose wordings differ most, each with its answers and how many are right.
 
@@ -217,25 +261,16 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
     if not len(counted) or counted.unparsed.all():
         return None
     problems = problems_of(rows)
-    divided = partition_integers(np.unique(np.asarray(counted.buckets), return_inverse=True)[1])
-    answers = answer_codes(counted)
-    gold = np.zeros(len(divided), dtype=np.intp)
-    counts, pool, _ = count_buckets(divided.codes, len(divided), answers, gold, int(answers.max()) + 1)
-    if counted.same is not None:
-        counts = BucketCounts(counts.size, counts.correct, same_pairs(counted, divided.codes, len(divided)))
-    groups = None
-    if counted.groups is not None:
-        first = np.unique(divided.codes, return_index=True)[1]
-        groups = partition_integers(np.unique(counted.groups[first], return_inverse=True)[1]).codes
+    counts, pool, groups = _counts(counted)
     method = options.interval_method if options.interval_method in METHODS else "auto"  # shares of rows have others
     settings = interval_options("wording_change", **{**options.intervals, "interval_method": method})
     estimates = Estimates(settings, "bucket" if groups is None else "group")
     size = counts.size.astype(np.float64)
-    index, pattern, n_alike = distinct(counts.size, counts.same_label)
+    index, pattern, _ = distinct(counts.size, counts.same_label)
     differ = ((size**2 - counts.same_label) / (size * (size - 1.0)))[index]
     sums = np.stack([np.ones(len(index)), differ], axis=1)
-    buckets = Units.of(sums, n_alike)
-    units = buckets if groups is None else group_units(sums, pattern, groups)
+    buckets, units = group_units(sums, pattern, None), group_units(sums, pattern, groups)
+    changed = float(mean_of_sums(units.total)[0])
     bounds = estimates.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
     effect = design_effects(units, buckets, mean_of_sums).tolist()
     estimates.add(["wording_change"], bounds, units.n, effect)
@@ -247,12 +282,10 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
         above = estimates.add_corrected("above_chance", agreement_chance(counts, pool), groups)
     else:  # of a sample of pairs of answers to different problems
         rest = 1.0 - chance if chance < 1.0 else float("nan")
-        above = 1.0 - float(mean_of_sums(units.total)[0]) / rest
-        ends = 1.0 - high / rest, 1.0 - low / rest
-        estimates.put("above_chance", ends, error / rest, units.n, effect[0])
+        above = 1.0 - changed / rest
+        estimates.put("above_chance", (1.0 - high / rest, 1.0 - low / rest), error / rest, units.n, effect[0])
     if units.n < FEW_UNITS:
         estimates.warn_of_few(units.n)
-    changed = float(mean_of_sums(units.total)[0])
     n_same = int(problems.is_same.sum())
     values = {"wording_change": changed, "same_answer": 1.0 - changed, "above_chance": above, "chance": chance}
     values |= {"n_problems": len(problems), "n_wordings": len(counted)}
@@ -263,6 +296,59 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
     return Outcomes(**estimates.fields(values, bounds.method, avg="bucket", unparsed=options.policy))
 
 
+def _counts(counted: Rows) -> tuple[BucketCounts, LabelPool, NDArray[np.intp] | None]:
+    """Return how each bucket's wordings are answered, and the buckets' groups, in the order of the buckets' ids."""
+    ids, first, codes = np.unique(np.asarray(counted.buckets), return_index=True, return_inverse=True)
+    answers, gold = answer_codes(counted), np.zeros(len(ids), dtype=np.intp)
+    counts, pool, _ = count_buckets(codes, len(ids), answers, gold, int(answers.max()) + 1)
+    if counted.same is not None:
+        counts = replace(counts, same_label=same_pairs(counted, codes, len(ids)))
+    groups = None if counted.groups is None else np.unique(counted.groups[first], return_inverse=True)[1]
+    return counts, pool, groups
+
+
+def steadiness_of_units(rows: Mapping[str, Rows]) -> UnitValues:
+    """Return what each bucket adds to `above_chance` of each model, n times its linearised effect on it.
+
+    The mean over buckets is each model's value, and its spread is that of `Outcomes.standard_error`, so that paired
+    differences of it are tests of models' steadiness: chance is each model's own. `rows` (model -> rows) are aligned,
+    and no model's answers are constant.
+    """
+    values, groups = [], None
+    for counted in map(wordings_of, rows.values()):
+        counts, pool, groups = _counts(counted)
+        level = agreement_chance(counts, pool)
+        _, broken, shuffled = level.sums[level.pattern].T
+        if counted.same is not None:  # whose chance is that of a sample of pairs
+            shuffled = np.full(len(broken), 1.0 - counted.chance)
+        ratio, mean = broken.sum() / shuffled.sum(), shuffled.mean()
+        values.append(1.0 - ratio - (broken - ratio * shuffled) / mean)
+    return UnitValues(np.stack(values, axis=1), None, groups)
+
+
+def rank(rows: Mapping[str, Rows], unranked: dict[str, str], options: CompareOptions) -> Ranking:
+    """Rank models by steadiness, all pairs tested at once; those that are `unranked` (model -> why) last.
+
+    `rows` (model -> rows) are aligned and as the policy for unparsed answers has left them. Where problems have no two
+    wordings nobody is ranked.
+    """
+    able = {model: read for model, read in rows.items() if model not in unranked and len(wordings_of(read))}
+    constant = [model for model, read in able.items() if not answer_codes(wordings_of(read)).any()]
+    unranked = {**unranked, **dict.fromkeys(constant, "a constant answer to the problems that all models answered")}
+    able = {model: read for model, read in able.items() if model not in unranked}
+    if not able:
+        return Ranking(0, {}, [], unranked)
+    units = steadiness_of_units(able)
+    one, two, sums, p = units.pair_tests(n_draws=options.n_permutations, seed=options.seed)
+    models, n = list(able), len(units.values)
+    pairs = [(models[i], models[j]) for i, j in zip(one.tolist(), two.tolist(), strict=True)]
+    better = dict(zip(pairs, (sums >= 0.0).tolist(), strict=True))  # of two alike the first
+    differ = dict(zip(pairs, (p <= 1.0 - options.confidence_level).tolist(), strict=True))
+    values = dict(zip(models, units.values.mean(axis=0).tolist(), strict=True))
+    ranked = standings(STEADINESS.key, models, better, differ)
+    return Ranking(n, {row.model: values[row.model] for row in ranked}, ranked, unranked)
+
+
 def are_far_apart(paraphrastic: Values, wording: Values) -> bool:
     """Say whether P_C and `same_answer` are more than 10 points apart, so that one must not be told as the other."""
     consistency = paraphrastic[PARAPHRASTIC.headline]
@@ -271,9 +357,10 @@ def are_far_apart(paraphrastic: Values, wording: Values) -> bool:
 
 def parts_from(paraphrastic: Values, wording: Outcomes) -> list[str]:
     """Return a warning where P_C and `same_answer` are far apart."""
-    warning = (
+    if not are_far_apart(paraphrastic, wording):
+        return []
+    return [
         f"P_C is {100 * paraphrastic[PARAPHRASTIC.headline]:.1f} % and two wordings get the same answer "
         f"{100 * wording.same_answer:.1f} % of the time: P_C compares whether answers are right, so two different "
         "wrong answers count as consistent, and originals are left out"
-    )
-    return [warning] if are_far_apart(paraphrastic, wording) else []
+    ]

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.rows import Rows, read_rows
+from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among
 from paraconsist.errors import input_error
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import SEMANTIC
 from paraconsist.measures.planning import Pilot, pilot_of, pilot_of_difference
 from paraconsist.measures.rules import PARAPHRASE
-from paraconsist.scoring.alignment import ROW_ID
+from paraconsist.scoring.alignment import ROW_ID, rows_with_ids
 from paraconsist.scoring.roles import apply_policy, check_parsed, violations
 from paraconsist.scoring.sources import open_source
 
@@ -24,12 +24,9 @@ from paraconsist.scoring.sources import open_source
 def pilot_rows(pilot: Any, read: SourceOptions, set_name: str | None = None) -> Rows:
     """Return the rows of a pilot, which is one set; unparsed answers are wrong."""
     source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
-    texts = [source.columns.example] if source.columns.example in source.predictions.table.column_names else []
-    columns = replace(source.columns, confidence=None, probabilities=(), stratum=texts)
-    rows = read_rows(source.predictions, columns)
+    rows = rows_with_ids(source)
     check_parsed("plan", "pilot", rows, source.name)
-    rows = apply_policy(rows, "wrong")[0]
-    return replace(rows, strata={ROW_ID: rows.strata[texts[0]]} if texts else {})
+    return apply_policy(rows, "wrong")[0]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from paraconsist.measures.standings import Standing, standings
 from paraconsist.scoring.alignment import align
 from paraconsist.scoring.compare import compared_measures, read_models, values_of_units
 from paraconsist.scoring.options import CompareOptions
+from paraconsist.scoring.outcomes import Ranking, rank
 from paraconsist.scoring.roles import apply_policy
 from paraconsist.scoring.sources import Source
 
@@ -31,6 +32,7 @@ class SetRanking(Record):
     #: Of every measure and ranked model: ranks and groups of one measure hold
     #: for all of its pairs together at the confidence level; sets and measures are families of their own.
     standings: list[Standing]
+    ranking: Ranking  # by steadiness above chance
     left_out: dict[str, str]  # model -> why it is not ranked
 
 
@@ -47,7 +49,7 @@ def rank_models(models: Mapping[str, Mapping[str, Source]], options: CompareOpti
 def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) -> SetRanking:
     rows, left_out = _comparable(sources, options)
     if len(rows) < 2:
-        return SetRanking(name, 0, [], left_out)
+        return SetRanking(name, 0, [], Ranking(0, {}, [], {}), left_out)
     aligned = align(rows)
     models, ranked = list(rows), list[Standing]()
     for spec in compared_measures(sources, aligned, options):
@@ -58,7 +60,7 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
         better = dict(zip(pairs, is_better.tolist(), strict=True))
         differ = dict(zip(pairs, (p <= 1.0 - options.confidence_level).tolist(), strict=True))
         ranked += standings(spec.name, models, better, differ)
-    return SetRanking(name, aligned.n_common, ranked, left_out)
+    return SetRanking(name, aligned.n_common, ranked, rank(aligned.rows, {}, options), left_out)
 
 
 def _comparable(sources: Mapping[str, Source], options: CompareOptions) -> tuple[dict[str, Rows], dict[str, str]]:

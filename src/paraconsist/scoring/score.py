@@ -164,9 +164,10 @@ class SetScores:
         values: ByPolicy = {}
         for policy in self._policies:
             for spec in self.specs:
-                is_own = policy == self.options.policy
-                scored = self.measures[spec.name] if is_own else _under(policy, spec, self.rows, self.options)
-                key = spec.headline
+                scored, key = self.measures[spec.name] if policy == self.options.policy else None, spec.headline
+                with suppress(InputError):  # the policy leaves no row that the measure could be of
+                    options = replace(self.options, unparsed=policy)
+                    scored = scored or _score(spec, apply_policy(self.rows, policy)[0], options)
                 headline = scored and {key: scored[key], "confidence_interval": scored["confidence_interval"][key]}
                 values.setdefault(policy, {})[spec.name] = headline
         return values
@@ -197,12 +198,9 @@ class SetScores:
         """Return all of it as plain values."""
         metadata, overlap = self.predictions.metadata, self.overlap
         whole = {
-            **{name: metadata.get(name) for name in ("set", "task")},
-            "same": metadata.get("same"),
-            "right": metadata.get("right"),
+            **{name: metadata.get(name) for name in ("set", "task", "same", "right")},
             "model": self.source.model,
-            "limit": metadata.get("limit"),
-            "excluded": metadata.get("excluded"),
+            **{name: metadata.get(name) for name in ("limit", "excluded", "by_hand")},
             "options": self._options(),
             "n_rows": len(self.rows),
             "n_unparsed": self.n_unparsed,
@@ -243,7 +241,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     """
     predictions, test = source.predictions, source.test
     need = reads_probabilities(options.measures or predictions.metadata.get("measures"))
-    rows = read_rows(predictions, source.columns, need_probabilities=need)
+    rows = source.scored_rows[need] = read_rows(predictions, source.columns, need_probabilities=need)
     if not len(rows):
         raise input_error("score", "predictions", "have at least one row")
     check_not_swapped(rows)
@@ -266,14 +264,13 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     notes += input_notes(predictions.metadata)
     notes += [f"of the full test set {note}" for note in input_notes({} if test is None else test.metadata)]
     notes += void
-    if PARAPHRASTIC in specs:
-        notes += parts_from(measures[PARAPHRASTIC.name], wording) if wording is not None and not void else []
+    paraphrastic = measures.get(PARAPHRASTIC.name)
+    if paraphrastic is not None and wording is not None and not void:
+        notes += parts_from(paraphrastic, wording)
     notes += _undivided(kept, specs, source.columns.stratum or ())
-    if PARAPHRASTIC in specs:
-        notes += _single_buckets(kept, predictions.label_names)
+    notes += [] if paraphrastic is None else _single_buckets(kept, predictions.label_names)
     notes += [] if source.is_log else repeated_rows(predictions.table, source.columns)
-    if PARAPHRASTIC in specs and measures[PARAPHRASTIC.name]["pvap_unbiased"] > 1.0:
-        notes.append(_ABOVE_ALL)
+    notes += [_ABOVE_ALL] * (paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0)
     notes += [_NO_GOLD] * rows.is_without_gold
     notes += [] if overlap is None else overlap.warnings()
     if CHANGE in specs:
@@ -425,17 +422,12 @@ def origin_of(metadata: Metadata) -> dict[str, str]:
     parts = {} if dtype == "float32" else {"dtype": str(dtype)}
     if "excluded" in metadata:
         parts["excluded"] = str(metadata["excluded"]["n_buckets"])
+    if "by_hand" in metadata:
+        parts["by_hand"] = str(metadata["by_hand"]["n_verdicts"])
     if name is None:
         return parts
     revision, limit, n_rows = str(metadata.get("set_fingerprint") or "").partition("-limit")
     return {**parts, "data": str(name).replace(":", "/") + (f"@{revision[:24]}{limit}{n_rows}" if revision else "")}
-
-
-def _under(policy: str, spec: MeasureSpec, rows: Rows, options: ScoreOptions) -> Result | None:
-    try:
-        return _score(spec, apply_policy(rows, policy)[0], replace(options, unparsed=policy))
-    except InputError:  # the policy leaves no row that the measure could be of
-        return None
 
 
 def _test_columns(rows: Rows, test: Rows, options: ScoreOptions) -> tuple[dict[str, Any], tuple[str, ...]]:

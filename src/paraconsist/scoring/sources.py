@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,16 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import TRIED, Metadata, Predictions, read_predictions
 from paraconsist.data.published_predictions import PREFIX, published_folder
 from paraconsist.data.reshaping import long_format, named_labels, with_groups
+from paraconsist.data.rows import Rows
 from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.sharing import local_names
 from paraconsist.data.tables import column_error, column_of, floats, plain_column, plain_table, read_table, values_of
 from paraconsist.errors import first_line, input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import COHERENCE
 from paraconsist.measures.results import Values
 from paraconsist.measures.rules import ORIGINAL
+from paraconsist.scoring.by_hand import ClassLine, answer_key, read_classes
 from paraconsist.scoring.free_text import compared
 from paraconsist.scoring.noise import Repeats, split_trials
 
@@ -68,6 +72,11 @@ class Source:
     def is_log(self) -> bool:
         """Whether another tool wrote it."""
         return "source" in self.predictions.metadata
+
+    @cached_property
+    def scored_rows(self) -> dict[bool, Rows]:
+        """The rows as `score` read them, by whether with probabilities: a comparison does not read them again."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -124,12 +133,17 @@ def open_source(
     else:
         read, logs = _read(paths or several, options, function), LogTexts(tuple(paths), options)
         sources = [_of_file(name, predictions, paths, logs) for name, predictions in read.items()]
-    sources = [_in_long_format(source, options) for source in sources]
+    lines = [] if options.classes is None else read_classes(options.classes, function)
+    sources = [_in_long_format(source, options, lines) for source in sources]
+    if lines:
+        _check_classes(lines, sources, function)
     if files:
         opened = _as_run(RunFolder(paths[0]), sources)
     else:
         opened = Opened({source.name: source for source in sources}, path=paths[0] if len(paths) == 1 else None)
-    if options.exclude is not None:  # saved results are of all buckets
+    if lines:  # saved results are by the comparer alone, and of all buckets
+        opened = replace(opened, saved={})
+    if options.exclude is not None:
         opened = replace(opened, sets=without_listed(opened.sets, options.exclude, function), saved={})
     if beside is not None:
         opened = replace(opened, sets={n: replace(source, test=beside) for n, source in opened.sets.items()})
@@ -162,6 +176,12 @@ def model_of(predictions: Predictions) -> str | None:
     model = predictions.metadata.get("model")
     name = model.get("model") if isinstance(model, Mapping) else None
     return None if name is None else str(name)
+
+
+def public_model(predictions: Predictions) -> str | None:
+    """Return the model's name without the folder that a local one is in."""
+    name = model_of(predictions)
+    return None if name is None else local_names(predictions.metadata).get(name, name)
 
 
 def read_json(path: Path, function: str = "report") -> dict[str, Any]:
@@ -224,14 +244,15 @@ def _as_run(folder: RunFolder, sources: Sequence[Source]) -> Opened:
         sets[name] = replace(
             source,
             test=None if beside is None or beside.predictions.metadata.get("limit") else beside.predictions,
-            noise=_existing(folder.noise_file(stem)),
-            texts=_existing(folder.texts_file(stem)),
+            noise=_existing(folder.file_of("noise", stem)),
+            texts=_existing(folder.file_of("texts", stem)),
         )
     return Opened(sets, plain, folder.path, read_json(folder.run_file), read_json(folder.results_file))
 
 
-def _in_long_format(source: Source, options: SourceOptions) -> Source:
+def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[ClassLine] = ()) -> Source:
     """Return a set as `options` and its file name its columns, with a row for each answer: what `read_rows` reads."""
+    source = replace(source, has_name="set" in source.predictions.metadata)
     predictions, columns, noise = source.predictions, options, source.noise
     if part := predictions.metadata.get("part"):
         must, remedy = f"be a whole run, not part {part} of one", "`paraconsist merge` puts the parts together."
@@ -248,14 +269,43 @@ def _in_long_format(source: Source, options: SourceOptions) -> Source:
         predictions = _of_statements(predictions, statement, columns)
     if options.original_prediction is not None:
         predictions, columns = long_format(predictions, columns, options.original_prediction)
+    if lines:
+        columns = replace(columns, classes=options.classes)
+        classes = {(line.bucket, line.answer): line.named for line in lines if _is_about(line.set, source)}
+        predictions = replace(predictions, metadata={**predictions.metadata, "classes": classes})
     predictions = compared(predictions, columns, options.same, options.right)
     if options.trial is not None:
         example = TRIED if source.is_log else options.example
         predictions, noise = split_trials(predictions, columns.bucket, example, options.trial)
     elif not source.is_log:
         _check_once(predictions.table, columns)
-    has_name = "set" in source.predictions.metadata
-    return replace(source, predictions=predictions, columns=columns, noise=noise, has_name=has_name)
+    return replace(source, predictions=predictions, columns=columns, noise=noise)
+
+
+def _is_about(set_name: str | None, source: Source) -> bool:
+    """Return whether a line of a list is about a set; one that names no set, or a file that names none, may be."""
+    return set_name in (None, source.name) or not source.has_name
+
+
+def _check_classes(lines: Sequence[ClassLine], sources: Sequence[Source], function: str) -> None:
+    """Refuse classes of buckets, and of answers, that none of the sources has; those of other models may be absent."""
+    known: dict[str, dict[str, set[str]]] = {}
+    for source in sources:
+        if "raw_output" in (table := source.predictions.table).column_names:
+            answers = known.setdefault(source.name, {})
+            ids = bucket_ids(source)
+            for bucket, answer in zip(ids, table["raw_output"].to_pylist(), strict=True):
+                answers.setdefault(bucket, set()).update([] if answer is None else [answer_key(answer)])
+    models = {name(source.predictions) for source in sources for name in (model_of, public_model)}
+    for row, line in enumerate(lines):
+        found = [known[source.name].get(line.bucket) for source in sources if _is_about(line.set, source)]
+        holding = [answers for answers in found if answers is not None]
+        if not holding:
+            must = f"hold ids of buckets of {', '.join(known) if line.set is None else f'set {line.set}'}"
+            raise input_error(function, "classes", must, got=line.bucket, row=row, remedy="Take out that line.")
+        if not any(line.answer in answers for answers in holding) and (line.model is None or line.model in models):
+            must, remedy = f"name answers that were given to bucket {line.bucket!r}", "Copy the answer from the run."
+            raise input_error(function, "classes", must, got=line.answer[:100], row=row, remedy=remedy)
 
 
 def _columns_of_log(source: Source, options: SourceOptions) -> SourceOptions:
@@ -351,10 +401,10 @@ def without_listed(sources: Mapping[str, Source], listed: Any, function: str) ->
     `listed` is a table with a column ``bucket_id`` (and ``set``, where the file says which set it is), or its ids.
     InputError if an id is in none of the sets that its line is about, or nothing is left of a set.
     """
-    ids = {name: set(_bucket_ids(source.predictions, source.columns.bucket)) for name, source in sources.items()}
+    ids = {name: set(bucket_ids(source)) for name, source in sources.items()}
     excluded: dict[str, set[str]] = {name: set() for name in sources}
     for row, (set_name, bucket) in enumerate(_lines(listed, function)):
-        of_line = [name for name, source in sources.items() if set_name in (None, name) or not source.has_name]
+        of_line = [name for name, source in sources.items() if _is_about(set_name, source)]
         holding = [name for name in of_line if bucket in ids[name]]
         if not holding:
             must = f"hold ids of buckets of {'the predictions' if set_name is None else f'set {set_name}'}"
@@ -381,6 +431,11 @@ def _without(source: Source, excluded: Collection[str]) -> Source:
     metadata: Metadata = {**source.predictions.metadata, "excluded": {"n_buckets": len(excluded), "n_rows": n_rows}}
     metadata["notes"] = [*metadata.get("notes", ()), note]
     return replace(source, predictions=replace(kept, metadata=metadata), excluded=frozenset(excluded))
+
+
+def bucket_ids(source: Source) -> list[str]:
+    """Return the bucket of every row, as text."""
+    return _bucket_ids(source.predictions, source.columns.bucket)
 
 
 def _bucket_ids(predictions: Predictions, name: str) -> list[str]:

@@ -76,29 +76,25 @@ def adversarial(options: AdversarialOptions, *, say: Callable[[str], None] = lam
 
     The result is also written to ``adversarial.json``.
     """
-    with locked(options.output, _FUNCTION, "output"):
-        return _adversarial(options, say)
-
-
-def _adversarial(options: AdversarialOptions, say: Callable[[str], None]) -> AdversarialResult:
     name, settings, limit = options.transformation, options.transformation_options, options.limit
-    rows = augment(options.train_file, options.output / "rows", name, options.columns, settings, limit)
-    say(f"{rows.n_rows:,} rows, {rows.n_variants:,} of them with a variant.")
     kinds = KINDS if options.control else KINDS[:2]
     runs: dict[str, dict[str, Measured]] = {}
     comparisons: list[Comparison] = []
-    for seed in options.seeds:
-        of_seed = runs[str(seed)] = {}
-        for kind in kinds:
-            folder = _folder(options, kind, seed)
-            training = options.train(folder / "model", model=options.model, train_file=getattr(rows, kind), seed=seed)
-            of_seed[kind] = train_and_run(training, folder / "run", options)
-            say(f"seed {seed}, {kind}: {_short(of_seed[kind])}")
-        for other in kinds[:1] + kinds[2:]:
-            comparisons += _compare(options, seed, other)
-    counts, means = (rows.n_rows, rows.n_variants), _over_seeds(comparisons)
-    result = AdversarialResult(options.transformation, list(options.columns), *counts, runs, comparisons, means)
-    write_json(options.output / "adversarial.json", result, indent=1)
+    with locked(options.output, _FUNCTION, "output"):
+        rows = augment(options.train_file, options.output / "rows", name, options.columns, settings, limit)
+        say(f"{rows.n_rows:,} rows, {rows.n_variants:,} of them with a variant.")
+        for seed in options.seeds:
+            of_seed = runs[str(seed)] = {}
+            for kind in kinds:
+                folder, here = _folder(options, kind, seed), {"train_file": getattr(rows, kind), "seed": seed}
+                training = options.train(folder / "model", model=options.model, **here)
+                of_seed[kind] = train_and_run(training, folder / "run", options)
+                say(f"seed {seed}, {kind}: {_short(of_seed[kind])}")
+            for other in kinds[:1] + kinds[2:]:
+                comparisons += _compare(options, seed, other)
+        counts, means = (rows.n_rows, rows.n_variants), _over_seeds(comparisons)
+        result = AdversarialResult(options.transformation, list(options.columns), *counts, runs, comparisons, means)
+        write_json(options.output / "adversarial.json", result, indent=1)
     return result
 
 

@@ -183,39 +183,35 @@ def select(
     that have seen the items, and for a folder with other files or a filled-in sheet.
     """
     with locked(folder, _FUNCTION, "output"):
-        return _select(items, folder, options, say)
-
-
-def _select(items: Items, folder: Path, options: SelectOptions, say: Callable[[str], None]) -> Selection:
-    _check_folder(folder)
-    rewrite = rewritten_columns(items.task, options.rewrite)
-    if options.confidence_model is not None and not set(items.task.columns) <= set(items.columns):
-        must = f"have the columns of task {items.task.name} ({', '.join(items.task.columns)}), to draw items from"
-        remedy = "Ready-made text can be filtered, but not turned into a bucket set."
-        raise input_error(_FUNCTION, "rows", must, got=list(items.columns), remedy=remedy)
-    n_groups = int((groups := items.groups).max()) + 1
-    in_groups = np.random.default_rng(options.seed).permutation(n_groups)[: max(1, round(options.pool * n_groups))]
-    in_pool = np.isin(groups, in_groups)
-    pool = items.part(in_pool)
-    check_unseen(options.encoder, "encoder", items, group_columns=options.group_columns)
-    if options.confidence_model is not None:
-        check_unseen(options.confidence_model, "confidence_model", pool, group_columns=options.group_columns)
-    vectors = _vectors(items, folder, options, say)
-    result = aflite(vectors, items.labels, groups=groups, options=options.filtering, say=say)
-    confidence, drawn, n_places = None, np.empty(0, dtype=np.intp), 0
-    if options.confidence_model is not None:
-        confidence = np.full(len(items), np.nan)
-        confidence[in_pool] = _confidences(pool, options)
-        places = np.flatnonzero(in_pool)
-        sizes = options.n_easy, options.n_difficult
-        drawn = places[sample_by_difficulty(result.easy[places], confidence[places], *sizes, seed=options.seed)]
-        originals = [_original(items, result, confidence, int(i)) for i in drawn]
-        write_table(pa.Table.from_pylist(originals), folder / "originals.parquet")
-        sheet = folder / "sheet.csv"
-        n_places = write_writing_sheet(sheet, originals, task=items.task, rewrite=rewrite, n=options.places)
-    selection = Selection(result, in_pool, confidence, drawn, folder, n_places)
-    _write(items, selection, options)
-    return selection
+        _check_folder(folder)
+        rewrite = rewritten_columns(items.task, options.rewrite)
+        if options.confidence_model is not None and not set(items.task.columns) <= set(items.columns):
+            must = f"have the columns of task {items.task.name} ({', '.join(items.task.columns)}), to draw items from"
+            remedy = "Ready-made text can be filtered, but not turned into a bucket set."
+            raise input_error(_FUNCTION, "rows", must, got=list(items.columns), remedy=remedy)
+        n_groups = int((groups := items.groups).max()) + 1
+        in_groups = np.random.default_rng(options.seed).permutation(n_groups)[: max(1, round(options.pool * n_groups))]
+        in_pool = np.isin(groups, in_groups)
+        pool = items.part(in_pool)
+        check_unseen(options.encoder, "encoder", items, group_columns=options.group_columns)
+        if options.confidence_model is not None:
+            check_unseen(options.confidence_model, "confidence_model", pool, group_columns=options.group_columns)
+        vectors = _vectors(items, folder, options, say)
+        result = aflite(vectors, items.labels, groups=groups, options=options.filtering, say=say)
+        confidence, drawn, n_places = None, np.empty(0, dtype=np.intp), 0
+        if options.confidence_model is not None:
+            confidence = np.full(len(items), np.nan)
+            confidence[in_pool] = _confidences(pool, options)
+            places = np.flatnonzero(in_pool)
+            sizes = options.n_easy, options.n_difficult
+            drawn = places[sample_by_difficulty(result.easy[places], confidence[places], *sizes, seed=options.seed)]
+            originals = [_original(items, result, confidence, int(i)) for i in drawn]
+            write_table(pa.Table.from_pylist(originals), folder / "originals.parquet")
+            sheet = folder / "sheet.csv"
+            n_places = write_writing_sheet(sheet, originals, task=items.task, rewrite=rewrite, n=options.places)
+        selection = Selection(result, in_pool, confidence, drawn, folder, n_places)
+        _write(items, selection, options)
+        return selection
 
 
 def _check_folder(folder: Path) -> None:

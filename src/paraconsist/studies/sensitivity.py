@@ -17,6 +17,7 @@ import numpy.typing as npt
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.predictions import write_predictions
 from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.tables import joined
 from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.files import Json, locked, to_strict_json, write_json
 from paraconsist.measures.buckets import partition
@@ -24,12 +25,12 @@ from paraconsist.measures.catalogue import FOOLING, SHIFT
 from paraconsist.measures.distribution_shift import DistributionShiftResult, distribution_shift
 from paraconsist.measures.diversity import jaccard, lexical_distance
 from paraconsist.measures.fooling_rate import PRESETS, FoolingRateResult, fooling_rate
-from paraconsist.measures.intervals import Units, intervals
+from paraconsist.measures.intervals import Units, intervals, mean_of_sums
 from paraconsist.models.encoders import Encoder, cosines, encoder_of, load_encoder
 from paraconsist.models.labels import LabelMap, resolve_label_map
 from paraconsist.models.loading import load_model
 from paraconsist.running.predictor import Predictor
-from paraconsist.running.run import predictions_table, run_metadata, texts_table
+from paraconsist.running.run import predictions_parts, run_metadata, texts_table
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.options import SensitivityOptions
 from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings, endpoint_facts, load_generator
@@ -147,15 +148,9 @@ def measure_sensitivity(
     sizes = [len(refined.accepted[row.texts[place]]) for row in used]
     pairs = _Pairs.of(generated, predictor, mapped, options.preset)
     resampling: dict[str, Any] = {"n_resamples": options.n_resamples, "seed": options.seed}
-    originals = [row.texts[place] for row in pairs.rows]
+    texts = [row.texts[place] for row in pairs.rows], pairs.variants
     sides = compare_sides(
-        pairs.changed,
-        originals,
-        pairs.variants,
-        pairs.confidence_change,
-        groups=pairs.groups,
-        encoder=encoder,
-        **resampling,
+        pairs.changed, *texts, pairs.confidence_change, groups=pairs.groups, encoder=encoder, **resampling
     )
     return SensitivityReport(
         n_rows=len(data.rows),
@@ -291,12 +286,8 @@ def _mean(values: Floats, groups: Sequence[str], ends: tuple[float, float], n_re
     if not len(values) or np.isnan(values).any():
         return SideMean()
     codes = partition(list(groups), function="sensitivity", parameter="groups").codes
-    sums = np.stack([np.bincount(codes).astype(np.float64), np.bincount(codes, weights=values)], axis=1)
-    distinct, multiplicity = np.unique(sums, axis=0, return_counts=True)
-    units, rng = Units.of(distinct, multiplicity), np.random.default_rng(seed)
-    interval = intervals(
-        units, lambda total: total[..., 1:] / total[..., :1], [ends], [True], n_resamples=n_resamples, rng=rng
-    )
+    units, rng = Units.of_rows(values[:, None], codes), np.random.default_rng(seed)
+    interval = intervals(units, mean_of_sums, [ends], [True], n_resamples=n_resamples, rng=rng)
     return SideMean(float(values.mean()), (float(interval.low[0]), float(interval.high[0])), float(values.std()))
 
 
@@ -350,10 +341,10 @@ def _write(folder: RunFolder, report: SensitivityReport, predictor: Predictor, f
     data = report.generated.data
     write_generated(report.generated.rows(), data, variants, {"column": "hypothesis", "source": data.name, **facts})
     rows = load_bucket_set(str(variants), task="nli")
-    table = predictions_table(rows, predictor.finished(rows), report.label_map)
+    table = joined(predictions_parts(rows, predictor.finished(rows), report.label_map))
     metadata = run_metadata(rows, predictor.model.identity, report.label_map, seed=facts["seed"])
-    write_predictions(folder.predictions_file("variants"), table, metadata)
-    texts = folder.texts_file("variants")
+    write_predictions(folder.file_of("predictions", "variants"), table, metadata)
+    texts = folder.file_of("texts", "variants")
     texts.parent.mkdir(exist_ok=True)
     write_predictions(texts, texts_table(rows), {"format": "paraconsist-texts-1", "set": rows.name})
     folder.update_run({"sets": {"variants": "predictions/variants.parquet"}})

@@ -136,31 +136,27 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
     with alone():
         _check_smallest_share(options, cells)
     with locked(options.output, _FUNCTION, "output") if is_main() else nullcontext():
-        return _sweep(options, cells, say)
+        work = SweepWork(options, hashes_of(options))
+        _open(options.output)
+        n_done = sum(work.is_done(cell) for cell in cells)
+        if is_main():
+            say(f"{len(cells)} cells, {n_done} of them done already.")
 
+        def report(cell: Cell) -> None:
+            nonlocal n_done
+            n_done += 1
+            if is_main() and (result := work.result(cell)) is not None:
+                say(f"[{n_done}/{len(cells)}] {cell.name}: {_short(result)} ({result.seconds:.0f} s)")
 
-def _sweep(options: SweepOptions, cells: Sequence[Cell], say: Callable[[str], None]) -> SweepResult | None:
-    work = SweepWork(options, hashes_of(options))
-    _open(options.output)
-    n_done = sum(work.is_done(cell) for cell in cells)
-    if is_main():
-        say(f"{len(cells)} cells, {n_done} of them done already.")
-
-    def report(cell: Cell) -> None:
-        nonlocal n_done
-        n_done += 1
-        if is_main() and (result := work.result(cell)) is not None:
-            say(f"[{n_done}/{len(cells)}] {cell.name}: {_short(result)} ({result.seconds:.0f} s)")
-
-    devices = visible_devices(options.device)
-    do_all(work, cells, function=_FUNCTION, jobs=options.jobs, devices=devices, progress=report)
-    if not is_main():
-        return None
-    for cell in cells:
-        work.forget_weights(cell)
-    whole = summarise([result for cell in cells if (result := work.result(cell)) is not None])
-    write_json(options.output / "sweep.json", whole, indent=1)
-    return whole
+        devices = visible_devices(options.device)
+        do_all(work, cells, function=_FUNCTION, jobs=options.jobs, devices=devices, progress=report)
+        if not is_main():
+            return None
+        for cell in cells:
+            work.forget_weights(cell)
+        whole = summarise([result for cell in cells if (result := work.result(cell)) is not None])
+        write_json(options.output / "sweep.json", whole, indent=1)
+        return whole
 
 
 @dataclass(frozen=True)

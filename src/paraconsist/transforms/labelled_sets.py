@@ -14,11 +14,18 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
-from paraconsist.data.tables import ENDINGS, read_table
-from paraconsist.data.tasks import infer_task, input_id
+from paraconsist.data.bucket_sets import (
+    BucketSet,
+    bucket_set_from_table,
+    is_file_of_rows,
+    load_bucket_set,
+    read_rows,
+)
+from paraconsist.data.questions import are_questions
+from paraconsist.data.tables import read_table
+from paraconsist.data.tasks import QUESTIONS, infer_task, input_id, named_in_rows
 from paraconsist.data.writing import bucket_set_schema, row_writer, write_table
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, renamed
 from paraconsist.transforms.interface import texts_of
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, Perturbation, RowOptions, sampled
 from paraconsist.transforms.sheets import ITEM_COLUMNS, check_same_texts, open_sheet, read_marks, render
@@ -31,36 +38,28 @@ _NO_LABEL = ("-", "")
 def load_labelled(
     spec: str, skipped: Counter[str], reading: RowOptions | None = None, *, limit: int | None = None, seed: int = 0
 ) -> LabelledSet:
-    """Read rows with gold labels, of bucket sets only the originals; `limit` of them are drawn at random.
+    """Read rows with gold labels as `load_rows` does, of bucket sets only the originals; `limit` are drawn at random.
 
-    `spec` is a file, or a set as `paraconsist run --dataset` takes it. Rows without a gold label (``-``, empty, -1) and
-    rows that are not originals are counted into `skipped`.
+    Rows without a gold label (``-``, empty, -1) and rows that are not originals are counted into `skipped`.
     """
-    reading = reading or RowOptions()
-    if spec.endswith(ENDINGS):
-        rows = _labelled(_from_file(Path(spec), skipped, reading), skipped)
-    elif reading.columns or reading.label_names:
+    return labelled(load_rows(spec, skipped, reading or RowOptions()), skipped, limit=limit, seed=seed)
+
+
+def load_rows(spec: str, skipped: Counter[str], reading: RowOptions) -> BucketSet:
+    """Read a file, or a set as `paraconsist run --dataset` takes it; a file's rows need neither ids nor all labels."""
+    if is_file_of_rows(spec):
+        return _from_file(Path(spec), skipped, reading)
+    if reading.columns or reading.label_names:
         got = [*reading.columns, *(reading.label_names or ())]
         raise input_error("perturb", "columns", "be given with a file only", got=got)
-    else:
-        bucket_set = load_bucket_set(spec, task=reading.task, data_dir=reading.data_dir, split=reading.split)
-        rows = _labelled(bucket_set, skipped)
-    return replace(rows, rows=sampled(rows.rows, limit, seed))
+    return load_bucket_set(spec, task=reading.task, data_dir=reading.data_dir, split=reading.split)
 
 
 def _from_file(path: Path, skipped: Counter[str], reading: RowOptions) -> BucketSet:
-    table = read_table(path, function="perturb", parameter="data")
-    names = reading.label_names or declared_label_names(table)
-    new_names = {}
-    for item in reading.columns:
-        task_column, equals, file_column = item.partition("=")
-        if not equals or file_column not in table.column_names:
-            must, remedy = "be TASK_COLUMN=FILE_COLUMN", f"The columns are {table.column_names}."
-            raise input_error("perturb", "columns", must, got=item, remedy=remedy)
-        new_names[file_column] = task_column
-    kept = [c for c in table.column_names if c in new_names or c not in new_names.values()]
-    table = table.select(kept).rename_columns([new_names.get(c, c) for c in kept])
-    if "label" in table.column_names:
+    with renamed(column="columns"):
+        table, declared, comparers = read_rows(path, function="perturb", parameter="data", column=reading.columns)
+    names = reading.label_names or declared
+    if "label" in table.column_names and not are_questions(table.column_names):
         label = table["label"]
         missing = label.is_null()
         if pa.types.is_string(label.type) or pa.types.is_large_string(label.type):
@@ -73,10 +72,15 @@ def _from_file(path: Path, skipped: Counter[str], reading: RowOptions) -> Bucket
         if "example_id" not in table.column_names:
             table = table.append_column("example_id", pa.array([str(i) for i in range(table.num_rows)]))
         table = table.append_column("bucket_id", table["example_id"])
-    return bucket_set_from_table(table, name=path.stem, task=reading.task, label_names=names)
+    rows = bucket_set_from_table(table, name=path.stem, task=reading.task, label_names=names)
+    return replace(rows, comparers=comparers)
 
 
-def _labelled(rows: BucketSet, skipped: Counter[str]) -> LabelledSet:
+def labelled(rows: BucketSet, skipped: Counter[str], *, limit: int | None = None, seed: int = 0) -> LabelledSet:
+    """Return the rows with gold labels, of bucket sets only the originals; `limit` of them are drawn at random."""
+    if rows.task is QUESTIONS:
+        remedy = "`paraconsist transform` changes the texts of questions."
+        raise input_error("perturb", "data", "be rows with labels, not questions", got=rows.name, remedy=remedy)
     ids, groups, roles, labels = (rows.table[c].to_pylist() for c in ("example_id", "group_id", "role", "label"))
     texts = zip(*(rows.table[c].to_pylist() for c in rows.task.columns), strict=True)
     has_originals = "original" in roles
@@ -92,7 +96,7 @@ def _labelled(rows: BucketSet, skipped: Counter[str]) -> LabelledSet:
             kept.append(LabelledRow(example_id, group_id, values, label))
     if not kept:
         raise input_error("perturb", "data", "have at least one row with a gold label", got=rows.name)
-    return LabelledSet(rows.name, rows.task, rows.label_names, kept)
+    return LabelledSet(rows.name, rows.task, rows.label_names, sampled(kept, limit, seed))
 
 
 def write_set(items: Iterable[Perturbation], data: LabelledSet, output: Path, sheet: Path) -> int:
@@ -140,6 +144,7 @@ def rows_of(item: Perturbation, data: LabelledSet) -> Iterator[dict[str, object]
             **texts,
             "label": place.label,
             "allowed_labels": list(place.allowed_labels),
+            **named_in_rows(data.task),
             **item.strata,
         }
 
@@ -172,7 +177,7 @@ def keep_checked(written: Path, sheet: Path, output: Path) -> Iterator[str]:
 
 def read_texts(path: Path, columns: Sequence[str]) -> tuple[pa.Table, dict[str, list[str]]]:
     """Return a file's rows, and the texts of some of its columns."""
-    rows = read_table(path, function="transform", parameter="file")
+    rows = read_rows(path, function="transform", parameter="file")[0]
     return rows, texts_of(rows, columns, function="transform", name=path.name)
 
 

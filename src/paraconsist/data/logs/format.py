@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from paraconsist.data.logs.fields import Fields, as_texts, value_of
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import Metadata, Predictions
+from paraconsist.data.predictions import CHOICES, Metadata, Predictions
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 
@@ -68,6 +68,15 @@ def linked_columns(fields: Fields, query: SourceOptions, *, roots: Sequence[str]
     for parameter, names in {"variant": filter(None, [query.variant]), "stratum": query.stratum or ()}.items():
         columns |= {name: value_of(fields, name, parameter=parameter, roots=roots) for name in names}
     return columns
+
+
+def free_text_columns(
+    answers: Sequence[str | None], accepted: Sequence[Sequence[str]], choices: Sequence[Sequence[str] | None]
+) -> dict[str, pa.ChunkedArray]:
+    """Return the columns of answers in free text, which the scoring compares, with the accepted ones and choices."""
+    texts, lists = pa.chunked_array([answers], pa.string()), pa.list_(pa.string())
+    gold = pa.chunked_array([[[*each] or None for each in accepted]], lists)
+    return {"label": gold, "prediction": texts, "raw_output": texts, CHOICES: pa.chunked_array([choices], lists)}
 
 
 def shown_texts(

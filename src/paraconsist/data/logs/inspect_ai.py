@@ -23,6 +23,7 @@ from paraconsist.data.logs.fields import Records, as_texts, value_of, walk
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import PROBLEM, TRIED, Metadata, Predictions
+from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 
@@ -81,8 +82,11 @@ def log_rows(
     )
     notes = [note] if failed else []
     own = _bucket_set(header, len({str(sample["id"]) for sample in samples}))
-    answers = _answers(samples, scorer, own.get("label_names", []), compared=query.named("prediction") is not None)
+    is_compared = query.named("prediction") is not None or bool(own.get("same"))
+    answers = _answers(samples, scorer, own.get("label_names", []), compared=is_compared)
     columns, label_names = answers.columns(fields, query, _ROOTS)
+    if own.get("same"):
+        columns, label_names = _free_text(samples, scorer), None
     for name in ("input_id", *own["strata"]) if own else ():
         if (column := fields.column(f"metadata.{name}")) is not None:
             columns[name] = column
@@ -126,6 +130,9 @@ def _bucket_set(header: Any, n_samples: int) -> Metadata:
     lists = (stored.get(name) for name in ("label_names", "measures", "strata"))
     labels, measures, strata = ([*map(str, names)] if isinstance(names, list) else [] for names in lists)
     metadata: Metadata = {"set": stored["set"], "label_names": labels, "measures": measures, "strata": strata}
+    for key in ("same", "right"):
+        if isinstance(stored.get(key), str):
+            metadata |= {key: stored[key], "task": QUESTIONS.name}  # type: ignore[misc]
     if n_samples == stored.get("n_rows"):
         metadata["set_fingerprint"] = stored.get("set_fingerprint")
     return metadata
@@ -287,6 +294,15 @@ def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *
     if letters is None:
         return LogAnswers(targets, answers, right, raw=raw)
     return LogAnswers(*letters, right, [[*map(str, sample["choices"])] for sample in samples], raw=raw)
+
+
+def _free_text(samples: Sequence[Json], scorer: str) -> dict[str, pa.ChunkedArray]:
+    """Return the columns of answers to questions, which the scoring compares as it does a run's."""
+    answers = [walk(sample, "scores", scorer, "answer") for sample in samples]
+    targets = [sample.get("target") or [] for sample in samples]
+    accepted = [[str(text) for text in ([each] if isinstance(each, str) else each) if text] for each in targets]
+    choices = [walk(sample, "metadata", "choices") or None for sample in samples]
+    return logs.free_text_columns(answers, accepted, choices)
 
 
 def _named(

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import Predictions
+from paraconsist.data.predictions import Metadata, Predictions
 from paraconsist.data.tables import json_rows, read_json_lines
+from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import first_line, input_error
 
 _KEYS = {"doc_id", "doc", "target", "filtered_resps"}
@@ -51,10 +53,18 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     task = parts["task"] if parts else path.stem
     results = _results(path, parts["time"] if parts else None)
     fields, which = _of_one_filter(_rows(path), query.filter, path)
-    metric, right = _verdicts(fields, query, compared=query.named("prediction") is not None)
+    is_compared = query.named("prediction") is not None or fields.column("doc.same") is not None
+    metric, right = _verdicts(fields, query, compared=is_compared)
     answers = _answers(fields, metric, right, _fallbacks(results, task))
     columns, label_names = answers.columns(fields, query, _ROOTS)
+    asked: Metadata = {}
     own = walk(results, "configs", task, "metadata", "dataset") if task.startswith("paraconsist") else None
+    if own is not None and (same := fields.column("doc.same")) is not None:  # our own task of questions
+        of_docs = [fields.column(f"doc.{name}") for name in ("right", "accepted", "choices")]
+        right_by, accepted, choices = ([*map(str, column.to_pylist())] for column in of_docs if column is not None)
+        asked = {"task": QUESTIONS.name, "same": str(same[0]), "right": right_by[0], "label_names": []}
+        listed = [[*map(json.loads, texts)] for texts in (accepted, choices)]
+        columns = logs.free_text_columns(_raw(fields) or [], listed[0], [each or None for each in listed[1]])
     doc_ids = fields.column("doc_id" if own is None else "doc.example_id")  # the id in the bucket set of our own tasks
     if doc_ids is None or doc_ids.null_count:
         raise logs.bad_log("have `doc_id` in every row", path, remedy="lm-eval writes it.")
@@ -80,9 +90,10 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     columns = logs.linked_columns(fields, query, roots=_ROOTS) | columns
     shown = logs.shown_texts(fields, texts, _ROOTS, lambda: _texts(fields))
     name = task if own is None else str(own)
-    return logs.log_predictions(
+    rows = logs.log_predictions(
         ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown
     )
+    return replace(rows, metadata={**rows.metadata, **asked})
 
 
 def _texts(fields: Fields) -> logs.Texts:
@@ -190,9 +201,7 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
     by_choice = multiple_choice(fields, answers.combine_chunks(), gold, metric, right)
     if by_choice is not None:
         return by_choice
-    texts = _singles(answers)
-    if texts is None:
-        texts = [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
+    texts = _singles(answers) or [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
     read = {text for text in set(texts) if text is not None and text.strip() and text not in unparsed}
     scored = right if right is not None else np.zeros(len(texts), dtype=bool)
     read_or_right = zip(texts, scored.tolist(), strict=True)
@@ -205,15 +214,15 @@ def _raw(fields: Fields) -> list[str | None] | None:
     column = fields.column("resps")
     if column is None:
         return None
-    singles = _singles(column)
-    if singles is not None:
-        return singles
-    texts: list[str | None] = []
-    for answer in column.to_pylist():
-        while isinstance(answer, list) and len(answer) == 1:
-            answer = answer[0]
-        texts.append(answer if isinstance(answer, str) else None)
-    return texts
+    texts = map(_innermost, column.to_pylist())
+    return _singles(column) or [text if isinstance(text, str) else None for text in texts]
+
+
+def _innermost(answer: Any) -> Any:
+    """Return what is in nested lists of one item each."""
+    while isinstance(answer, list) and len(answer) == 1:
+        answer = answer[0]
+    return answer
 
 
 def _singles(column: pa.ChunkedArray) -> list[str | None] | None:
@@ -229,12 +238,10 @@ def _singles(column: pa.ChunkedArray) -> list[str | None] | None:
 
 def _only(answer: Any, row: int) -> str | None:
     """Return the one answer to a question; the answers of one filter are a list."""
-    inner: Any = answer
-    while isinstance(inner, Sequence) and not isinstance(inner, str):
-        if len(inner) != 1:
-            remedy = "Name a filter that chooses one, such as take_first or majority_vote, in `filter`."
-            raise input_error("score", "filter", "leave one answer to each question", got=inner, row=row, remedy=remedy)
-        inner = inner[0]
+    inner = _innermost(answer)
+    if isinstance(inner, list):
+        remedy = "Name a filter that chooses one, such as take_first or majority_vote, in `filter`."
+        raise input_error("score", "filter", "leave one answer to each question", got=inner, row=row, remedy=remedy)
     return None if inner is None else str(inner)
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -27,15 +28,8 @@ from paraconsist.data.door import Body, Malformed, read_object
 from paraconsist.data.failures import HOPELESS
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
-from paraconsist.models.endpoint.protocol import (
-    KEPT,
-    GaveUp,
-    Interrupted,
-    Refused,
-    key_refused,
-    message_of,
-    unreachable,
-)
+from paraconsist.models.endpoint import protocol
+from paraconsist.models.endpoint.pace import Meter, Pace, Sent
 from paraconsist.models.endpoint.settings import EndpointSettings
 
 if TYPE_CHECKING:
@@ -53,8 +47,9 @@ _RETRIED = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524
 #: Faults for which a server is set aside if there are others.
 _AWAY = frozenset({"unreachable", "connection", "timeout", "502", "503", "504", "529"})
 _FIRST_WAIT, _LONGEST_WAIT, _LONGEST_REQUESTED_WAIT = 0.5, 60.0, 600.0
+_SHORT = 0.05
 _DEFAULT_VARIABLE, _DEFAULT_HOST = "OPENAI_API_KEY", "api.openai.com"
-_MASK = "***"
+_MASK, _ACCEPT = "***", {"Accept": "application/json", "Accept-Encoding": "gzip"}
 #: Texts between the marks that surround a key where it is quoted: ``api_key=sk-...``, ``Bearer,sk-...``, JSON.
 _RUN = re.compile(r"""[^\s"'`,;:=&|<>()\[\]{}\\]{6,}""")
 _LEAST_IN_ANSWERS = 12
@@ -78,6 +73,7 @@ class _Server:
 
     url: str
     proxy: str | None
+    pace: Pace
     n_under_way: int = 0
     failures: int = 0  # consecutive, counted if there are other servers
     free_at: float = 0.0  # nothing is sent to it before
@@ -87,19 +83,24 @@ class EndpointClient:
     """Sends requests to an endpoint, each as often as necessary; use as an async context manager.
 
     Of several servers the one with the fewest requests under way gets the next. A server that fails is set aside, for
-    longer each time, and then tried again with one request; its requests go to the others.
+    longer each time, and then tried again with one request; its requests go to the others. Clients of one command
+    share a `meter`, which holds its pace and its budget.
     """
 
-    def __init__(self, settings: EndpointSettings, key: Key | None, *, seed: int | None = None) -> None:
-        self.settings = settings
+    def __init__(
+        self, settings: EndpointSettings, key: Key | None, *, seed: int | None = None, meter: Meter | None = None
+    ) -> None:
+        self.settings, self.meter = settings, meter or Meter(settings)
         self.retries: Counter[str] = Counter()  # why requests were sent again: a status, timeout, connection, malformed
         self._key = key
+        self._hide: Callable[..., str] = key.hide if key else lambda text, in_answers=False: text
         self._rng = random.Random(seed)
-        self._servers = [_Server(server.url, _proxy(server)) for server in settings.each()]
+        self._servers = [_Server(server.url, _proxy(server), self.meter.pace(server.url)) for server in settings.each()]
         self._last_answer = 0.0
         self._n_unreadable: int | None = 0  # answers before the first that could be read; None after it
         self.stopped: asyncio.Event  # once set, nothing more is sent; requests under way may still be answered
         self._slots: asyncio.Semaphore
+        self._turn: asyncio.Lock  # of the request that is sent next
         self._http: aiohttp.ClientSession
 
     async def __aenter__(self) -> EndpointClient:
@@ -107,17 +108,13 @@ class EndpointClient:
 
         n, seconds = self.settings.concurrency, self.settings.timeout
         self._http = aiohttp.ClientSession(
-            headers={
-                **(self._key.headers if self._key else {}),
-                "Accept": "application/json",
-                "Accept-Encoding": "gzip",
-            },
+            headers={**(self._key.headers if self._key else {}), **_ACCEPT},
             auto_decompress=False,  # `Body` does it, piece by piece
             timeout=aiohttp.ClientTimeout(total=seconds, connect=min(seconds, 10.0)),
             connector=aiohttp.TCPConnector(limit=n, ssl=_certificates()),
         )
         self._last_answer = asyncio.get_running_loop().time()
-        self.stopped, self._slots = asyncio.Event(), asyncio.Semaphore(n)
+        self.stopped, self._slots, self._turn = asyncio.Event(), asyncio.Semaphore(n), asyncio.Lock()
         return self
 
     async def __aexit__(self, *problem: object) -> None:
@@ -151,40 +148,44 @@ class EndpointClient:
             If the endpoint refuses this request (400, 404, 422 and such).
         Stopped
             If the run ends meanwhile.
+        BudgetReached
+            If the budget has no room for another request.
         InputError
             If the key is refused, the server has another API, or the last try failed (`GaveUp`).
         """
         tries = self.settings.tries if tries is None else tries
         headers = {"Content-Type": "application/json", **({INPUT_HEADER: tag} if tag else {})}
+        data = json.dumps(body).encode()
         failures = refused_for_rate = 0
         # Not tenacity: refusals for the rate do not count as tries and hold all requests back, a missing connection has
         # another limit, and every wait ends with the run; its callbacks for that are longer than this loop.
         while True:
             try:
                 async with self._slots:
-                    server = await self._free_server()
+                    at_once = None if self._turn.locked() or self.stopped.is_set() else self._taken(body, len(data))
+                    server, sent = at_once or await self._free_server(body, len(data))
                     server.n_under_way += 1
                     try:
-                        answer = await self._once(server, path, json.dumps(body).encode(), read, headers)
+                        answer = await self._once(server, sent, path, data, read, headers)
                     finally:
                         server.n_under_way -= 1
+                        self.meter.settle(sent)
             except _Again as problem:
                 self._check_readable(about, problem)
                 if problem.kind == "429":
                     refused_for_rate += 1
                     self._check_patience(about, problem)
-                elif not all(
-                    server.failures for server in self._servers
-                ):  # else all are down, not this request's fault
+                elif not all(server.failures for server in self._servers):  # else all are down
                     failures += 1
                 limit = min(tries, connects) if connects and problem.kind == "unreachable" else tries
                 are_down = min(server.failures for server in self._servers) >= tries
                 if are_down or failures >= limit:
                     if problem.kind == "unreachable":
-                        raise unreachable(server.url, str(problem)) from None
+                        raise protocol.unreachable(server.url, str(problem)) from None
                     times = "once" if failures == 1 else f"{failures} times"
                     must = f"the endpoint gave no answer to {about}, asked {times}; the last time: {problem}."
-                    raise (InputError if are_down else GaveUp)(must, function="run", remedy=KEPT) from None
+                    error = InputError if are_down else protocol.GaveUp
+                    raise error(must, function="run", remedy=protocol.KEPT) from None
                 self.retries[problem.kind] += 1
                 if self.stopped.is_set():
                     raise Stopped from None
@@ -207,7 +208,9 @@ class EndpointClient:
         except Exception:  # the hint is optional
             return None
 
-    async def _once(self, server: _Server, path: str, data: bytes, read: Read[T], headers: Mapping[str, str]) -> T:
+    async def _once(
+        self, server: _Server, sent: Sent, path: str, data: bytes, read: Read[T], headers: Mapping[str, str]
+    ) -> T:
         import aiohttp
 
         options: Any = {"headers": headers, "allow_redirects": False, "proxy": server.proxy}
@@ -217,6 +220,7 @@ class EndpointClient:
         except Malformed as problem:
             raise _Again("malformed", f"an answer that cannot be read ({problem})") from None
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as problem:
+            sent.free = True
             timed_out = isinstance(problem, asyncio.TimeoutError)
             raise _Again("unreachable", "no connection in time" if timed_out else self._hide(str(problem))) from None
         except asyncio.TimeoutError:
@@ -224,9 +228,11 @@ class EndpointClient:
         except (aiohttp.ClientError, OSError) as problem:
             why = self._hide(str(problem)) or type(problem).__name__
             raise _Again("connection", f"the connection was cut ({why})") from None
-        return self._judge(server.url, response, content, read)
+        sent.free = not 200 <= response.status < 300
+        server.pace.learn(response.headers, sent.n_tokens, asyncio.get_running_loop().time())
+        return self._judge(server.url, sent, response, content, read)
 
-    def _judge(self, url: str, response: aiohttp.ClientResponse, content: bytes, read: Read[T]) -> T:
+    def _judge(self, url: str, sent: Sent, response: aiohttp.ClientResponse, content: bytes, read: Read[T]) -> T:
         status, content_type = response.status, response.headers.get("content-type", "")
         html = "html" in content_type.lower() or content[:64].lstrip()[:1] == b"<"
         if 200 <= status < 300:
@@ -236,27 +242,23 @@ class EndpointClient:
                 must = "be the address of an OpenAI-compatible API"
                 raise input_error("run", "endpoint", must, got=url, remedy=remedy)
             try:
-                return read(read_object(content, self._hide_in_answers))
+                body = read_object(content, partial(self._hide, in_answers=True))
+                sent.used = protocol.tokens_used(body)
+                return read(body)
             except Malformed as problem:  # cut short, not in the API's form, or ended by an error
-                kind = "error" if isinstance(problem, Interrupted) else "malformed"
+                kind = "error" if isinstance(problem, protocol.Interrupted) else "malformed"
                 raise _Again(kind, f"an answer that cannot be read ({self._hide(str(problem))})") from None
         if 300 <= status < 400:
             remedy = f"It redirects ({status}), which is not followed: the key could be sent elsewhere."
             raise input_error("run", "endpoint", "be the address itself", got=url, remedy=remedy)
         if status in (401, 403):
-            raise key_refused(url, self.settings.key_variable, status, sent=self._key is not None)
-        message = self._hide(message_of(content))
+            raise protocol.key_refused(url, self.settings.key_variable, status, sent=self._key is not None)
+        message = self._hide(protocol.message_of(content))
         if status == 429 and b"insufficient_quota" in content:
             raise InputError(f"the account's quota is used up: {message}", function="run")
         if status == 429 or status in _RETRIED:
             raise _Again(str(status), f"{status}: {message}", retry_after(response.headers))
-        raise Refused(status, message, html=html)
-
-    def _hide(self, text: str) -> str:
-        return self._key.hide(text) if self._key else text
-
-    def _hide_in_answers(self, text: str) -> str:
-        return self._key.hide(text, in_answers=True) if self._key else text
+        raise protocol.Refused(status, message, html=html)
 
     def _check_readable(self, about: str, problem: _Again) -> None:
         """End the run if no answer could be read from the start: all of them, and late ones, may be paid for."""
@@ -265,28 +267,41 @@ class EndpointClient:
             if self._n_unreadable >= HOPELESS:
                 must = f"none of the first {self._n_unreadable} requests has an answer that can be read; the last, "
                 must += f"to {about}: {problem}."
-                raise InputError(must, function="run", remedy=KEPT)
+                raise InputError(must, function="run", remedy=protocol.KEPT)
 
     async def _sleep(self, seconds: float) -> None:
         """Wait, at most until the run ends."""
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.stopped.wait(), seconds)
 
-    async def _free_server(self) -> _Server:
-        """Return the server with the fewest requests under way among those that take any; wait until there is one."""
-        while not self.stopped.is_set():
-            now = asyncio.get_running_loop().time()
-            free = [s for s in self._servers if s.free_at <= now and not (s.failures and s.n_under_way)]
-            if free:
-                return min(free, key=lambda server: server.n_under_way)
-            left = min(server.free_at for server in self._servers) - now
-            await self._sleep(min(max(left, 0.05), 1.0) + self._rng.uniform(0, 0.05))
-        raise Stopped
+    async def _free_server(self, body: Json, n_bytes: int) -> tuple[_Server, Sent]:
+        """Take a turn at the server with the fewest requests under way among those that take any; wait for one."""
+        async with self._turn:
+            while not self.stopped.is_set():
+                if taken := self._taken(body, n_bytes):
+                    return taken
+                now = asyncio.get_running_loop().time()
+                usable = [max(s.free_at, s.pace.at) for s in self._servers if not (s.failures and s.n_under_way)]
+                left = min(usable, default=now) - now  # 0 or less if the budget waits, or a server is tried again
+                await self._sleep(min(left, 1.0) if left > 0 else _SHORT)
+            raise Stopped
+
+    def _taken(self, body: Json, n_bytes: int) -> tuple[_Server, Sent] | None:
+        """Take a turn if one is free now."""
+        now = asyncio.get_running_loop().time()
+        free = [
+            s for s in self._servers if s.free_at <= now and s.pace.at <= now and not (s.failures and s.n_under_way)
+        ]
+        expected = self.meter.expect(body, n_bytes)
+        if not free or not self.meter.may_send(expected):
+            return None
+        server = min(free, key=lambda server: server.n_under_way)
+        return server, self.meter.send(server.pace, expected, n_bytes, now)
 
     async def _back_off(self, problem: _Again, server: _Server, failures: int) -> None:
         if problem.wait is not None and problem.wait > _LONGEST_REQUESTED_WAIT:
             must = f"the endpoint asks to wait {problem.wait:,.0f} seconds ({problem})."
-            raise InputError(must, function="run", remedy=KEPT)
+            raise InputError(must, function="run", remedy=protocol.KEPT)
         now, alone = asyncio.get_running_loop().time(), len(self._servers) == 1
         wait = backoff(failures, self._rng)
         if problem.kind == "429" and not (alone and problem.wait is None):
@@ -302,7 +317,7 @@ class EndpointClient:
         if silent > self.settings.patience:
             must = f"the endpoint refused {about} because of the rate limit, and answered nothing for {silent:,.0f} "
             must += f"seconds ({problem})."
-            raise InputError(must, function="run", remedy=f"Give a lower `concurrency`. {KEPT}")
+            raise InputError(must, function="run", remedy=f"Give a lower `concurrency`. {protocol.KEPT}")
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:

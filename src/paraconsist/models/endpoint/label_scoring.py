@@ -17,21 +17,8 @@ from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.tasks import IN_JSON, get_task
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
+from paraconsist.models.endpoint import protocol
 from paraconsist.models.endpoint.client import EndpointClient
-from paraconsist.models.endpoint.protocol import (
-    GaveUp,
-    LabelScore,
-    Question,
-    Refused,
-    Wishes,
-    as_label,
-    echoed_label,
-    first_token,
-    question_of,
-    refusal,
-    request_body,
-    text_of,
-)
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 #: Most probable tokens to ask for: what hosted chats and vLLM allow, then what older completions allow.
@@ -52,7 +39,7 @@ class Method:
     scoring: str  # "label" or "generate"
     top: int = 0  # how many of the most probable first tokens are read; 0 if the labels are not read from them
     echo: bool = False  # whether it returns the log-probabilities of a prompt: of labels of any number of tokens
-    wishes: Wishes = field(default_factory=Wishes)  # where the endpoint differs from the standard
+    wishes: protocol.Wishes = field(default_factory=protocol.Wishes)  # where the endpoint differs from the standard
     served: str = ""  # the endpoint's description of the model besides its name: "root Llama-3.2-1B, owned_by vllm"
     label_tokens: tuple[int, ...] = ()  # numbers of the labels' tokens, if these are requested (SGLang's ``/score``)
 
@@ -62,7 +49,7 @@ class Method:
     @classmethod
     def from_dict(cls, fields: Json) -> Method:
         numbers = tuple(fields.get("label_tokens", ()))
-        return cls(**{**fields, "wishes": Wishes(**fields["wishes"]), "label_tokens": numbers})
+        return cls(**{**fields, "wishes": protocol.Wishes(**fields["wishes"]), "label_tokens": numbers})
 
     def path(self, settings: EndpointSettings, part: str) -> str:
         """Return the path at which a part of an input is requested."""
@@ -118,7 +105,7 @@ async def _scored_tokens(client: EndpointClient, prompt: EndpointPrompt, method:
             return ()
         numbers = tuple(ids[-1] for ids in whole)
         pairs = zip(await ask(method), await ask(replace(method, label_tokens=numbers)), strict=True)
-    except (Refused, GaveUp):
+    except (protocol.Refused, protocol.GaveUp):
         return ()
     return numbers if all(a is None or b is None or abs(a - b) <= _SAME for a, b in pairs) else ()
 
@@ -140,7 +127,7 @@ async def _method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
     first, top, wishes = await _first(client, prompt, question, _TOPS if wanted else ())
     if not wanted:
         return Method("generate", wishes=wishes)
-    echoed: list[LabelScore] | None = None
+    echoed: list[protocol.LabelScore] | None = None
     if settings.api == "completions":
         scores = await _echo(client, prompt, wishes, question, template.answers)
         whole = [score for score in scores if score is not None]
@@ -162,29 +149,29 @@ async def _method(client: EndpointClient, prompt: EndpointPrompt) -> Method:
     return Method("label", top=top if first is not None and one_token else 0, echo=echoed is not None, wishes=wishes)
 
 
-def _probe_question(prompt: EndpointPrompt, api: str) -> Question:
+def _probe_question(prompt: EndpointPrompt, api: str) -> protocol.Question:
     """Return a small question in the template's form, without examples, that belongs to no input."""
     template = prompt.template
     row = {name: "" if name in IN_JSON else _PROBE_TEXT for name in get_task(template.task).columns}
     if api == "completions":
-        return Question(template.ask(row))
+        return protocol.Question(template.ask(row))
     bare = replace(prompt, prompt=replace(prompt.prompt, examples=()))
-    return question_of(bare, api, get_task(template.task), row)
+    return protocol.question_of(bare, api, get_task(template.task), row)
 
 
 async def _first(
-    client: EndpointClient, prompt: EndpointPrompt, question: Question, tops: tuple[int, ...]
-) -> tuple[dict[str, float] | None, int, Wishes]:
+    client: EndpointClient, prompt: EndpointPrompt, question: protocol.Question, tops: tuple[int, ...]
+) -> tuple[dict[str, float] | None, int, protocol.Wishes]:
     """Ask with fewer and fewer wishes until the question is answered; return what is known of the first token."""
-    settings, wishes = client.settings, Wishes()
+    settings, wishes = client.settings, protocol.Wishes()
     left = [*tops, 0]
     writes = 1 if left[0] else prompt.max_new_tokens
     while True:
         top = left[0]
-        body = request_body(settings, prompt, wishes, question, max_tokens=writes, top=top)
+        body = protocol.request_body(settings, prompt, wishes, question, max_tokens=writes, top=top)
         try:
             first = await client.post(settings.path, body, _first_or_text, connects=_CONNECTS, **_PROBE)
-        except Refused as refused:
+        except protocol.Refused as refused:
             adapted = _adapted(wishes, refused, question)
             if adapted is not None:
                 wishes = adapted
@@ -192,7 +179,7 @@ async def _first(
                 left.pop(0)
             else:
                 raise await _refusal(client, refused, prompt) from None
-        except GaveUp:  # some servers fail on options that they do not know
+        except protocol.GaveUp:  # some servers fail on options that they do not know
             if len(left) == 1:
                 raise
             left = [0]
@@ -201,11 +188,11 @@ async def _first(
 
 
 def _first_or_text(body: Json) -> dict[str, float] | None:
-    text_of(body)  # an answer without a text is malformed
-    return first_token(body)
+    protocol.text_of(body)  # an answer without a text is malformed
+    return protocol.first_token(body)
 
 
-def _adapted(wishes: Wishes, refused: Refused, question: Question) -> Wishes | None:
+def _adapted(wishes: protocol.Wishes, refused: protocol.Refused, question: protocol.Question) -> protocol.Wishes | None:
     """Return adapted wishes if the endpoint's refusal names a reason, else None."""
     message = refused.message.lower()
     if "max_completion_tokens" in message and wishes.length_field == "max_tokens":
@@ -217,19 +204,23 @@ def _adapted(wishes: Wishes, refused: Refused, question: Question) -> Wishes | N
 
 
 async def _echo(
-    client: EndpointClient, prompt: EndpointPrompt, wishes: Wishes, question: Question, answers: Sequence[str]
-) -> list[LabelScore | None]:
+    client: EndpointClient,
+    prompt: EndpointPrompt,
+    wishes: protocol.Wishes,
+    question: protocol.Question,
+    answers: Sequence[str],
+) -> list[protocol.LabelScore | None]:
     """Return the log-probabilities of answers behind the probe; None where the endpoint does not return them."""
     settings = client.settings
 
-    async def ask(answer: str) -> LabelScore | None:
-        body = request_body(settings, prompt, wishes, question, max_tokens=1, answer=answer)
-        read = partial(echoed_label, prompt=question.text, answer=answer)
+    async def ask(answer: str) -> protocol.LabelScore | None:
+        body = protocol.request_body(settings, prompt, wishes, question, max_tokens=1, answer=answer)
+        read = partial(protocol.echoed_label, prompt=question.text, answer=answer)
         return await client.post(settings.path, body, read, tries=_ECHO_TRIES, **_PROBE)
 
     try:
         return list(await asyncio.gather(*(ask(answer) for answer in answers)))
-    except (Refused, GaveUp):
+    except (protocol.Refused, protocol.GaveUp):
         return [None] * len(answers)
 
 
@@ -239,16 +230,16 @@ def _words(first: Mapping[str, float]) -> list[str]:
     return sorted(words, key=lambda token: -first[token])[:_N_COMPARED]
 
 
-def _agree(first: Mapping[str, float], words: Sequence[str], echoed: Sequence[LabelScore | None]) -> bool:
+def _agree(first: Mapping[str, float], words: Sequence[str], echoed: Sequence[protocol.LabelScore | None]) -> bool:
     """Say if words of one token have the same log-probability both ways; on some servers it is a token late."""
     pairs = [(first[word], score) for word, score in zip(words, echoed, strict=True) if score is not None]
     gaps = [abs(value - score.total) for value, score in pairs if score.n_tokens == 1]
     return all(gap <= _SAME for gap in gaps)
 
 
-async def _refusal(client: EndpointClient, refused: Refused, prompt: EndpointPrompt) -> InputError:
+async def _refusal(client: EndpointClient, refused: protocol.Refused, prompt: EndpointPrompt) -> InputError:
     names = [str(entry["id"]) for entry in await listed_models(client)]
-    return refusal(client.settings, refused, prompt.model, "a first, small request", names)
+    return protocol.refusal(client.settings, refused, prompt.model, "a first, small request", names)
 
 
 async def listed_models(client: EndpointClient) -> list[Json]:
@@ -288,17 +279,17 @@ def wanted_parts(method: Method, n_labels: int, answered: Json) -> list[str]:
 
 
 def part_request(
-    settings: EndpointSettings, prompt: EndpointPrompt, method: Method, question: Question, part: str
+    settings: EndpointSettings, prompt: EndpointPrompt, method: Method, question: protocol.Question, part: str
 ) -> tuple[Json, Callable[[Json], Any]]:
     """Return the body of the request for a part of an input, and the function that reads its answer."""
     words = prompt.answers(settings.api)
 
     def body(**fields: Any) -> Json:
-        return request_body(settings, prompt, method.wishes, question, **fields)
+        return protocol.request_body(settings, prompt, method.wishes, question, **fields)
 
     if part == TEXT:
         stop = prompt.template.stop
-        return {**({"stop": [stop]} if stop else {}), **body(max_tokens=prompt.max_new_tokens)}, text_of
+        return {**({"stop": [stop]} if stop else {}), **body(max_tokens=prompt.max_new_tokens)}, protocol.text_of
     if part == FIRST and method.label_tokens:
         scored = {"model": prompt.model, "query": question.text, "items": [""], "label_token_ids": method.label_tokens}
         return {**scored, **settings.request_fields}, lambda read: _read_scores(read, len(words))
@@ -309,11 +300,11 @@ def part_request(
 
 
 def _read_first(body: Json, words: Sequence[str], chat: bool) -> FirstToken:
-    first = first_token(body)
+    first = protocol.first_token(body)
     if first is None:
         raise Malformed("its log-probabilities are gone")
     best = max(first, key=lambda token: first[token])
-    return {"scores": as_label(first, words, chat=chat), "floor": min(first.values()), "token": best}
+    return {"scores": protocol.as_label(first, words, chat=chat), "floor": min(first.values()), "token": best}
 
 
 def _read_tokens(body: Json) -> list[list[int]]:
@@ -335,7 +326,7 @@ def _read_scores(body: Json, n_labels: int) -> FirstToken:
 
 
 def _read_label(body: Json, prompt: str, answer: str) -> dict[str, float]:
-    score = echoed_label(body, prompt, answer)
+    score = protocol.echoed_label(body, prompt, answer)
     if score is None:
         raise Malformed(f"the log-probabilities of {answer.strip()!r} are not in it")
     return score._asdict()
@@ -362,16 +353,16 @@ def result_of(
     words = prompt.answers(api)
     if method.scoring == "generate":
         return prompt.template.read(str(answered[TEXT]), cut=cut)
-    scores: list[LabelScore | None] = [None] * len(words)
+    scores: list[protocol.LabelScore | None] = [None] * len(words)
     first = answered.get(FIRST)
     if first is not None:
-        scores = [None if score is None else LabelScore(score, 1, score) for score in first["scores"]]
+        scores = [None if score is None else protocol.LabelScore(score, 1, score) for score in first["scores"]]
     for label in range(len(words)):
         if _label_part(label) in answered:
-            scores[label] = LabelScore(**answered[_label_part(label)])
+            scores[label] = protocol.LabelScore(**answered[_label_part(label)])
     if all(score is None for score in scores):
         return WrittenAnswer(None, str(first["token"]) if first else "")
-    floor = LabelScore(first["floor"], 1, first["floor"]) if first else None
+    floor = protocol.LabelScore(first["floor"], 1, first["floor"]) if first else None
     totals = []
     for word, score in zip(words, scores, strict=True):
         known = score if score is not None else floor

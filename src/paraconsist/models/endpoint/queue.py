@@ -27,17 +27,10 @@ from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import JOURNAL, Failed, ShardWriter, opened, sealed
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
-from paraconsist.models.endpoint.client import EndpointClient, Stopped, find_key
+from paraconsist.models.endpoint import protocol
+from paraconsist.models.endpoint.client import EndpointClient, Key, Stopped, find_key
 from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts
-from paraconsist.models.endpoint.protocol import (
-    Answered,
-    GaveUp,
-    Question,
-    Refused,
-    failure_of,
-    refusal,
-    text_of,
-)
+from paraconsist.models.endpoint.pace import Meter
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 if TYPE_CHECKING:
@@ -49,7 +42,8 @@ class Journal(ShardWriter):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / JOURNAL)
-        self.answers: dict[tuple[str, str], Answered] = {}  # the first of each, or the last if those before it failed
+        #: The first answer of each, or the last if those before it failed.
+        self.answers: dict[tuple[str, str], protocol.Answered] = {}
         try:
             self.paid = _read(self.path)
         except BaseException:
@@ -58,14 +52,11 @@ class Journal(ShardWriter):
         for answered in self.paid:
             self._take(answered)
 
-    def __enter__(self) -> Journal:
-        return self
-
-    def get(self, input_id: str, part: str) -> Answered | None:
+    def get(self, input_id: str, part: str) -> protocol.Answered | None:
         """Return the answer to a part of an input, if there is one."""
         return self.answers.get((input_id, part))
 
-    def add(self, answered: Answered) -> None:
+    def add(self, answered: protocol.Answered) -> None:
         """Write an answer, in one call to the operating system, before returning."""
         self._write(sealed(answered.to_dict()))
         self.paid.append(answered)
@@ -74,23 +65,20 @@ class Journal(ShardWriter):
     def forget_failed(self, input_ids: Iterable[str]) -> None:
         """Forget the failed answers to inputs that are asked again; they stay paid."""
         again = set(input_ids)
-        self.answers = {
-            key: answered
-            for key, answered in self.answers.items()
-            if not (answered.ending.failure and answered.input_id in again)
-        }
+        for key in [key for key, known in self.answers.items() if known.ending.failure and known.input_id in again]:
+            del self.answers[key]
 
-    def _take(self, answered: Answered) -> None:
+    def _take(self, answered: protocol.Answered) -> None:
         key = answered.input_id, answered.part
         if key not in self.answers or self.answers[key].ending.failure:
             self.answers[key] = answered
 
 
-def _read(path: Path) -> list[Answered]:
+def _read(path: Path) -> list[protocol.Answered]:
     answers = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            answered = Answered.from_dict(opened(line, Answered._fields))
+            answered = protocol.Answered.from_dict(opened(line, protocol.Answered._fields))
         except (ValueError, TypeError, KeyError):
             remedy = "Delete that line (its request is sent again) or start a new run folder."
             raise InputError(f"{path} is damaged at line {number}.", function="run", remedy=remedy) from None
@@ -114,7 +102,7 @@ class Usage:
         return {**vars(self), "served": dict(self.served)}
 
 
-def add_up(answers: Iterable[Answered], settings: EndpointSettings) -> Usage:
+def add_up(answers: Iterable[protocol.Answered], settings: EndpointSettings) -> Usage:
     """Add up answered requests."""
     listed = list(answers)
     read = sum(answered.used.prompt or 0 for answered in listed)
@@ -122,8 +110,8 @@ def add_up(answers: Iterable[Answered], settings: EndpointSettings) -> Usage:
     uncounted = sum(answered.used.prompt is None for answered in listed)
     served = Counter(answered.served or "unnamed" for answered in listed)
     cost = None
-    if settings.price_input is not None and settings.price_output is not None:
-        cost = round((read * settings.price_input + written * settings.price_output) / 1_000_000, 8)
+    if settings.prices is not None:
+        cost = round(Meter(settings).cost_of(protocol.TokenUse(read, written)), 8)
     return Usage(len(listed), read, written, uncounted, cost, dict(served.most_common()))
 
 
@@ -149,6 +137,7 @@ class QueueStatistics:
     seconds: float
 
 
+@dataclass
 class RequestQueue:
     """Ask an endpoint about inputs.
 
@@ -156,24 +145,20 @@ class RequestQueue:
     one is refused (see `Failures`); then `advance` is called with 1.
     """
 
-    def __init__(
-        self,
-        client: EndpointClient,
-        prompt: EndpointPrompt,
-        method: Method,
-        journal: Journal,
-        shard: ShardWriter,
-        advance: Callable[[int], None],
-        failures: Failures,
-    ) -> None:
-        self._failures = failures
+    _client: EndpointClient
+    _prompt: EndpointPrompt
+    _method: Method
+    _journal: Journal
+    _shard: ShardWriter
+    _advance: Callable[[int], None]
+    _failures: Failures
+
+    def __post_init__(self) -> None:
         self._unanswered: dict[str, Failed] = {}
-        self._client, self._prompt, self._method = client, prompt, method
-        self._journal, self._shard, self._advance = journal, shard, advance
         self._problem: InputError | None = None
         self._n_requests = self._n_bounded = self._n_unread = 0
 
-    async def ask(self, pending: Mapping[str, Question], n_inputs: int) -> QueueStatistics:
+    async def ask(self, pending: Mapping[str, protocol.Question], n_inputs: int) -> QueueStatistics:
         """Ask about all pending inputs: the shortest, which fits if any does, the longest, then the others by text.
 
         Thus a server that caches the beginning of a prompt can use it for the next ones. Raises the first problem that
@@ -215,7 +200,7 @@ class RequestQueue:
         counts = {"n_requests": self._n_requests, "n_bounded": self._n_bounded, "n_unread": self._n_unread}
         return QueueStatistics(n_inputs, len(pending), retries=retries, seconds=seconds, **counts)
 
-    async def _work(self, order: Iterator[tuple[str, Question]]) -> None:
+    async def _work(self, order: Iterator[tuple[str, protocol.Question]]) -> None:
         """Ask about inputs from the common order until none is left."""
         for input_id, question in order:
             if self._client.stopped.is_set():
@@ -224,11 +209,11 @@ class RequestQueue:
                 await self._finish(input_id, question)
             except Stopped:
                 return
-            except Refused as refused:
+            except protocol.Refused as refused:
                 settings, model = self._client.settings, self._prompt.model
-                why = refusal(settings, refused, model, f"input {input_id}")
-                self._fail(input_id, failure_of(refused, model), why)
-            except GaveUp as problem:
+                why = protocol.refusal(settings, refused, model, f"input {input_id}")
+                self._fail(input_id, protocol.failure_of(refused, model), why)
+            except protocol.GaveUp as problem:
                 self._fail(input_id, NO_ANSWER, problem)
             except InputError as problem:
                 self._end(problem)
@@ -247,10 +232,9 @@ class RequestQueue:
         self._problem = self._problem or problem
         self._client.stopped.set()
 
-    async def _finish(self, input_id: str, question: Question) -> None:
+    async def _finish(self, input_id: str, question: protocol.Question) -> None:
         """Ask for what is not answered yet of an input, then keep its result."""
-        answered: dict[str, object] = {}
-        cut = False
+        answered, cut = dict[str, object](), False
         while parts := wanted_parts(self._method, len(self._prompt.label_names), answered):
             answer = await self._part(input_id, question, parts[0])
             if answer.ending.failure:
@@ -263,20 +247,18 @@ class RequestQueue:
         self._count_read(result, answered)
         self._advance(1)
 
-    async def _part(self, input_id: str, question: Question, part: str) -> Answered:
+    async def _part(self, input_id: str, question: protocol.Question, part: str) -> protocol.Answered:
         """One part's answer: from the journal, or from the endpoint and then into the journal."""
-        known = self._journal.get(input_id, part)
-        if known is not None:
+        if (known := self._journal.get(input_id, part)) is not None:
             return known
         settings = self._client.settings
         request, value_of = part_request(settings, self._prompt, self._method, question, part)
 
-        def read(body: Json) -> Answered:
-            return Answered.of(input_id, part, body, value_of)
+        def read(body: Json) -> protocol.Answered:
+            return protocol.Answered.of(input_id, part, body, value_of)
 
-        tag = f"{input_id}:{part}"
-        path = self._method.path(settings, part)
-        answered = await self._client.post(path, request, read, about=f"input {input_id}", tag=tag)
+        about, tag = f"input {input_id}", f"{input_id}:{part}"
+        answered = await self._client.post(self._method.path(settings, part), request, read, about=about, tag=tag)
         self._journal.add(answered)
         self._n_requests += 1
         return answered
@@ -326,8 +308,18 @@ def _first_interrupt(stop: asyncio.Event) -> Iterator[list[int]]:
         raise KeyboardInterrupt
 
 
-def run_to_end(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run asynchronous work from anywhere, also in a notebook, whose own loop is running."""
+def with_client(
+    settings: EndpointSettings,
+    key: Key | None,
+    ask: Callable[[EndpointClient], Coroutine[Any, Any, T]],
+    meter: Meter | None = None,
+) -> T:
+    """Do asynchronous work with a client, from anywhere, also in a notebook, whose own loop is running."""
+
+    async def work() -> T:
+        async with EndpointClient(settings, key, meter=meter) as client:
+            return await ask(client)
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -355,42 +347,39 @@ def write_texts(
         raise input_error("generate", "num_beams", "be 1 for an endpoint", got=generation.num_beams)
     if generation.n > 1 and generation.temperature is None:
         raise input_error("generate", "temperature", "be given where several texts are wanted", got=None)
-    key = find_key(settings)
 
-    async def work() -> list[list[str]]:
-        async with EndpointClient(settings, key) as client:
+    async def work(client: EndpointClient) -> list[list[str]]:
+        async def one(place: int, number: int) -> str:
+            body = _body(settings, model, texts[place], generation, generation.seed + number)
+            about, name = f"text {place}", _name(body)
+            earlier = _name({"url": settings.url, **body})  # journals of earlier versions
+            known = (journal.get(*name) or journal.get(*earlier)) if journal is not None else None
+            if known is not None:
+                return str(known.value)
 
-            async def one(place: int, number: int) -> str:
-                body = _body(settings, model, texts[place], generation, generation.seed + number)
-                about, name = f"text {place}", _name(body)
-                earlier = _name({"url": settings.url, **body})  # journals of earlier versions
-                known = (journal.get(*name) or journal.get(*earlier)) if journal is not None else None
-                if known is not None:
-                    return str(known.value)
+            def read(body: Json) -> protocol.Answered:
+                return protocol.Answered.of(*name, body, protocol.text_of)._replace(value=protocol.text_of(body))
 
-                def read(body: Json) -> Answered:
-                    return Answered.of(*name, body, text_of)._replace(value=text_of(body))
+            try:
+                answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
+            except (protocol.Refused, InputError) as problem:
+                client.stopped.set()
+                if isinstance(problem, InputError):
+                    raise
+                raise protocol.refusal(settings, problem, model, about) from None
+            if journal is not None:
+                journal.add(answered)
+            return str(answered.value)
 
-                try:
-                    answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
-                except (Refused, InputError) as problem:
-                    client.stopped.set()
-                    if isinstance(problem, InputError):
-                        raise
-                    raise refusal(settings, problem, model, about) from None
-                if journal is not None:
-                    journal.add(answered)
-                return str(answered.value)
-
-            wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
-            results = await asyncio.gather(*(one(*pair) for pair in wanted), return_exceptions=True)
+        wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
+        results = await asyncio.gather(*(one(*pair) for pair in wanted), return_exceptions=True)
         problems = [problem for problem in results if isinstance(problem, BaseException)]
         for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # the cause before its consequences
             raise problem
         written = [str(text) for text in results]
         return [written[start : start + generation.n] for start in range(0, len(written), generation.n)]
 
-    return run_to_end(work)
+    return with_client(settings, find_key(settings), work)
 
 
 def _body(settings: EndpointSettings, model: str, text: str, generation: GenerationSettings, seed: int) -> Json:

@@ -62,8 +62,19 @@ class EndpointSettings:
             "option": "--request-field",
         },
     )
-    price_input: float | None = option(None, "Price of a million tokens read.")
-    price_output: float | None = option(None, "Price of a million tokens written.")
+    requests_per_minute: float | None = option(
+        None, "Most requests a minute to each server; by default what its headers allow.", rare=True
+    )
+    tokens_per_minute: float | None = option(
+        None, "Most tokens a minute, read and written, of each server; by default what its headers allow.", rare=True
+    )
+    price: str | tuple[float, float] | None = option(
+        None, "INPUT,OUTPUT: price of a million tokens read, and of a million written."
+    )
+    max_requests: int | None = option(
+        None, "Most requests of this command, which then ends; the same one goes on.", min=1
+    )
+    max_cost: float | None = option(None, "Most cost of this command, by the `price`.")
 
     def __post_init__(self) -> None:
         urls = [self.urls] if isinstance(self.urls, str) else self.urls
@@ -79,12 +90,20 @@ class EndpointSettings:
             if _SECRET_NAME.search(name) or _SECRET_VALUE.match(str(value)):  # not shown
                 must, remedy = "hold no key", "Keys are read from the environment: name one as `api_key_variable`."
                 raise input_error("run", "request_field", f"{must} ({name})", remedy=remedy)
-        prices = (self.price_input, self.price_output)
-        for name, price in zip(("price_input", "price_output"), prices, strict=True):
-            if price is not None and not (math.isfinite(price) and price >= 0):
-                raise input_error("run", name, "be 0 or more, for a million tokens", got=price)
-        if (self.price_input is None) != (self.price_output is None):
-            raise input_error("run", "price_output", "be given with `price_input`, and the other way round", got=prices)
+        if self.max_requests is not None:
+            check_whole("run", "max_requests", self.max_requests)
+        for name in ("requests_per_minute", "tokens_per_minute", "max_cost"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise input_error("run", name, "be a number above 0", got=value)
+        object.__setattr__(self, "price", _read_price(self.price))
+        if self.max_cost is not None and self.price is None:
+            raise input_error("run", "price", "be given where `max_cost` is", got=None)
+
+    @property
+    def prices(self) -> tuple[float, float] | None:
+        """The prices of a million tokens read and of a million written."""
+        return self.price if isinstance(self.price, tuple) else None
 
     @property
     def url(self) -> str:
@@ -253,6 +272,20 @@ def _read_fields(parameter: str, items: Sequence[str] | None, ours: Sequence[str
         except ValueError:
             fields[name] = value
     return fields
+
+
+def _read_price(price: str | Sequence[float] | None) -> tuple[float, float] | None:
+    """Read ``INPUT,OUTPUT``."""
+    if price is None:
+        return None
+    try:
+        read, written = map(float, price.split(",") if isinstance(price, str) else price)
+    except (ValueError, TypeError):
+        read = written = math.nan
+    if not (0 <= read < math.inf and 0 <= written < math.inf):
+        must = "be two numbers, 0 or more, with a comma between: of a million tokens read, and written"
+        raise input_error("run", "price", must, got=price)
+    return read, written
 
 
 def _checked_url(address: str) -> str:

@@ -6,7 +6,6 @@ A training starts from a new model of this package, from a bare encoder, or from
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 import warnings
@@ -28,34 +27,15 @@ from transformers.trainer_callback import PrinterCallback
 
 from paraconsist.data.tasks import Task
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import Json, locked, sync
+from paraconsist.files import Json, is_main, locked, sync
+from paraconsist.models import pretrained, word_models
 from paraconsist.models.batching import check_device
 from paraconsist.models.classifier import Classifier, HeadClassifier, Inputs, Prepared, longest_input, warn_of_cut
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.models.loading import load_model
-from paraconsist.models.pretrained import (
-    BASELINES,
-    Baseline,
-    checked_max_length,
-    find_baseline,
-    get_baseline,
-    load_head,
-    open_configuration,
-    quiet,
-)
 from paraconsist.models.progress import ProgressBar
 from paraconsist.models.training.data import Examples, Say, Source, draw, encode_examples, find_task, open_sources
 from paraconsist.models.training.options import TrainingFolder, TrainingOptions
-from paraconsist.models.word_models import (
-    BOW,
-    BilstmConfig,
-    BowClassifier,
-    BowConfig,
-    Vocabulary,
-    WordClassifier,
-    read_vectors,
-    split_text,
-)
 
 
 def _warn_only(line: str) -> None:
@@ -73,8 +53,8 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
     cannot be used.
     """
     started = time.time()
-    is_main = os.environ.get("RANK", "0") == "0"
-    say = say if is_main else (lambda line: None)
+    here = is_main()
+    say = say if here else (lambda line: None)
     source, eval_source = open_sources(options)
     if options.best_model and eval_source is None:
         name = "best_model" if options.patience is None else "patience"
@@ -96,16 +76,16 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
     data = _describe_data(splits, label_names, say)
     folder = TrainingFolder(options.output)
     arguments = _arguments(options, folder.checkpoints, has_eval=eval_rows is not None)
-    with locked(folder.path, "train", "output") if is_main else nullcontext():
+    with locked(folder.path, "train", "output") if here else nullcontext():
         state = folder.check(options, data)
         if state == "finished":
             say(f"{options.output} already holds this training, finished.")
-            if is_main:
+            if here:
                 shutil.rmtree(folder.checkpoints, ignore_errors=True)
             return options.output
         with arguments.main_process_first():  # no process writes before all have checked the folder
             pass
-        if is_main:
+        if here:
             folder.begin(options, data)
         transformers.set_seed(options.seed)
         classifier = starting_model(options, task, label_names, rows.inputs, multiple_choice=multiple_choice, say=say)
@@ -117,11 +97,11 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
         resumed = checkpoint_to_resume(folder.checkpoints) if state == "interrupted" else None
         if resumed is not None:
             say(f"Resuming from {resumed.name}.")
-        with quiet():
+        with pretrained.quiet():
             trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
             trainer.save_model(str(folder.saved))
-        if is_main:
-            if isinstance(classifier, WordClassifier):
+        if here:
+            if isinstance(classifier, word_models.WordClassifier):
                 classifier.vocabulary.save(folder.saved)
             folder.take_saved()
             metrics = _metrics(trainer, eval_rows)
@@ -144,7 +124,7 @@ def train_seeds(options: TrainingOptions, seeds: Sequence[int], *, say: Say = _w
         raise input_error("train", "output", must, got=str(options.output), remedy="Name another folder.")
     folders = []
     for seed in seeds:
-        if os.environ.get("RANK", "0") == "0":
+        if is_main():
             say(f"Seed {seed}:")
         folders.append(train(replace(options, seed=seed, output=options.output / f"seed-{seed}"), say=say))
     return folders
@@ -257,7 +237,7 @@ def _accuracy(evaluated: Any) -> dict[str, float]:
 
 def _arguments(options: TrainingOptions, checkpoints: Path, *, has_eval: bool) -> Any:
     more = {} if options.save_steps is None else {"save_steps": options.save_steps}
-    more |= {"ddp_find_unused_parameters": False} if options.model in BASELINES else {}
+    more |= {"ddp_find_unused_parameters": False} if options.model in pretrained.BASELINES else {}
     return training_arguments(
         options,
         checkpoints,
@@ -359,17 +339,17 @@ def starting_model(
     A new word-level model takes its vocabulary from `inputs`, the training rows. A head whose labels are the task's by
     name is kept, in its own order; any other is replaced or renamed, with a line to `say`.
     """
-    if options.model in BASELINES:
-        baseline = get_baseline(options.model)
+    if options.model in pretrained.BASELINES:
+        baseline = pretrained.get_baseline(options.model)
         baseline.refuse_max_length("train", options.max_length)
-        if baseline is BOW:
+        if baseline is word_models.BOW:
             sizes = {name: getattr(options, name) for name in ("n_buckets", "embedding_dim", "max_ngram")}
-            bow = BOW.head(multiple_choice=multiple_choice)(BowConfig(**sizes, **_numbered(label_names)))
-            return BowClassifier(bow, tuple(label_names), {"model": "bow"})
+            module = baseline.head(multiple_choice=multiple_choice)(baseline.config(**sizes, **_numbered(label_names)))
+            return word_models.BowClassifier(module, tuple(label_names), {"model": "bow"})
         return _new_word_model(baseline, options, label_names, inputs, multiple_choice=multiple_choice, say=say)
     trusted = options.trust_remote_code
-    config = open_configuration(options.model, revision=options.revision, trust_remote_code=trusted)
-    own = find_baseline(config.model_type)
+    config = pretrained.open_configuration(options.model, revision=options.revision, trust_remote_code=trusted)
+    own = pretrained.find_baseline(config.model_type)
     if own is not None:
         own.refuse_max_length("train", options.max_length)
         classifier = load_model(options.model, task=task)
@@ -387,11 +367,11 @@ def starting_model(
         head = {**_numbered(names), "ignore_mismatched_sizes": True}
         if not kept and any(str(a).endswith("ForSequenceClassification") for a in config.architectures or ()):
             say(f"The head of {options.model} has other labels; it is now read as {', '.join(names)}.")
-    loaded = load_head(options.model, auto, revision=options.revision, trust_remote_code=trusted, **head)
+    loaded = pretrained.load_head(options.model, auto, revision=options.revision, trust_remote_code=trusted, **head)
     if loaded.missing:
         say(f"New weights, not from {options.model}: {', '.join(loaded.missing)}.")
     _ensure_pad_token(loaded.module, loaded.tokenizer, options.model)
-    limit = checked_max_length("train", options.max_length, longest_input(loaded.module, loaded.tokenizer))
+    limit = pretrained.checked_max_length("train", options.max_length, longest_input(loaded.module, loaded.tokenizer))
     identity = {"model": options.model}
     return HeadClassifier(
         loaded.module, loaded.tokenizer, names, multiple_choice=multiple_choice, max_length=limit, identity=identity
@@ -447,28 +427,30 @@ def _is_whole(checkpoint: Path, step: int) -> bool:
 
 
 def _new_word_model(
-    baseline: Baseline,
+    baseline: pretrained.Baseline,
     options: TrainingOptions,
     label_names: Sequence[str],
     inputs: Inputs,
     *,
     multiple_choice: bool,
     say: Say,
-) -> WordClassifier:
+) -> word_models.WordClassifier:
     """Make a glove_bow or bilstm for these training rows. The global seed must be set.
 
     The vocabulary holds the words of the rows that are frequent enough or have a vector, in the order of first
     occurrence, then `extra_words` of the file.
     """
     texts = [text for row in inputs for choice in row for text in (choice.text, choice.text_pair) if text]
-    counts = Counter(word for text in texts for word in split_text(text))
-    vectors = {} if options.vectors is None else read_vectors(options.vectors, counts, extra=options.extra_words)
+    counts = Counter(word for text in texts for word in word_models.split_text(text))
+    vectors = {}
+    if options.vectors is not None:
+        vectors = word_models.read_vectors(options.vectors, counts, extra=options.extra_words)
     words = [word for word, count in counts.items() if count >= options.min_count or word in vectors]
     extra = [word for word in vectors if word not in counts]
-    vocabulary = Vocabulary([*words, *extra])
+    vocabulary = word_models.Vocabulary([*words, *extra])
     n_dimensions = next(iter(vectors.values())).size if vectors else options.embedding_dim
     names = ["mlp_size", "mlp_layers", "dropout", "freeze_vectors"]
-    if baseline.config is BilstmConfig:
+    if baseline.config is word_models.BilstmConfig:
         names += ["lstm_size", "lstm_layers", "pooling"]
     config = baseline.config(
         vocab_size=len(vocabulary),
@@ -490,4 +472,4 @@ def _new_word_model(
         source = f"Word vectors of {n_dimensions} dimensions from {options.vectors}: {n_found:,} of the "
         source += f"{n_words:,} words ({n_found / max(n_words, 1):.1%}){more}; the rest start random."
     say(source)
-    return WordClassifier(module, vocabulary, tuple(label_names), {"model": baseline.name})
+    return word_models.WordClassifier(module, vocabulary, tuple(label_names), {"model": baseline.name})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from paraconsist.errors import InputError, input_error, renamed
 from paraconsist.reporting.formatting import plural
-from paraconsist.reporting.hub.client import NEW, Card, HubFile, Push, Remote, card_text, read_card
+from paraconsist.reporting.hub.client import NEW, Card, HubFile, Push, Remote, card_text, check_earlier, read_card
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,10 +112,7 @@ def own_dataset(
     from paraconsist.data.bucket_sets import load_bucket_set
     from paraconsist.data.writing import write_table
 
-    if not remote.is_empty and _OWN not in (remote.card.get("tags") or []):
-        remedy = "Choose another name; nothing was sent."
-        must = "be new, or hold an earlier push of a file of rows"
-        raise input_error("push", "repo", must, got=repo_id, remedy=remedy)
+    check_earlier(remote, repo_id, _OWN, "a file of rows")
     try:
         with renamed(dataset="name", path="name"):
             rows = load_bucket_set(str(path), task=task)

@@ -234,6 +234,13 @@ def check_repo_id(parameter: str, repo_id: str) -> None:
         raise input_error("push", parameter, "give a repository as NAMESPACE/NAME", got=repo_id, remedy=remedy)
 
 
+def check_earlier(remote: Remote, repo_id: str, tag: str, what: str) -> None:
+    """Refuse a repository that holds other things than an earlier push of `what`, whose card has the tag."""
+    if not remote.is_empty and tag not in (remote.card.get("tags") or []):
+        must, remedy = f"be new, or hold an earlier push of {what}", "Choose another name; nothing was sent."
+        raise input_error("push", "repo", must, got=repo_id, remedy=remedy)
+
+
 @contextmanager
 def hub_errors(repo_id: str) -> Iterator[None]:
     """Turn what huggingface_hub raises into an `InputError`; a commit is one request, so nothing is half done."""

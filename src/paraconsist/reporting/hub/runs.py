@@ -27,7 +27,7 @@ from paraconsist.errors import input_error
 from paraconsist.files import read_record, to_json, to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.reporting.formatting import bounds, count, decimal, interval, known
-from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, check_repo_id
+from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, check_earlier, check_repo_id
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.score import score_sources
 from paraconsist.scoring.sources import open_source
@@ -58,8 +58,11 @@ def run_dataset(
 
     run = read_record("push", "folder", folder / "run.json", remedy=_HOW)
     files, columns, names, notes = _predictions(folder, run)
-    is_scored = (folder / "results.json").exists()
-    saved = read_record("push", "folder", folder / "results.json", remedy=_HOW) if is_scored else _scored(folder)
+    if (folder / "results.json").exists():
+        saved: Saved = read_record("push", "folder", folder / "results.json", remedy=_HOW)
+    else:
+        scored = score_sources(open_source(folder, function="push"), ScoreOptions())
+        saved = to_strict_json({name: scores.to_dict() for name, scores in scored.items()})
     predictions = [file.path for file in files]
     usual = [*KEY_COLUMNS, *STRATUM_COLUMNS]
     shared = public({name: _with_strata(result, columns.get(name, usual)) for name, result in saved.items()}, names)
@@ -71,9 +74,7 @@ def run_dataset(
     results, unknown = _known(both["results.json"][1])
     if both["run.json"][1] != of_run:
         notes.append("The places of models on this machine and addresses stay here; models go by their names.")
-    if not remote.is_empty and _TAG not in (remote.card.get("tags") or []):
-        remedy = "Choose another name; nothing was sent."
-        raise input_error("push", "repo", "be new, or hold an earlier push of a run", got=repo_id, remedy=remedy)
+    check_earlier(remote, repo_id, _TAG, "a run")
     known = {*results, *(name.partition(":")[0] for name in results)}
     for name, repo in benchmarks.items():
         if name not in known:
@@ -112,13 +113,6 @@ def model_results(run: Push, model: str) -> Push:
     if not files:
         raise input_error("push", "benchmark", "say where a set of the run is on the Hub", remedy=" ".join(run.notes))
     return Push(model, "model", files, "Add consistency, by paraconsist", how_to_use=f"The page of {model} shows them.")
-
-
-def _scored(folder: Path) -> Saved:
-    """Return what ``results.json`` would hold of a run that was not scored."""
-    scored = score_sources(open_source(folder, function="push"), ScoreOptions())
-    results: Saved = to_strict_json({name: scores.to_dict() for name, scores in scored.items()})
-    return results
 
 
 def _predictions(folder: Path, run: Saved) -> tuple[list[HubFile], dict[str, list[str]], dict[str, str], list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paraconsist.reporting.page.models import Model, load_models
-from paraconsist.reporting.page.write import ReportOptions, ReportWritten, write_report
+from paraconsist.reporting.page.models import Model, ReportOptions, load_models
+from paraconsist.reporting.page.write import ReportWritten, write_report
 
 __all__ = ["Model", "ReportOptions", "ReportWritten", "load_models", "write_report"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -12,11 +14,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.predictions import VALUE
+from paraconsist.data.rows import Rows
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
 from paraconsist.measures.rules import unchanged
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
 from paraconsist.reporting.page.excerpts import excerpts
-from paraconsist.scoring.roles import POLICIES
+from paraconsist.scoring.by_hand import answer_key
+from paraconsist.scoring.outcomes import WORDINGS, changes_of_buckets
+from paraconsist.scoring.roles import POLICIES, apply_policy
+from paraconsist.scoring.sources import public_model
 
 #: Bounds on the page's size: rows of a bucket, labels with all probabilities, values of a stratum to choose from.
 _MOST_ROWS, _MOST_PROBABILITIES, _MOST_VALUES = 100, 5, 200
@@ -103,6 +110,12 @@ class _SetMaker:
         tables = [aligned.predictions[model].table for model in aligned.models]
         self.examples = [table["example_id"] if "example_id" in table.column_names else None for table in tables]
         self.probabilities = [_probabilities(table) for table in tables]
+        #: Of each model, its answers in free text; None where answers are labels.
+        self.written = [table["raw_output"].to_pylist() if VALUE in table.column_names else None for table in tables]
+        self.changes = [
+            {} if written is None else changes_of_buckets(apply_policy(rows, aligned.policies[model])[0])
+            for model, rows, written in zip(aligned.models, self.rows, self.written, strict=True)
+        ]
         self.labels = list(aligned.predictions[aligned.models[0]].label_names)
         self.named = bool(self.labels)
         self.index: dict[Any, int] = {}
@@ -134,6 +147,11 @@ class _SetMaker:
             "tooMany": self.too_many,
             "paraphrastic": spec is PARAPHRASTIC,
             "rule": "answers that change" if self.aligned.rule is CHANGE else self.aligned.rule.title.lower(),
+            "written": any(written is not None for written in self.written),
+            "gold": all(bool(rows.has_gold.all()) for rows in self.rows),
+            "byHand": [self.aligned.predictions[model].metadata.get("by_hand") for model in self.aligned.models],
+            "ids": [public_model(self.aligned.predictions[model]) for model in self.aligned.models],
+            "changes": [[len(changes), math.fsum(changes.values())] for changes in self.changes],
             "sums": [_sums(self.aligned.counts[model]) for model in self.aligned.models],
         }
 
@@ -161,6 +179,9 @@ class _SetMaker:
         owners, places = aligned.base  # the first model that has each row, and the row's place there
         owned = [(row, self.rows[owners[row]], int(places[row])) for row in members]
         owned.sort(key=lambda owner: owner[1].roles[owner[2]] != "original")
+        if self.written[0] is not None and owned[0][1].roles[owned[0][2]] != "original":
+            labels = [tuple(self._answer(0, row) or ())[:1] for row, *_ in owned]
+            owned.insert(0, owned.pop(labels.index(Counter(labels).most_common(1)[0][0])))  # the commonest answer's
         kept = owned[:_MOST_ROWS]
         texts = [None if self.texts is None else self.texts.rows[row] for row, *_ in owned]
         shared, varying = _split(texts)
@@ -187,7 +208,38 @@ class _SetMaker:
                 for (row, rows, at), text in zip(kept, texts[: len(kept)], strict=True)
             ],
         }
+        if any(written is not None for written in self.written):
+            bucket["t"] = self._written(owned)
+            if all(rows.roles[at] in WORDINGS for _, rows, at in owned):
+                bucket["c"] = [changes.get(aligned.bucket_ids[place]) for changes in self.changes]
         return bucket | ({"more": len(owned) - len(kept)} if len(owned) > len(kept) else {})
+
+    def _written(self, owned: Sequence[tuple[int, Rows, int]]) -> list[list[Any]]:
+        """Return the different answers to a bucket: text, name in files (0: the text), class, right, rows by model.
+
+        The class is -1 where an answer could not be read. A text that several models gave is in one class, and joins
+        their classes.
+        """
+        found: dict[str, list[Any]] = {}
+        whole: dict[str, str] = {}
+        classes: dict[tuple[int, int], int] = {}
+        for model, written in enumerate(self.written):
+            for number, (row, rows, at) in enumerate(owned):
+                place = int(self.aligned.positions[self.aligned.models[model]][row])
+                if place < 0 or written is None or written[place] is None:
+                    continue
+                (label, *_), key = self._answer(model, row) or [-1], answer_key(written[place])
+                whole.setdefault(key, written[place])
+                of_label = -1 if label < 0 else classes.setdefault((model, label), len(classes))
+                if key not in found:
+                    is_right = int(label >= 0 and label == self._label(rows.labels.item(at)))
+                    found[key] = [key, 0, of_label, is_right, [[] for _ in self.models]]
+                elif label >= 0:
+                    classes[model, label] = found[key][2]
+                found[key][4][model].append(number)
+        for (key, entry), shown in zip(found.items(), excerpts(list(whole.values())), strict=True):
+            entry[:2] = [shown, 0 if shown == key else key]
+        return list(found.values())
 
     def _bucket_strata(self, members: Sequence[int]) -> list[list[int]]:
         owners, places = self.aligned.base

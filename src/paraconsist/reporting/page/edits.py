@@ -15,6 +15,7 @@ from paraconsist.measures.edit_effects import (
     ENGLISH_KINDS,
     LEAST_BUCKETS,
     LEAST_WORDINGS,
+    RARE,
     EditEffect,
     EditEffects,
     edit_effects,
@@ -31,6 +32,7 @@ from paraconsist.reporting.tables import link
 from paraconsist.scoring.roles import apply_policy
 
 _SURE = 0.05  # corrected p below which a kind has a sentence
+_USUAL = 0.6  # a kind of more rewordings than this share is no finding
 _MOST_EXAMPLES = 3
 Flags = NDArray[np.bool_]
 
@@ -156,7 +158,7 @@ def views(sets: Iterable[SetEdits]) -> Iterator[View]:
         whose = edits.effects["" if len(models) > 1 else models[0]]
         if not whose.effects:
             continue
-        sure = [effect for effect in whose.effects if effect.corrected_p_value < _SURE]
+        sure = [effect for effect in whose.effects if effect.corrected_p_value < _SURE and not _is_usual(effect)]
         sentences = tuple(
             (_sentence(edits, effect), _href(edits, effect.kind), tuple(_examples(edits, effect))) for effect in sure
         )
@@ -179,19 +181,21 @@ def edit_plots(sets: Iterable[SetEdits]) -> Iterator[Placed]:
                 e.difference,
                 bounds(e.confidence_interval),
                 _href(edits, e.kind),
-                e.corrected_p_value < _SURE,
+                e.corrected_p_value < _SURE and not _is_usual(e),
             )
             for model in edits.aligned.models
             for e in edits.effects[model].effects
         ]
         if lines:
             what = "stay the original's" if edits.must_differ else "change"
-            caption = (
-                f"How much more often answers {what} where a rewording is of a kind. Filled: corrected p below .05."
-            )
+            caption = f"How much more often answers {what} where a rewording is of a kind. Filled: a finding."
             title = f"What flips it, {edits.aligned.name}"
             plot = forest_plot(f"edits-{number}", title, caption, "difference, points", lines, zero=True)
             yield Placed("edits", edits.aligned.name, plot)
+
+
+def _is_usual(effect: EditEffect) -> bool:
+    return effect.n_with > _USUAL * (effect.n_with + effect.n_without)
 
 
 def _table(caption: str, rows: Sequence[Sequence[Cell]]) -> Table:
@@ -261,6 +265,10 @@ def _notes(edits: SetEdits, whose: EditEffects) -> Iterator[str]:
     if over_all:
         yield f"Compared over all problems, as hardly any has both: {', '.join(over_all)}."
     yield "Kinds that often come together have some of each other's difference."
+    usual = percent(_USUAL, digits=0)
+    yield f"A finding has a corrected p below {_SURE}, and at most {usual} % of rewordings are of its kind."
+    if "rare word" in edits.kinds:
+        yield f"Rare is a word in at most {percent(RARE, digits=0)} % of this set's problems."
     if whose.untested:
         rare = ", ".join(f"{kind} {count(n)}" for kind, n in whose.untested.items())
         least = f"{LEAST_WORDINGS} wordings or {LEAST_BUCKETS} problems with it or without"

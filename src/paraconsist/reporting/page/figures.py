@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,11 +11,17 @@ from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRAS
 from paraconsist.reporting.comparisons import MOST_PAIRS
 from paraconsist.reporting.formatting import Values, bounds, known
 from paraconsist.reporting.page.aligned import AlignedSet
-from paraconsist.reporting.page.models import Model, ie_results
+from paraconsist.reporting.page.models import Model, Report, ie_results
 from paraconsist.reporting.plots import Plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.plots.canvas import told_apart
-from paraconsist.reporting.plots.consistency import Buckets, Point, accuracy_consistency_plot, bucket_accuracy_plot
+from paraconsist.reporting.plots.consistency import (
+    Buckets,
+    Point,
+    accuracy_consistency_plot,
+    bucket_accuracy_plot,
+    outcomes_plot,
+)
 from paraconsist.reporting.plots.ie import experiment_plots, ie_runs_plot
 from paraconsist.reporting.plots.sureness import Sureness, sureness_of, sureness_plot
 from paraconsist.reporting.tables import (
@@ -22,12 +29,14 @@ from paraconsist.reporting.tables import (
     ByModel,
     by_stratum,
     common_symbol,
+    finding,
     link,
     measures_of,
     rates_of,
     results_of,
 )
 from paraconsist.scoring.compare import ModelPair, SetComparison
+from paraconsist.scoring.outcomes import OUTCOME_WORDS
 
 #: The filter that a link from each of `PARTS` opens; none fits all changes where the original is wrong.
 _SHOWN = ("changed", "lost", "")
@@ -43,24 +52,20 @@ class Placed:
     plot: Plot
 
 
-def report_plots(
-    models: Sequence[Model],
-    aligned: Sequence[AlignedSet],
-    changes: Mapping[tuple[str, str], Values],
-    compared: Sequence[SetComparison] = (),
-) -> list[Placed]:
+def report_plots(report: Report) -> list[Placed]:
     """Return the plots in the order of the page."""
-    by_model = {model.name: model.sets for model in models}
+    by_model = report.by_model
     return [
-        *difference_plots(compared),
+        *_outcomes(report),
+        *difference_plots(report.compared),
         *_accuracy(by_model),
-        *_buckets(aligned),
-        *_sureness(by_model, aligned),
-        *(plot for number, item in enumerate(aligned) for plot in _strata(by_model, item.name, number)),
-        *(plot for number, item in enumerate(aligned) for plot in _changes(changes, item.name, number)),
+        *_buckets(report.aligned),
+        *_sureness(report),
+        *(plot for number, name in enumerate(report.sets) for plot in _strata(by_model, name, number)),
+        *(plot for number, name in enumerate(report.sets) for plot in _changes(report.changed, name, number)),
         *_inconsistencies(by_model),
         *_fooling(by_model),
-        *_ie(models),
+        *_ie(report.models),
     ]
 
 
@@ -106,6 +111,19 @@ def _difference(heading: str, name: str, pair: ModelPair, names: Mapping[str, st
     return Line(heading, label, "", value, turned, link(set=name, flips=flips, holds=holds), differ)  # type: ignore[arg-type]
 
 
+def _outcomes(report: Report) -> Iterator[Placed]:
+    """Yield the bars of the first screen, which draws them itself."""
+    compared = {one.set: one.ranking for one in report.compared}
+    for number, item in enumerate(report.aligned):
+        ranked = [] if (ranking := compared.get(item.name)) is None else list(ranking.steadiness)
+        models = [*ranked, *(model for model in item.models if model not in ranked)]
+        counts = {model: Counter(item.outcomes[model].tolist()) for model in models}
+        sizes = {model: {key: of[key] for key in OUTCOME_WORDS if of[key]} for model, of in counts.items()}
+        if any(sizes.values()):
+            said = str(finding(report.by_model[models[0]][item.name])) if len(models) == 1 else ""
+            yield Placed("outcomes", item.name, outcomes_plot(f"outcomes-{number}", item.name, sizes, said))
+
+
 def _accuracy(by_model: ByModel) -> Iterator[Placed]:
     keys = ("bucket_accuracy", PARAPHRASTIC.headline)
     points = []
@@ -133,12 +151,12 @@ def _column(name: str, model: str, accuracy: tuple[float, float]) -> str:
     return link(set=name, model=model, accuracy=accuracy)
 
 
-def sureness(by_model: ByModel, aligned: Sequence[AlignedSet]) -> dict[str, list[Sureness]]:
+def sureness(report: Report) -> dict[str, list[Sureness]]:
     """Return for every set with originals and probabilities how sure each model is of its answers."""
     by_set: dict[str, list[Sureness]] = {}
-    for item in (item for item in aligned if not CATALOGUE[item.measure].is_conditional):
-        for model, scored in ((model, sets[item.name]) for model, sets in by_model.items() if item.name in sets):
-            floor = scored.noise_floor or {}
+    for item in (item for item in report.aligned if not CATALOGUE[item.measure].is_conditional):
+        for model in item.models:
+            floor = report.by_model[model][item.name].noise_floor or {}
             noise = max(
                 (rate for rate in (floor.get("correctness_flip_rate") or {}).values() if known(rate)), default=None
             )
@@ -147,8 +165,8 @@ def sureness(by_model: ByModel, aligned: Sequence[AlignedSet]) -> dict[str, list
     return by_set
 
 
-def _sureness(by_model: ByModel, aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
-    for number, (name, models) in enumerate(sureness(by_model, aligned).items()):
+def _sureness(report: Report) -> Iterator[Placed]:
+    for number, (name, models) in enumerate(sureness(report).items()):
         yield Placed("sureness", name, sureness_plot(f"sureness-{number}", name, models))
 
 

@@ -1,31 +1,33 @@
-"""The models of a page: run folders, files, logs and scores, each opened and scored."""
+"""The models of a page, opened and scored, and what its parts share: aligned sets, texts, changes, comparisons."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import Predictions
 from paraconsist.data.run_folder import RunFolder
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, extras, input_error
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, IE_TEST, PARAPHRASTIC
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.formatting import Values
+from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
+from paraconsist.reporting.tables import set_names
+from paraconsist.scoring.compare import SetComparison, compare, compare_options
+from paraconsist.scoring.naming import arranged, check_numbers, is_generic, is_run, model_name
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import measure_rows
 from paraconsist.scoring.score import SetScores, score_sources, with_label_names
-from paraconsist.scoring.sources import Opened, Source, model_of, open_source, read_json
+from paraconsist.scoring.sources import Opened, open_source, read_json
 
 #: What `results.json` holds of the options that a run was scored with.
 _SAVED_OPTIONS = (
     *("interval_method", "confidence_level", "n_resamples", "seed"),
     *("measures", "renormalize", "unparsed"),
 )
-_Loose = tuple[Path, str, SetScores]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,83 @@ class Model:
     experiment: Mapping[str, Values] = field(default_factory=dict)  # results of no single set, such as an IE test
 
 
+@dataclass(frozen=True)
+class ReportOptions:
+    """What a report shows."""
+
+    title: str | None = None
+    score: ScoreOptions = field(default_factory=ScoreOptions)  # files' columns; intervals of what is scored here
+    texts: Sequence[str] = ()  # files with texts, or names of prepared sets
+    text_columns: Sequence[str] = ()  # to show; by default the task's, else those that look like texts
+    most_buckets: int | None = None  # in the flip browser; by default at most 5,000 and at most `most_bytes`
+    most_bytes: int = 3_500_000
+    margin: float | None = None  # of non-inferiority and equivalence, a share
+    index: str | None = None  # the site's index, to which the page links
+
+
+@dataclass(frozen=True)
+class Report:
+    """The models and options of a page, and what its parts share, each computed when it is first needed."""
+
+    models: Sequence[Model]
+    options: ReportOptions = field(default_factory=ReportOptions)
+
+    @cached_property
+    def by_model(self) -> dict[str, Mapping[str, SetScores]]:
+        """Model -> set -> its scores."""
+        return {model.name: model.sets for model in self.models}
+
+    @cached_property
+    def aligned(self) -> list[AlignedSet]:
+        """The sets, with the rows of all their models side by side."""
+        with extras("report"):
+            for package in ("matplotlib", "jinja2"):
+                __import__(package)
+        of_set = {name: {m: sets[name] for m, sets in self.by_model.items() if name in sets} for name in self.sets}
+        return [align(name, scored) for name, scored in of_set.items()]
+
+    @property
+    def sets(self) -> list[str]:
+        """The names of the sets."""
+        return set_names(self.by_model)
+
+    @cached_property
+    def texts(self) -> list[SetTexts | None]:
+        """The texts of each of the aligned sets, from files, run folders, logs or the predictions themselves."""
+        files, texts = read_texts_files(self.options.texts), []
+        for item in self.aligned:
+            sources = [model.sets[item.name].source for model in self.models if item.name in model.sets]
+            kept = [source.texts for source in sources if source.texts is not None]
+            texts.append(set_texts(item, kept, files, sources[0].columns, self.options.text_columns))
+        return texts
+
+    @cached_property
+    def changed(self) -> dict[tuple[str, str], Values]:
+        """(Set, model) -> prediction change, for every set that has originals and paraphrases."""
+        changed: dict[tuple[str, str], Values] = {}
+        for name in self.sets:
+            for scored, model in ((sets[name], model) for model, sets in self.by_model.items() if name in sets):
+                change: Values | None = scored.measures.get(CHANGE.name)
+                if change is None and PARAPHRASTIC.name in scored.measures:
+                    change = _change_of(scored, self.options.score.intervals)
+                if change is not None:
+                    changed[name, model] = change
+        return changed
+
+    @cached_property
+    def compared(self) -> list[SetComparison]:
+        """The models compared on every set that all of them have; empty where they have none in common.
+
+        A model is left out if none of its answers to one of the sets could be read.
+        """
+        read = {m: sets for m, sets in self.by_model.items() if all(s.n_unparsed < len(s.rows) for s in sets.values())}
+        common = [name for name in set_names(read) if all(name in sets for sets in read.values())]
+        if len(read) < 2 or not common:
+            return []
+        sources = {model: {name: sets[name].source for name in common} for model, sets in read.items()}
+        return compare(sources, compare_options(self.options.score, self.options.margin))
+
+
 def load_models(
     paths: Sequence[Path],
     options: ScoreOptions | None = None,
@@ -47,41 +126,38 @@ def load_models(
     *,
     read: SourceOptions | None = None,
     rescore: bool = False,
+    sets: Sequence[str] = (),
     join: bool = False,
 ) -> list[Model]:
-    """Open and score run folders, predictions files and logs; `names` are of the models, in the order of `paths`.
+    """Open and score run folders, predictions files and logs; `names` and `sets` are in the order of `paths`.
 
-    Files that name their model and set join the model's other files; other files are models on one set if they have the
-    same buckets, else separate sets. A run folder is scored with the options of its ``results.json``, with `rescore`
-    with `options`; `join` puts runs and files of one model together that are of different sets.
+    What is of which model and set is as `paraconsist.scoring.naming.arranged` says. A run folder is scored with the
+    options of its ``results.json``, with `rescore` with `options`; `join` puts run folders of one model together that
+    are of different sets.
     """
     if not paths:
         raise input_error("report", "paths", "name at least one run folder or predictions file")
     options = options or ScoreOptions()
-    models: list[Model] = []
-    loose: list[_Loose] = []
-    for path in paths:
-        if (experiment := _experiment(path)) is not None:
-            models.append(experiment)
-            continue
-        opened = open_source(path, read, function="report")
-        if opened.run or opened.saved or any(source.path != path for source in opened.sets.values()):
-            models.append(_run(path, opened, options, rescore=rescore))
+    check_numbers(paths, names, sets, "report")
+    experiments = {path: model for path in paths if (model := _experiment(path)) is not None}
+    opened = [Opened({}, path=p) if p in experiments else open_source(p, read, function="report") for p in paths]
+    models, runs = list[Model](), set[int]()
+    for index, (path, (name, each)) in enumerate(zip(paths, arranged(opened, names, sets), strict=True)):
+        if path in experiments:
+            model = experiments[path]
+        elif is_run(each):
+            model = _run(path, each, options, rescore=rescore)
         else:
-            for name, scored in score_sources(opened, options).items():
-                loose.append((path, name if scored.source.has_name else "", scored))
-    models += _files(loose)
-    models = _joined(models) if join else models
-    if names and len(names) != len(models):
-        must = f"be given once for each of the {len(models)} models ({', '.join(model.name for model in models)})"
-        raise input_error("report", "name", must, got=list(names))
-    return _named(models, names)
+            model = Model(name, path, score_sources(each, options))
+        runs |= {index} if (path in experiments or is_run(each)) and not (join or names) else set()
+        models.append(replace(model, name=name))
+    return _named(_joined(models, runs), are_given=bool(names))
 
 
 def model_from(opened: Opened, sets: Mapping[str, SetScores]) -> Model:
     """Return scores as a model of a page."""
     path = opened.path or Path()
-    name = _common_name([scored.predictions for scored in sets.values()])
+    name = model_name([scored.source for scored in sets.values()])
     return Model(name or (path.stem if path.name else "model"), path, sets, run=opened.run)
 
 
@@ -93,20 +169,6 @@ def ie_results(models: Sequence[Model]) -> Iterator[tuple[str, Values]]:
         for name, values in (*of_sets, *of_runs):
             if values is not None:
                 yield f"{name}, {model.name}", values
-
-
-def changes_of(models: Sequence[Model], intervals: Values) -> dict[tuple[str, str], Values]:
-    """Return (set, model) -> prediction change, for every set that has originals and paraphrases."""
-    changes: dict[tuple[str, str], Values] = {}
-    for name in dict.fromkeys(name for model in models for name in model.sets):
-        for model in (model for model in models if name in model.sets):
-            scored = model.sets[name]
-            change: Values | None = scored.measures.get(CHANGE.name)
-            if change is None and PARAPHRASTIC.name in scored.measures:
-                change = _change_of(scored, intervals)
-            if change is not None:
-                changes[name, model.name] = change
-    return changes
 
 
 def _change_of(scored: SetScores, intervals: Values) -> Values | None:
@@ -139,7 +201,7 @@ def _run(path: Path, opened: Opened, options: ScoreOptions, *, rescore: bool) ->
         floor = kept.get("noise_floor") if scored.noise_floor is None else scored.noise_floor
         sets[name] = replace(scored, measures={**scored.measures, **more}, noise_floor=floor)
     return Model(
-        name=_common_name([scored.predictions for scored in sets.values()]) or path.resolve().name,
+        name=path.resolve().name,
         path=path,
         sets=sets,
         run=opened.run,
@@ -182,76 +244,30 @@ def _fits(saved: Mapping[str, Values], opened: Opened) -> bool:
     return rows.keys() <= saved.keys() and all(part.get("n_rows") == rows.get(name) for name, part in saved.items())
 
 
-def _files(loose: Sequence[_Loose]) -> list[Model]:
-    """Put files of one model together, and files of several models on one set side by side."""
-    by_model: dict[str, tuple[Path, dict[str, SetScores]]] = {}
-    nameless: list[_Loose] = []
-    for path, name, scored in loose:
-        model = scored.source.model
-        if model is None or not name:
-            nameless.append((path, name, scored))
-            continue
-        is_taken = model in by_model and name in by_model[model][1]
-        key = f"{model} ({path.stem})" if is_taken else model
-        by_model.setdefault(key, (path, {}))[1][name] = scored
-    models = [Model(name, path, sets) for name, (path, sets) in by_model.items()]
-    buckets = [_buckets(scored.source) for *_, scored in nameless]
-    if len(nameless) > 1 and all(ids & buckets[0] for ids in buckets):  # several models on one set
-        stems = [path.stem for path, *_ in nameless]
-        common = next((name for _, name, _ in nameless if name), "") or _common_words(stems)
-        models += [Model(path.stem, path, {common: scored}) for path, _, scored in nameless]
-    elif nameless:
-        first = nameless[0][0]
-        sets = {name or path.stem: scored for path, name, scored in nameless}
-        models.append(Model(first.stem if len(nameless) == 1 else "predictions", first, sets))
-    return models
-
-
-def _joined(models: Sequence[Model]) -> list[Model]:
-    """Put models of one name together that have no set in common."""
+def _joined(models: Sequence[Model], alone: Collection[int]) -> list[Model]:
+    """Put models of one name together that have no set in common, except those of the indices `alone`."""
     joined: list[Model] = []
-    for model in models:
-        same = next((m for m in joined if m.name == model.name and not m.sets.keys() & model.sets.keys()), None)
-        if same is not None:
-            joined.remove(same)
-        joined.append(model if same is None else replace(same, sets={**same.sets, **model.sets}))
+    for index, model in enumerate(models):
+        same = [m for m in joined if m.name == model.name and not m.sets.keys() & model.sets.keys()]
+        if index in alone or not same:
+            joined.append(model)
+        else:
+            sets, notes = {**same[0].sets, **model.sets}, same[0].notes + model.notes
+            joined[joined.index(same[0])] = replace(same[0], sets=sets, notes=notes)
     return joined
 
 
-def _common_words(stems: Sequence[str]) -> str:
-    """Return the words that files' names have in common; the other words tell the models apart."""
-    words = [re.split(r"[\W_]+", stem) for stem in stems]
-    return " ".join(word for word in words[0] if all(word in other for other in words)) or "predictions"
-
-
-def _buckets(source: Source) -> set[Any]:
-    name, table = source.columns.bucket, source.predictions.table
-    return set(table[name].to_pylist()) if name in table.column_names else set()
-
-
-def _common_name(files: Sequence[Predictions]) -> str | None:
-    """Return the model's name, None where several models answered; published ones are named with their collection."""
-    names = {model_of(file) for file in files}
-    collections = {str(file.metadata["set"]).partition(":")[0] for file in files if "published" in file.metadata}
-    return "/".join([*collections, names.pop() or ""]) if len(names) == 1 and None not in names else None
-
-
-def _named(models: Sequence[Model], names: Sequence[str]) -> list[Model]:
+def _named(models: Sequence[Model], *, are_given: bool) -> list[Model]:
     own = [model.name for model in models]
     ways = [[_short(name) for name in own], own]
     # Two runs of one model are told apart by their folders.
     ways += [[model.path.name for model in models], ["/".join(model.path.parts[-2:]) for model in models]]
-    ways = [list(names)] if names else ways
+    ways = [own] if are_given else ways
     wanted = next((way for way in ways if len(set(way)) == len(way)), ways[-1])
     if len(set(wanted)) < len(wanted):
         remedy = "Give `name` for each of them."
         raise input_error("report", "name", "be different for every model", got=wanted, remedy=remedy)
     return [replace(model, name=name) for name, model in zip(wanted, models, strict=True)]
-
-
-def is_generic(name: str) -> bool:
-    """Return whether a name is one that many tools give their output."""
-    return re.fullmatch(r"(checkpoint[-_]?\d*|model|models|output|predictions|results|run)", name, re.I) is not None
 
 
 def _short(name: str) -> str:

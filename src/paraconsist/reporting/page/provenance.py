@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from paraconsist.data.sharing import public
 from paraconsist.reporting.formatting import count, listed
-from paraconsist.reporting.page.models import Model
+from paraconsist.reporting.page.models import Model, Report
 from paraconsist.reporting.table import Cell, Column, Table
 from paraconsist.scoring.compare import ModelPair, SetComparison
 
 LEVELS = ERROR, WARNING, NOTE = "errors", "warnings", "notes"
+_FEW = 0.02
 #: Keys of the metadata of a run's predictions, and their labels.
 _IDENTITY = {
     "set": "set",
@@ -29,28 +31,31 @@ _IDENTITY = {
 }
 
 
-def notices(models: Sequence[Model], compared: Sequence[SetComparison]) -> dict[str, list[tuple[str, str]]]:
+def notices(report: Report) -> dict[str, list[tuple[str, str]]]:
     """Return errors, warnings and notes, each (sentence, models and sets) once.
 
-    An error means that a number does not describe the model, a warning is about its rows, a note about the estimate.
+    An error means that a number does not describe the model, a warning is about its rows, a note about the estimate or
+    about few rows.
     """
     where: dict[tuple[str, str], list[str]] = {}
-    several = len({name for model in models for name in model.sets}) > 1
-    for model in models:
+    several = len(report.sets) > 1
+    for model in report.models:
         for name, scored in model.sets.items():
             place = f"{name}, {model.name}" if several else model.name
             estimated = [warning for values in scored.measures.values() for warning in values.get("warnings", ())]
-            levels = {ERROR: scored.degenerate, WARNING: scored.warnings, NOTE: estimated}
+            few = [sentence for sentence in scored.warnings if _is_about_few(sentence)]
+            of_rows = [sentence for sentence in scored.warnings if sentence not in few]
+            levels = {ERROR: scored.degenerate, WARNING: of_rows, NOTE: [*few, *estimated]}
             for level, sentences in levels.items():
                 for sentence in dict.fromkeys(map(str, sentences)):
                     where.setdefault((level, sentence), []).append(place)
         notes = [*model.notes, *(w for values in model.experiment.values() for w in values.get("warnings") or ())]
         for sentence in dict.fromkeys(map(str, notes)):
             where.setdefault((NOTE, sentence), []).append(model.name)
-    for comparison in compared:
+    for comparison in report.compared:
         for sentence in dict.fromkeys(comparison.warnings):
             where.setdefault((NOTE, sentence), []).append(f"{comparison.set}, compared" if several else "compared")
-    n_results = sum(len(model.sets) for model in models)
+    n_results = sum(len(model.sets) for model in report.models)
     by_level: dict[str, list[tuple[str, str]]] = {}
     seen: set[str] = set()
     for (level, sentence), places in sorted(where.items(), key=lambda item: LEVELS.index(item[0][0])):
@@ -58,6 +63,12 @@ def notices(models: Sequence[Model], compared: Sequence[SetComparison]) -> dict[
             by_level.setdefault(level, []).append((sentence, "" if len(places) >= n_results else listed(places)))
         seen.add(sentence)
     return by_level
+
+
+def _is_about_few(sentence: str) -> bool:
+    """Return whether a warning is about so many of so many, and these are few."""
+    parts = [[int(n.replace(",", "")) for n in pair] for pair in re.findall(r"(\d[\d,]*) of (\d[\d,]*)", sentence)]
+    return bool(parts) and all(n < _FEW * whole for n, whole in parts)
 
 
 def signatures(models: Sequence[Model], compared: Sequence[SetComparison] = ()) -> list[tuple[str, str]]:

@@ -1,17 +1,21 @@
-"""The first screen: for each set a sentence, a bar for each model, four numbers, one flip, and the uncertainty."""
+"""The first screen: of each set the finding, a bar for each model, one scale, the surest flips, and what to do next."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from paraconsist._version import __version__
 from paraconsist.errors import InputError
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, Quantity
 from paraconsist.measures.results import parse_signature
-from paraconsist.measures.rules import ORIGINAL
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.reporting.formatting import (
     Values,
     bounds,
@@ -24,28 +28,32 @@ from paraconsist.reporting.formatting import (
     often,
     p_value,
     percent,
+    plural,
     quantity,
 )
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
 from paraconsist.reporting.page.excerpts import boundary
-from paraconsist.reporting.page.models import Model, ie_results
+from paraconsist.reporting.page.models import Model, Report, ie_results
 from paraconsist.reporting.tables import finding, link
 from paraconsist.scoring.compare import SetComparison, tested_by
-from paraconsist.scoring.outcomes import STEADINESS, WORDING_CHANGE
-from paraconsist.scoring.roles import violations
+from paraconsist.scoring.naming import is_generic
+from paraconsist.scoring.outcomes import OUTCOME_WORDS, STEADINESS, WORDING_CHANGE, Outcome, Ranking, problems_of
+from paraconsist.scoring.roles import apply_policy, violations
 from paraconsist.scoring.score import SetScores
 
-#: (Upper bound of a share of broken rules, the verdict below it).
-_VERDICTS = ((0.02, "Almost always."), (0.05, "Mostly."), (0.15, "Not always."), (0.4, "Often not."), (1.01, "No."))
-_NOTHING, _TOO_FEW = "Nothing can be said.", "Too few problems to say."
-#: What becomes of a problem -> the colour and the words of that part of the bar.
-_OUTCOMES = {
-    "right": ("right", "right in every wording"),
-    "depends": ("mixed", "right in some wordings, wrong in others"),
-    "wrong": ("wrong", "wrong in every wording"),
+#: What becomes of a problem -> the colour of that part of the bar.
+_COLOURS: dict[Outcome, str] = {
+    "right": "right",
+    "depends": "mixed",
+    "wrong": "wrong",
+    "same": "right",
+    "changes": "mixed",
 }
 _LEAST = f"min_{PARAPHRASTIC.published}"
-_MOST_LETTERS = 300  # of a text in the flip that is shown
+_MOST_GROUPS = 8  # of models that do not differ, which are drawn as lines
+_MOST_LETTERS = 300  # of a text in a flip that is shown
+_MOST_FLIPS, _MOST_STEPS = 20, 3
+_MANY_POINTS = 0.05  # half of an interval that more problems should narrow
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,10 @@ class Bar:
     model: str
     parts: Sequence[tuple[str, str, int, float, float, str]]
     value: str = ""  # the headline, where models are compared
+    scale: tuple[float, ...] = ()  # per cent: steadiness, the two ends of its interval where it has one
+    accuracy: float | None = None  # per cent, on that scale's line
+    groups: Sequence[bool] = ()  # of each group of models that do not differ, whether this one is in it
+    unranked: str = ""  # why it has no place among the others
 
     @property
     def n(self) -> int:
@@ -97,19 +109,33 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Step:
+    """What a reader may do next, with a link on the page or what to add to a command."""
+
+    words: str
+    href: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True)
 class Block:
     """One set on the first screen; `headline` and `symbol` belong to the numbers next to the bars."""
 
     set: str
-    verdict: str
-    sentence: str
+    title: str  # the finding, without a full stop
+    sentence: str = ""  # how sure it is, and what else belongs to it
     bars: Sequence[Bar] = ()
+    coin: Bar | None = None  # what answers that are right as often, each by chance, would give
     headline: str = ""
     symbol: str = ""
     errors: Sequence[str] = ()
     facts: Sequence[Fact] = ()
-    example: Example | None = None
+    examples: Sequence[Example] = ()
+    n_flips: int = 0
+    steps: Sequence[Step] = ()
+    brief: Sequence[str] = ()  # how sure the finding is, in a line
     sureness: Sequence[tuple[str, str]] = ()  # a sentence, and the term in it that the glossary explains
+    cited: str = ""  # a sentence for a paper
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -117,50 +143,90 @@ class Block:
         return {colour: words for bar in self.bars for colour, words, *_ in bar.parts}
 
 
-def blocks(
-    models: Sequence[Model],
-    sets: Sequence[tuple[AlignedSet, SetTexts | None]],
-    changed: Mapping[tuple[str, str], Values],
-    compared: Sequence[SetComparison],
-) -> list[Block]:
+def blocks(report: Report) -> list[Block]:
     """Return the blocks of the sets in their order, then of the IE tests."""
-    comparisons = {comparison.set: comparison for comparison in compared}
-    of_sets = [
-        _block(models, item, texts, changed, comparisons.get(item.name), {"set": item.name} if len(sets) > 1 else {})
-        for item, texts in sets
-    ]
-    return [*of_sets, *(_ie_block(name, values) for name, values in ie_results(models))]
+    of_sets = [_block(report, *both) for both in zip(report.aligned, report.texts, strict=True)]
+    return [*of_sets, *(_ie_block(name, values) for name, values in ie_results(report.models))]
 
 
-def _block(
-    models: Sequence[Model],
-    item: AlignedSet,
-    texts: SetTexts | None,
-    changed: Mapping[tuple[str, str], Values],
-    comparison: SetComparison | None,
-    where: Values,
-) -> Block:
-    spec = CATALOGUE[item.measure]
-    results = {model.name: model.sets[item.name] for model in models if model.name in item.models}
+def title(report: Report, blocks: Sequence[Block]) -> str:
+    """Return the page's title: the finding, or what the findings on several sets are about."""
+    if len(blocks) == 1:
+        return blocks[0].title
+    if len(report.models) > 1:
+        return f"{len(report.models)} models on {len(blocks)} sets: how consistent are they?"
+    name = _called(report.models[0].name) or "the model"
+    rates = [s.wording.wording_change for s in report.models[0].sets.values() if s.wording is not None]
+    if len(rates) < len(blocks) or not rates:
+        return f"How consistent is {name}?"
+    low, high = (percent(end(rates)) for end in (min, max))
+    return f"Two wordings of a problem get different answers from {name} {low} to {high} % of the time, by set"
+
+
+def _is_of_wordings(spec: MeasureSpec) -> bool:
+    return spec.target == PARAPHRASE and not spec.is_about_probabilities
+
+
+def _called(model: str) -> str:
+    return "" if is_generic(model) else model
+
+
+def _block(report: Report, item: AlignedSet, texts: SetTexts | None) -> Block:
+    spec, where = CATALOGUE[item.measure], {"set": item.name} if len(report.aligned) > 1 else {}
+    results = {model: report.by_model[model][item.name] for model in item.models}
     values = {model: result.measures.get(spec.name, {}) for model, result in results.items()}
-    who = {model: {**where, "model": model} if len(models) > 1 else where for model in item.models}
+    who = {model: {**where, "model": model} if len(report.models) > 1 else where for model in item.models}
     names = sorted(item.models, key=lambda model: _rank(spec, values[model]))
-    best, verdict, errors, facts = names[0], "", [], []
+    comparison = next((compared for compared in report.compared if compared.set == item.name), None)
+    ranking = comparison.ranking if comparison is not None and spec.mean_over == "buckets" else None
+    if ranking is not None and ranking.standings:
+        names = [*ranking.steadiness, *(name for name in names if name not in ranking.steadiness)]
     bars = [_bar(item, model, spec, values[model], who[model]) for model in names]
-    if len(names) > 1:
-        sentence = _compared(spec, values, results, comparison)
+    if len(names) > 1 and ranking is not None and ranking.standings:
+        bars, said = _on_one_scale(bars, ranking, results), _ranked(ranking, results)
+        block = Block(item.name, *said, bars, headline="steadiness", symbol=STEADINESS.symbol)
+    elif len(names) > 1:
+        said = _compared(spec, values, results, comparison)
+        block = Block(item.name, *said, bars, headline=_name(spec), symbol=spec.symbol)
     else:
-        change = changed.get((item.name, best)) if spec is PARAPHRASTIC else None
-        errors = list(results[best].degenerate)
-        facts = list(_facts(spec, values[best], change, results[best], who[best]))
-        verdict, sentence = _verdict(spec, values[best], errors)
-        if spec.mean_over == "buckets" and (wording := results[best].wording) is not None:
-            sure = bounds(wording.confidence_interval, "wording_change") is not None
-            verdict = _NOTHING if errors else _in_words(wording.wording_change) if sure else _TOO_FEW
-            sentence = finding(results[best])
-    example = None if where else flip(item, texts, spec, who)
-    sureness = list(_sureness(spec, values[best], results[best], len(item.bucket_ids)))
-    return Block(item.name, verdict, sentence, bars, _name(spec), spec.symbol, errors, facts, example, sureness)
+        change = report.changed.get((item.name, names[0])) if spec is PARAPHRASTIC else None
+        block = _of_one_model(item, spec, results[names[0]], bars[0], change, who[names[0]])
+    examples, n_flips = ([], 0) if where else flips(item, texts, spec, who)
+    return replace(block, examples=examples, n_flips=n_flips)
+
+
+def _of_one_model(
+    item: AlignedSet, spec: MeasureSpec, result: SetScores, bar: Bar, change: Values | None, where: Values
+) -> Block:
+    values: Values = result.measures.get(spec.name, {})
+    of_wordings = result.wording if _is_of_wordings(spec) else None
+    if of_wordings is not None:
+        claim, sure, changed, _ = finding(result, _called(bar.model))
+        sentence = f"{sure}; {changed}." if sure else ""
+        facts = [replace(fact, words="steadiness") for fact in _fact("wording", STEADINESS, of_wordings, least=0.0)]
+        precision = _Precision.of(WORDING_CHANGE.key, of_wordings)
+    else:
+        claim, sure = _verdict(spec, values)
+        sentence, facts = f"{sure}." if sure else "", list(_facts(spec, values, result))
+        precision = _Precision.of(spec.headline, values)
+    is_void = bool(result.degenerate) and of_wordings is not None
+    return Block(
+        item.name,
+        claim,
+        minus(f"{sentence[:1].upper()}{sentence[1:]}"),
+        [bar],
+        None if is_void or of_wordings is None else _coin(item, bar.model),
+        _name(spec),
+        spec.symbol,
+        list(result.degenerate),
+        [] if is_void else [fact for fact in facts if fact.scale or of_wordings is None],
+        steps=list(islice(_steps(precision, result, change, bar, where), _MOST_STEPS)),
+        brief=list(_brief(precision, result)),
+        sureness=list(_sureness(precision, spec, result)),
+        cited=f"{claim} ({sure}; {precision.sample}, {item.name}; paraconsist {__version__})."
+        if sure and precision.half_width is not None
+        else "",
+    )
 
 
 def _ie_block(name: str, values: Values) -> Block:
@@ -169,18 +235,17 @@ def _ie_block(name: str, values: Values) -> Block:
     ends = bounds(values.get("confidence_interval"), "accuracy_difference")
     low, high = (percent(-end, signed=True) for end in (ends[1], ends[0])) if ends else ("", "")
     interval = f", {level(values)} interval {low} to {high}" if ends else ""
-    sentence = (
-        f"A change that keeps the meaning takes accuracy from {percent(before)} % to {percent(after)} % "
-        f"({percent(after - before, signed=True)} points{interval}, p {p_value(values.get('p_value'))})."
-    )
+    claim = f"A change that keeps the meaning takes accuracy from {percent(before)} % to {percent(after)} %"
+    moves = "More than chance" if values.get("reject") else "Not shown to be more than chance"
+    points = percent(after - before, signed=True)
+    sentence = f"{moves}: {points} points{interval}, p {p_value(values.get('p_value'))}."
     bars = []
     if values.get("n_runs") == 1:
         n, single = int(values["n"]), int(values["n10"]) + int(values["n01"])
         both = round(before * n) - int(values["n10"])
         parts = [("right", "right on both", both, ""), ("mixed", "right on one of the two", single, "")]
         bars = [Bar.of(name, [*parts, ("wrong", "wrong on both", n - both - single, "")])]
-    verdict = "It moves accuracy." if values.get("reject") else "Not shown to move accuracy."
-    return Block(name, verdict, minus(sentence), bars)
+    return Block(name, claim, minus(sentence), bars)
 
 
 def _name(spec: MeasureSpec) -> str:
@@ -229,30 +294,25 @@ class _Words(dict[str, str]):
         return often(self.broken, noun)
 
 
-def _verdict(spec: MeasureSpec, values: Values, errors: Sequence[str]) -> tuple[str, str]:
-    """Return the verdict and the sentence behind it, in the measure's words."""
+def _verdict(spec: MeasureSpec, values: Values) -> tuple[str, str]:
+    """Return the finding in the measure's words, and how sure it is."""
     broken = _broken(spec, values)
     if broken is None:
-        return _NOTHING, next(iter(values.get("warnings") or ()), f"{spec.symbol} is undefined.")
+        return f"{spec.symbol} is undefined", next(iter(values.get("warnings") or ()), "").removesuffix(".")
     words = spec.sentence.format_map(_Words(broken, values)).removesuffix(".") or spec.question
-    sentence = f"{words} ({percent(broken)} %, {_interval(spec, values, of_broken=True)})."
-    if errors or not spec.asks:
-        return _NOTHING if errors else "", sentence
-    if bounds(values.get("confidence_interval"), spec.headline) is None:
-        return _TOO_FEW, sentence
-    return _in_words(broken), sentence
-
-
-def _in_words(broken: float) -> str:
-    return next(verdict for end, verdict in _VERDICTS if broken < end)
+    return f"{words} ({percent(broken)} %)", _interval(spec, values, of_broken=True)
 
 
 def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where: Values) -> Bar:
     """Return the set's problems by outcome; each part links to its filter of the flip browser."""
     broken = item.inconsistency[model]
     outcomes, untested = item.outcomes[model], np.isnan(broken)
-    if spec.mean_over == "buckets":
-        kinds = [(outcome, *words, outcomes == outcome) for outcome, words in _OUTCOMES.items()]
+    if _is_of_wordings(spec) and (outcomes != "").any():
+        shown = {"changes": "broken"}
+        kinds = [
+            (shown.get(outcome, outcome), colour, OUTCOME_WORDS[outcome], outcomes == outcome)
+            for outcome, colour in _COLOURS.items()
+        ]
     else:  # the browser's "same" takes in what is not tested
         kept, breaks = spec.outcomes
         kinds = [("" if untested.any() else "same", "right", kept, broken == 0.0)]
@@ -261,28 +321,42 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
     return Bar.of(model, parts, quantity(values.get(spec.headline), True))
 
 
-def _facts(
-    spec: MeasureSpec, values: Values, change: Values | None, result: SetScores, where: Values
-) -> Iterator[Fact]:
-    """Yield the four numbers."""
+def _coin(item: AlignedSet, model: str) -> Bar | None:
+    """Return what would become of the problems if every answer were right with one chance; None without gold labels."""
+    problems = problems_of(apply_policy(item.rows[model], item.policies[model])[0])
+    if (coin := problems.coin) is None:
+        return None
+    n, (right, wrong) = len(problems), (round(len(problems) * share) for share in (coin.right, coin.wrong))
+    sizes: dict[Outcome, int] = {"right": right, "depends": n - right - wrong, "wrong": wrong}
+    name = f"a coin that is right as often ({percent(coin.accuracy)} %): {' / '.join(map(count, sizes.values()))}"
+    return Bar.of(name, [(_COLOURS[key], OUTCOME_WORDS[key], size, "") for key, size in sizes.items()])
+
+
+def _facts(spec: MeasureSpec, values: Values, result: SetScores) -> Iterator[Fact]:
+    """Yield the first four numbers of a measure that is not of wordings."""
     majority, original = result.majority_rate, values.get("original_accuracy")
     context = [f"on the originals: {percent(original)}"] if known(original) else []
     context += [f"always the commonest label: {percent(majority)}"] if known(majority) else []
-    if spec is not PARAPHRASTIC:
-        for q in spec.quantities[:4]:
-            yield from _fact(spec.name, q, values, context if q.key == "accuracy" else ())
-        return
-    by_key = {q.key: q for q in spec.quantities}
-    links = []
-    if change:
-        turned = (("correct_to_incorrect", "lost"), ("incorrect_to_correct", "gained"))
-        links = [(f"{count(change[key])} {show}", link(show=show, **where)) for key, show in turned]
-    if (wording := result.wording) is not None:
-        yield from _fact("wording", WORDING_CHANGE, wording, links=links)
-    yield from _fact(spec.name, by_key[spec.headline], values, least=values.get(_LEAST))
-    if wording is not None:
-        yield from _fact("wording", STEADINESS, wording, [STEADINESS.meaning])
-    yield from _fact(spec.name, by_key["accuracy"], values, context)
+    for q in spec.quantities[:4]:
+        yield from _fact(spec.name, q, values, context if q.key == "accuracy" else ())
+
+
+def _steps(precision: _Precision, result: SetScores, change: Values | None, bar: Bar, where: Values) -> Iterator[Step]:
+    """Yield what to do next, what is most urgent first."""
+    if change and change["correct_to_incorrect"]:
+        lost = plural(int(change["correct_to_incorrect"]), "answer")
+        yield Step(f"Read the {lost} lost to rewording", link(show="lost", **where))
+    else:
+        parts = ((n, href) for _, _, n, _, _, href in bar.parts if "show=broken" in href or "show=depends" in href)
+        yield from (Step(f"Read the {plural(n, 'problem')} whose answers do not agree", href) for n, href in parts)
+    n, half = precision.n, precision.half_width
+    if half is None or half > _MANY_POINTS:
+        more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
+        yield Step(f"Ask about more problems: {more}", command="paraconsist plan PREDICTIONS --half-width 0.02")
+    if result.noise_floor is None:
+        words = "Ask again unchanged: how often answers flip by themselves is unknown"
+        yield Step(words, command="paraconsist run ... --noise-floor 2")
+    yield Step("Mark what is no paraphrase, and see the numbers without it", link(show="broken", **where))
 
 
 def _fact(
@@ -304,20 +378,49 @@ def _fact(
     yield Fact(q.plain, q.symbol, *texts, result, q.key, tuple(100.0 * place for place in scale), links)
 
 
-def _sureness(spec: MeasureSpec, values: Values, result: SetScores, n_problems: int) -> Iterator[tuple[str, str]]:
+@dataclass(frozen=True)
+class _Precision:
+    """How sure the finding on one model is."""
+
+    n: int  # problems
+    clusters: int  # what the intervals resample: contexts, or the problems themselves
+    half_width: float | None  # of the interval; None without one
+    effect: float | None  # the design effect
+
+    @classmethod
+    def of(cls, key: str, values: Values) -> _Precision:
+        """Return it of one of a result's values."""
+        n = int(values.get("n_problems", values.get("n_buckets", values.get("n", 0))))
+        clusters, effect = (_of(values.get(name), key) for name in ("n_clusters", "design_effect"))
+        ends = bounds(values.get("confidence_interval"), key)
+        half = None if ends is None else (ends[1] - ends[0]) / 2
+        return cls(n, int(clusters) if known(clusters) else n, half, effect if known(effect) else None)
+
+    @property
+    def sample(self) -> str:
+        """The problems, and their contexts where several share one."""
+        contexts = f" from {plural(self.clusters, 'context')}" if self.clusters < self.n else ""
+        return f"{plural(self.n, 'problem')}{contexts}"
+
+
+def _brief(precision: _Precision, result: SetScores) -> Iterator[str]:
+    """Yield how sure the finding is, in a line."""
+    yield precision.sample
+    half = precision.half_width
+    yield "no interval: too few problems" if half is None else f"± {percent(half)} points"
+    yield f"{count(result.n_unparsed)} answers not read" if result.n_unparsed else "every answer read"
+
+
+def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> Iterator[tuple[str, str]]:
     """Yield sentences on how far the numbers of one model can be trusted, each with the term that it explains."""
-    n = int(values.get("n_buckets", n_problems))
-    of = [q for q in spec.quantities if q.key in ("accuracy", spec.headline)]
-    effects = [(q.name, _of(values.get("design_effect"), q.key)) for q in of]
-    factors = ", ".join(f"{effect:.1f} for {name}" for name, effect in effects if known(effect))
-    clusters = max((int(c) for q in of if known(c := _of(values.get("n_clusters"), q.key))), default=n)
+    n, clusters, half, effect = precision.n, precision.clusters, precision.half_width, precision.effect
     origin = f"from {clusters:,} contexts, which the intervals resample" if clusters < n else "independent ones"
-    yield f"{n:,} problems, {origin}{f' (design effect {factors})' if factors else ''}.", "design effect"
-    if (ends := bounds(values.get("confidence_interval"), spec.headline)) is None:
+    yield f"{n:,} problems, {origin}{'' if effect is None else f' (design effect {effect:.1f})'}.", "design effect"
+    if half is None:
         yield "There is no interval: too few problems, or none that differ.", "interval"
     else:
         contexts = f" from {4 * clusters:,} contexts" if clusters < n else ""
-        width = f"± {percent((ends[1] - ends[0]) / 2)} points for {spec.symbol}"
+        width = f"± {percent(half)} points"
         yield f"About {4 * n:,} problems{contexts}, four times as many, would halve the interval ({width}).", "interval"
     if (floor := result.noise_floor) is None:
         yield "Asked once: how often answers flip when nothing changes (the noise floor) is unknown.", "noise floor"
@@ -340,15 +443,15 @@ def _of(by_key: Any, key: str) -> Any:
 
 def _compared(
     spec: MeasureSpec, values: Mapping[str, Values], results: Mapping[str, SetScores], comparison: SetComparison | None
-) -> str:
+) -> tuple[str, str]:
     """Return the best model, and the models that are not shown to differ from it."""
     void = [model for model, result in results.items() if result.degenerate]
     able = [model for model in values if model not in void and _broken(spec, values[model]) is not None]
     if not able:
-        return "Every model's consistency is degenerate."
+        return "Every model's consistency is degenerate", ""
     best = min(able, key=lambda model: _rank(spec, values[model]))
-    headline = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best])}"
-    sentence = f"{best} is the most consistent of {len(values)} models ({headline})"
+    claim = f"{best} is the most consistent of {len(values)} models"
+    sentence = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best])}"
     tested = tested_by(spec).name
     pairs = [p for p in (comparison.pairs if comparison else ()) if p.measure == tested and best in (p.first, p.second)]
     corrected = [(p, p.corrected_p_value if p.simultaneous_p_value is None else p.simultaneous_p_value) for p in pairs]
@@ -361,11 +464,66 @@ def _compared(
     if accuracy:
         right = max(accuracy, key=lambda model: accuracy[model])
         sentence += f" Most accurate: {right} ({percent(accuracy[right])} %)."
-    return sentence + (f" Left out, as their answers are degenerate: {listed(void)}." if void else "")
+    sentence += f" Left out, as their answers are degenerate: {listed(void)}." if void else ""
+    return claim, f"{sentence[0].upper()}{sentence[1:]}"
 
 
-def flip(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mapping[str, Values]) -> Example | None:
-    """Return two rows of a problem that break the rule though the model was sure of both."""
+def _ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str]:
+    """Return which model is the steadiest, which are not shown to differ from it, and who has no place and why."""
+    best, *others = (row.model for row in ranking.standings)
+    wording = results[best].wording
+    ends = bounds(None if wording is None else wording.confidence_interval, STEADINESS.key)
+    level = f"{100 * results[best].options.confidence_level:g} %"
+    sure = f", {level} interval {percent(ends[0], digits=0)} to {percent(ends[1], digits=0)}" if ends else ""
+    letters = {row.model: set(row.letters) for row in ranking.standings}
+    rivals = [model for model in others if letters[model] & letters[best]]
+    claim = f"{best} is the steadiest of {len(results)} models"
+    sentence = f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}"
+    if rivals:
+        sentence += f"; {listed(rivals)} {'is' if len(rivals) == 1 else 'are'} not shown to differ from it"
+    sentence += "." if rivals or not others else ", beyond chance."
+    accuracy = {
+        model: of[PARAPHRASTIC.name]
+        for model, result in results.items()
+        if PARAPHRASTIC.name in (of := result.measures)
+    }
+    right = {model: values["accuracy"] for model, values in accuracy.items() if known(values.get("accuracy"))}
+    if right:
+        most = max(right, key=lambda model: right[model])
+        sentence += f" Most accurate: {most} ({percent(right[most])} %)."
+    if ranking.unranked:
+        sentence += f" Not ranked: {listed(list(ranking.unranked))}."
+    return claim, sentence
+
+
+def _on_one_scale(bars: Sequence[Bar], ranking: Ranking, results: Mapping[str, SetScores]) -> list[Bar]:
+    """Return the bars with each model's steadiness, accuracy and groups, or why it is not ranked."""
+    shared = Counter(letter for row in ranking.standings for letter in row.letters)
+    letters = sorted(letter for letter, n_models in shared.items() if n_models > 1)
+    placed = {row.model: [letter in row.letters for letter in letters] for row in ranking.standings}
+    made = []
+    for bar in bars:
+        wording, values = results[bar.model].wording, results[bar.model].measures.get(PARAPHRASTIC.name, {})
+        accuracy = 100.0 * values["accuracy"] if known(values.get("accuracy")) else None
+        if bar.model not in placed or wording is None:
+            why = ranking.unranked.get(bar.model, "")
+            made.append(replace(bar, value="not ranked", accuracy=accuracy, unranked=why or "no two wordings"))
+            continue
+        ends = bounds(wording.confidence_interval, STEADINESS.key) or ()
+        scale = tuple(100.0 * max(0.0, value) for value in (wording.above_chance, *ends))
+        value = percent(wording.above_chance, digits=0)
+        groups = placed[bar.model] if len(letters) <= _MOST_GROUPS else ()
+        made.append(replace(bar, value=value, scale=scale, accuracy=accuracy, groups=groups))
+    return made
+
+
+def flips(
+    item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mapping[str, Values]
+) -> tuple[list[Example], int]:
+    """Return pairs of rows that break the rule, of different problems, and the number of all such pairs.
+
+    The pair comes first of which the model is surest, that is of whose less sure answer.
+    """
     candidates: list[tuple[Any, ...]] = []
     for model in item.models if texts is not None else ():
         rows = item.rows[model]
@@ -389,9 +547,27 @@ def flip(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mappi
                 candidates.append(
                     (letters > _MOST_LETTERS, -least, letters, not right[pair[0]], model, pair, both, sure)
                 )
-    if not candidates or texts is None:
-        return None
-    *_, model, pair, both, sure = min(candidates, key=lambda candidate: candidate[:6])
+    found: dict[tuple[str, Any], Example] = {}
+    for *_, model, pair, both, sure in sorted(candidates, key=lambda candidate: candidate[:6]):
+        bucket = item.rows[model].buckets[pair[0]]  # type: ignore[index]
+        if (model, bucket) not in found and texts is not None:
+            found[model, bucket] = _example(
+                item, texts, model, pair, both, sure, link(bucket=str(bucket), **who[model])
+            )
+        if len(found) == _MOST_FLIPS:
+            break
+    return list(found.values()), len(candidates)
+
+
+def _example(
+    item: AlignedSet,
+    texts: SetTexts,
+    model: str,
+    pair: tuple[int, int],
+    both: Sequence[Sequence[str]],
+    sure: NDArray[np.float64] | None,
+    href: str,
+) -> Example:
     rows, names = item.rows[model], item.predictions[model].label_names
 
     def name(label: Any) -> str:
@@ -408,7 +584,6 @@ def flip(item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mappi
         is_right = bool(rows.predictions[place] == rows.labels[place])
         lines.append((text, name(rows.predictions[place]), is_right, certain))
     golds = {name(rows.labels[place]) for place in pair}
-    href = link(bucket=str(rows.buckets[pair[0]]), **who[model])  # type: ignore[index]
     return Example(model, shared, golds.pop() if len(golds) == 1 else "", lines, href)
 
 

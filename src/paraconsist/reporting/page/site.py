@@ -17,15 +17,15 @@ from paraconsist.errors import input_error
 from paraconsist.files import locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words
-from paraconsist.reporting.formatting import bounds, known
-from paraconsist.reporting.page.comparison import compare_models
-from paraconsist.reporting.page.models import Model, load_models
+from paraconsist.reporting.formatting import Values, bounds, known
+from paraconsist.reporting.page.models import Model, Report, ReportOptions, load_models
 from paraconsist.reporting.page.provenance import signatures
-from paraconsist.reporting.page.write import ReportOptions, filled, write_report
+from paraconsist.reporting.page.write import filled, write_report
 from paraconsist.reporting.table import PERCENT, Cell, Column, Table
 from paraconsist.reporting.tables import MODEL, ByModel, measures_of, set_names
 from paraconsist.scoring.compare import SetComparison, compare_options
 from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.outcomes import STEADINESS
 from paraconsist.scoring.ranking import SetRanking, rank_models
 from paraconsist.scoring.score import SetScores
 
@@ -49,6 +49,7 @@ def leaderboard(
     *inputs: str | Path,
     output: str | Path,
     names: Sequence[str] = (),
+    sets: Sequence[str] = (),
     title: str | None = None,
     space: bool = False,
     texts: Sequence[str] = (),
@@ -67,8 +68,10 @@ def leaderboard(
         Run folders, predictions files, logs, published predictions; those of one model share a line.
     output : path
         The site's folder. An existing site stays whole until the new one is complete.
-    names, title : sequence of str, str, optional
-        Names of the models in their order, by default their own; title of the index.
+    names, sets : sequence of str, optional
+        Names of the model and of the set of each input, in order; by default as `docs/howto/report.md` says.
+    title : str, optional
+        Title of the index.
     space : bool
         Add a ``README.md`` that makes the folder a static Space.
     texts : sequence of str
@@ -83,7 +86,8 @@ def leaderboard(
     """
     read, scoring = taken(leaderboard, options, SourceOptions, ScoreOptions)
     rescore = rescore or scoring.unparsed != ScoreOptions().unparsed  # a run's results have its own policy
-    models = load_models([Path(path) for path in inputs], scoring, names, read=read, rescore=rescore, join=True)
+    paths = [Path(path) for path in inputs]
+    models = load_models(paths, scoring, names, sets=sets, read=read, rescore=rescore, join=True)
     report = ReportOptions(title=title, score=scoring, texts=texts)
     return write_site(models, Path(output), report, space=space, leaderboard=True)
 
@@ -134,18 +138,15 @@ def page_name(model: str) -> str:
 
 
 def _index(models: Sequence[Model], options: ReportOptions) -> str:
-    compared = compare_models(models, options.score, options.margin)
-    by_model = {model.name: model.sets for model in models}
+    report = Report(models, options)
     return filled(
         "index.html",
-        ("style.css", "models.css", "screen.css"),
-        ("theme.js", "index.js"),
         title=options.title,
         n_models=len(models),
-        sets=set_names(by_model),
-        overview=index_table(by_model, compared),
-        matrices=list(matrices(compared, linked=False)),
-        signatures=signatures(models, compared),
+        sets=report.sets,
+        overview=index_table(report.by_model, report.compared),
+        matrices=list(matrices(report.compared, linked=False)),
+        signatures=signatures(models, report.compared),
     )
 
 
@@ -158,8 +159,6 @@ def _leaderboard(models: Sequence[Model], options: ReportOptions) -> str:
     boards = [_board(together, ranked) for together in _sharing_sets(models)]
     return filled(
         "leaderboard.html",
-        ("style.css", "models.css", "screen.css"),
-        ("theme.js", "index.js"),
         title=options.title,
         n_models=len(models),
         level=f"{100 * options.score.confidence_level:g}",
@@ -222,10 +221,12 @@ def index_table(
 ) -> Table:
     """Return a line for each model, the best in the first of the sets first, with a link to its page.
 
-    Each set and measure has the headline, ranks and groups, and where there are few of them above chance and accuracy.
+    Measures of whole buckets have steadiness with ranks and groups, the others their headline; where sets and measures
+    are few the headline, the value above chance and accuracy follow.
     """
     names = set_names(by_model) if names is None else names
-    ranks = {(part.set, row["measure"], row["model"]): row for part in compared for row in part.standings}
+    standings = [(part.set, row) for part in compared for row in (*part.ranking.standings, *part.standings)]
+    ranks = {(name, row["measure"], row["model"]): row for name, row in standings}
     n_ranked = Counter(key[:2] for key in ranks)
     past_z = {key[:2] for key, row in ranks.items() if any(map(str.isdigit, row["letters"]))}  # too many for a reader
     scored = [
@@ -246,15 +247,16 @@ def index_table(
             columns.append(Column(f"{label}{over}"))
             for row, cell in zip(rows, cells, strict=True):
                 row.append(cell)
-            if key == spec.headline and (n := n_ranked[name, spec.name]):
+            measure = STEADINESS.key if key == STEADINESS.key else spec.name
+            if key == _ranked_by(spec) and (n := n_ranked[name, measure]):
                 columns.append(Column(f"rank{over}"))
                 for row, model in zip(rows, by_model, strict=True):
-                    rank = ranks.get((name, spec.name, model))
+                    rank = ranks.get((name, measure, model))
                     if rank is None:
                         row.append(Cell())
                         continue
                     low, high = rank["rank_low"], rank["rank_high"]
-                    group = "" if (name, spec.name) in past_z else f"group {rank['letters']}"
+                    group = "" if (name, measure) in past_z else f"group {rank['letters']}"
                     place, bar = low + high / 1000, ((low - 1) / n, high / n)
                     row.append(Cell(rank_words(rank), below=group, sort=place, bar=bar))
     if signs:
@@ -265,23 +267,35 @@ def index_table(
     title = "Every model, in per cent, with intervals"
     if len(scored) == 1:
         title += f": {scored[0][1].title.lower()}, {scored[0][0]}"
-    has_letters = any((name, spec.name) in n_ranked.keys() - past_z for name, spec in scored)
+    has_letters = any(cell.below for row in rows for cell in row)
     caption = "Models with a letter in common are not shown to differ. Ranks and groups hold for all pairs together."
     return Table(title, columns, rows, caption if has_letters else "", kind="sortable")
 
 
+def _ranked_by(spec: MeasureSpec) -> str:
+    """Return the key of the number that models are ranked by."""
+    return STEADINESS.key if spec.mean_over == "buckets" else spec.headline
+
+
 def _keys(spec: MeasureSpec, *, is_brief: bool) -> Iterator[tuple[str, str]]:
-    """Yield (key, label) of a measure's columns in the index: the headline, above chance, accuracy."""
+    """Yield (key, label) of a measure's columns in the index; what models are ranked by is first."""
     symbols = {q.key: q.symbol for q in spec.quantities}
-    yield spec.headline, spec.symbol or spec.title.lower()
-    if not is_brief:
-        yield ABOVE_CHANCE.key, ABOVE_CHANCE.symbol
+    headline = spec.headline, spec.symbol or spec.title.lower()
+    if spec.mean_over == "buckets":
+        yield STEADINESS.key, "steadiness"
+        yield from [] if is_brief else [headline]
+    else:
+        yield headline
+        yield from [] if is_brief else [(ABOVE_CHANCE.key, ABOVE_CHANCE.symbol)]
     if not is_brief or spec is PARAPHRASTIC:
         yield "accuracy", symbols.get("accuracy", "accuracy")
 
 
 def _value(sets: Mapping[str, SetScores], name: str, spec: MeasureSpec, key: str) -> Cell:
-    values = sets[name].measures.get(spec.name, {}) if name in sets else {}
+    scored = sets.get(name)
+    values: Values = {} if scored is None else scored.measures.get(spec.name, {})
+    if key == STEADINESS.key:
+        values = {} if scored is None or scored.wording is None else scored.wording
     value = values.get(key)
     ends = bounds(values.get("confidence_interval"), key)
     return Cell(value, ends, PERCENT, sort=value if known(value) else None)

@@ -5,28 +5,30 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from paraconsist._version import __version__
-from paraconsist.errors import extras
 from paraconsist.files import make_folder, replacing, writing
-from paraconsist.measures.catalogue import CATALOGUE, IE_TEST, PARAPHRASTIC, list_measures
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, list_measures
 from paraconsist.reporting import comparisons, tables
-from paraconsist.reporting.formatting import Values, listed
-from paraconsist.reporting.page import comparison, figures, provenance, screen
-from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
+from paraconsist.reporting.formatting import count, known, listed
+from paraconsist.reporting.page import figures, provenance, screen
+from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.browser import BrowserData, browser_data
 from paraconsist.reporting.page.edits import SetEdits, edit_plots, edits_of, views
 from paraconsist.reporting.page.figures import Placed, report_plots
-from paraconsist.reporting.page.models import Model, changes_of, ie_results, is_generic
+from paraconsist.reporting.page.models import Model, Report, ReportOptions, ie_results
 from paraconsist.reporting.papers import published_tables
 from paraconsist.reporting.plots import inline_svg, write_plot
-from paraconsist.reporting.table import Table, to_html, with_symbols
-from paraconsist.scoring.compare import SetComparison
-from paraconsist.scoring.options import ScoreOptions
+from paraconsist.reporting.table import WHOLE_PERCENT, Cell, Column, Table, to_html, with_symbols
+from paraconsist.reporting.tables import link
+from paraconsist.scoring.naming import is_generic
 from paraconsist.scoring.outcomes import WORDING_CHANGE
 
 _STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css", "screen.css", "sureness.css")
@@ -36,25 +38,15 @@ _SCRIPTS = (
     "buckets.js",
     "export.js",
     "marking.js",
+    "answers.js",
     "browser.js",
     "screen.js",
     "sureness.js",
     "plots.js",
 )
-
-
-@dataclass(frozen=True)
-class ReportOptions:
-    """What a report shows."""
-
-    title: str | None = None
-    score: ScoreOptions = field(default_factory=ScoreOptions)  # files' columns; intervals of what is scored here
-    texts: Sequence[str] = ()  # files with texts, or names of prepared sets
-    text_columns: Sequence[str] = ()  # to show; by default the task's, else those that look like texts
-    most_buckets: int | None = None  # in the flip browser; by default at most 5,000 and at most `most_bytes`
-    most_bytes: int = 3_500_000
-    margin: float | None = None  # of non-inferiority and equivalence, a share
-    index: str | None = None  # the site's index, to which the page links
+_STYLES_OF_INDEX, _SCRIPTS_OF_INDEX = ("style.css", "models.css", "screen.css"), ("theme.js", "index.js")
+#: Buckets of a set, and cells of all sets, in the tables of buckets that the models disagree about.
+_MOST_BUCKETS, _MOST_CELLS = 200, 4000
 
 
 @dataclass(frozen=True)
@@ -77,20 +69,15 @@ def write_report(
 
     Every plot is also written to `plots_folder` as PNG and SVG.
     """
-    sets = _aligned(models)
-    files = read_texts_files(options.texts)
-    both = [(aligned, _texts(aligned, models, files, options)) for aligned in sets]
-    changed = changes_of(models, options.score.intervals)
-    compared = comparison.compare_models(models, options.score, options.margin)
+    report = Report(models, options)
+    both = list(zip(report.aligned, report.texts, strict=True))
     edited = [edits_of(aligned, texts, options.score.intervals) for aligned, texts in both]
-    plots = [
-        *report_plots(models, sets, changed, compared),
-        *edit_plots(edits for edits in edited if edits is not None),
-    ]
+    edits = [edits for edits in edited if edits is not None]
+    plots = [*report_plots(report), *edit_plots(edits)]
     kinds = [{} if edits is None else edits.by_row() for edits in edited]
     most, most_bytes = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
-    data = browser_data(both, [model.name for model in models], most, most_bytes, kinds)
-    content = _render(models, both, options, changed, compared, edited, plots, data).encode("utf-8", "replace")
+    data = browser_data(both, list(report.by_model), most, most_bytes, kinds)
+    content = _render(report, edits, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
         with replacing(output) as partial:
@@ -105,78 +92,45 @@ def write_report(
     return ReportWritten(output, len(content), tuple(drawn), *numbers)
 
 
-def plots_of(models: Sequence[Model]) -> list[Placed]:
-    """Return the page's plots without the page."""
-    return report_plots(models, _aligned(models), changes_of(models, ScoreOptions().intervals))
-
-
-def edits_in(models: Sequence[Model], options: ReportOptions) -> Iterator[SetEdits]:
+def edits_in(report: Report) -> Iterator[SetEdits]:
     """Yield what flips the answers to each set that has texts."""
-    files = read_texts_files(options.texts)
-    for aligned in _aligned(models):
-        if edits := edits_of(aligned, _texts(aligned, models, files, options), options.score.intervals):
+    for aligned, texts in zip(report.aligned, report.texts, strict=True):
+        if edits := edits_of(aligned, texts, report.options.score.intervals):
             yield edits
 
 
-def _aligned(models: Sequence[Model]) -> list[AlignedSet]:
-    with extras("report"):
-        for package in ("matplotlib", "jinja2"):
-            __import__(package)
-    names = tables.set_names({model.name: model.sets for model in models})
-    return [align(name, {m.name: m.sets[name] for m in models if name in m.sets}) for name in names]
-
-
-def _texts(
-    aligned: AlignedSet, models: Sequence[Model], files: Sequence[Any], options: ReportOptions
-) -> SetTexts | None:
-    sources = [model.sets[aligned.name].source for model in models if aligned.name in model.sets]
-    kept = [source.texts for source in sources if source.texts is not None]
-    return set_texts(aligned, kept, files, sources[0].columns, options.text_columns)
-
-
-def _render(
-    models: Sequence[Model],
-    sets: Sequence[tuple[AlignedSet, SetTexts | None]],
-    options: ReportOptions,
-    changed: Mapping[tuple[str, str], Values],
-    compared: Sequence[SetComparison],
-    edited: Sequence[SetEdits | None],
-    plots: Sequence[Placed],
-    data: BrowserData,
-) -> str:
+def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], data: BrowserData) -> str:
     from markupsafe import Markup
 
-    by_model = {model.name: model.sets for model in models}
+    models, by_model, compared = report.models, report.by_model, report.compared
     by_section: dict[str, list[dict[str, object]]] = {}
     for placed in plots:
-        svg = "" if placed.section == "sureness" else Markup(inline_svg(placed.plot))  # which the browser's data draw
+        is_drawn = placed.section in ("outcomes", "sureness")  # by the first screen, and from the browser's data
+        svg = "" if is_drawn else Markup(inline_svg(placed.plot))
         by_section.setdefault(placed.section, []).append({"set": placed.set, "plot": placed.plot, "svg": svg})
-    aligned = [item for item, _ in sets]
+    blocks = screen.blocks(report)
     return filled(
         "page.html",
-        _STYLES,
-        _SCRIPTS,
-        title=options.title or _title(models, aligned),
-        facts=_facts(models, sets),
-        blocks=screen.blocks(models, sets, changed, compared),
+        title=report.options.title or screen.title(report, blocks),
+        is_finding=len(blocks) == 1 and not report.options.title,
+        facts=_facts(report),
+        blocks=blocks,
         models=list(by_model),
-        sets=tables.set_names(by_model),
+        sets=report.sets,
         several=len(models) > 1,
-        notices=provenance.notices(models, compared),
+        notices=provenance.notices(report),
         reliability=[(model.name, part) for model in models for part in _reliability(model)],
         level=listed(screen.levels(models)),
-        headline_tables=[part for part in (tables.summary(by_model), tables.rates(by_model)) if part is not None],
+        headline_tables=_there(tables.summary(by_model), tables.rates(by_model)),
         papers=[(model.name, part) for model in models for part in published_tables(model.sets)],
         matrices=list(comparisons.matrices(compared)),
-        comparison=[
-            part for part in (comparisons.differences(compared), comparisons.beaten(compared)) if part is not None
-        ],
-        heat_maps=list(comparison.heat_maps(aligned)),
+        comparison=_there(comparisons.differences(compared), comparisons.beaten(compared)),
+        heat_maps=list(heat_maps(report.aligned)),
         plots=by_section,
-        sureness=figures.sureness(by_model, aligned),
-        breakdowns=list(_breakdowns(models)),
-        changes=list(_changes(changed, len(models))),
-        edits=list(views(edits for edits in edited if edits is not None)),
+        sureness=figures.sureness(report),
+        breakdowns=list(_breakdowns(by_model)),
+        changes=list(_changes(report)),
+        edits=list(views(edits)),
         transitions=list(_transitions(models)),
         fooling=list(tables.fooling(by_model)),
         ie=list(_ie_tables(models)),
@@ -185,34 +139,72 @@ def _render(
         identities=list(provenance.identity_tables(models)),
         browser=data,
         data=Markup(data.json),
-        index=options.index,
+        index=report.options.index,
     )
+
+
+def _there(*parts: Table | None) -> list[Table]:
+    return [part for part in parts if part is not None]
+
+
+def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
+    """Yield (set, table): a line for each bucket that the models disagree about, the most first, a column for each.
+
+    Disagreement is the standard deviation over the models of the share of right wordings, or of broken rules, that the
+    cells show. The last line is the mean of the other buckets.
+    """
+    several = [aligned for aligned in sets if len(aligned.models) > 1]
+    most = min(_MOST_BUCKETS, _MOST_CELLS // max(1, sum(len(aligned.models) for aligned in several)))
+    for aligned in several:
+        is_right = aligned.measure == PARAPHRASTIC.name
+        by_model = aligned.accuracy if is_right else aligned.inconsistency
+        values = np.ma.masked_invalid(np.array([by_model[model] for model in aligned.models]))
+        spread = np.round(values.std(axis=0).filled(0.0), 9)
+        worst = aligned.worst_first()
+        order = worst[np.argsort(-spread[worst], kind="stable")]
+        first, rest = np.split(order, [min(most, int((spread > 0.0).sum()))])
+        rows = []
+        for place in first.tolist():
+            bucket = str(aligned.bucket_ids[place])
+            cells = []
+            for model, value in zip(aligned.models, values[:, place].filled(np.nan).tolist(), strict=True):
+                distance = 2.0 * value - 1.0 if is_right else -value  # from what is neither good nor bad
+                level = int(np.ceil(3.0 * abs(distance))) if known(value) else 0
+                shade = f"{'better' if distance > 0.0 else 'worse'}-{level}" if level else ""
+                href = link(set=aligned.name, model=model, bucket=bucket)
+                cells.append(Cell(value, unit=WHOLE_PERCENT, link=href, shade=shade))
+            rows.append([Cell(bucket, head=True, link=link(set=aligned.name, bucket=bucket)), *cells])
+        if len(rest):
+            means = values[:, rest].mean(axis=1).filled(np.nan).tolist()
+            words = f"mean of {'the other ' if rows else ''}{count(len(rest))}"
+            rows.append([Cell(words, head=True), *(Cell(mean, unit=WHOLE_PERCENT) for mean in means)])
+        what = "Wordings answered right" if is_right else f"{CATALOGUE[aligned.measure].title}: broken rules"
+        columns = [Column("bucket", words=True), *(Column(model, upright=True) for model in aligned.models)]
+        caption = "" if len(first) == len(order) else f"{count(len(first))} of {count(len(order))} buckets are shown."
+        yield aligned.name, Table(f"{what}, in per cent, {aligned.name}", columns, rows, caption, kind="heat")
 
 
 def _reliability(model: Model) -> Iterator[Table]:
     """Yield what is known of noise, unparsed answers and confidence."""
     yield from (tables.noise(name, scored.noise_floor) for name, scored in model.sets.items() if scored.noise_floor)
     figured = [(name, *item) for name, scored in model.sets.items() for item in scored.figures.items()]
-    parts = (tables.policies(model.sets), *(tables.confidence(*arguments) for arguments in figured))
-    yield from (part for part in parts if part is not None)
+    yield from _there(tables.policies(model.sets), *(tables.confidence(*arguments) for arguments in figured))
 
 
-def _breakdowns(models: Sequence[Model]) -> Iterator[tuple[str, str, Table]]:
+def _breakdowns(by_model: tables.ByModel) -> Iterator[tuple[str, str, Table]]:
     """Yield (set, title, table) of every set and measure that are broken down by strata."""
-    for name in tables.set_names({model.name: model.sets for model in models}):
-        by_model = {model.name: model.sets[name] for model in models if name in model.sets}
-        parts = (
-            part for scored in by_model.values() for by_value in scored.strata.values() for part in by_value.values()
-        )
+    for name in tables.set_names(by_model):
+        of_set = {model: sets[name] for model, sets in by_model.items() if name in sets}
+        parts = (part for *_, part in tables.by_stratum({model: scored.strata for model, scored in of_set.items()}))
         for spec in (CATALOGUE[measure] for measure in dict.fromkeys(measure for part in parts for measure in part)):
-            if (table := tables.strata(name, by_model, spec, len(models))) is not None:
+            if (table := tables.strata(name, of_set, spec, len(by_model))) is not None:
                 yield name, name if spec.name == PARAPHRASTIC.name else f"{name}: {spec.title.lower()}", table
 
 
-def _changes(changed: Mapping[tuple[str, str], Values], n_models: int) -> Iterator[tuple[str, Table]]:
-    for name in dict.fromkeys(name for name, _ in changed):
-        of_set = {model: values for (of, model), values in changed.items() if of == name}
-        yield name, tables.changes(name, of_set, n_models)
+def _changes(report: Report) -> Iterator[tuple[str, Table]]:
+    for name in dict.fromkeys(name for name, _ in report.changed):
+        of_set = {model: values for (of, model), values in report.changed.items() if of == name}
+        yield name, tables.changes(name, of_set, len(report.models))
 
 
 def _transitions(models: Sequence[Model]) -> Iterator[tuple[str, Table]]:
@@ -240,7 +232,7 @@ def _numbers(models: Sequence[Model]) -> Iterator[tuple[str, Table]]:
                 yield f"{name}, {model.name}", table
 
 
-def filled(template: str, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
+def filled(template: str, **values: Any) -> str:
     """Return a page from its template, with styles and scripts inlined under a policy that allows nothing else."""
     import jinja2
     from markupsafe import Markup
@@ -256,31 +248,22 @@ def filled(template: str, styles: Sequence[str], scripts: Sequence[str], **value
     environment.filters["signs"] = lambda text: Markup(with_symbols(text))
     environment.globals["help"] = glossary
     environment.globals["table"] = lambda table: Markup(to_html(table, glossary))
-    style, script = ("\n".join(_source(environment, name) for name in names) for names in (styles, scripts))
+    names = (_STYLES, _SCRIPTS) if template == "page.html" else (_STYLES_OF_INDEX, _SCRIPTS_OF_INDEX)
+    style, script = ("\n".join(map(partial(_source, environment), of_kind)) for of_kind in names)
     page = environment.get_template(template)
     inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
     return page.render(**values, **inlined, version=__version__)
 
 
-def _title(models: Sequence[Model], sets: Sequence[AlignedSet]) -> str:
-    """Return the question of the measure that all sets share, which a good model answers with yes."""
-    if not sets:
-        return IE_TEST.question
-    name = "the model" if is_generic(models[0].name) else models[0].name
-    if len(models) > 1:
-        return f"Which of {len(models)} models is the most consistent?"
-    asks = {CATALOGUE[item.measure].asks for item in sets}
-    return (asks.pop() if len(asks) == 1 else "").format(model=name) or f"Is {name} consistent?"
-
-
-def _facts(models: Sequence[Model], sets: Sequence[tuple[AlignedSet, Any]]) -> list[str]:
+def _facts(report: Report) -> list[str]:
     """Return model, sets and sizes, for the line above the title."""
+    models, sets = report.models, report.aligned
     if not sets:
         return [model.name for model in models[:1]]
-    rows = [next(model.sets[item.name].rows for model in models if item.name in model.sets) for item, _ in sets]
-    counts = [len(i.bucket_ids) if r.problems is None else r.n_problems for (i, _), r in zip(sets, rows, strict=True)]
-    n_problems, n_rows = sum(counts), sum(len(item.bucket) for item, _ in sets)
-    names = [item.name for item, _ in sets if not is_generic(item.name)]
+    rows = [next(model.sets[item.name].rows for model in models if item.name in model.sets) for item in sets]
+    counts = [len(i.bucket_ids) if r.problems is None else r.n_problems for i, r in zip(sets, rows, strict=True)]
+    n_problems, n_rows = sum(counts), sum(len(item.bucket) for item in sets)
+    names = [item.name for item in sets if not is_generic(item.name)]
     of = [names[0]] if len(sets) == 1 and names else [f"{len(sets)} sets"] * (len(sets) > 1)
     model = [models[0].name] * (len(models) == 1 and models[0].name not in of and not is_generic(models[0].name))
     return [*model, *of, f"{n_problems:,} problems in {n_rows:,} wordings"]

@@ -234,28 +234,26 @@ def _square(x: int, y: int, colour: str, strength: float) -> Any:
     return FancyBboxPatch((x - 0.47, y - 0.45), 0.94, 0.9, boxstyle=style, edgecolor="none", **fill)
 
 
-def rates(groups: Sequence[tuple[str, Sequence[tuple[str, float, Sequence[float], str]]]]) -> str:
-    """Shares with their intervals, one line each: group -> (what, share, interval, colour)."""
+def rates(means: Sequence[tuple[str, float, Sequence[float]]]) -> str:
+    """Mean shares with their intervals, one line each: (name, share, interval)."""
 
     def draw(axes: Axes) -> None:
-        for place, (_, values) in enumerate(groups):
-            for i, (what, share, ends, colour) in enumerate(values):
-                y = place + (i - (len(values) - 1) / 2) * 0.26
-                if np.isnan(share):
-                    continue
-                axes.plot(ends, [y, y], color=colour, linewidth=2.2, alpha=0.45, solid_capstyle="round")
-                axes.plot([share], [y], "o", color=colour, markersize=6.5, label=what)
-        axes.set_yticks(range(len(groups)), [short(name, 22) for name, _ in groups])
-        axes.set(ylim=(len(groups) - 0.5, -0.5), xlim=(-0.02, 1.02))
+        for place, (_, share, ends) in enumerate(means):
+            axes.plot(ends, [place, place], color=GOOD, linewidth=2.2, alpha=0.45, solid_capstyle="round")
+            axes.plot([share], [place], "o", color=GOOD, markersize=6.5, label="mean")
+        axes.set_yticks(range(len(means)), [short(name, 22) for name, *_ in means])
+        axes.set(ylim=(len(means) - 0.5, -0.5), xlim=(-0.02, 1.02))
         axes.set_xticks(*_SHARES)
         legend(axes)
 
-    described = "; ".join(f"{name}: " + ", ".join(f"{what} {share:.1%}" for what, share, *_ in v) for name, v in groups)
-    return _picture(f"Rates: {described}", draw, height=1.1 + 0.5 * len(groups), grid="x")
+    described = "; ".join(f"{name}: mean {share:.1%}" for name, share, _ in means)
+    return _picture(f"Rates: {described}", draw, height=1.1 + 0.5 * len(means), grid="x")
 
 
 def shift_histogram(distances: NDArray[np.float64], changed: NDArray[np.bool_]) -> str:
     """How far the probabilities move, for changed and unchanged answers."""
+    from matplotlib.ticker import MaxNLocator
+
     top = max(0.05, float(distances.max()))
     edges = np.linspace(0, top, 16)
     width = 0.9 * (edges[1] - edges[0])
@@ -265,7 +263,7 @@ def shift_histogram(distances: NDArray[np.float64], changed: NDArray[np.bool_]) 
         axes.bar(edges[:-1], kept, width=width, align="edge", color=GOOD, label="same answer")
         axes.bar(edges[:-1], turned, width=width, align="edge", bottom=kept, color=BAD, label="another answer")
         axes.set(xlabel="Jensen-Shannon distance between the two answers' probabilities", ylabel="pairs", xlim=(0, top))
-        _whole(axes.yaxis)
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
         legend(axes)
 
     description = f"Histogram of {len(distances)} distances, {int(changed.sum())} of them of changed answers"
@@ -300,9 +298,3 @@ def null_distribution(differences: NDArray[np.int64], statistic: float, p_value:
         legend(axes)
 
     return _picture(f"Distribution of t by chance; found t = {statistic:.2f}, p = {p_value:.3g}", draw)
-
-
-def _whole(axis: Any) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axis.set_major_locator(MaxNLocator(nbins=6, integer=True))

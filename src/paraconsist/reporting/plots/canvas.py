@@ -37,6 +37,7 @@ COLOURS = {
     "shade": "#f1f3f6",
     "good": "#0d9488",
     "bad": "#d9480f",
+    "mixed": "#e0a526",
 }
 _SERIES = ("#0072b2", "#d85f00", "#00a866", "#9d5472", "#1b1f8a", "#624500")
 COLOURS |= {f"series-{number}": colour for number, colour in enumerate(_SERIES)}

@@ -25,6 +25,7 @@ from paraconsist.reporting.plots.canvas import (
     short,
     told_apart,
 )
+from paraconsist.scoring.outcomes import OUTCOME_WORDS, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +38,15 @@ _LABELS = ("all\nwrong", "0–20", "20–40", "40–60", "60–80", "80–100", 
 _SHORT_LABELS = ("0", "40–60", "100")  # of the outer and the middle column
 #: Accuracies that each bin begins and ends with.
 _RANGES = ((0.0, 0.0), (0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0), (1.0, 1.0))
+
+
+_OUTCOME_COLOURS: dict[Outcome, str] = {
+    "right": COLOURS["series-0"],
+    "depends": COLOURS["mixed"],
+    "wrong": COLOURS["series-1"],
+    "same": COLOURS["series-0"],
+    "changes": COLOURS["mixed"],
+}
 
 
 @dataclass(frozen=True)
@@ -267,4 +277,38 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
         description=f"Histogram. {described}.",
         draw=draw,
         height=2.6 if len(models) == 1 else 0.8 + 1.25 * -(-len(models) // n_columns),
+    )
+
+
+def outcomes_plot(name: str, set_name: str, models: Mapping[str, Mapping[Outcome, int]], said: str = "") -> Plot:
+    """Return bars of what becomes of each model's problems over all wordings; the caption begins with `said`."""
+    shown = dict(zip(models, told_apart(list(models), 22), strict=True))
+    kinds = [outcome for outcome in OUTCOME_WORDS if any(outcome in sizes for sizes in models.values())]
+    described = "; ".join(
+        f"{short(model)}: {', '.join(f'{n:,} {OUTCOME_WORDS[outcome]}' for outcome, n in sizes.items())}"
+        for model, sizes in models.items()
+    )
+
+    def draw(axes: Axes) -> None:
+        for place, (model, sizes) in enumerate(models.items()):
+            start, total = 0.0, sum(sizes.values())
+            for outcome in (outcome for outcome in kinds if outcome in sizes):
+                share = 100 * sizes[outcome] / total
+                (bar,) = axes.barh([place], [share], left=start, height=0.7, color=_OUTCOME_COLOURS[outcome])
+                words = f"{sizes[outcome]:,} of {total:,}: {OUTCOME_WORDS[outcome]}"
+                mark(bar, f"{short(model)}, {words}" if len(models) > 1 else words)
+                if share >= 8:
+                    ink = COLOURS["ink" if outcome in ("depends", "changes") else "paper"]
+                    axes.text(start + share / 2, place, f"{sizes[outcome]:,}", ha="center", va="center", color=ink)
+                start += share
+        axes.set_yticks(range(len(models)), list(shown.values()) if len(models) > 1 else [""])
+        axes.set(xlim=(0, 100), ylim=(len(models) - 0.5, -0.5), xlabel="problems, %")
+        axes.grid(False)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        legend(axes, [legend_entry(OUTCOME_WORDS[kind], _OUTCOME_COLOURS[kind], "s", linewidth=0) for kind in kinds])
+
+    reading = "What becomes of each problem over all its wordings, the original among them."
+    return Plot(
+        name, f"Outcomes, {set_name}", f"{said} {reading}".strip(), f"{described}.", draw, 0.75 + 0.3 * len(models)
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.reporting.formatting import bounds, decimal, known, number, p_value, percent, plural
-from paraconsist.reporting.page.write import ReportOptions, write_report
+from paraconsist.reporting.page import ReportOptions, write_report
 from paraconsist.reporting.space.forms import Headline, Module, PageResult, scratch_folder
 from paraconsist.scoring.options import ScoreOptions
 

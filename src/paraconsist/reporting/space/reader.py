@@ -1,26 +1,19 @@
 """Strangers' files are read in a separate process: no file ends the page or fills its memory.
 
-The process is kept for the next file, since starting one takes half a second; a file that it cannot read ends it. Its
-memory is bounded where the system has limits (not on Windows, and macOS ignores them); time, bytes, rows and columns
-are bounded everywhere.
+The process is kept for the next file, since starting one takes half a second; a file that it cannot read ends it.
 """
 
 from __future__ import annotations
 
-import atexit
-import json
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paraconsist.data.apart import Apart, serve
 from paraconsist.data.predictions import Predictions, read_predictions
 from paraconsist.errors import InputError, input_error
 
@@ -29,9 +22,8 @@ MEMORY = 3 * 2**29
 SECONDS = 30.0
 
 _LARGER = "Larger files: `paraconsist score` on your own machine."
-_START = "from paraconsist.reporting.space.reader import serve; serve()"
 _OUTPUT = "read.arrow"
-_idle: list[Any] = []  # processes that wait
+_APART = Apart("from paraconsist.reporting.space.reader import serve_files; serve_files()")
 
 
 def read_apart(file: Path, name: str, limits: Mapping[str, int]) -> Predictions:
@@ -40,24 +32,13 @@ def read_apart(file: Path, name: str, limits: Mapping[str, int]) -> Predictions:
     `limits` are the most ``bytes``, ``rows``, ``columns`` and ``unpacked`` (bytes in memory) that it may have.
     InputError if it is no table, is over a limit, or ended the process.
     """
-    process, line, started = _take(), "", time.monotonic()
-    timer = threading.Timer(SECONDS, process.kill)
-    timer.start()
-    try:
-        with suppress(OSError):  # the process has ended: there is no answer
-            process.stdin.write(json.dumps({"file": str(file), "name": name, "limits": dict(limits)}) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-    finally:
-        timer.cancel()
-    answer: dict[str, Any] = json.loads(line) if line.endswith("\n") else {"ended": True}
-    if "ended" in answer:
-        _end(process)
+    started = time.monotonic()
+    answer = _APART.ask({"file": str(file), "name": name, "limits": dict(limits)}, SECONDS)
+    if answer is None:
         is_late = time.monotonic() - started >= SECONDS
         why = f"{SECONDS:g} seconds" if is_late else f"{MEMORY / 2**30:g} GB of memory, or it is damaged"
         must, remedy = "be a whole file that can be read", f"Reading it took more than {why}. {_LARGER}"
         raise input_error("read", "file", must, got=name, remedy=remedy)
-    _idle.append(process)
     if "error" in answer:
         raise InputError(**answer["error"])
     with pa.OSFile(str(file.parent / _OUTPUT)) as source:
@@ -66,23 +47,24 @@ def read_apart(file: Path, name: str, limits: Mapping[str, int]) -> Predictions:
 
 def warm() -> None:
     """Start the process before the first file comes."""
-    _idle.append(_take())
+    _APART.idle.append(_APART.take())
 
 
-def serve() -> None:
+def serve_files() -> None:
     """Read the files that standard input names, a line each, until it ends; the other end of `read_apart`."""
-    _bound()
-    for line in sys.stdin:
-        job = json.loads(line)
-        try:
-            answer = _answer(Path(job["file"]), job["name"], job["limits"])
-        except InputError as problem:
-            fields = ("must", "function", "parameter", "got", "row", "remedy")
-            answer = {"error": {name: value for name in fields if (value := getattr(problem, name)) is not ...}}
-            answer = {"ended": True} if isinstance(problem.__context__, MemoryError) else answer
-        except Exception:  # too large for the memory, or unexpected: the next file gets a new process
-            answer = {"ended": True}
-        print(json.dumps(answer, default=str), flush=True)
+    pa.set_memory_pool(pa.system_memory_pool())  # the others reserve addresses that they do not use
+    pa.set_cpu_count(1)
+    serve(_answer_or_error, MEMORY)
+
+
+def _answer_or_error(job: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return _answer(Path(job["file"]), job["name"], job["limits"])
+    except InputError as problem:
+        if isinstance(problem.__context__, MemoryError):
+            raise
+        fields = ("must", "function", "parameter", "got", "row", "remedy")
+        return {"error": {name: value for name in fields if (value := getattr(problem, name)) is not ...}}
 
 
 def _answer(file: Path, name: str, limits: Mapping[str, int]) -> dict[str, Any]:
@@ -120,41 +102,3 @@ def check_most(n: int, most: int, what: str) -> None:
     """Refuse a file that exceeds a limit."""
     if n > most:
         raise input_error("read", "file", f"have at most {most:,} {what}", got=n, remedy=_LARGER)
-
-
-def _bound() -> None:
-    """Bound this process's memory, where the system can, and leave no copy of it behind when it crashes."""
-    pa.set_memory_pool(pa.system_memory_pool())  # the others reserve addresses that they do not use
-    pa.set_cpu_count(1)
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        most = pages * resource.getpagesize() + MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
-def _take() -> Any:
-    """Return a waiting process, or a new one."""
-    while _idle:
-        process = _idle.pop()
-        if process.poll() is None:
-            return process
-        _end(process)
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen([sys.executable, "-c", _START], text=True, encoding="utf-8", **pipes)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    with process:  # closes its pipes, and waits
-        pass
-
-
-@atexit.register
-def _end_all() -> None:
-    while _idle:
-        _end(_idle.pop())

@@ -28,7 +28,6 @@ from paraconsist.measures.paired_tests import group_differences
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, unchanged
 from paraconsist.reporting.page.models import Model
 from paraconsist.reporting.plots import answers as figures
-from paraconsist.reporting.plots.canvas import GOOD
 from paraconsist.reporting.space.forms import Flips, Long, PageResult, Query, check_query, long_rows, probability_matrix
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import POLICIES, apply_policy, groups_of, measure_rows, partners_of, violations
@@ -257,10 +256,10 @@ def measure_diversity(query: Query) -> PageResult:
     names = {"lexical_distance": "lexical distance", "jaccard": "Jaccard similarity"}
     names["mutual_entailment"] = "mutual entailment"
     ends = keys["confidence_interval"]
-    dots = [(name, [("mean", keys[k], ends[k], GOOD)]) for k, name in names.items() if keys[k] == keys[k]]
+    means = [(name, keys[key], ends[key]) for key, name in names.items() if keys[key] == keys[key]]
     return PageResult(
         keys,
-        figures.rates(dots) if dots else "",
+        figures.rates(means) if means else "",
         "Means over pairs, with intervals. A distance of 0 is a copy, and so is a similarity of 1.",
     )
 

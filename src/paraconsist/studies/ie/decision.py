@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import IE_TEST
 from paraconsist.measures.ie_test import REPLAYS, TAILS, Evidence, by_groups, by_items
-from paraconsist.measures.paired_tests import mcnemar_replayed_p_value, replayed_p_value
+from paraconsist.measures.paired_tests import replayed_p_value
 from paraconsist.measures.results import signature
 from paraconsist.measures.standings import correct_p_values, signal_to_noise, too_few_resamples
 from paraconsist.reporting.formatting import decimal, number, percent, plural
@@ -218,11 +218,9 @@ def _evidence(method: str, ties: Literal["mid", "lower"] | None, family: Family,
     if options.group is None:
         replayed = np.array(_replayed(family, options)) if method in REPLAYS else None
         return by_items(family.n, family.n10, family.n01, checked, replayed)
-    changes = [
-        (run.original_correct.astype(np.int8) - run.transformed_correct, groups)
-        for run in (family.vectors() if family.vectors is not None else ())
-        if (groups := run.groups) is not None
-    ]
+    runs = family.vectors() if family.vectors is not None else ()
+    pairs = ((run.original_correct.astype(np.int8) - run.transformed_correct, run.groups) for run in runs)
+    changes = [(change, groups) for change, groups in pairs if groups is not None]
     if len(changes) < family.n_runs:
         must, remedy = "be a column of a file with one row for each test row", "Counts and .npz files have no groups."
         raise input_error(FUNCTION, "group", must, got=options.group, remedy=remedy)
@@ -233,12 +231,12 @@ def _replayed(family: Family, options: DecisionOptions) -> list[float]:
     if family.vectors is None:
         must = "not be a replay where only counts are known"
         raise input_error(FUNCTION, "method", must, got=options.method, remedy="Give rows.")
-    replay = replayed_p_value if options.method == "replay" else mcnemar_replayed_p_value
+    settings: Any = {"n_resamples": options.n_resamples, "mcnemar": options.method == "mcnemar_replay"}
     p_values = []
     for run in family.vectors():
         seed = options.seed if run.seed is None else run.seed
         correct = run.original_correct, run.transformed_correct
-        p_values.append(float(replay(*correct, seed=seed, n_resamples=options.n_resamples)))
+        p_values.append(replayed_p_value(*correct, seed=seed, **settings))
     return p_values
 
 

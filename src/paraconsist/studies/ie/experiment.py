@@ -18,31 +18,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist import files
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
-from paraconsist.files import (
-    LOCK,
-    Json,
-    is_main,
-    launched,
-    locked,
-    read_record,
-    replacing,
-    to_json,
-    write_json,
-    writing,
-)
 from paraconsist.running.pool import alone, do_all, pinned, visible_devices
 from paraconsist.studies import StudyRecord
-from paraconsist.studies.ie.learners import (
-    WEIGHTINGS,
-    Answers,
-    BoostingLearner,
-    Learner,
-    NeuralLearner,
-    Sample,
-    draw_parameters,
-)
+from paraconsist.studies.ie import learners
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions, Parameters, Unit
 from paraconsist.studies.ie.rows import SPLITS, Rows, load_rows, sample_rows, unit_seed
 from paraconsist.studies.ie.runs import Matched, write_matched
@@ -56,7 +37,7 @@ class UnitResult:
 
     original: NDArray[np.int16]
     transformed: NDArray[np.int16]
-    record: Json  # hyperparameters, validation accuracy, transformed rows in the sample; ready for JSON
+    record: files.Json  # hyperparameters, validation accuracy, transformed rows in the sample; ready for JSON
 
 
 @dataclass(frozen=True)
@@ -76,26 +57,26 @@ class ExperimentFolder:
 
     def __init__(self, path: Path, identity: Mapping[str, object]) -> None:
         self.path = path
-        self.identity: dict[str, object] = json.loads(to_json(dict(identity)))
+        self.identity: dict[str, object] = json.loads(files.to_json(dict(identity)))
         self.units = path / "units" / store_key(self.identity)
         self.record = path / "experiment.json"
 
     def open(self, *, overwrite: bool = False) -> None:
         """Make the folder ready to start or resume; refuse one with other files or another experiment."""
-        with writing(FUNCTION, "output", self.path):
+        with files.writing(FUNCTION, "output", self.path):
             if overwrite and self.record.is_file():
                 shutil.rmtree(self.path / "units", ignore_errors=True)
                 self.record.unlink()
             elif self.record.is_file():
                 self._check_same()
             elif self.path.is_dir() and any(
-                p.name != "units" and not p.name.startswith(LOCK) for p in self.path.iterdir()
+                p.name != "units" and not p.name.startswith(files.LOCK) for p in self.path.iterdir()
             ):
                 must = "be a new folder, an empty one, or hold an IE experiment"
                 raise input_error(FUNCTION, "output", must, got=str(self.path), remedy="Name another one.")
             self.units.mkdir(parents=True, exist_ok=True)
             if not self.record.is_file():
-                write_json(self.record, {"status": "running", "identity": self.identity}, indent=1)
+                files.write_json(self.record, {"status": "running", "identity": self.identity}, indent=1)
 
     def _check_same(self) -> None:
         there, now = self.read().get("identity", {}), self.identity
@@ -105,8 +86,8 @@ class ExperimentFolder:
             remedy = f"These differ: {differences}. Name another folder, or delete this one's with `overwrite`."
             raise input_error(FUNCTION, "output", "not hold another experiment", got=str(self.path), remedy=remedy)
 
-    def read(self) -> Json:
-        return read_record(FUNCTION, "output", self.record)
+    def read(self) -> files.Json:
+        return files.read_record(FUNCTION, "output", self.record)
 
     def is_open(self) -> bool:
         """Whether `open` is done, here or in the first of several processes."""
@@ -119,8 +100,8 @@ class ExperimentFolder:
         return self.units / f"trial-{number:03d}.json"
 
     def write_unit(self, unit: Unit, result: UnitResult) -> None:
-        record = np.frombuffer(to_json(dict(result.record), indent=None).encode(), dtype=np.uint8)
-        with replacing(self.unit_file(unit)) as partial, partial.open("wb") as stream:
+        record = np.frombuffer(files.to_json(dict(result.record), indent=None).encode(), dtype=np.uint8)
+        with files.replacing(self.unit_file(unit)) as partial, partial.open("wb") as stream:
             np.savez_compressed(stream, original=result.original, transformed=result.transformed, said=record)
 
     def read_unit(self, unit: Unit) -> UnitResult | None:
@@ -139,7 +120,7 @@ class Prepared:
 
     options: ExperimentOptions
     rows: Rows
-    learner: Learner
+    learner: learners.Learner
 
     @property
     def work(self) -> Work:
@@ -188,7 +169,7 @@ def plan(prepared: Prepared) -> Plan:
     whole = seconds * n / n_rows
     done = sum(work.is_done(unit) for unit in options.units) * options.trainings_a_unit
     done += sum(work.is_done(number) for number in range(options.n_trials))
-    at_once = max(options.jobs, launched()[1])
+    at_once = max(options.jobs, files.launched()[1])
     return Plan(options.n_trainings, done, whole, n_rows, whole * (options.n_trainings - done) / at_once)
 
 
@@ -223,57 +204,54 @@ def run_experiment(
     `say` takes lines for a person, `progress` how many more units are done. Returns ``matched.parquet`` in the
     experiment's folder; None in a launcher's other processes.
     """
-    options, work = prepared.options, prepared.work
-    with locked(options.output, FUNCTION, "output") if is_main() else nullcontext():
-        if is_main():
+    options, work, rows = prepared.options, prepared.work, prepared.rows
+    with files.locked(options.output, FUNCTION, "output") if files.is_main() else nullcontext():
+        if files.is_main():
             work.folder.open(overwrite=options.overwrite)
         while not work.folder.is_open():
             time.sleep(0.2)
-        return _run(prepared, say, progress)
+        started = time.time()
+        n_done = sum(work.is_done(unit) for unit in options.units)
+        if n_done:
+            say(f"{n_done:,} of {len(options.units):,} (rho, run) were there already.")
+            progress(n_done)
+        devices = visible_devices(work.learner.device)
+        spread = partial(do_all, function=FUNCTION, jobs=options.jobs, threads=options.threads, devices=devices)
+        spread(work, range(options.n_trials))
+        spread(work, options.units, progress=lambda unit: progress(1))
+        if not files.is_main():
+            return None
+        n_rows = {split: rows.n(split) for split in SPLITS}
+        metadata = {
+            "name": f"{options.model}, {rows.transformation['name']}",
+            "identity": prepared.identity(),
+            "label_names": list(rows.label_names),
+            "n_rows": n_rows,
+        }
+        matched = options.output / "matched.parquet"
+        write_matched(matched, map(work.matched, options.units), metadata)
+        facts = {
+            "status": "finished",
+            **{f"n_{split}": n for split, n in n_rows.items()},
+            "n_dropped": dict(rows.n_dropped),
+            "transformation": dict(rows.transformation),
+            "hyperparameters": dict(work.chosen()) if options.search == "once" else "a search on every sample",
+            "rhos": sorted(options.rhos),
+            "runs": options.runs,
+            "n_trainings": options.n_trainings,
+            "seconds": round(time.time() - started, 1),
+            "jobs": max(options.jobs, files.launched()[1]),
+        }
+        files.write_json(work.folder.record, {**work.folder.read(), **facts}, indent=1)
+        return matched
 
 
-def _run(prepared: Prepared, say: Callable[[str], None], progress: Callable[[int], None]) -> Path | None:
-    started = time.time()
-    options, work, rows = prepared.options, prepared.work, prepared.rows
-    n_done = sum(work.is_done(unit) for unit in options.units)
-    if n_done:
-        say(f"{n_done:,} of {len(options.units):,} (rho, run) were there already.")
-        progress(n_done)
-    devices = visible_devices(work.learner.device)
-    spread = partial(do_all, function=FUNCTION, jobs=options.jobs, threads=options.threads, devices=devices)
-    spread(work, range(options.n_trials))
-    spread(work, options.units, progress=lambda unit: progress(1))
-    if not is_main():
-        return None
-    n_rows = {split: rows.n(split) for split in SPLITS}
-    metadata = {
-        "name": f"{options.model}, {rows.transformation['name']}",
-        "identity": prepared.identity(),
-        "label_names": list(rows.label_names),
-        "n_rows": n_rows,
-    }
-    matched = options.output / "matched.parquet"
-    write_matched(matched, map(work.matched, options.units), metadata)
-    facts = {
-        "status": "finished",
-        **{f"n_{split}": n for split, n in n_rows.items()},
-        "n_dropped": dict(rows.n_dropped),
-        "transformation": dict(rows.transformation),
-        "hyperparameters": dict(work.chosen()) if options.search == "once" else "a search on every sample",
-        "rhos": sorted(options.rhos),
-        "runs": options.runs,
-        "n_trainings": options.n_trainings,
-        "seconds": round(time.time() - started, 1),
-        "jobs": max(options.jobs, launched()[1]),
-    }
-    write_json(work.folder.record, {**work.folder.read(), **facts}, indent=1)
-    return matched
-
-
-def make_learner(options: ExperimentOptions, rows: Rows) -> Learner:
+def make_learner(options: ExperimentOptions, rows: Rows) -> learners.Learner:
     """Return the learner called `options.model`, over these rows; hyperparameters that it lacks are refused."""
-    weighting = WEIGHTINGS.get(options.model)
-    learner: Learner = BoostingLearner.over(rows, weighting) if weighting else NeuralLearner.over(rows, options)
+    weighting = learners.WEIGHTINGS.get(options.model)
+    learner: learners.Learner = (
+        learners.BoostingLearner.over(rows, weighting) if weighting else learners.NeuralLearner.over(rows, options)
+    )
     learner.check(options.parameters)
     return learner
 
@@ -286,7 +264,7 @@ class Work:
     """Everything a process needs to do any piece of work."""
 
     options: ExperimentOptions
-    learner: Learner
+    learner: learners.Learner
     folder: ExperimentFolder
     labels: Mapping[str, NDArray[np.int64]]  # split -> class numbers
 
@@ -295,25 +273,25 @@ class Work:
         if isinstance(piece, Unit):
             self.folder.write_unit(piece, self.unit(piece))
         else:
-            write_json(self.folder.trial_file(piece), self.trial(piece), indent=1)
+            files.write_json(self.folder.trial_file(piece), self.trial(piece), indent=1)
 
     def is_done(self, piece: Unit | int) -> bool:
         """Whether a piece's result is there, whole."""
         there = self.folder.read_unit(piece) if isinstance(piece, Unit) else self._read_trial(piece)
         return there is not None
 
-    def sample(self, rho: float, run: int) -> Sample:
+    def sample(self, rho: float, run: int) -> learners.Sample:
         """Return the sample of a unit: training and validation rows, drawn independently."""
         rng = np.random.default_rng(unit_seed(self.options.seed, _SAMPLE, rho, run))
         train, validation = self.labels["train"], self.labels["validation"]
         drawn = [sample_rows(len(x), rho, rng, exact_count=self.options.exact_count) for x in (train, validation)]
-        return Sample(drawn[0], train, drawn[1], validation)
+        return learners.Sample(drawn[0], train, drawn[1], validation)
 
     def trial(self, number: int) -> Trial:
         """Return one trial of the search before the units (alternative 3 searches in `unit`)."""
         options = self.options
         rng = np.random.default_rng(unit_seed(options.seed, _SEARCH, number))
-        parameters = draw_parameters(self.learner.space, options.parameters, rng)
+        parameters = learners.draw_parameters(self.learner.space, options.parameters, rng)
         sample = self.sample(options.search_rho, 0)
         answers = self.learner.train(sample, parameters, _seed(options.seed, _TRIAL, number))
         return Trial(parameters, _accuracy(answers, sample))
@@ -359,11 +337,11 @@ class Work:
         accuracy = float(result.record["validation_accuracy"])
         return Matched(unit.rho, unit.run, *right, *rows, validation_accuracy=accuracy)
 
-    def _search(self, unit: Unit, sample: Sample, seed: int) -> tuple[Parameters, Answers]:
+    def _search(self, unit: Unit, sample: learners.Sample, seed: int) -> tuple[Parameters, learners.Answers]:
         """Return the best of B trials (at least one) on the unit's sample, with its answers."""
         rng = np.random.default_rng(unit_seed(self.options.seed, _SEARCH, unit.rho, unit.run))
         space, fixed = self.learner.space, self.options.parameters
-        drawn = (draw_parameters(space, fixed, rng) for _ in range(self.options.budget))
+        drawn = (learners.draw_parameters(space, fixed, rng) for _ in range(self.options.budget))
         trials = ((parameters, self.learner.train(sample, parameters, seed)) for parameters in drawn)
         return max(trials, key=lambda trial: _accuracy(trial[1], sample))  # the first of equal ones
 
@@ -385,7 +363,7 @@ def majority_vote(answers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.asarray(stacked[votes.argmax(axis=0), np.arange(stacked.shape[1])])
 
 
-def _accuracy(answers: Answers, sample: Sample) -> float:
+def _accuracy(answers: learners.Answers, sample: learners.Sample) -> float:
     return float((answers.validation == sample.validation_labels).mean())
 
 

@@ -25,23 +25,27 @@ from paraconsist.transforms.sheets import Sheet, even_space, read_sheet, render,
 #: Verma et al. 2023, appendix B: similarity above 75 of 100, and grammatical.
 LEAST_SIMILARITY = 75.0
 
-_FIXED = ("example_id", "context", "original", "paraphrase", "label")
 _COLUMN = re.compile(r"(valid|similarity|grammatical)(?:_(.+))?")
 _NEW = "new_"
+_REJECTED = re.compile(r".*\.rejected_\d+", re.DOTALL)
+
+
+def is_rejected(name: str) -> bool:
+    """Say whether a sheet's row is a candidate that did not pass, which is in no set."""
+    return _REJECTED.fullmatch(name) is not None
 
 
 def write_judgement_sheet(
     path: Path, rows: Sequence[Mapping[str, str]], *, annotators: int = 1, scores: bool = False
 ) -> None:
-    """Write paraphrases (`_FIXED`) with empty columns to fill in, numbered for several annotators.
+    """Write paraphrases, at least one, with empty columns to fill in, numbered for several annotators.
 
     The column is ``valid``, or with `scores` ``similarity`` (0 to 100) and ``grammatical``.
     """
     check_whole("paraphrase", "annotators", annotators, at_most=1000)
     kinds = ("similarity", "grammatical") if scores else ("valid",)
     columns = [kind if annotators == 1 else f"{kind}_{i + 1}" for i in range(annotators) for kind in kinds]
-    lines = ((*(row[name] for name in _FIXED), *[""] * len(columns)) for row in rows)
-    write_sheet(path, (*_FIXED, *columns), lines)
+    write_sheet(path, (*rows[0], *columns), ((*row.values(), *[""] * len(columns)) for row in rows))
 
 
 @dataclass(frozen=True)
@@ -229,7 +233,7 @@ def _plain(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _long(original: Json) -> dict[str, Any]:
-    return {name: value for name, value in original.items() if name != "task"} | {"writer": ""}
+    return {**original, "writer": ""}
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:

@@ -1,13 +1,14 @@
-"""The candidates that are kept: filters on the texts, mutual entailment, and the loop that asks for missing ones."""
+"""The candidates that are kept: filters on the texts, checks of their meaning, and the loop that asks again."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +19,21 @@ from paraconsist.measures.diversity import bare_words, jaccard
 from paraconsist.models.labels import normalise_label
 from paraconsist.running.predictor import Predictor
 from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings, call
+from paraconsist.transforms.paraphrase.kept import is_in_another, language_of, lost
 
 #: (originals, candidates) -> whether each pair means the same.
 Judge: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.NDArray[np.bool_]]
 
 _NOT_ENTAILED = "not entailed both ways"
+
+
+class Examined(NamedTuple):
+    """A candidate that was kept or left out."""
+
+    original: str
+    candidate: str
+    reason: str | None  # why it was left out
+    note: str = ""  # what a check of the meaning said
 
 
 @dataclass
@@ -34,6 +45,7 @@ class Refined:
     n_candidates: int = 0  # that the generator returned
     n_calls: int = 0  # of the generator
     n_unused: int = 0  # candidates that were not examined, because there were enough
+    examined: list[Examined] = field(default_factory=list)
 
     @property
     def n_accepted(self) -> int:
@@ -43,6 +55,14 @@ class Refined:
     def n_judged(self) -> int:
         """Candidates that were kept or left out for a reason."""
         return self.n_accepted + sum(self.reasons.values())
+
+    def add(self, one: Examined) -> None:
+        """Keep a candidate, or leave it out for a reason, which is counted without what follows its colon."""
+        self.examined.append(one)
+        if one.reason is None:
+            self.accepted[one.original].append(one.candidate)
+        else:
+            self.reasons[one.reason.partition(":")[0]] += 1
 
     @property
     def acceptance_rate(self) -> float:
@@ -63,18 +83,23 @@ class Refined:
 
 
 def refine(
-    originals: Sequence[str], generator: Generator, settings: GeneratorSettings, judge: Judge | None = None
+    originals: Sequence[str],
+    generator: Generator,
+    settings: GeneratorSettings,
+    judge: Judge | None = None,
+    given: Mapping[str, Sequence[str]] | None = None,
 ) -> Refined:
     """Generate paraphrases until every original has `settings.keep`, or the tries are spent; equal originals are one.
 
-    The judge comes last, and judges only as many candidates of an original at a time as are still missing.
+    The judge comes last, and judges only as many candidates of an original at a time as are still missing. A candidate
+    that an original has already, among those `given`, is a duplicate.
     """
     for row, text in enumerate(originals):
         if not text.strip():
             remedy = "Leave such rows out of the file."
             raise input_error("paraphrase", "originals", "not be empty", got=text, row=row, remedy=remedy)
     refined = Refined({text: [] for text in originals})
-    seen: dict[str, list[str]] = {text: [] for text in refined.accepted}
+    seen: dict[str, list[str]] = {text: [*(given or {}).get(text, ())] for text in refined.accepted}
     for _ in range(settings.tries):
         lacking = [text for text, kept in refined.accepted.items() if len(kept) < settings.keep]
         if not lacking:
@@ -109,7 +134,7 @@ def _judge_in_waves(
                 candidate = queue.pop(0).strip()
                 reason = reason_against(candidate, original, seen[original], settings)
                 if reason is not None:
-                    refined.reasons[reason] += 1
+                    refined.add(Examined(original, candidate, reason))
                     continue
                 seen[original].append(candidate)
                 pairs.append((original, candidate))
@@ -118,10 +143,9 @@ def _judge_in_waves(
             break
         holds = judge([o for o, _ in pairs], [c for _, c in pairs]) if judge is not None else [True] * len(pairs)
         for (original, candidate), is_kept in zip(pairs, holds, strict=True):
-            if is_kept:
-                refined.accepted[original].append(candidate)
-            else:
-                refined.reasons[_NOT_ENTAILED] += 1
+            reason = None if is_kept else getattr(judge, "reason", _NOT_ENTAILED)
+            note = getattr(judge, "notes", {}).get((original, candidate), "")
+            refined.add(Examined(original, candidate, reason, note))
     refined.n_unused += sum(map(len, queues.values()))
 
 
@@ -134,6 +158,18 @@ _FUNCTION_WORDS = frozenset(
     )
 )
 _FEW_WORDS = 2  # differences in length up to this are always allowed
+_FEW_LETTERS = 40  # the same in letters, for texts without spaces and words without end
+#: What people read as markup or as an item of a list, and characters that no text has.
+_MARKUP = re.compile(
+    r"^\s*(?:\(?\d+[.)]|[-*+•>]|#{1,6})(?=\s)|\*\*|__|```|</?[a-z][^<>]*>|[\x00-\t\x0b-\x1f\x7f\ud800-\udfff]",
+    re.MULTILINE | re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    r"(?:i['’]m |i am )?(?:very )?sorry\b|i (?:can(?:no|['’])t|am unable to) (?:assist|comply|fulfil|help|provide|re)"
+    r"|as an ai\b|(?:es )?tut mir (?:sehr )?leid|leider kann ich|als ki\b|(?:je suis )?désolée?\b|en tant qu['’]ia\b|"
+    r"je ne peux pas (?:vous )?(?:aider|fournir|ré|re)|lo siento|no puedo (?:ayudar|proporcionar|re)",
+    re.IGNORECASE,
+)
 
 
 def reason_against(candidate: str, original: str, accepted: Collection[str], settings: GeneratorSettings) -> str | None:
@@ -142,7 +178,8 @@ def reason_against(candidate: str, original: str, accepted: Collection[str], set
     `accepted` are the candidates that were kept or wait to be judged for this original. Copies and duplicates have the
     same words in the same order; case and punctuation do not count. The check of the language is a simple one: only
     letters of the original's scripts, and, where the original has an English function word, one of those or one of the
-    original's words in a candidate of four words or more.
+    original's words in a candidate of four words or more. With a language in the settings, or for whole texts whose
+    language can be told, it is py3langid's.
     """
     words, original_words = bare_words(candidate), bare_words(original)
     n_original, known = len(original_words), _FUNCTION_WORDS | set(original_words)
@@ -156,12 +193,31 @@ def reason_against(candidate: str, original: str, accepted: Collection[str], set
         return "too short"
     if len(words) > max(settings.longest * n_original, n_original + _FEW_WORDS):
         return "too long"
+    language = settings.language or (language_of(original) if settings.whole else None)
+    if settings.whole and (reason := _reason_against_whole(candidate, original, language)):
+        return reason
     is_foreign = len(words) > 3 and _FUNCTION_WORDS & set(original_words) and not known & set(words)
+    if language is not None:
+        is_foreign = is_in_another(candidate, language)
     if is_foreign or not scripts(candidate) <= scripts(original):
         return "another language"
     if settings.most_jaccard is not None and jaccard(candidate, original) >= settings.most_jaccard:
         return "words overlap"
     return None
+
+
+def _reason_against_whole(candidate: str, original: str, language: str | None) -> str | None:
+    """Return the reason against a candidate that stands for a whole text, such as a question; None if it passes."""
+    if len(candidate) > max(2 * len(original), len(original) + _FEW_LETTERS):
+        return "too long"
+    if _REFUSAL.match(candidate) and not _REFUSAL.match(original):
+        return "a refusal"
+    if set(_MARKUP.findall(candidate)) - set(_MARKUP.findall(original)):
+        return "markup, or a list"
+    if len(candidate.split("\n")) > len(original.split("\n")) or (":" in candidate and ":" not in original):
+        return "words before or after the text"
+    differences = lost(candidate, original, language)
+    return f"lost or changed: {', '.join(differences)}" if differences else None
 
 
 @lru_cache(maxsize=65536)
@@ -210,6 +266,25 @@ class MutualEntailment:
             return np.zeros(0, dtype=np.bool_)
         probabilities = self.predictor.probabilities([{"premise": p, "hypothesis": h} for p, h in pairs])
         return np.array(probabilities.argmax(axis=1) == self.label)
+
+
+class MeaningCheck:
+    """A judge of pairs by a comparer of meanings, ``nli:MODEL`` or ``judge:FILE``, in both directions."""
+
+    def __init__(self, named: str) -> None:
+        from paraconsist.comparing.meaning import comparer_of_texts
+
+        with renamed(same="check"):
+            self._comparer = comparer_of_texts(named)
+        self.name = named.partition(":")[0]
+        self.reason = f"another meaning ({self.name})"
+        self.notes: dict[tuple[str, str], str] = {}  # (original, candidate) -> its score
+
+    def __call__(self, originals: Sequence[str], candidates: Sequence[str]) -> npt.NDArray[np.bool_]:
+        scores = self._comparer.pairs(self._comparer.values(originals), self._comparer.values(candidates))
+        for *pair, score in zip(originals, candidates, scores, strict=True):
+            self.notes[pair[0], pair[1]] = f"; {self.name} {score:.2f}"
+        return scores >= self._comparer.threshold
 
 
 def load_judge(model: str, label_map: dict[str, str] | None = None) -> MutualEntailment:

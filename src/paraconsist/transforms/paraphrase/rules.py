@@ -29,6 +29,7 @@ from paraconsist.transforms.negation import (
     english,
     word_set,
 )
+from paraconsist.transforms.paraphrase.kept import language_of
 from paraconsist.transforms.wordnet_nouns import pluralised
 
 #: Exchanged only where they end a clause: "inside a house" is not "indoors a house".
@@ -280,7 +281,7 @@ def _inflected(base: str, tag: str) -> str:
     return str(import_module("lemminflect").getInflection(base, tag)[0])
 
 
-_FEW_WORDS, _MOST_WORDS = 20, 2_000  # from which the language of all texts is told
+_FEW_WORDS = 20  # of which any language may be seen
 _MOST = 60  # of one text: what two rules at once can give grows with the square
 
 
@@ -290,13 +291,13 @@ class RuleGenerator:
     `rules` holds what made each: (original, candidate) -> rules.
     """
 
-    def __init__(self, n: int = 10) -> None:
-        self.n = check_whole("paraphrase", "n", n)
+    def __init__(self, n: int = 10, language: str | None = None) -> None:
+        self.n, self.language = check_whole("paraphrase", "n", n), language
         self.rules: dict[tuple[str, str], str] = {}
         self._upcoming: dict[str, Iterator[tuple[str, str]]] = {}
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
-        check_english(texts)
+        check_english(texts, self.language)
         lists = []
         for text in texts:
             drawn = list(islice(self._upcoming.setdefault(text, rewordings(text)), self.n))
@@ -305,18 +306,16 @@ class RuleGenerator:
         return lists
 
 
-def check_english(texts: Sequence[str]) -> None:
-    """Refuse texts in another language than English: the rules would exchange what looks like its words."""
-    words = " ".join(texts).split()[:_MOST_WORDS]
-    if len(words) < _FEW_WORDS:  # of which any language may be seen
-        return
-    from py3langid import classify
+def check_english(texts: Sequence[str], language: str | None = None) -> None:
+    """Refuse texts in another language than English: the rules would exchange what looks like its words.
 
-    if (language := classify(" ".join(words))[0]) != "en":
-        remedy = "Give a language model as `generator`."
-        raise input_error(
-            "paraphrase", "generator", "be for the texts' language", got=f"rules ({language})", remedy=remedy
-        )
+    Without a `language` it is told from the texts, where these are long enough and py3langid is there.
+    """
+    whole = " ".join(texts)
+    language = language or (language_of(whole) if len(whole.split(maxsplit=_FEW_WORDS)) > _FEW_WORDS else None)
+    if language not in (None, "en"):
+        must, remedy = "be for the texts' language", "Give a language model as `generator`."
+        raise input_error("paraphrase", "generator", must, got=f"rules ({language})", remedy=remedy)
 
 
 def rewordings(text: str) -> Iterator[tuple[str, str]]:

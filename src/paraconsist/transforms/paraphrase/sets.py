@@ -1,4 +1,4 @@
-"""A bucket set of paraphrases: made from labelled rows, written with a card, checked by people, measured.
+"""A bucket set of paraphrases: made from labelled rows or questions, written with a card, checked by people, measured.
 
 The surface form of paraphrases beside their originals is that of Table 6 of Srikanth et al. (2024); a constituency
 parser and BLEURT are optional packages.
@@ -10,38 +10,39 @@ import hashlib
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import pyarrow as pa
 
 from paraconsist._version import __version__
+from paraconsist.data.bucket_sets import (
+    COMPARERS_KEY,
+    YAML_ENDINGS,
+    BucketSet,
+    bucket_set_from_table,
+    declared_comparers,
+)
+from paraconsist.data.questions import are_questions, asked, by_bucket, read_questions, reworded, write_questions
 from paraconsist.data.sharing import public, public_name
 from paraconsist.data.tables import read_table
-from paraconsist.data.tasks import input_id
+from paraconsist.data.tasks import QUESTIONS, input_id, named_in_rows
 from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_set_folder, write_table
 from paraconsist.errors import InputError, first_line, input_error, renamed
 from paraconsist.files import Json
 from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
-from paraconsist.transforms.paraphrase.generators import (
-    Generator,
-    GeneratorSettings,
-    MeasuringModels,
-    ParaphraseOptions,
-    endpoint_facts,
-    load_generator,
-)
-from paraconsist.transforms.paraphrase.judgements import Judgements, write_judgement_sheet
-from paraconsist.transforms.paraphrase.refining import Judge, Refined, load_judge, refine
-from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
+from paraconsist.transforms.paraphrase import generators
+from paraconsist.transforms.paraphrase.judgements import Judgements, is_rejected, write_judgement_sheet
+from paraconsist.transforms.paraphrase.refining import Examined, Judge, MeaningCheck, Refined, load_judge, refine
+from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, sampled
 from paraconsist.transforms.sheets import check_same_texts, render
 
 if TYPE_CHECKING:
-    from paraconsist.data.bucket_sets import BucketSet
     from paraconsist.models.encoders import Encoder
 
 _METADATA = b"paraconsist_paraphrase"
+_MOST_SHOWN = 1_000  # letters of a rejected candidate in the sheet
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class GeneratedSet:
                     **texts,
                     "label": row.label,
                     "allowed_labels": [row.label],
+                    **named_in_rows(task),
                     "generator": public_name(self.generator) if number else "original",
                 }
                 if self.rules is not None:
@@ -108,63 +110,177 @@ class GeneratedSet:
 
 
 @dataclass(frozen=True)
-class Paraphrased:
-    """Labelled rows with paraphrases, not written yet."""
+class GeneratedQuestions:
+    """Questions with their accepted new wordings."""
 
-    generated: GeneratedSet
+    column: ClassVar[str] = "question"
+    data: BucketSet
+    buckets: Mapping[str, Sequence[Json]]  # question -> its rows, the original first
     refined: Refined
-    generator: Generator
+    generator: str
+    least: int  # questions with fewer wordings besides the original are left out
+
+    def kept(self) -> list[tuple[str, Sequence[str]]]:
+        """Return the questions with enough wordings, and their new ones."""
+        new = ((bucket, self.refined.accepted[asked(rows[0])]) for bucket, rows in self.buckets.items())
+        return [(bucket, texts) for bucket, texts in new if len(self.buckets[bucket]) - 1 + len(texts) >= self.least]
+
+    def rows(self) -> list[Json]:
+        """Return the rows of the long format: the original, the wordings that it had, the new ones."""
+        rows = []
+        for bucket, texts in self.kept():
+            original, *given = ({"generator": "given", **row} for row in self.buckets[bucket])
+            original["generator"] = "original"
+            of_new = {"role": "paraphrase", "generator": public_name(self.generator)}
+            rows += by_bucket([original, *given, *({**reworded(original, text), **of_new} for text in texts)])[bucket]
+        return [{**row, "input_id": input_id(QUESTIONS, row)} for row in rows]
+
+    def sheet_rows(self) -> list[dict[str, str]]:
+        """Return the rows of the sheet: every candidate with what its checks said, those that passed first."""
+        names = {(row["bucket_id"], asked(row)): row["example_id"] for row in self.rows()}
+        examined: dict[str, list[Examined]] = {}
+        for one in sorted(self.refined.examined, key=lambda one: one.reason is not None):
+            examined.setdefault(one.original, []).append(one)
+        listed = []
+        for bucket, (row, *_) in self.buckets.items():
+            columns = [name for name in QUESTIONS.columns if name != "question" and row[name]]
+            for number, (original, candidate, reason, note) in enumerate(examined.get(asked(row), ()), start=1):
+                passed = reason is None and (bucket, candidate) in names
+                said = "passed" if passed else f"left out: {reason or f'its question has fewer than {self.least}'}"
+                listed.append(
+                    {
+                        "example_id": names[bucket, candidate] if passed else f"{bucket}.rejected_{number}",
+                        "context": render(columns, [[row[name] for name in columns]]),
+                        "original": original,
+                        "paraphrase": candidate if passed else candidate[:_MOST_SHOWN],
+                        "expected": " | ".join(row["label"] or ()),
+                        "checks": said + note,
+                    }
+                )
+        return listed
+
+
+@dataclass(frozen=True)
+class Paraphrased:
+    """Labelled rows, or questions, with paraphrases, not written yet."""
+
+    generated: GeneratedSet | GeneratedQuestions
+    refined: Refined
+    generator: generators.Generator
     facts: Json  # how the set was made, for its metadata
 
     def write(
         self, output: Path, sheet: Path, *, annotators: int = 1, scores: bool = False
     ) -> ParaphraseDiversityResult:
         """Write the bucket set and the sheet to judge it, and return the set's surface form."""
-        if rows := self.generated.rows():
-            write_judgement_sheet(sheet, self.generated.sheet_rows(), annotators=annotators, scores=scores)
+        rows = self.generated.rows()
+        if listed := self.generated.sheet_rows():
+            write_judgement_sheet(sheet, listed, annotators=annotators, scores=scores)
         write_generated(rows, self.generated.data, output, self.facts)
         return measure_pairs(pairs_of(rows, [self.generated.column]), n_resamples=1000)
 
 
 def paraphrase_rows(
-    data: LabelledSet, settings: GeneratorSettings, options: ParaphraseOptions, *, answers: Path
+    data: LabelledSet,
+    settings: generators.GeneratorSettings,
+    options: generators.ParaphraseOptions,
+    *,
+    answers: Path,
+    say: Callable[[str], object] = str,
 ) -> Paraphrased:
-    """Generate paraphrases of labelled rows, and keep those that pass; an endpoint's answers are kept in `answers`."""
+    """Generate paraphrases of labelled rows, and keep those that pass.
+
+    An endpoint's answers are kept in the folder `answers`; `say` is told the number of requests before any is sent.
+    """
     usual = COLUMNS.get(data.task.name, data.task.columns)
     column = options.column or (usual[0] if len(usual) == 1 else "")
     if column not in data.task.columns:
         must = f"be one of {', '.join(data.task.columns)}"
         raise input_error("paraphrase", "column", must, got=options.column, remedy="Give `column`.")
+    place = data.column(column)
+
+    def collect(refined: Refined, generator: generators.Generator) -> GeneratedSet:
+        rules = getattr(generator, "rules", None)
+        return GeneratedSet(data, column, refined.accepted, options.generator, options.least, rules)
+
+    texts = {row.texts[place]: () for row in data.rows}
+    return generate(texts, settings, options, collect, answers=answers, say=say, of="an original")
+
+
+def paraphrase_questions(
+    data: BucketSet,
+    settings: generators.GeneratorSettings,
+    options: generators.ParaphraseOptions,
+    *,
+    answers: Path,
+    limit: int | None = None,
+    say: Callable[[str], object] = str,
+) -> Paraphrased:
+    """Generate wordings of questions, of all or of `limit` drawn at random, as `paraphrase_rows` does of rows."""
+    if options.column is not None:
+        raise input_error("paraphrase", "column", "be given for labelled rows only", got=options.column)
+    buckets = dict(sampled([*by_bucket(data.table.to_pylist()).items()], limit, options.seed))
+    texts: dict[str, list[str]] = {}
+    for original, *others in buckets.values():
+        texts.setdefault(asked(original), []).extend(map(asked, others))
+
+    def collect(refined: Refined, _: generators.Generator) -> GeneratedQuestions:
+        return GeneratedQuestions(data, buckets, refined, options.generator, options.least)
+
+    settings = replace(settings, whole=True)
+    return generate(texts, settings, options, collect, answers=answers, say=say, of="a question")
+
+
+def generate(
+    texts: Mapping[str, Sequence[str]],
+    settings: generators.GeneratorSettings,
+    options: generators.ParaphraseOptions,
+    collect: Callable[[Refined, generators.Generator], GeneratedSet | GeneratedQuestions],
+    *,
+    answers: Path,
+    say: Callable[[str], object],
+    of: str,
+) -> Paraphrased:
+    """Generate paraphrases of originals, each with the wordings it has already, and `collect` those that pass."""
     nli_model = options.nli_model if settings.mutual_entailment else None
-    if settings.mutual_entailment and nli_model is None:
-        must = f"be given: preset {options.preset} keeps what an NLI model finds entailed both ways"
+    judge: Judge | None = None
+    if options.check is not None:
+        judge = MeaningCheck(options.check)
+    elif settings.mutual_entailment and nli_model is None:
+        must = f"be given: preset {options.preset or 'a24'} keeps what an NLI model finds entailed both ways"
         remedy = "Train one (paraconsist train --task nli ...), or turn `mutual_entailment` off."
         raise input_error("paraphrase", "nli_model", must, remedy=remedy)
-    generator = load_generator(options, settings, seed=options.seed, answers=answers)
-    judge = None if nli_model is None else load_judge(nli_model, options.label_map)
-    place, rules = data.column(column), getattr(generator, "rules", None)
-    refined = refine([row.texts[place] for row in data.rows], generator, settings, judge)
-    generated = GeneratedSet(data, column, refined.accepted, options.generator, options.least, rules)
+    elif nli_model is not None:
+        judge = load_judge(nli_model, options.label_map)
+    generator = generators.load_generator(options, settings, seed=options.seed, answers=answers)
+    n = settings.n * settings.tries
+    if options.endpoint is not None:
+        say(f"{n:,} requests {of}, {n * len(texts):,} in all{' at most' if settings.tries > 1 else ''}")
+    if options.check is not None and options.check.startswith("judge:"):
+        say(f"and 2 to the judge for each candidate that passes the other checks, {2 * n * len(texts):,} at most")
+    refined = refine(list(texts), generator, settings, judge, texts)
+    generated = collect(refined, generator)
     facts = {
-        "source": data.name,
-        "column": column,
+        "source": generated.data.name,
+        "column": generated.column,
         "generator": options.generator,
         "preset": options.preset,
         "seed": options.seed,
         "nli_model": nli_model,
+        "check": options.check,
         "settings": asdict(settings),
         "counts": {**refined.to_dict(), "n_kept_originals": len(generated.kept()), "least": options.least},
-        **endpoint_facts(generator),
+        **generators.endpoint_facts(generator),
     }
     return Paraphrased(generated, refined, generator, facts)
 
 
-def check_place(output: Path, *, overwrite: bool) -> None:
-    """Refuse an output that is neither a Parquet file nor a folder, has no parent, or exists already."""
+def check_place(output: Path, *, asks: bool, overwrite: bool) -> None:
+    """Refuse an output of another kind (of questions YAML or Parquet), one without a parent, or one that exists."""
     must, remedy = "", ""
     taken = output.exists() and (output.is_file() or any(output.iterdir()))
-    if output.suffix not in (".parquet", ""):
-        must = "end in .parquet, or be a folder's name without a dot"
+    if output.suffix not in (".parquet", *(YAML_ENDINGS if asks else ("",))):
+        must = "end in .parquet, or " + ("in .yaml" if asks else "be a folder's name without a dot")
     elif not output.parent.is_dir():
         must = "be in a folder that exists"
     elif taken and output.is_dir() and file_in_folder(output) is None:
@@ -175,13 +291,20 @@ def check_place(output: Path, *, overwrite: bool) -> None:
         raise input_error("paraphrase", "output", must, got=str(output), remedy=remedy)
 
 
-def write_generated(rows: Sequence[Json], data: LabelledSet, output: Path, facts: Json) -> None:
-    """Write rows to ``NAME.parquet``, or a folder with a card for ``load_dataset``; `facts` say how it was made."""
+def write_generated(rows: Sequence[Json], data: LabelledSet | BucketSet, output: Path, facts: Json) -> None:
+    """Write rows to ``NAME.parquet``, or a folder with a card for ``load_dataset``; `facts` say how it was made.
+
+    Questions are written as YAML or Parquet, with their comparers and, in Parquet, all columns that `data` has.
+    """
     if not rows:
         must = "have enough paraphrases, at least one of them"
         remedy = "Look at the counts above: ask for more candidates or tries, or loosen the filter that removed most."
         raise input_error("paraphrase", "originals", must, got="no original has", remedy=remedy)
-    schema = bucket_set_schema(rows[0], data.label_names)
+    if isinstance(data, LabelledSet):
+        schema = bucket_set_schema(rows[0], data.label_names)
+    else:
+        fields = {field.name: field for field in (*data.table.schema, pa.field("generator", pa.string()))}
+        schema = pa.schema(fields.values(), {COMPARERS_KEY: json.dumps(dict(data.comparers)).encode()})
     _write(pa.Table.from_pylist(list(rows), schema=schema), output, facts)
 
 
@@ -189,14 +312,22 @@ def _write(table: pa.Table, output: Path, facts: Json) -> None:
     facts = public(dict(facts))
     metadata = {**table.schema.metadata, _METADATA: json.dumps(facts, sort_keys=True, default=str).encode()}
     table = table.replace_schema_metadata(metadata)
-    if output.suffix == ".parquet":
+    if output.suffix in YAML_ENDINGS:
+        write_questions(table.to_pylist(), declared_comparers(table), output)
+    elif output.suffix == ".parquet":
         write_table(table, output)
     else:
         write_set_folder(table, output, text=_card_text(output.name, table, facts), tags=["paraphrase"])
 
 
 def read_generated(place: Path) -> tuple[pa.Table, Json]:
-    """Read a set that `write_generated` wrote, and how it was made."""
+    """Read a set that `write_generated` wrote, and how it was made, which YAML does not say."""
+    if place.suffix in YAML_ENDINGS:
+        table, comparers = read_questions(place)
+        table = bucket_set_from_table(table, name=place.stem, task="questions").table
+        table = pa.Table.from_pylist([row for group in by_bucket(table.to_pylist()).values() for row in group])
+        declared = {COMPARERS_KEY: json.dumps(comparers).encode()}
+        return table.replace_schema_metadata(declared), {"column": "question"}
     file = (file_in_folder(place) or place / "data") if place.is_dir() else place
     table = read_table(file, function="paraphrase", parameter="data")
     facts = (table.schema.metadata or {}).get(_METADATA)
@@ -208,21 +339,30 @@ def read_generated(place: Path) -> tuple[pa.Table, Json]:
 def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, int]:
     """Write the paraphrases of a set that people found valid, with their originals; the most similar first.
 
+    Of questions the wordings that they had before, which no sheet lists, are kept too.
+
     Originals without a valid paraphrase are left out. Returns ``n_valid``, ``n_invalid``, ``n_open`` paraphrases,
     ``n_buckets``, ``n_rows``.
     """
-    if output.suffix != place.suffix:
-        raise input_error("paraphrase", "output", "be of the set's kind, file or folder", got=str(output))
     table, facts = read_generated(place)
+    asks = are_questions(table.column_names)
+    if output.suffix != place.suffix and not asks:
+        raise input_error("paraphrase", "output", "be of the set's kind, file or folder", got=str(output))
     rows = table.to_pylist()
     column = facts["column"]
-    originals = {row["bucket_id"]: row[column] for row in rows if row["role"] == "original"}
-    paraphrases = {row["example_id"]: row for row in rows if row["role"] == "paraphrase"}
-    written = {name: (originals[row["bucket_id"]], row[column]) for name, row in paraphrases.items()}
-    check_same_texts("paraphrase", judgements.texts, written)
-    valid = {name for name in paraphrases if judgements.valid.get(name)}
-    if not valid:
+    originals = {row["bucket_id"]: asked(row, column) for row in rows if row["role"] == "original"}
+    paraphrases = {row["example_id"]: row for row in rows if row["role"] != "original"}
+    written = {name: (originals[row["bucket_id"]], asked(row, column)) for name, row in paraphrases.items()}
+    listed = {name: texts for name, texts in judgements.texts.items() if name in written or not is_rejected(name)}
+    check_same_texts("paraphrase", listed, written)
+    if wrong := [name for name in judgements.texts if name not in listed and judgements.valid.get(name)]:
+        remedy = "If it is right all the same, add it to the set as a wording of your own."
+        raise input_error("paraphrase", "checked", "mark as valid only what passed", got=wrong[0], remedy=remedy)
+    given = {name for name in paraphrases if asks and name not in listed}  # wordings that a question had before
+    found = {name for name in paraphrases if judgements.valid.get(name)}
+    if not found:
         raise input_error("paraphrase", "checked", "find at least one paraphrase valid", got=f"{len(paraphrases)} rows")
+    valid = found | given
     buckets = {paraphrases[name]["bucket_id"] for name in valid}
     order = {bucket: i for i, bucket in enumerate(originals)}
 
@@ -232,8 +372,8 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
 
     chosen = (r for r in rows if (r["bucket_id"] in buckets if r["role"] == "original" else r["example_id"] in valid))
     kept = sorted(chosen, key=rank)  # without scores nothing moves
-    n_open = sum(judgements.valid.get(name) is None for name in paraphrases)
-    counts = {"n_valid": len(valid), "n_invalid": len(paraphrases) - len(valid) - n_open, "n_open": n_open}
+    n_open = sum(judgements.valid.get(name) is None for name in paraphrases.keys() - given)
+    counts = {"n_valid": len(found), "n_invalid": len(paraphrases) - len(valid) - n_open, "n_open": n_open}
     counts |= {"n_buckets": len(buckets), "n_rows": len(kept)}
     checked = {**facts, "checked": {**counts, **judgements.agreement}}
     _write(pa.Table.from_pylist(kept, schema=table.schema), output, checked)
@@ -275,7 +415,7 @@ def pairs_of(rows: Sequence[Json], columns: Sequence[str]) -> list[Pair]:
         if original is None:
             must = "have an original in every bucket"
             raise input_error("paraphrase", "data", must, got=row["bucket_id"], row=number)
-        pairs += [(row[column], original[column], row["bucket_id"]) for column in columns]
+        pairs += [(asked(row, column), asked(original, column), row["bucket_id"]) for column in columns]
     if not pairs:
         raise input_error("paraphrase", "data", "have paraphrases", got="none", remedy="Give a bucket set.")
     return pairs
@@ -309,7 +449,9 @@ def measure_pairs(
     return paraphrase_diversity(new, old, groups=[bucket for _, _, bucket in pairs], **options)
 
 
-def measure_set(rows: BucketSet, options: ParaphraseOptions, models: MeasuringModels) -> ParaphraseDiversityResult:
+def measure_set(
+    rows: BucketSet, options: generators.ParaphraseOptions, models: generators.MeasuringModels
+) -> ParaphraseDiversityResult:
     """Measure a bucket set as `measure_pairs` does; the options' NLI model judges mutual entailment."""
     from paraconsist.models.encoders import load_encoder
 

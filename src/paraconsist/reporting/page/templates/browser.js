@@ -2,7 +2,7 @@
 // browser.py writes it: #?set=…&model=…&show=…&stratum.NAME=…, without what is the default.
 const browser = (() => {
   const { element, head, all } = buckets;
-  const [form, found, active, list, pages, keys] = ["filters", "found", "active", "list", "pages", "keys"].map((id) => document.getElementById(id));
+  const [form, found, active, names, list, pages, keys] = ["filters", "found", "active", "names", "list", "pages", "keys"].map((id) => document.getElementById(id));
   const distinct = (values) => [...new Set(values)];
   const strata = distinct(head.sets.flatMap((set) => set.strata.map(([name]) => name)));
 
@@ -12,7 +12,8 @@ const browser = (() => {
     bucket.order = order;
     bucket.a = bucket.n.map(([answers, right]) => (answers ? right / answers : null));
     bucket.label = buckets.labelName(set, bucket.r[0][2]);
-    bucket.original = bucket.r.find((row) => row[0] === "original");
+    // Answers in free text are compared with the commonest one where there is no original: it is in row 1.
+    bucket.original = bucket.r.find((row) => row[0] === "original") || (set.written ? bucket.r[0] : undefined);
     bucket.rewordings = bucket.r.filter((row) => row !== bucket.original);
     bucket.sure = set.models.map((_, place) => surest(bucket, set, place));
     bucket.swing = set.models.map((_, place) => swing(bucket, place));
@@ -49,7 +50,7 @@ const browser = (() => {
   }
   function haystack(bucket) {
     if (bucket.hay === undefined) {
-      const texts = bucket.r.flatMap((row) => [row[1], ...(row[3] || [])]);
+      const texts = [...bucket.r.flatMap((row) => [row[1], ...(row[3] || [])]), ...(bucket.t || []).map(([text]) => text)];
       bucket.hay = [bucket.id, ...Object.values(bucket.x), ...texts].join("\n").toLowerCase();
     }
     return bucket.hay;
@@ -176,6 +177,12 @@ const browser = (() => {
     state.page = String(page + 1);
     const shown = chosen.slice(page * size, (page + 1) * size);
     list.replaceChildren(...shown.map(article));
+    names.replaceChildren(...shown.map((bucket, i) => {
+      const button = element("button", { type: "button" }, element("bdi", { text: bucket.id }), buckets.marks(bucket, 0));
+      button.addEventListener("click", () => go(list.children[i]));
+      return button;
+    }));
+    names.hidden = shown.length < 2;
     if (list.firstChild) list.firstChild.tabIndex = 0;
     found.textContent = chosen.length
       ? `Buckets ${n(page * size + 1)} to ${n(page * size + shown.length)} of ${n(chosen.length)}${ofRows}${chosen.length < all.length ? `, out of ${n(all.length)} on this page` : ""}`
@@ -353,9 +360,10 @@ const browser = (() => {
       select("does not flip", "holds", [["", "any model"], ...named(head.models)]);
     }
     if (head.kinds && head.kinds.length) select("edit", "kind", [["", "all edits"], ...named(head.kinds)]);
+    const base = all.some((bucket) => bucket.r[0][0] === "original") ? "the original" : "row 1";
     select("show", "show", [
-      ["", "all buckets"], ["broken", "inconsistent"], ["changed", "another answer than the original"], ["lost", "original right, a rewording wrong"],
-      ["gained", "original wrong, a rewording right"], ["right", "right in every wording"], ["depends", "right in some wordings"], ["wrong", "wrong in every wording"], ["same", "consistent"],
+      ["", "all buckets"], ["broken", "inconsistent"], ["changed", `another answer than ${base}`], ["lost", `${base} right, a rewording wrong`],
+      ["gained", `${base} wrong, a rewording right`], ["right", "right in every wording"], ["depends", "right in some wordings"], ["wrong", "wrong in every wording"], ["same", "consistent"],
     ]);
     select("sort by", "sort", [
       ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ["accuracy", "least accurate"],

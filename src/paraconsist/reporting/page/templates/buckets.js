@@ -119,7 +119,7 @@ const buckets = (() => {
     const set = head.sets[bucket.s];
     const golds = [...new Set(bucket.r.map((row) => row[2]))];
     const first = set.conditional ? null : bucket.r.find((row) => row[0] === "original") || bucket.r[0];
-    const article = element("article", { class: "bucket", tabindex: "-1", "aria-label": `bucket ${bucket.id}` });
+    const article = element("article", { class: bucket.t ? "bucket written" : "bucket", tabindex: "-1", "aria-label": `bucket ${bucket.id}` });
     article.bucket = bucket;
     const facts = element("span", { class: "facts" });
     const fact = (name, value) => facts.append(facts.childNodes.length ? " · " : "", `${name} `, element("b", { text: value }));
@@ -158,6 +158,7 @@ const buckets = (() => {
     table.append(body);
     article.append(table);
     if (many) article.append(modelTable(bucket, set, first));
+    if (bucket.t && bucket.t.length) article.append(answers.render(bucket));
     if (bucket.more) article.append(element("p", { class: "note", text: `and ${bucket.more.toLocaleString("en")} rows more` }));
     return article;
   }
@@ -210,5 +211,5 @@ const buckets = (() => {
     if (all.some((bucket) => compares(bucket) && !has(bucket))) parts.push(element("span", { text: "⇄ not as row 1: another answer than that of the bucket's first row" }));
     return parts;
   }
-  return { head, all, element, render, legend, markHits, labelName, probability, goldProbability, sureness };
+  return { head, all, element, marks, render, legend, markHits, labelName, probability, goldProbability, sureness };
 })();

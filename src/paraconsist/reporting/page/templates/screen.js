@@ -5,3 +5,20 @@ for (const sample of document.querySelectorAll(".sample")) {
   after.replaceChildren();
   words.show(after, before.textContent, text);
 }
+// The surest flips, a page each; what is there to be copied.
+for (const panel of document.querySelectorAll(".flips")) {
+  const samples = [...panel.querySelectorAll(".sample")], output = panel.querySelector("output");
+  let shown = 0;
+  for (const button of panel.querySelectorAll("[data-step]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      shown = (shown + Number(button.dataset.step) + samples.length) % samples.length;
+      samples.forEach((sample, i) => { sample.hidden = i !== shown; });
+      output.textContent = shown + 1;
+    });
+  }
+}
+for (const button of document.querySelectorAll("button.copy")) {
+  button.hidden = false;
+  button.addEventListener("click", () => exporting.copy(button.previousElementSibling.textContent, button));
+}

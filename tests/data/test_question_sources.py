@@ -1,0 +1,239 @@
+"""The same six questions in every form of input: the same rows, by the one function that reads them."""
+
+import csv
+import json
+import sys
+
+import datasets
+import pandas as pd
+import polars
+import pytest
+
+import paraconsist as pc
+from paraconsist.errors import InputError
+
+SYSTEM = "You work in a shoe shop."
+DAYS = ["How many days do I have?", "Within how many days can shoes be sent back?", "What is the deadline, in days?"]
+FEE = ["What does shipping cost?", "How much is the fee, in euro?", "Shipping price?"]
+ROWS = [{"bucket_id": "days", "question": q, "expected": ["30"], "system": SYSTEM} for q in DAYS] + [
+    {"bucket_id": "fee", "question": q, "expected": ["5", "4.99"], "system": SYSTEM} for q in FEE
+]
+ASKED = [(row["bucket_id"], row["question"], row["system"], row["expected"]) for row in ROWS]
+
+
+def as_csv(path, rows=ROWS, **names):
+    """Write rows as CSV, with other names for some columns."""
+    lines = [{names.get(k, k): json.dumps(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows]
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, lines[0])
+        writer.writeheader()
+        writer.writerows(lines)
+    return path
+
+
+def as_lines(path, rows=ROWS):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def as_yaml(path, start="", key="questions"):
+    listed = [{"id": "days", "wordings": DAYS, "expected": 30}, {"id": "fee", "wordings": FEE, "expected": [5, "4.99"]}]
+    path.write_text(f"{start}system: {SYSTEM}\n{key}: {json.dumps(listed)}\n")
+    return path
+
+
+def as_promptfoo(path):
+    tests = [
+        {
+            "vars": {"question": row["question"], "bucket_id": row["bucket_id"], "system": SYSTEM},
+            "assert": [{"type": "equals", "value": answer} for answer in row["expected"]],
+        }
+        for row in ROWS
+    ]
+    path.write_text(f"prompts: ['{{{{question}}}}']\ntests: {json.dumps(tests)}\n")
+    return path
+
+
+def as_excel(path):
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.append([*ROWS[0]])
+    for row in ROWS:
+        book.active.append([json.dumps(value) if isinstance(value, list) else value for value in row.values()])
+    book.create_sheet("notes")
+    book.save(path)
+    return path
+
+
+def as_folder(folder):
+    """A file of each of three kinds; a bucket may lie in two files."""
+    folder.mkdir()
+    as_csv(folder / "a.CSV", ROWS[:2])
+    as_lines(folder / "b.jsonl", ROWS[2:5])
+    pd.DataFrame(ROWS[5:]).to_parquet(folder / "c.parquet")
+    return folder
+
+
+def as_parquet(path):
+    pd.DataFrame(ROWS).to_parquet(path)
+    return path
+
+
+def saved_set(folder):
+    """A folder with a split, as the Hub has it, which the `datasets` library reads."""
+    (folder / "data").mkdir(parents=True)
+    as_parquet(folder / "data" / "test.parquet")
+    return folder
+
+
+FILES = {
+    "yaml": lambda f: as_yaml(f / "shop.yaml"),
+    "YML": lambda f: as_yaml(f / "SHOP.YML"),
+    "promptfoo": lambda f: as_promptfoo(f / "shop.yaml"),
+    "csv": lambda f: as_csv(f / "shop.csv"),
+    "CSV": lambda f: as_csv(f / "SHOP.CSV"),
+    "jsonl": lambda f: as_lines(f / "shop.jsonl"),
+    "parquet": lambda f: as_parquet(f / "shop.parquet"),
+    "Excel": lambda f: as_excel(f / "shop.xlsx"),
+    "folder": lambda f: as_folder(f / "shop"),
+    "folder of a split": lambda f: saved_set(f / "shop"),
+}
+TABLES = {
+    "pandas": lambda: pd.DataFrame(ROWS),
+    "polars": lambda: polars.DataFrame(ROWS),
+    "Dataset": lambda: datasets.Dataset.from_list(ROWS),
+    "DatasetDict": lambda: datasets.DatasetDict(test=datasets.Dataset.from_list(ROWS)),
+    "list": lambda: [{**ROWS[0], "expected": 30}, *ROWS[1:]],
+}
+
+
+def asked(rows):
+    """Return what is asked, with the accepted answers."""
+    table = rows.table.to_pylist()
+    assert rows.task.name == "questions"
+    return [(row["bucket_id"], row["question"], row["system"], row["label"]) for row in table]
+
+
+def of_python(source, folder, monkeypatch, **options):
+    """Return the set that `pc.run` makes of a source, where it would be asked."""
+    seen = []
+    monkeypatch.setattr("paraconsist.running.functions.run_function", lambda f, sets, o: seen.extend(sets) or o)
+    monkeypatch.setattr("paraconsist.reporting.result.Run", lambda path: path)
+    with pytest.raises(AttributeError):  # there is no run to return
+        pc.run(lambda prompts: prompts, source, output=folder / "run", version="1", **options)
+    return seen[0]
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_every_file_has_the_same_rows(kind, tmp_path):
+    source = FILES[kind](tmp_path)
+    assert asked(pc.load_bucket_set(source)) == asked(pc.load_bucket_set(str(source))) == ASKED
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_table_has_the_same_rows(kind, tmp_path, monkeypatch):
+    assert asked(of_python(TABLES[kind](), tmp_path, monkeypatch)) == ASKED
+
+
+def test_a_path_is_a_source(tmp_path, monkeypatch):
+    assert asked(of_python(as_csv(tmp_path / "shop.csv"), tmp_path, monkeypatch)) == ASKED
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "table"])
+def test_fields_may_have_other_names(kind, tmp_path, monkeypatch):
+    column = ["question=prompt text", "expected=gold"]
+    file = as_csv(tmp_path / "shop.csv", question="prompt text", expected="gold")
+    if kind == "table":
+        rows = of_python(pd.read_csv(file), tmp_path, monkeypatch, column=column)
+    elif kind == "folder":
+        (tmp_path / "shop" / "data").mkdir(parents=True)
+        rows = pc.load_bucket_set(file.rename(tmp_path / "shop" / "data" / "test.csv").parent.parent, column=column)
+    else:
+        rows = pc.load_bucket_set(file, column=column)
+    assert asked(rows) == ASKED
+
+
+@pytest.mark.parametrize("pair", ["question", "question=absent", "=prompt"])
+def test_a_pair_that_names_no_column_is_refused(pair, tmp_path):
+    with pytest.raises(InputError, match="FIELD=COLUMN"):
+        pc.load_bucket_set(as_csv(tmp_path / "shop.csv"), column=[pair])
+
+
+def test_files_of_a_folder_must_agree_on_the_comparer(tmp_path):
+    as_yaml(tmp_path / "a.yaml", "same: number\n")
+    assert pc.load_bucket_set(tmp_path).comparers == {"same": "number"}
+    as_yaml(tmp_path / "b.yaml", "same: text\n")
+    with pytest.raises(InputError, match="same label names, `same` and `right`"):
+        pc.load_bucket_set(tmp_path)
+
+
+def test_unnamed_questions_of_two_files_are_two_buckets(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text("- {wordings: ['One?', 'One, then?']}\n")
+    assert pc.load_bucket_set(tmp_path).table["bucket_id"].unique().to_pylist() == ["a-1", "b-1"]
+
+
+def test_excel_without_its_package_names_the_extra(tmp_path, monkeypatch):
+    (tmp_path / "shop.xlsx").write_bytes(b"PK\x03\x04")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(InputError, match=r"pip install 'paraconsist\[excel\]'"):
+        pc.load_bucket_set(tmp_path / "shop.xlsx")
+
+
+def test_cells_of_excel_are_read_as_those_of_csv(tmp_path):
+    """Whole numbers that it stores as 30.0, dates, empty rows and columns."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["q", "answer", None], ["a", 30.0, None], [None, None, None], ["b", 7, None]]:
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    from paraconsist.data.tables import read_table
+
+    assert read_table(tmp_path / "a.xlsx", function="score").to_pydict() == {"q": ["a", "b"], "answer": [30, 7]}
+    (tmp_path / "b.xlsx").write_bytes((tmp_path / "a.xlsx").read_bytes()[:200])
+    with pytest.raises(InputError, match="readable, whole file"):
+        read_table(tmp_path / "b.xlsx", function="score")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_a_set_of_a_task_that_shares_its_columns_remembers_it(ending, tmp_path, command):
+    (tmp_path / "rows.csv").write_text("text,label\nIt is good.,positive\nIt is bad.,negative\nI like it.,positive\n")
+    made, changed = tmp_path / f"set.{ending}", tmp_path / f"changed.{ending}"
+    options = ["--task", "sentiment", "--property", "additive", "--token-limit", "9"]
+    assert command("perturb", tmp_path / "rows.csv", *options, "--output", made)[0] == 0
+    assert command("transform", made, "--columns", "text", "--transformation", "suffix", "--output", changed)[0] == 0
+    for file in (made, changed):
+        rows = pc.load_bucket_set(file)
+        assert (rows.task.name, rows.left_out) == ("sentiment", ())
+
+
+def test_labels_are_needed_to_perturb(tmp_path, command):
+    code, _, err = command("perturb", as_csv(tmp_path / "a.csv"), "--property", "negation", "--output", "b.parquet")
+    assert (code, "labels, not questions" in err) == (2, True)
+
+
+def test_the_texts_of_questions_in_yaml_are_transformed(tmp_path, command):
+    file, changed = as_yaml(tmp_path / "shop.yaml"), tmp_path / "changed.jsonl"
+    options = ["--columns", "question", "--transformation", "suffix", "--output", changed]
+    assert command("transform", file, *options)[0] == 0
+    after = asked(pc.load_bucket_set(changed))
+    assert [(bucket, gold) for bucket, _, _, gold in after] == [(bucket, gold) for bucket, _, _, gold in ASKED]
+    for (_, text, *_), (_, old, *_) in zip(after, ASKED, strict=True):
+        assert text.startswith(old.rstrip("?"))
+        assert "true is true" in text
+
+
+def test_requests_of_questions_in_a_column_of_another_name(tmp_path, command):
+    file = as_csv(tmp_path / "SHOP.CSV", question="prompt text")
+    options = ["--model", "m", "--dataset", file, "--column", "question=prompt text", "--output", tmp_path / "requests"]
+    assert command("export-requests", *options)[0] == 0
+    (batch,) = (tmp_path / "requests").glob("**/*.jsonl")
+    bodies = [json.loads(line)["body"]["messages"] for line in batch.read_text().splitlines()]
+    assert [[turn["content"] for turn in body] for body in bodies] == [[SYSTEM, question] for _, question, *_ in ASKED]
+
+
+def test_a_file_whose_ending_is_in_capitals_is_pushed(tmp_path, command, monkeypatch):
+    from paraconsist.reporting.hub import client
+
+    monkeypatch.setattr(client, "look", lambda *_, **__: client.NEW)
+    code, out, err = command("push", "dataset", as_csv(tmp_path / "SHOP.CSV"), "--repo", "org/shop", "--dry-run")
+    assert (code, "data/test.parquet" in out) == (0, True), err

@@ -1,0 +1,41 @@
+"""The plot of what becomes of the problems: the counts of the first screen."""
+
+import pandas as pd
+import pytest
+
+import paraconsist as pc
+
+pytest.importorskip("matplotlib")
+
+
+def answers(kinds: str, *, labelled: bool = True) -> pd.DataFrame:
+    """Two wordings of each problem: r right in both, d in one, w in none."""
+    both = {"r": (1, 1), "d": (0, 1), "w": (0, 0)}
+    rows = [
+        {"bucket_id": f"b{number}", "role": role, "prediction": answer, "label": 1}
+        for number, kind in enumerate(kinds)
+        for role, answer in zip(("original", "paraphrase"), both[kind], strict=True)
+    ]
+    frame = pd.DataFrame(rows)
+    return frame if labelled else frame.drop(columns="label")
+
+
+@pytest.mark.parametrize(("kinds", "sizes"), [("r" * 9 + "d" * 5 + "w" * 2, (9, 5, 2)), ("r" * 7 + "d" * 4, (7, 4))])
+def test_outcomes_are_the_first_plot_and_count_as_the_sentence_does(kinds: str, sizes: tuple[int, ...]) -> None:
+    scores = pc.score(answers(kinds), n_resamples=100)
+    figure = scores.plot()
+    assert [round(bar.get_width() * len(kinds) / 100) for bar in figure.axes[0].patches] == list(sizes)
+    words = [
+        text.get_text()
+        for legend in figure.axes[0].figure.legends or [figure.axes[0].get_legend()]
+        for text in legend.get_texts()
+    ]
+    assert (
+        words
+        == ["right in every wording", "right in some wordings, wrong in others", "wrong in every wording"][: len(sizes)]
+    )
+
+
+def test_without_labels_problems_keep_or_change_their_answer() -> None:
+    figure = pc.score(answers("rrdrwd", labelled=False), n_resamples=100).plot("outcomes")
+    assert [round(bar.get_width() * 6 / 100) for bar in figure.axes[0].patches] == [4, 2]

@@ -1,0 +1,112 @@
+"""What a run over an endpoint may spend: it ends at its budget, keeps what is paid, and goes on from there."""
+
+import json
+from collections import Counter
+
+import pytest
+from helpers.endpoint import CONCURRENCY, answered_tags, arguments, command, done, predictions
+from helpers.faulty_server import FaultyServer
+from helpers.processes import write_set
+
+from paraconsist import run
+from paraconsist.models.endpoint.pace import BudgetReached
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_set(tmp_path_factory.mktemp("budget") / "set.jsonl", 60)
+
+
+def costs_of(server: FaultyServer) -> list[float]:
+    """What the server charges for each request that it answered."""
+    bodies = [request.body for request in server.received if request.outcome == "answered"]
+    return [(len(body["prompt"].split()) * 1000 + body["max_tokens"] * 2000) / 1e6 for body in bodies]
+
+
+def test_a_run_ends_at_its_number_of_requests_and_goes_on_from_there(data, tmp_path):
+    given = {"scoring": "generate", "concurrency": CONCURRENCY, "max_requests": 20}
+    with FaultyServer(delay=0.005) as server:
+        code, _, said = command(arguments(server.url, data, tmp_path / "run", **given))
+        last = said.strip().splitlines()[-1]
+        assert (code, len(server.received)) == (75, 20)
+        assert "the budget of 20 requests (`--max-requests`) is used: 20 requests sent." in last
+        assert last.endswith("What was answered is kept: the same command goes on from there.")
+        assert len(answered_tags(tmp_path / "run")) == len(server.sent()) == 19  # and one to find out how it answers
+        assert command(arguments(server.url, data, tmp_path / "run", **given))[0] == 75
+        assert len(server.received) == 40
+        done(arguments(server.url, data, tmp_path / "run", **given | {"max_requests": 1000}))
+    assert set(Counter(server.sent()).values()) == {1}
+    assert len(server.sent()) == len(set(predictions(tmp_path / "run").table["input_id"].to_pylist())) == 54
+
+
+@pytest.mark.parametrize("usage", [True, False])
+def test_a_run_costs_no_more_than_its_budget(data, tmp_path, usage):
+    given = {"scoring": "generate", "concurrency": CONCURRENCY, "price": "1000,2000", "max_tokens": 3}
+    with FaultyServer(delay=0.005, usage=usage) as server:
+        code, _, said = command(arguments(server.url, data, tmp_path / "run", **given, max_cost=0.5))
+        costs = costs_of(server)
+        assert code == 75
+        assert "the budget of 0.5 (`--max-cost`) is used" in said
+        if usage:
+            assert f"{sum(costs):,.4f} paid" in said
+        assert sum(costs) <= 0.5 + CONCURRENCY * max(costs)
+        assert sum(costs) > (0.4 if usage else 0.1)  # tokens that are not counted are estimated, here too high
+        done(arguments(server.url, data, tmp_path / "run", **given))
+    assert set(Counter(server.sent()).values()) == {1}
+
+
+def test_a_call_from_python_ends_at_its_budget(data, tmp_path):
+    with FaultyServer(write=lambda text, body: "W") as server:
+        options = {"output": tmp_path / "run", "scoring": "generate", "name": "toy"}
+        with pytest.raises(BudgetReached, match=r"the budget of 10 requests \(`max_requests`\) is used"):
+            run(server.url, data, **options, max_requests=10)
+        run(server.url, data, **options, price=(1, 2))
+    entry = json.loads((tmp_path / "run" / "run.json").read_text())["endpoint"]["defeasible_nli"]
+    assert (entry["n_requests"], len(server.received)) == (54, 55)
+
+
+def test_a_dry_run_shows_requests_as_they_are_sent_and_sends_nothing(data, tmp_path):
+    given = {"scoring": "generate", "max_tokens": 3, "price": "1,2"}
+    with FaultyServer() as server:
+        code, out, said = command([*arguments(server.url, data, tmp_path / "dry", **given), "--dry-run"])
+        assert (code, server.received, (tmp_path / "dry").exists()) == (0, [], False)
+        assert "estimate: 54 requests" in said
+        assert "at most 162 written, cost 0.00" in said
+        _, _, before = command(arguments(server.url, data, tmp_path / "run", **given | {"max_requests": 20}))
+        assert before.index("estimate: 54 requests") < before.index("the budget of 20 requests")
+        _, _, said = command([*arguments(server.url, data, tmp_path / "run", **given), "--dry-run"])
+        assert "estimate: 35 requests" in said
+        done(arguments(server.url, data, tmp_path / "run", **given))
+    shown, rest = [], out.strip()
+    while rest:
+        body, end = json.JSONDecoder().raw_decode(rest)
+        shown.append(body)
+        rest = rest[end:].strip()
+    sent = [request.body for request in server.received if request.tag != "probe"]
+    assert len(shown) == 3
+    assert all(body in sent for body in shown)
+
+
+def test_a_dry_run_is_of_an_endpoint(data, tmp_path):
+    arguments_of_run = ["run", "--model", "m", "--dataset", str(data), "--output", str(tmp_path / "run"), "--dry-run"]
+    code, _, said = command(arguments_of_run)
+    assert code == 2
+    assert "`--dry-run` must be given only with `--endpoint`" in said
+
+
+def test_the_record_has_what_each_set_cost_and_the_bar_what_the_run_does(data, tmp_path, monkeypatch):
+    rows = data.read_text().splitlines(keepends=True)
+    other = tmp_path / "other.jsonl"
+    other.write_text("".join(rows[:20]))
+    notes: list[str] = []
+    monkeypatch.setattr("paraconsist.models.progress.ProgressBar.advance", lambda bar, n, note="": notes.append(note))
+    with FaultyServer(write=lambda text, body: "W") as server:
+        given = arguments(server.url, data, tmp_path / "run", scoring="generate", price="1000,2000")
+        done([*given, "--dataset", str(other)])
+    entry = json.loads((tmp_path / "run" / "run.json").read_text())["endpoint"]["defeasible_nli"]
+    assert (entry["n_requests"], entry["sets"]["set"]["n_requests"]) == (54, 54)
+    assert 0 < entry["sets"]["other"]["n_requests"] <= 20  # each of them an input of the other set as well
+    assert entry["sets"]["other"]["cost"] < entry["sets"]["set"]["cost"] == entry["cost"]
+    costs = [float(note.removeprefix("cost ")) for note in notes]
+    assert costs == sorted(costs)
+    assert costs[-1] == pytest.approx(sum(costs_of(server)), abs=1e-4)
