@@ -422,6 +422,7 @@ def as_latex(parts: Iterable[Part]) -> str:
 
     >>> print(as_latex([table("snli", ["measure", "value"], [["P_C", "74.8 %"]])]))
     \\begin{table}
+    \\centering
     \\caption{snli}
     \\begin{tabular}{lr}
     \\toprule
@@ -452,7 +453,7 @@ def _latex(part: Part) -> str:
         elif place + 1 < len(wide.rows):
             lines.append(r"\addlinespace")
     heads = " & ".join(_tex(column.short or column.label) for column in wide.columns)
-    frame = [r"\begin{table}", rf"\caption{{{_tex(part.title)}}}"]
+    frame = [r"\begin{table}", r"\centering", rf"\caption{{{_tex(part.title)}}}"]
     frame += [rf"\begin{{tabular}}{{{''.join('l' if column.words else 'r' for column in wide.columns)}}}", r"\toprule"]
     frame += [rf"{heads} \\", r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"]
     return "\n".join([*frame, *([rf"\par\footnotesize {_tex(caption)}"] if caption else []), r"\end{table}"])
