@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -128,9 +129,15 @@ def test_a_body_is_bounded(monkeypatch):
 
 
 @pytest.mark.parametrize("data", [b"[" * 200_000, b"[1]", b"{", b'{"a": "\xff"}', b'{"a": ' * 900 + b"1" + b"}" * 900])
-def test_what_is_no_object_is_malformed(data):
-    with pytest.raises(door.Malformed):
-        door.read_object(data)
+@pytest.mark.parametrize("limit", [1000, 5000])
+def test_what_is_no_object_is_malformed(data, limit):
+    before = sys.getrecursionlimit()  # a library may have raised it
+    sys.setrecursionlimit(limit)
+    try:
+        with pytest.raises(door.Malformed):
+            door.read_object(data)
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def test_choices_are_read_by_index_and_absurd_counts_are_passed_over():

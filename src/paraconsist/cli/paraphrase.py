@@ -64,7 +64,6 @@ def paraphrase(
 
     paraconsist paraphrase rows.csv --output set.parquet
     paraconsist paraphrase questions.yaml --generator MODEL --endpoint http://localhost:8000/v1
-    paraconsist paraphrase set.parquet --checked set.check.csv --output checked.parquet
     """
     quiet_libraries()
     options = replace(options, label_map=read_label_map("paraphrase", label_map), endpoint=generator_endpoint(endpoint))
@@ -111,6 +110,10 @@ def paraphrase(
     n, least = sum(len(texts) for _, texts in kept), options.least
     echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
     _say_form(form)
+    _say_next(output, to_check, options, asks=asks)
+
+
+def _say_next(output: Path, to_check: Path, options: ParaphraseOptions, *, asks: bool) -> None:
     say_status(f"To judge them, fill in the empty columns of {to_check} (a copy for everybody, if you like), then")
     checking = ["paraphrase", output, "--checked", to_check, "--output", output.with_stem(f"{output.stem}-checked")]
     say_status(f"  paraconsist {shlex.join(map(str, checking))}")

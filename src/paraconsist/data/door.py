@@ -17,6 +17,8 @@ from paraconsist.files import Json
 
 #: The longest body of an answer, in bytes, after it is decompressed.
 MOST_BYTES = 1 << 25
+#: How deep its JSON may be nested, whatever limit of recursion a library has set.
+MOST_DEPTH = 400
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -67,14 +69,16 @@ def valid_text(text: str) -> str:
     return _HALF.sub("\ufffd", text)
 
 
-def cleaned(value: Any, hide: Callable[[str], str] = str) -> Any:
+def cleaned(value: Any, hide: Callable[[str], str] = str, depth: int = MOST_DEPTH) -> Any:
     """Return a JSON value whose texts, keys of objects too, are valid and went through `hide`, which masks secrets."""
+    if depth < 0:
+        raise RecursionError
     if isinstance(value, str):
         return hide(valid_text(value))
     if isinstance(value, list):
-        return [cleaned(item, hide) for item in value]
+        return [cleaned(item, hide, depth - 1) for item in value]
     if isinstance(value, dict):
-        return {cleaned(name, hide): cleaned(item, hide) for name, item in value.items()}
+        return {cleaned(name, hide): cleaned(item, hide, depth - 1) for name, item in value.items()}
     return value
 
 
