@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from paraconsist.cli.ends import say_status
+from paraconsist.cli.ends import say_status, state
 from paraconsist.cli.options import argument, echo
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
@@ -13,6 +17,30 @@ from paraconsist.scoring.options import ScoreOptions
 
 NAME = option(None, "Name of the model of each file or run folder, once for each in order.")
 SET = option(None, "Name of the set of each file, once for each in order.", option="--set")
+
+_PAUSE = 5.0  # seconds between two lines where standard error is no terminal
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Yield a function that shows how many models are done: a bar on a terminal, elsewhere a line from time to time."""
+    bars, last = dict[str, Any](), time.monotonic()
+    with ExitStack() as stack:
+
+        def show(what: str, n_done: int, n: int) -> None:
+            nonlocal last
+            if n > 1 and sys.stderr.isatty() and not state.quiet:
+                if what not in bars:
+                    from paraconsist.models.progress import ProgressBar
+
+                    stack.close()  # the bar before
+                    bars[what] = stack.enter_context(ProgressBar(n, what, visible=True, unit="models"))
+                bars[what].advance(1)
+            elif n > 1 and time.monotonic() - last >= _PAUSE:
+                last = time.monotonic()
+                say_status(f"{what}: {n_done} of {n}")
+
+        yield show
 
 
 def report(
@@ -63,7 +91,9 @@ def report(
     if space and site is None:
         raise input_error("report", "space", "be given with `site`, the folder of the Space")
     anew = rescore or scoring.unparsed != ScoreOptions.unparsed  # a run's own results are under this policy
-    models = load_models(paths, scoring, name or (), sets=set_ or (), read=read, rescore=anew)
+    with _progress() as progress:
+        named: dict[str, Any] = {"names": name or (), "sets": set_ or ()}
+        models = load_models(paths, scoring, read=read, rescore=anew, progress=progress, **named)
     options = ReportOptions(
         title=title,
         score=scoring,
@@ -75,7 +105,8 @@ def report(
     if site is None:
         _say(write_report(models, output or _default_output(paths), options, plots_folder=plots), plots)
         return
-    written = write_site(models, site, options, space=space)
+    with _progress() as progress:
+        written = write_site(models, site, options, space=space, progress=progress)
     echo(f"{written.index}: {written.n_models} models, {written.n_bytes / 1e6:.1f} MB in all.")
 
 
@@ -121,7 +152,9 @@ def leaderboard(
     from paraconsist.reporting.page.site import leaderboard as write
 
     pages: dict[str, Any] = {"title": title, "space": space, "texts": texts or (), "rescore": rescore}
-    written = write(*inputs, output=output, names=name or (), sets=set_ or (), **pages, **vars(scoring), **vars(read))
+    pages |= {"names": name or (), "sets": set_ or ()}
+    with _progress() as progress:
+        written = write(*inputs, output=output, progress=progress, **pages, **vars(scoring), **vars(read))
     echo(f"{written.index}: {written.n_models} models, {written.n_bytes / 1e6:.1f} MB in all.")
 
 

@@ -106,7 +106,9 @@ class SourceOptions:
         None, "Column of the probability of the gold label, in place of `probabilities`.", rare=True
     )
     probabilities: tuple[str, ...] = option(
-        ("probabilities",), "Column of lists of probabilities, or one column a label: P0,P1,...", rare=True
+        ("probabilities",),
+        "Column of lists of probabilities, or one column a label: P0,P1,... in the labels' order, or named after them.",
+        rare=True,
     )
     stratum: Sequence[str] | None = option(
         None, "Column to break results down by; repeat for several. By default those that the run names."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -133,9 +134,20 @@ def read_rows(
     if names.places is not None and need_buckets and "swap" not in roles:
         must = "be given for verdicts in both orders, whose `role` is given or swapped"
         raise input_error("score", "places", must, got=[*names.places])
-    needs = need_probabilities or (names.confidence is None and (predictions.label_names or not is_text(labels)))
-    matrix = _probability_rows(predictions, names.probabilities) if needs else None
-    of_label = partial(_label_probabilities, matrix, predictions.label_names)
+    is_ordered = predictions.label_names or not is_text(labels) or len(names.probabilities) > 1
+    needs = need_probabilities or (names.confidence is None and is_ordered)
+    columns: Sequence[str] = names.probabilities
+    if needs and len(columns) > 1:
+        known = {*labels[has_gold].tolist(), *(label for rule in allowed or () for label in rule)}
+        columns = _in_order(columns, predictions.label_names, known, {*guesses[~unparsed].tolist()})
+    matrix = _probability_rows(predictions, columns) if needs else None
+    of_columns: Sequence[Any] = predictions.label_names if is_text(labels) else range(sys.maxsize)
+    if len(columns) > 1 and not predictions.label_names:
+        if is_text(labels):
+            of_columns = columns
+        elif all(map(str.isdecimal, columns)):
+            of_columns = [*map(int, columns)]
+    of_label = partial(_label_probabilities, matrix, of_columns)
     of_rules = None
     if need_probabilities and matrix is not None and allowed is not None:
         of_rules = np.zeros(len(labels))
@@ -262,18 +274,40 @@ def _own_confidences(table: pa.Table, name: str) -> NDArray[np.float64] | None:
     return None if np.isnan(values).all() else values
 
 
+def _in_order(columns: Sequence[str], label_names: Sequence[str], gold: set[Any], answers: set[Any]) -> Sequence[str]:
+    """Return columns of probabilities in the order of the labels that they are named after, if they are.
+
+    Only numbered labels, and labels with names in `label_names`, allow columns with other names, in the labels' order.
+    InputError if a label has no column, or a column is no label.
+    """
+    by_number = not label_names and not any(isinstance(label, str) for label in gold | answers)
+    labels = [*label_names] or sorted(map(str, gold))
+    if by_number and not all(map(str.isdecimal, columns)):
+        return columns
+    if label_names and not set(columns) & set(label_names):
+        return columns
+    known = {*label_names, *labels, *([] if label_names else map(str, columns if by_number else answers))}
+    absent, strange = ([name for name in some if name not in of] for some, of in ((labels, columns), (columns, known)))
+    if absent or strange:
+        must = "name a column for every label, called as the label" if absent else "name columns called as labels"
+        remedy = f"The labels are {', '.join(labels)}. If there are others, or columns have other names, give all "
+        remedy += "labels, in the order of the columns, as `label_names`."
+        raise input_error("score", "probabilities", must, got=(absent and [*columns]) or strange, remedy=remedy)
+    return [*label_names] or sorted(columns, key=lambda name: (int(name) if by_number else 0, name))
+
+
 def _label_probabilities(
-    matrix: NDArray[np.float64] | None, label_names: Sequence[str], labels: NDArray[Any]
+    matrix: NDArray[np.float64] | None, of_columns: Sequence[Any], labels: NDArray[Any]
 ) -> NDArray[np.float64] | None:
-    """Return the probability of each row's label, nan for what is no label; None where no column says it."""
-    if matrix is None or (is_text(labels) and not label_names):
+    """Return the probability of each row's label, nan for what is no label; None where no column says it.
+
+    `of_columns` are the labels of the matrix's columns, in order.
+    """
+    if matrix is None or not of_columns:
         return None
-    if is_text(labels):
-        index = {name: i for i, name in enumerate(label_names)}
-        labels = np.array([index.get(label, -1) for label in labels.tolist()])
-    inside = (labels >= 0) & (labels < matrix.shape[1])
-    picked = matrix[np.arange(len(labels)), np.where(inside, labels, 0)]
-    return np.where(inside, picked, np.nan)
+    index = {label: place for place, label in enumerate(of_columns[: matrix.shape[1]])}
+    places = np.array([index.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+    return np.where(places >= 0, matrix[np.arange(len(labels)), places], np.nan)
 
 
 def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) -> NDArray[np.float64] | None:

@@ -13,18 +13,22 @@ from paraconsist import errors
 
 
 class _Rate(ProgressColumn):
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f} inputs/s")
+        return Text("" if speed is None else f"{speed:,.{0 if speed >= 10 else 1}f} {self._unit}/s")
 
 
 class ProgressBar:
     """Show how many inputs are done; silent under ``--quiet``, where not `visible`, and where there is no terminal."""
 
-    def __init__(self, total: int, label: str, *, visible: bool) -> None:
+    def __init__(self, total: int, label: str, *, visible: bool, unit: str = "inputs") -> None:
         name = TextColumn("{task.description}", markup=False)
         note = TextColumn("{task.fields[note]}", markup=False)
-        columns = (name, BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), note)
+        columns = (name, BarColumn(), MofNCompleteColumn(), _Rate(unit), TimeRemainingColumn(), note)
         hidden = not (visible and total and sys.stderr.isatty()) or "PARACONSIST_QUIET" in os.environ
         self._progress = Progress(*columns, console=Console(stderr=True), disable=hidden)
         self._total = total

@@ -127,6 +127,8 @@ def open_source(
         if limit := beside.metadata.get("limit"):
             must = "be predictions on the full test set"
             raise input_error(function, "test_predictions", must, got=f"those on its first {limit} rows")
+        if options.label_names is not None and "source" not in beside.metadata:
+            beside = named_labels(beside, options.label, options.prediction, list(options.label_names))
     paths = [_path(one, function) for one in several] if _are_paths(several) else []
     if files := _files_of_run(paths, function):
         sources = [_of_run(file) for file in files]

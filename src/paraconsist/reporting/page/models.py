@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.run_folder import RunFolder
@@ -28,6 +28,9 @@ _SAVED_OPTIONS = (
     *("interval_method", "confidence_level", "n_resamples", "seed"),
     *("measures", "renormalize", "unparsed"),
 )
+
+#: Takes what is being done, how many of it are done, and of how many.
+Progress: TypeAlias = Callable[[str, int, int], object]
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,7 @@ def load_models(
     rescore: bool = False,
     sets: Sequence[str] = (),
     join: bool = False,
+    progress: Progress = lambda what, n_done, n: None,
 ) -> list[Model]:
     """Open and score run folders, predictions files and logs; `names` and `sets` are in the order of `paths`.
 
@@ -149,6 +153,7 @@ def load_models(
             model = _run(path, each, options, rescore=rescore)
         else:
             model = Model(name, path, score_sources(each, options))
+        progress("scoring", index + 1, len(paths))
         runs |= {index} if (path in experiments or is_run(each)) and not (join or names) else set()
         models.append(replace(model, name=name))
     return _named(_joined(models, runs), are_given=bool(names))

@@ -18,7 +18,7 @@ from paraconsist.files import locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words
 from paraconsist.reporting.formatting import Values, bounds, known
-from paraconsist.reporting.page.models import Model, Report, ReportOptions, load_models
+from paraconsist.reporting.page.models import Model, Progress, Report, ReportOptions, load_models
 from paraconsist.reporting.page.provenance import signatures
 from paraconsist.reporting.page.write import filled, write_report
 from paraconsist.reporting.table import PERCENT, Cell, Column, Table
@@ -54,6 +54,7 @@ def leaderboard(
     space: bool = False,
     texts: Sequence[str] = (),
     rescore: bool = False,
+    progress: Progress = lambda what, n_done, n: None,
     **options: Any,
 ) -> SiteWritten:
     """Rank models on every set, and write it as a static site: an index with a table, and a page for each model.
@@ -78,6 +79,8 @@ def leaderboard(
         Files with texts, or names of prepared sets, that the models' pages show.
     rescore : bool
         Score run folders with `options`, not with the options in their ``results.json``.
+    progress : callable
+        Is called with what is being done ("scoring", "pages"), how many are done, and of how many.
 
     Raises
     ------
@@ -87,13 +90,19 @@ def leaderboard(
     read, scoring = taken(leaderboard, options, SourceOptions, ScoreOptions)
     rescore = rescore or scoring.unparsed != ScoreOptions().unparsed  # a run's results have its own policy
     paths = [Path(path) for path in inputs]
-    models = load_models(paths, scoring, names, sets=sets, read=read, rescore=rescore, join=True)
+    models = load_models(paths, scoring, names, sets=sets, read=read, rescore=rescore, join=True, progress=progress)
     report = ReportOptions(title=title, score=scoring, texts=texts)
-    return write_site(models, Path(output), report, space=space, leaderboard=True)
+    return write_site(models, Path(output), report, space=space, leaderboard=True, progress=progress)
 
 
 def write_site(
-    models: Sequence[Model], folder: Path, options: ReportOptions, *, space: bool = False, leaderboard: bool = False
+    models: Sequence[Model],
+    folder: Path,
+    options: ReportOptions,
+    *,
+    space: bool = False,
+    leaderboard: bool = False,
+    progress: Progress = lambda what, n_done, n: None,
 ) -> SiteWritten:
     """Write ``index.html`` and a page for each model below ``models``, fit for GitHub Pages or a static Space.
 
@@ -116,7 +125,10 @@ def write_site(
         index = front(models, replace(options, title=title)).encode("utf-8", "replace").decode()
         with staged(pages) as new:
             of_model = replace(options, title=None, index="../index.html")
-            written = [write_report([model], new / page_name(model.name), of_model) for model in models]
+            written = []
+            for model in models:
+                written.append(write_report([model], new / page_name(model.name), of_model))
+                progress("pages", len(written), len(models))
         with writing("report", "site", folder):
             write_text(folder / ".nojekyll", "")  # GitHub Pages serves the files as they are
             if space and not (folder / "README.md").exists():
