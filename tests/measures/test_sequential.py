@@ -47,9 +47,12 @@ def test_the_ends_are_those_of_the_capitals_by_their_definition(chance: float, w
     found = [sequence.add(*pair) for pair in zip(values, weights.tolist(), strict=True)]
     expected = naive(values, weights.tolist())
     spacing = math.pi / 2 / 8_000  # of the candidates, at most; the ends are the next candidates outside
-    assert np.all(np.subtract(expected, found)[:, 0] >= -1e-9) and np.all(np.subtract(expected, found)[:, 1] <= 1e-9)
+    assert np.all(np.subtract(expected, found)[:, 0] >= -1e-9)
+    assert np.all(np.subtract(expected, found)[:, 1] <= 1e-9)
     assert np.abs(np.subtract(expected, found)).max() <= spacing
-    assert found[-1][0] > 0.3 and found[-1][1] < 1.0 + chance // 1 and sequence.n == 150
+    assert found[-1][0] > 0.3
+    assert found[-1][1] < 1.0 + chance // 1
+    assert sequence.n == 150
 
 
 @pytest.mark.parametrize("options", [{}, {"half_width": 0.2}, {"bound": 0.6}, {"bound": 0.8}])
@@ -100,7 +103,8 @@ def test_constant_answers_are_never_certain_in_a_population() -> None:
     sequence = MeanSequence()
     for _ in range(500):
         low, high = sequence.add(1.0)
-    assert high == 1.0 and 0.98 < low < 1.0
+    assert high == 1.0
+    assert 0.98 < low < 1.0
 
 
 @pytest.mark.parametrize(
