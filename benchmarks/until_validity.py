@@ -1,11 +1,11 @@
 """How often an interval that is looked at after every bucket misses, what it costs, and how often gates on it err.
 
-Buckets arrive in random order, in clusters of unequal size, and whoever asks stops when the interval is +-3 points wide.
-Printed are misses at any look (at most 5 %), misses of the ordinary interval at the look where it would stop, the number
-of clusters, also in multiples of the fixed design with which half of all studies are that precise, which only an oracle
-knows, and how often a gate
-whose bar is the true value decides anything (each decision is an error; at most 5 %). Of real data, if there are any,
-the buckets are the population, drawn with replacement, and then the finite set itself, drawn without.
+Buckets arrive in random order, in clusters of unequal size, and whoever asks stops when the interval is +-3 points
+wide. Printed are misses at any look (at most 5 %), misses of the ordinary interval at the look where it would stop, the
+number of clusters, also in multiples of the fixed design with which half of all studies are that precise, which only an
+oracle knows, and how often a gate whose bar is the true value decides anything (each decision is an error; at most
+5 %). Of real data, if there are any, the buckets are the population, drawn with replacement, and then the finite set
+itself, drawn without.
 
 python benchmarks/until_validity.py [--replays 200] [--data FOLDER]
 """

@@ -71,6 +71,23 @@ class MeanSequence:
         """Half of the interval's width."""
         return (self.high - self.low) / 2.0
 
+    @property
+    def n_expected(self) -> float:
+        """About how many values it takes in all to arrive at the half-width, or to decide the bound."""
+        n = 2.0 * self._threshold * self._squares / (self._weight * self._distance) ** 2 * (self.n + _PRIOR)
+        return n if self._n_values is None else n / (1.0 + n / self._n_values)
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values; nan before the first."""
+        return (self._sum - _PRIOR / 2.0) / (self._weight - _PRIOR) if self.n else math.nan
+
+    @property
+    def _distance(self) -> float:
+        """The distance of a mean from the estimate at which the capital should grow fastest."""
+        mean = self._sum / self._weight
+        return self._aim if self._bound is None else max(abs(mean - self._bound), _LEAST_AIM)
+
     def add(self, value: float, weight: float = 1.0) -> tuple[float, float]:
         """Return the interval after one more value.
 
@@ -83,9 +100,7 @@ class MeanSequence:
             raise input_error("MeanSequence", "weight", "lie in (0, 1], and be 1 in a finite set", got=weight)
         if self.n == self._n_values:
             raise input_error("MeanSequence", "value", f"be one of the set's {self._n_values}", got=value)
-        mean = self._sum / self._weight
-        aim = self._aim if self._bound is None else max(abs(mean - self._bound), _LEAST_AIM)
-        expected = self._candidates
+        aim, expected = self._distance, self._candidates
         if self._n_values is not None:  # of the values that are left, if the candidate is the mean of all
             left = self._n_values - self.n
             seen = self._sum - _PRIOR / 2.0
