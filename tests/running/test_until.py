@@ -1,14 +1,17 @@
 """Runs that stop asking once a condition is known: the same stop after a kill, and nothing asked twice."""
 
 import json
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from helpers.commands import command
 
 import paraconsist as pc
 from paraconsist.errors import InputError
+from paraconsist.measures.results import parse_signature
 from paraconsist.scoring.until import Until
 
 N = 400
@@ -60,11 +63,16 @@ def record(run: pc.Run) -> dict[str, Any]:
     return found
 
 
+def parts(result: Any) -> Any:
+    return parse_signature(result["signature"]).parts
+
+
 def test_a_run_stops_when_the_interval_is_narrow_enough(tmp_path: Path) -> None:
     model = Model()
     done = run(tmp_path / "run", model)
     found, rows = record(done), answers(done)
-    assert found["high"] - found["low"] <= 0.2 and found["verdict"] is True
+    assert found["high"] - found["low"] <= 0.2
+    assert found["verdict"] is True
     assert found["low"] < 1 / 6 < found["high"]
     assert found["n_asked"] * 4 == len(rows) == len(model.asked) < len(ROWS) / 2
     assert len({row["bucket_id"] for row in rows}) == found["n_asked"]
@@ -125,7 +133,7 @@ def test_another_condition_or_seed_needs_another_folder(tmp_path: Path) -> None:
 def test_options_that_do_not_go_with_it_are_refused_before_anything_is_asked(tmp_path: Path, options: Any) -> None:
     model = Model()
     with pytest.raises(InputError):
-        run(tmp_path / "run", model, **options) if "until" in options else run(tmp_path / "run", model, **options)
+        run(tmp_path / "run", model, **options)
     assert model.asked == []
 
 
@@ -142,3 +150,42 @@ def test_conditions_are_read_and_judged() -> None:
     assert Until.read("pc > 0.75").verdict(0.5, 0.75) is False
     assert Until.read("wording_change <= 0.1").verdict(0.0, 0.1) is True
     assert Until.read("wording_change < 0.1").verdict(0.1, 0.3) is False
+
+
+def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> None:
+    done = run(tmp_path / "run")
+    (scores,) = done.score().to_dict().values()
+    found, wording = record(done), scores["wording"]
+    assert wording["confidence_interval"]["wording_change"] == [found["low"], found["high"]]
+    assert wording["confidence_interval"]["same_answer"] == [1 - found["high"], 1 - found["low"]]
+    assert wording["wording_change"] == pytest.approx(found["value"])
+    assert all(isnan(end) for end in wording["confidence_interval"]["above_chance"])
+    assert {"ci": "bucket-betting", "until": "wording_change ± 0.1"}.items() <= parts(wording).items()
+    for measure in scores["measures"].values():
+        assert all(isnan(end) for ends in measure["confidence_interval"].values() for end in ends)
+        assert {"ci": "none", "until": "wording_change ± 0.1"}.items() <= parts(measure).items()
+    assert any("holds however often it was looked at" in warning for warning in scores["warnings"])
+
+
+def test_models_of_such_runs_are_not_compared_by_tests_for_a_fixed_number(tmp_path: Path) -> None:
+    folders = [str(run(tmp_path / name).folder) for name in "ab"]
+    with pytest.raises(InputError, match="`models` must not be runs that were asked until"):
+        pc.compare(folders)
+
+
+@pytest.mark.parametrize(
+    ("condition", "code", "word"),
+    [("pc >= 0.5", 0, "pass"), ("pc >= 0.97", 1, "fail"), ("pc >= 0.78", 3, "ask for more")],
+)
+def test_a_sequential_gate_passes_fails_or_asks_for_more(tmp_path: Path, condition: str, code: int, word: str) -> None:
+    done = run(tmp_path / "run", until="pc ± 0.1")
+    exit_code, out, _ = command("gate", condition, done.folder, "--sequential")
+    assert exit_code == code
+    assert out.startswith(word)
+
+
+def test_a_sequential_gate_refuses_other_runs_and_quantities(tmp_path: Path) -> None:
+    fixed = pc.run(Model(), ROWS[:60], output=tmp_path / "fixed", version="1")
+    assert command("gate", "pc >= 0.5", fixed.folder, "--sequential")[0] == 2
+    done = run(tmp_path / "run")
+    assert command("gate", "pc >= 0.5", done.folder, "--sequential")[0] == 2

@@ -108,9 +108,9 @@ def run_function(function: Function, sets: Sequence[BucketSet], options: RunOpti
     with locked(job.folder.path, "run", "output"):
         job.folder.open(job.identities, overwrite=options.overwrite)
         for name in job.groups:
-            store, asked = job.store(name), rounds(job, name, job.store(name))
-            done = [_pass(function, prompts[name], job.groups[name][1], store, options) for _ in asked]
-            passes[name] = summed(done)
+            store = job.store(name)
+            asked = rounds(job, name, store)
+            passes[name] = summed([_pass(function, prompts[name], job.groups[name][1], store, options) for _ in asked])
             job.write(name, store)
         job.record(function=passes)
     return job.folder

@@ -7,6 +7,7 @@ between 0 and 1, the mean of its buckets, with its size as weight (`paraconsist.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -48,10 +49,8 @@ class Until:
         'wording_change ± 0.03'
         """
         match, bound = _UNTIL.fullmatch(text), float("nan")
-        try:
+        with contextlib.suppress(ValueError):
             bound = float(match[3]) / (100 if match[4] else 1) if match else bound
-        except ValueError:
-            pass
         if match is None or match[1] not in QUANTITIES or not 0.0 < bound < 1.0:
             remedy = "Write for instance 'wording_change ± 0.03' (or +-) or 'pc >= 0.75'."
             must = f"be QUANTITY ±, >=, <=, > or < NUMBER between 0 and 1, of {', '.join(QUANTITIES)}"
@@ -134,7 +133,6 @@ def with_known(result: _R, found: Known | None) -> _R:
 
     Intervals for a fixed number of buckets do not hold there: those of other values are undefined.
     """
-    nothing = [float("nan")] * 2
     ends = {name: _blank(value) for name, value in result.confidence_interval.items()}
     method = "none"
     key = None if found is None else {"pc": PARAPHRASTIC.headline}.get(found.quantity, found.quantity)
@@ -145,7 +143,9 @@ def with_known(result: _R, found: Known | None) -> _R:
             ends["same_answer"] = [1.0 - found.high, 1.0 - found.low]
     parts = {"ci": method} if found is None else {"ci": method, "until": found.condition}
     signature = parse_signature(result.signature)
-    blanked: dict[str, Any] = {"confidence_interval": ends or nothing}
+    blanked: dict[str, Any] = {"confidence_interval": ends}
+    if strata := getattr(result, "by_stratum", None):
+        blanked["by_stratum"] = _without_intervals(strata)
     return replace(result, **blanked, signature=str(signature.replace(**parts)))
 
 
@@ -153,11 +153,22 @@ def _blank(value: Any) -> Any:
     return {k: _blank(v) for k, v in value.items()} if isinstance(value, Mapping) else [float("nan")] * 2
 
 
+def _without_intervals(strata: Values) -> dict[str, Any]:
+    return {
+        key: _blank(value)
+        if key == "confidence_interval"
+        else _without_intervals(value)
+        if isinstance(value, Mapping)
+        else value
+        for key, value in strata.items()
+    }
+
+
 def note_of(found: Values) -> str:
     """Return a sentence on the interval of a run that was asked until something was known."""
     of = "the mean of this set" if found["of_set"] else "the mean of the population"
     return (
         f"asked until {found['condition']}, in random order ({found['n_asked']:,} of {found['n_in_all']:,}): the "
-        f"interval of {found['quantity']}, for {of}, holds however often it was looked at; intervals for a fixed number "
-        "of buckets would not, and are left out"
+        f"interval of {found['quantity']}, for {of}, holds however often it was looked at; intervals for a fixed "
+        "number of buckets would not, and are left out"
     )
