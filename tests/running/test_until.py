@@ -1,7 +1,6 @@
 """Runs that stop asking once a condition is known: the same stop after a kill, and nothing asked twice."""
 
 import json
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -159,10 +158,10 @@ def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> N
     assert wording["confidence_interval"]["wording_change"] == [found["low"], found["high"]]
     assert wording["confidence_interval"]["same_answer"] == [1 - found["high"], 1 - found["low"]]
     assert wording["wording_change"] == pytest.approx(found["value"])
-    assert all(isnan(end) for end in wording["confidence_interval"]["above_chance"])
+    assert all(end is None for end in wording["confidence_interval"]["above_chance"])
     assert {"ci": "bucket-betting", "until": "wording_change ± 0.1"}.items() <= parts(wording).items()
     for measure in scores["measures"].values():
-        assert all(isnan(end) for ends in measure["confidence_interval"].values() for end in ends)
+        assert all(end is None for ends in measure["confidence_interval"].values() for end in ends)
         assert {"ci": "none", "until": "wording_change ± 0.1"}.items() <= parts(measure).items()
     assert any("holds however often it was looked at" in warning for warning in scores["warnings"])
 
@@ -170,7 +169,7 @@ def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> N
 def test_models_of_such_runs_are_not_compared_by_tests_for_a_fixed_number(tmp_path: Path) -> None:
     folders = [str(run(tmp_path / name).folder) for name in "ab"]
     with pytest.raises(InputError, match="`models` must not be runs that were asked until"):
-        pc.compare(folders)
+        pc.compare(*folders)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Runs that stop asking once a condition is known: buckets in a random order, some more at a time.
 
-The order and the wordings of a bucket are drawn by hashes of the seed, the bucket and the text before anything is asked,
-and written down. How many buckets are asked next depends on how many were asked alone, so that a killed run goes on with
-the same rounds, and stops where it would have stopped.
+The order and the wordings of a bucket are drawn by hashes of the seed, the bucket and the text before anything is
+asked, and written down. How many buckets are asked next depends on how many were asked alone, so that a killed run goes
+on with the same rounds, and stops where it would have stopped.
 """
 
 from __future__ import annotations
