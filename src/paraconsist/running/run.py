@@ -9,7 +9,6 @@ originals and paraphrases may differ near a tie.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import platform
 import time
@@ -44,7 +43,7 @@ from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.running.options import RunOptions
 from paraconsist.running.processes import end_with_launcher
-from paraconsist.running.until import check_until, rounds, summed
+from paraconsist.running.until import check_until, rounds, summed, uniform
 
 if TYPE_CHECKING:
     from paraconsist.data.tasks import Task
@@ -498,9 +497,3 @@ def share_of(bucket_set: BucketSet, share: float, seed: int) -> BucketSet:
         drawn.update((bucket, input_id) for input_id in order[: max(n, 0 if is_original else 1)])
     mask = pa.array([(bucket, input_id) in drawn for bucket, _, input_id in keys])
     return replace(bucket_set, table=table.filter(mask))
-
-
-def uniform(*parts: object) -> float:
-    """Return a number in [0, 1) that is a hash of the parts."""
-    digest = hashlib.sha256("\x00".join(map(str, parts)).encode()).digest()
-    return int.from_bytes(digest[:7], "big") / 2.0**56

@@ -7,12 +7,13 @@ on with the same rounds, and stops where it would have stopped.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -26,12 +27,30 @@ from paraconsist.scoring.sources import open_source
 from paraconsist.scoring.until import QUANTITIES, Known, Until, known
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from paraconsist.data.run_folder import RunFolder
     from paraconsist.data.store import Store
-    from paraconsist.running.run import Job
 
 _LEAST, _SHARE = 8, 16  # a round has a 16th of the clusters that were asked before, and 8 at least
 _COUNTED_ONCE = ("n_inputs", "n_ranks", "max_tokens", "padding")  # of the statistics of a pass, in all rounds
 _S = TypeVar("_S")
+
+
+class Asking(Protocol):
+    """What a job (`paraconsist.running.run.Job`) has for its rounds."""
+
+    groups: dict[str, tuple[str, list[BucketSet]]]
+    options: RunOptions
+    files: dict[str, Path]
+    until: dict[str, Json]
+    known: dict[str, Known]
+
+    @property
+    def folder(self) -> RunFolder: ...
+
+    def write(self, name: str, store: Store) -> None:
+        """Write the predictions of a pass."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +88,6 @@ def check_until(options: RunOptions) -> Until | None:
 
 def draw(bucket_set: BucketSet, until: Until, options: RunOptions) -> Drawn:
     """Draw the order of a set's clusters, of the buckets of each, and the wordings of each bucket."""
-    from paraconsist.running.run import uniform
-
     roles, least = QUANTITIES[until.quantity]
     names = ("bucket_id", "group_id", "role", "input_id")
     if bucket_set.part is not None:
@@ -109,7 +126,7 @@ def draw(bucket_set: BucketSet, until: Until, options: RunOptions) -> Drawn:
 
 
 def rounds(
-    job: Job,
+    job: Asking,
     name: str,
     store: Store,
     *,
@@ -151,7 +168,7 @@ def rounds(
         pending = {s for s in pending if found[s].verdict is None and n_asked[s] < len(drawn[s].ends)}
 
 
-def _write_down(job: Job, drawn: dict[str, Drawn]) -> None:
+def _write_down(job: Asking, drawn: dict[str, Drawn]) -> None:
     """Record each order before anything is asked in it; InputError if the folder holds another one."""
     for one in drawn.values():
         file = job.folder.store / f"until-{one.whole.file_name}.json"
@@ -167,7 +184,7 @@ def _write_down(job: Job, drawn: dict[str, Drawn]) -> None:
             write_json(file, now)
 
 
-def _known(job: Job, of_set: str) -> Known:
+def _known(job: Asking, of_set: str) -> Known:
     (source,) = open_source(job.files[of_set], function="run").sets.values()
     rows = apply_policy(read_rows(source.predictions, source.columns), "wrong")[0]
     return known(rows, job.until[of_set])
@@ -202,3 +219,9 @@ def summed(rounds_of_pass: Sequence[_S]) -> _S:
             values[key] = {k: sum(part[key].get(k, 0) for part in parts) for part in parts for k in part[key]}
     whole: Any = last
     return replace(whole, **{f.name: values[f.name] for f in fields(whole)}) if is_dataclass(last) else values  # type: ignore[return-value]
+
+
+def uniform(*parts: object) -> float:
+    """Return a number in [0, 1) that is a hash of the parts."""
+    digest = hashlib.sha256("\x00".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:7], "big") / 2.0**56
