@@ -30,10 +30,10 @@ def test_an_endpoint_is_asked_each_input_once_and_says_what_the_rest_takes(tmp_p
 def test_a_loaded_model_stops_too(tmp_path):
     pytest.importorskip("torch")
     from helpers.commands import command
-    from helpers.models import save_classifier
+    from helpers.models import tiny_encoder
 
     write_set(tmp_path / "set.jsonl", 120)
-    save_classifier(tmp_path / "model")
+    tiny_encoder(tmp_path / "model")
     given = ["run", "--model", tmp_path / "model", "--dataset", tmp_path / "set.jsonl", "--output", tmp_path / "run"]
     command.done(*given, "--device", "cpu", "--until", "wording_change +- 0.2")
     (found,) = json.loads((tmp_path / "run" / "run.json").read_text())["until"].values()
