@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Exit code of a condition that does not hold; 2 is bad input, as everywhere.
 FAILED = 1
+#: Exit code of `sequential` where more buckets must be asked.
+MORE = 3
 
 
 def gate(
@@ -30,6 +32,9 @@ def gate(
     ),
     against: Path | None = option(None, "Another model's predictions, for pc.not_worse and pc.equivalent."),
     margin: float | None = option(None, "By how much a measure may be worse: a proportion, 0.02 for two points."),
+    sequential: bool = option(
+        False, "For a run with --until: pass, fail, or exit code 3 to ask for more, whenever and however often called."
+    ),
     allow_degenerate: bool = option(
         False,
         "Also accept numbers that say little about the model: the consistency of a constant answer, P_C where wrong "
@@ -44,6 +49,9 @@ def gate(
     labels never match the gold labels, or whose answers could not be read. So do conditions on which the policies for
     unparsed answers disagree, and P_C where two wordings get the same answer too rarely for the condition, more than 10
     points less often than P_C says. A failure names the buckets to look at. Warnings go to standard error.
+
+    With --sequential the confidence sequence of a `run --until` decides: exit code 3 asks for more buckets, which the
+    same run, with its bound, goes on to ask. Both errors together are at most 1 less the confidence level.
 
     paraconsist gate 'pc.low >= 0.75' runs/a
     paraconsist gate pc.not_worse runs/b --against runs/a --margin 0.02
@@ -71,6 +79,16 @@ def gate(
             known = f"There are {', '.join(results)}."
             raise input_error("gate", "set", "be among the results", got=absent[0], remedy=known)
         results = {name: results[name] for name in set_name}
+    if sequential:
+        verdicts = gating.check_sequentially(conditions, results)
+        for tested, name, holds in verdicts:
+            found = results[name]["until"]
+            word = {True: "pass", False: "fail", None: "ask for more"}[holds]
+            ends = f"{found['low']:.4f} to {found['high']:.4f} after {found['n_asked']:,} of {found['n_in_all']:,}"
+            echo(f"{word}: {tested} ({ends}: {name})")
+        if any(holds is not True for *_, holds in verdicts):
+            raise SystemExit(FAILED if any(holds is False for *_, holds in verdicts) else MORE)
+        return
     checks = gating.check(conditions, results, allow_degenerate=allow_degenerate)
     if isinstance(opened, Opened) and not sets and not all(one.passed for one in checks):
         sets = score_sources(opened, options)

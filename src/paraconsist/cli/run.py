@@ -43,7 +43,7 @@ _PROMPTS = Fields(
 )
 _ASK = ("normalize", "max_new_tokens", "temperature")  # which have no default in the help
 #: What an engine's batch decides for itself, and what it is told.
-_NOT_EXPORTED = ("device", "batch_tokens", "deterministic", "compile")
+_NOT_EXPORTED = ("device", "batch_tokens", "deterministic", "compile", "until", "until_set", "wordings")
 _ENGINE = ("api", "request_fields", "price")
 
 

@@ -47,7 +47,7 @@ STRATUM_COLUMNS = (
 METADATA_KEY = b"paraconsist"
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("label_names", "measures", "notes"), (list, "a list of names")),
-    **dict.fromkeys(("model", "source", "inputs"), (dict, "a JSON object")),
+    **dict.fromkeys(("model", "source", "inputs", "until"), (dict, "a JSON object")),
     **dict.fromkeys(("set", "task", "label_map"), (str, "text")),
 }
 
@@ -81,6 +81,7 @@ class Metadata(TypedDict, total=False):
     task: str
     label_map: str
     limit: int | None
+    until: Json  # the condition on which a run stopped asking, and how its buckets were drawn
     part: str | None
     n_rows: int
     published: Json

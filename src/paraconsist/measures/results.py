@@ -266,6 +266,7 @@ KEYS: Mapping[str, str] = {
     "seed": "of the resampling",
     "dtype": "in which the model was computed, where not in float32",
     "data": "the bucket set and its revision",
+    "until": "the condition on which the run stopped asking; its interval holds at every look",
     "excluded": "buckets that a list left out",
     "by_hand": "verdicts on pairs of answers that were made by hand",
     "v": "version of paraconsist",

@@ -68,7 +68,7 @@ def run_by_name(
         prompts.check_used(loaded)
         return loaded
 
-    return run(load, named.load, options)
+    return run(load, named.load, options, say)
 
 
 def over_endpoint(

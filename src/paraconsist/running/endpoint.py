@@ -31,6 +31,7 @@ from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSetting
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import RunOptions
 from paraconsist.running.run import Job, Repeat, check_repeats, distinct_rows, group_sets
+from paraconsist.running.until import check_until, rounds, summed
 
 _N_SHOWN = 3  # requests of a dry run
 
@@ -126,6 +127,7 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
     the estimate of what is left, before anything is sent.
     """
     options = endpoint_run.options
+    check_until(options)
     n_processes = launched()[1]
     if n_processes > 1:
         remedy = "Start it without a launcher, with a higher `concurrency`."
@@ -149,15 +151,19 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
             for server in at[name].each():
                 if server.url in of_each:
                     write_json(method_file(job.folder, server, prompts[name]), of_each[server.url].to_dict())
-        for name, (_, sets) in job.groups.items():
+        for name in job.groups:
             reached, (chosen, repeats) = replace(at[name], urls=tuple(offers[name])), job.repeats(name)
-            asked = Pass(name, sets, prompts[name], methods[name], job.store(name))
-            statistics[name], answered = _ask(asked, reached, key, options, meter)
+            asked = Pass(name, job.groups[name][1], prompts[name], methods[name], job.store(name))
+            done = []
+            for _ in rounds(job, name, asked.store, say=say, cost=lambda: meter.cost):
+                queue, answered = _ask(replace(asked, sets=job.groups[name][1]), reached, key, options, meter)
+                done.append(queue)
+            statistics[name] = summed(done)
             for again in asked.repeated(chosen, repeats, options.seed):
                 answered += _ask(again, reached, key, options, meter)[1]
             job.write_repeats(name, chosen, repeats)
             usage[name] = add_up(answered, at[name])
-            for bucket_set in sets:
+            for bucket_set in job.groups[name][1]:
                 ids = set(bucket_set.table["input_id"].to_pylist())
                 of_set = add_up((one for one in answered if one.input_id in ids), at[name])
                 by_set.setdefault(name, {})[bucket_set.name] = of_set.to_dict()

@@ -26,6 +26,7 @@ from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
 from paraconsist.running.prompting import prompt_for
 from paraconsist.running.run import Job, distinct_rows, group_sets
+from paraconsist.running.until import check_until, rounds, summed
 
 _OF_LOADED = ("device", "batch_tokens", "deterministic", "compile", "noise_floor", "repeats")
 _ROUNDING = 1e-3  # of probabilities in half precision
@@ -94,6 +95,7 @@ def run_function(function: Function, sets: Sequence[BucketSet], options: RunOpti
     if launched()[1] > 1:
         raise input_error("run", "model", "be a function in one process only", remedy="Start it without a launcher.")
     check_whole("run", "batch_size", function.batch_size)
+    check_until(options)
     job, prompt_options = Job({}, options), PromptOptions(template=function.template)
     job.groups = group_sets({"": sets})
     prompts = {
@@ -105,9 +107,10 @@ def run_function(function: Function, sets: Sequence[BucketSet], options: RunOpti
     passes: dict[str, Json] = {}
     with locked(job.folder.path, "run", "output"):
         job.folder.open(job.identities, overwrite=options.overwrite)
-        for name, (_, group) in job.groups.items():
+        for name in job.groups:
             store = job.store(name)
-            passes[name] = _pass(function, prompts[name], group, store, options)
+            asked = rounds(job, name, store)
+            passes[name] = summed([_pass(function, prompts[name], job.groups[name][1], store, options) for _ in asked])
             job.write(name, store)
         job.record(function=passes)
     return job.folder

@@ -136,6 +136,13 @@ class RunOptions:
     retry_failed: bool = option(False, "Retry inputs that failed in an earlier call.")
     overwrite: bool = option(False, "Delete an earlier run in the folder; endpoint answers are moved to a backup.")
     texts: bool = option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
+    until: str | None = option(None, "Stop once known: 'pc >= 0.75', 'wording_change +- 0.03'.")
+    until_set: bool = option(
+        False, "With `until`: the mean over this very set, without replacement; not that of the population.", rare=True
+    )
+    wordings: int | None = option(
+        None, "With `until`: ask this many wordings of each bucket, drawn at random; by default all.", min=1, rare=True
+    )
     noise_floor: int = option(0, "Repeat a share of the rows N times in other batches, to measure noise.", min=0)
     repeats: int = option(0, "With a `temperature`: repeat a share of the rows N times with different seeds.", min=0)
     noise_share: float = option(

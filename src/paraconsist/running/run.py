@@ -9,7 +9,6 @@ originals and paraphrases may differ near a tie.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import platform
 import time
@@ -18,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,12 +43,14 @@ from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.running.options import RunOptions
 from paraconsist.running.processes import end_with_launcher
+from paraconsist.running.until import check_until, rounds, summed, uniform
 
 if TYPE_CHECKING:
     from paraconsist.data.tasks import Task
     from paraconsist.models.classifier import Classifier
     from paraconsist.models.labels import LabelMap
     from paraconsist.running.loop import LoopStatistics
+    from paraconsist.scoring.until import Known
 
 #: Name of a pass -> its model and its sets, which are of one task.
 Groups = dict[str, tuple[str, list[BucketSet]]]
@@ -71,6 +73,7 @@ def run(
     load_model: Callable[[str, Sequence[BucketSet]], Classifier],
     load_sets: Callable[[], Mapping[str, Sequence[BucketSet]]],
     options: RunOptions,
+    say: Callable[[str], None] | None = None,
 ) -> RunReport:
     """Run models over bucket sets, in as many processes as accelerate's launcher started.
 
@@ -79,9 +82,10 @@ def run(
     The predictions files exist when `run` returns on the main process; every process raises the same errors.
     """
     from paraconsist.models.classifier import deterministic_kernels
-    from paraconsist.running.loop import compute, main_first, start_accelerator
+    from paraconsist.running.loop import compute, from_main, main_first, start_accelerator
 
     end_with_launcher()
+    check_until(options)
     accelerator = start_accelerator(device=options.device)
     job = Job({}, options)
     policy = BatchPolicy.for_device(accelerator.device.type, options.batch_tokens)
@@ -109,10 +113,12 @@ def run(
         main_first(accelerator, open_folder)
         if options.deterministic:
             lock.enter_context(deterministic_kernels())
-        for name, (_, sets) in job.groups.items():
+        for name in job.groups:
             store, (chosen, repeats) = job.store(name), job.repeats(name)
             how = accelerator, policy, options.on_error, options.retry_failed
-            statistics[name] = compute(models[name], sets, store, *how)
+            asked = rounds(job, name, store, on_main=partial(from_main, accelerator), say=say)
+            done = [compute(models[name], job.groups[name][1], store, *how) for _ in asked]
+            statistics[name] = summed(done)
             fitted = replace(policy, max_tokens=statistics[name].max_tokens, fits=True)
             for repeat, repeat_store in repeats:
                 seeded = models[name].with_seed(repeat.seed_after(options.seed))
@@ -137,6 +143,8 @@ class Job:
     identities: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of the model of each pass
     label_maps: dict[str, LabelMap] = field(default_factory=dict)  # set -> from its model's labels to its own
     files: dict[str, Path] = field(default_factory=dict)  # set -> its predictions file, once that is written
+    until: dict[str, Json] = field(default_factory=dict)  # set -> the condition on which it stops, and its draw
+    known: dict[str, Known] = field(default_factory=dict)  # set -> what is known of that condition
     started: float = field(default_factory=time.time)
 
     @property
@@ -187,7 +195,8 @@ class Job:
             parts = predictions_parts(bucket_set, finished, label_map, places)
             counts = count_inputs(ids, places, finished)
             metadata |= {"inputs": counts, "seed": self.options.seed, "measures": list(bucket_set.measures)}
-            self.folder.write(path, parts, run_metadata(bucket_set, identity, label_map, **metadata))
+            until = {"until": self.until[bucket_set.name]} if bucket_set.name in self.until else {}
+            self.folder.write(path, parts, run_metadata(bucket_set, identity, label_map, **metadata, **until))
             self.folder.update_run({"inputs": {bucket_set.name: counts}})
             for note in input_notes({"inputs": counts, "model": identity}):
                 warnings.warn(f"{bucket_set.name}: {note}.", UserWarning, stacklevel=2)
@@ -228,7 +237,8 @@ class Job:
             for kind, by_name in passes.items()
         }
         times = {"started": _utc(self.started), "ended": _utc(time.time())} if any(computed.values()) else {}
-        self.folder.update_run({"models": dict(self.identities), "sets": sets, **computed, **times})
+        known = {"until": {name: found.to_dict() for name, found in self.known.items()}} if self.known else {}
+        self.folder.update_run({"models": dict(self.identities), "sets": sets, **known, **computed, **times})
 
 
 def _is_old(entry: Json) -> bool:
@@ -482,14 +492,8 @@ def share_of(bucket_set: BucketSet, share: float, seed: int) -> BucketSet:
         parts[bucket, role == ORIGINAL].add(input_id)
     drawn: set[tuple[str, str]] = set()
     for (bucket, is_original), inputs in parts.items():
-        n = int(share * len(inputs) + _uniform(seed, bucket, str(is_original)))
-        order = sorted(inputs, key=lambda input_id: (_uniform(seed, bucket, input_id), input_id))
+        n = int(share * len(inputs) + uniform(seed, bucket, str(is_original)))
+        order = sorted(inputs, key=lambda input_id: (uniform(seed, bucket, input_id), input_id))
         drawn.update((bucket, input_id) for input_id in order[: max(n, 0 if is_original else 1)])
     mask = pa.array([(bucket, input_id) in drawn for bucket, _, input_id in keys])
     return replace(bucket_set, table=table.filter(mask))
-
-
-def _uniform(*parts: object) -> float:
-    """Return a number in [0, 1) that is a hash of the parts."""
-    digest = hashlib.sha256("\x00".join(map(str, parts)).encode()).digest()
-    return int.from_bytes(digest[:7], "big") / 2.0**56

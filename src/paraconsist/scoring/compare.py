@@ -98,6 +98,11 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
     """
     if len(models) < 2:
         raise input_error("compare", "models", "be two at least", got=list(models))
+    for model, sources in models.items():
+        if asked := [name for name, source in sources.items() if "until" in source.predictions.metadata]:
+            remedy = "Tests for a fixed number of buckets do not hold for it: compare runs without `until`."
+            must = "not be runs that were asked until something was known"
+            raise input_error("compare", "models", must, got=f"{model}, {asked[0]}", remedy=remedy)
     sets = _common_sets(models)
     parts = {name: _one_set({m: sets[name] for m, sets in models.items()}, options) for name in sets}
     n_families = sum(len(part.specs) for part in parts.values())

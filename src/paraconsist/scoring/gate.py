@@ -42,6 +42,7 @@ from paraconsist.scoring.outcomes import OF_WORDINGS, are_far_apart
 from paraconsist.scoring.roles import POLICIES
 from paraconsist.scoring.score import SetScores
 from paraconsist.scoring.sources import Opened, Source, open_source, read_json
+from paraconsist.scoring.until import Until
 
 #: Results by set, or by measure: as they are written, or typed.
 Results: TypeAlias = Mapping[str, Values]
@@ -168,6 +169,29 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
             objection = "" if allow_degenerate else _objection(condition, value, results[name])
             checks.append(Check(condition, name, value, reason or objection))
     return checks
+
+
+def check_sequentially(conditions: tuple[Condition, ...], results: Results) -> list[tuple[Condition, str, bool | None]]:
+    """Return for every condition and set whether it holds; None where more buckets must be asked to know.
+
+    The confidence sequence of a run with ``until`` decides, which is wrong at any look in at most 1 less the confidence
+    level: to let a model pass that is below the bar, and to fail one that is above it, in half of that each.
+    InputError for runs of a fixed size, and quantities other than the run's.
+    """
+    verdicts = []
+    for condition in conditions:
+        for name, result in results.items():
+            found = result.get("until")
+            if found is None:
+                remedy = "Give `until` to `run`; a run of a fixed size has pc.low and the like."
+                must = "be a run that is asked until something is known where `sequential` is given"
+                raise input_error("gate", "path", must, got=name, remedy=remedy)
+            if condition.quantity != found["quantity"] or condition.end:
+                must = f"be about {found['quantity']}, which the run asks for, where `sequential` is given"
+                raise input_error("gate", "condition", must, got=str(condition))
+            bar = Until(condition.quantity, condition.comparison, condition.bound)
+            verdicts.append((condition, name, bar.verdict(found["low"], found["high"])))
+    return verdicts
 
 
 def with_worst(checks: Sequence[Check], sets: Mapping[str, SetScores]) -> list[Check]:

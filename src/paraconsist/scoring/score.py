@@ -41,6 +41,7 @@ from paraconsist.scoring.outcomes import OF_WORDINGS, Outcomes, outcomes, parts_
 from paraconsist.scoring.roles import (
     MAX_STRATUM_VALUES,
     POLICIES,
+    AnyResult,
     apply_policy,
     is_counted,
     measure_rows,
@@ -51,6 +52,7 @@ from paraconsist.scoring.roles import (
 )
 from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of, without_buckets
 from paraconsist.scoring.training_overlap import Overlap, training_overlap
+from paraconsist.scoring.until import Known, known, note_of, with_known
 
 #: Names of columns that results.json keeps.
 _COLUMNS = (
@@ -132,6 +134,7 @@ class SetScores:
     noise_floor: Values | None = None  # what `paraconsist.scoring.noise.score_noise` returns
     test_majority_rate: float | None = None  # as `majority_rate`, on the full test set
     wording: Outcomes | None = None  # how often two wordings get different answers; None where no problem has two
+    until: Known | None = None  # of a run that was asked until something was known: what that is
 
     @property
     def predictions(self) -> Predictions:
@@ -147,6 +150,10 @@ class SetScores:
     def _policies(self) -> tuple[str, ...]:
         return POLICIES if self.rows.unparsed.any() else ()
 
+    def _valid(self, result: AnyResult) -> AnyResult:
+        """Return a result without intervals where those for a fixed number of buckets do not hold."""
+        return result if self.until is None else with_known(result, None)
+
     @cached_property
     def strata(self) -> Strata:
         """The measures of every stratum: column -> value -> measure -> its result."""
@@ -155,7 +162,7 @@ class SetScores:
             parts = _breakdowns(self.kept, spec, self.predictions.label_names)
             for column, value, part in parts if spec is not CHANGE else ():  # that breaks itself down
                 of_value = values.setdefault(column, {}).setdefault(str(value), {})
-                of_value[spec.name] = _score(spec, part, self.options)
+                of_value[spec.name] = self._valid(_score(spec, part, self.options))
         return values
 
     @cached_property
@@ -167,7 +174,7 @@ class SetScores:
                 scored, key = self.measures[spec.name] if policy == self.options.policy else None, spec.headline
                 with suppress(InputError):  # the policy leaves no row that the measure could be of
                     options = replace(self.options, unparsed=policy)
-                    scored = scored or _score(spec, apply_policy(self.rows, policy)[0], options)
+                    scored = scored or self._valid(_score(spec, apply_policy(self.rows, policy)[0], options))
                 headline = scored and {key: scored[key], "confidence_interval": scored["confidence_interval"][key]}
                 values.setdefault(policy, {})[spec.name] = headline
         return values
@@ -180,6 +187,7 @@ class SetScores:
             with suppress(InputError):  # the policy leaves no row
                 found = outcomes(apply_policy(self.rows, policy)[0], replace(self.options, unparsed=policy))
                 if found is not None:
+                    found = self._valid(found)
                     ends = {"confidence_interval": found.confidence_interval}
                     values[policy] = {q.key: found[q.key] for q in OF_WORDINGS} | ends
         return values
@@ -212,6 +220,7 @@ class SetScores:
             "majority_rate": self.majority_rate,
             "wording": plain(self.wording),
             "test_majority_rate": self.test_majority_rate,
+            "until": plain(self.until),
             "measures": plain(self.measures),
             "strata": plain(self.strata),
             "figures": self.figures,
@@ -275,6 +284,15 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     notes += [] if overlap is None else overlap.warnings()
     if CHANGE in specs:
         measures[CHANGE.name] = with_label_names(measures[CHANGE.name], predictions.label_names)
+    found = None
+    if "until" in predictions.metadata:
+        if options.policy == "drop_bucket":
+            must = "not be drop_bucket for a run that was asked until something was known"
+            raise input_error("score", "unparsed", must, got="drop_bucket")
+        found = known(kept, predictions.metadata["until"], options.confidence_level)
+        measures = {name: with_known(result, found) for name, result in measures.items()}
+        wording = None if wording is None else with_known(wording, found)
+        notes.append(note_of(found))
     return SetScores(
         source=source,
         options=options,
@@ -289,6 +307,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         overlap=overlap,
         test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels[test_rows.has_gold]),
         wording=wording,
+        until=found,
     )
 
 

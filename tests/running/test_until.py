@@ -1,0 +1,190 @@
+"""Runs that stop asking once a condition is known: the same stop after a kill, and nothing asked twice."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from helpers.commands import command
+
+import paraconsist as pc
+from paraconsist.errors import InputError
+from paraconsist.measures.results import parse_signature
+from paraconsist.scoring.until import Until
+
+N = 400
+ROWS = [
+    {
+        "bucket_id": f"b{i}",
+        "role": "paraphrase" if j else "original",
+        "premise": "A premise.",
+        "hypothesis": "A hypothesis.",
+        "update": f"row {i} {j}",
+        "label": ("weakener", "strengthener")[i % 2],
+    }
+    for i in range(N)
+    for j in range(4)
+]
+
+
+class Model:
+    """Answers that depend on the wording in a quarter of the buckets; ends like a killed run after `most` calls."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self.asked: list[str] = []
+        self.most = most
+
+    def __call__(self, inputs: list[str]) -> list[int]:
+        if self.most is not None:
+            self.most -= 1
+            if self.most < 0:
+                raise KeyboardInterrupt
+        self.asked += inputs
+        return [self.answer(*map(int, text.split("row ")[1].split()[:2])) for text in inputs]
+
+    @staticmethod
+    def answer(i: int, j: int) -> int:
+        return i % 2 if i % 4 else j % 2
+
+
+def run(folder: Path, model: Model | None = None, until: str = "wording_change ± 0.1", **options: Any) -> pc.Run:
+    return pc.run(model or Model(), ROWS, output=folder, version="1", until=until, batch_size=10, **options)
+
+
+def answers(run: pc.Run) -> list[dict[str, Any]]:
+    (file,) = (run.folder / "predictions").glob("*.parquet")
+    return pq.read_table(file).to_pylist()
+
+
+def record(run: pc.Run) -> dict[str, Any]:
+    (found,) = json.loads((run.folder / "run.json").read_text())["until"].values()
+    return found
+
+
+def parts(result: Any) -> Any:
+    return parse_signature(result["signature"]).parts
+
+
+def test_a_run_stops_when_the_interval_is_narrow_enough(tmp_path: Path) -> None:
+    model = Model()
+    done = run(tmp_path / "run", model)
+    found, rows = record(done), answers(done)
+    assert found["high"] - found["low"] <= 0.2
+    assert found["verdict"] is True
+    assert found["low"] < 1 / 6 < found["high"]
+    assert found["n_asked"] * 4 == len(rows) == len(model.asked) < len(ROWS) / 2
+    assert len({row["bucket_id"] for row in rows}) == found["n_asked"]
+    assert [row["bucket_id"] for row in rows] != sorted(row["bucket_id"] for row in rows)
+    order = json.loads(next((tmp_path / "run" / "store").glob("until-*.json")).read_text())["order"]
+    assert list(dict.fromkeys(row["bucket_id"] for row in rows)) == order[: found["n_asked"]]
+
+
+@pytest.mark.parametrize("calls", [0, 1, 3, 7, 11])
+def test_a_killed_run_stops_where_it_would_have_stopped_and_asks_nothing_twice(tmp_path: Path, calls: int) -> None:
+    whole = run(tmp_path / "whole")
+    first, second = Model(most=calls), Model()
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "killed", first)
+    resumed = run(tmp_path / "killed", second)
+    assert answers(resumed) == answers(whole)
+    assert record(resumed) == record(whole)
+    assert len({*first.asked, *second.asked}) == len(first.asked) + len(second.asked) == len(answers(whole))
+    third = Model()
+    assert record(run(tmp_path / "killed", third)) == record(whole)
+    assert third.asked == []
+
+
+@pytest.mark.parametrize(("bound", "verdict"), [("wording_change >= 0.5", False), ("pc >= 0.4", True)])
+def test_a_bound_is_decided_either_way(tmp_path: Path, bound: str, verdict: bool) -> None:
+    done = run(tmp_path / "run", until=bound)
+    assert record(done)["verdict"] is verdict
+    assert record(done)["n_asked"] < N
+
+
+def test_the_mean_of_the_set_itself_is_known_when_all_is_asked(tmp_path: Path) -> None:
+    done = run(tmp_path / "run", until="wording_change ± 0.0001", until_set=True)
+    found = record(done)
+    assert found["n_asked"] == N
+    assert found["low"] == pytest.approx(found["high"]) == pytest.approx(found["value"]) == pytest.approx(1 / 6)
+
+
+def test_some_wordings_of_each_bucket_are_drawn(tmp_path: Path) -> None:
+    done = run(tmp_path / "run", until="pc ± 0.1", wordings=2)
+    rows = answers(done)
+    assert {row["role"] for row in rows} == {"paraphrase"}
+    assert len(rows) == 2 * record(done)["n_asked"]
+    assert len({row["example_id"].rpartition("-")[2] for row in rows}) > 2
+
+
+def test_another_condition_or_seed_needs_another_folder(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    with pytest.raises(InputError, match="`until` must be that of the run in the folder"):
+        run(tmp_path / "run", until="wording_change ± 0.05")
+    with pytest.raises(InputError, match="Other than there: seed"):
+        run(tmp_path / "run", seed=1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"noise_floor": 1}, {"until_set": True, "wordings": 2}, {"wordings": 1}, {"until": None, "until_set": True}],
+)
+def test_options_that_do_not_go_with_it_are_refused_before_anything_is_asked(tmp_path: Path, options: Any) -> None:
+    model = Model()
+    with pytest.raises(InputError):
+        run(tmp_path / "run", model, **options)
+    assert model.asked == []
+
+
+@pytest.mark.parametrize("text", ["accuracy", "pc ± 2", "pc >= x", "steadiness ± 0.1", "pc = 0.5"])
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="`until` must be QUANTITY"):
+        Until.read(text)
+
+
+def test_conditions_are_read_and_judged() -> None:
+    assert str(Until.read("wording_change +- 3%")) == str(Until.read("wording_change ± .03")) == "wording_change ± 0.03"
+    assert Until.read("pc >= 0.75").verdict(0.75, 1.0) is True
+    assert Until.read("pc > 0.75").verdict(0.75, 1.0) is None
+    assert Until.read("pc > 0.75").verdict(0.5, 0.75) is False
+    assert Until.read("wording_change <= 0.1").verdict(0.0, 0.1) is True
+    assert Until.read("wording_change < 0.1").verdict(0.1, 0.3) is False
+
+
+def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> None:
+    done = run(tmp_path / "run")
+    (scores,) = done.score().to_dict().values()
+    found, wording = record(done), scores["wording"]
+    assert wording["confidence_interval"]["wording_change"] == [found["low"], found["high"]]
+    assert wording["confidence_interval"]["same_answer"] == [1 - found["high"], 1 - found["low"]]
+    assert wording["wording_change"] == pytest.approx(found["value"])
+    assert all(end is None for end in wording["confidence_interval"]["above_chance"])
+    assert {"ci": "bucket-betting", "until": "wording_change ± 0.1"}.items() <= parts(wording).items()
+    for measure in scores["measures"].values():
+        assert all(end is None for ends in measure["confidence_interval"].values() for end in ends)
+        assert {"ci": "none", "until": "wording_change ± 0.1"}.items() <= parts(measure).items()
+    assert any("holds however often it was looked at" in warning for warning in scores["warnings"])
+
+
+def test_models_of_such_runs_are_not_compared_by_tests_for_a_fixed_number(tmp_path: Path) -> None:
+    folders = [str(run(tmp_path / name).folder) for name in "ab"]
+    with pytest.raises(InputError, match="`models` must not be runs that were asked until"):
+        pc.compare(*folders)
+
+
+@pytest.mark.parametrize(
+    ("condition", "code", "word"),
+    [("pc >= 0.5", 0, "pass"), ("pc >= 0.97", 1, "fail"), ("pc >= 0.78", 3, "ask for more")],
+)
+def test_a_sequential_gate_passes_fails_or_asks_for_more(tmp_path: Path, condition: str, code: int, word: str) -> None:
+    done = run(tmp_path / "run", until="pc ± 0.1")
+    exit_code, out, _ = command("gate", condition, done.folder, "--sequential")
+    assert exit_code == code
+    assert out.startswith(word)
+
+
+def test_a_sequential_gate_refuses_other_runs_and_quantities(tmp_path: Path) -> None:
+    fixed = pc.run(Model(), ROWS[:60], output=tmp_path / "fixed", version="1")
+    assert command("gate", "pc >= 0.5", fixed.folder, "--sequential")[0] == 2
+    done = run(tmp_path / "run")
+    assert command("gate", "pc >= 0.5", done.folder, "--sequential")[0] == 2
