@@ -1,4 +1,4 @@
-"""The printed page: no controls, its shading, no heading alone at the end of a sheet, buckets that follow one another."""
+"""The printed page: no controls, its shading, no heading alone at the end of a sheet, buckets one after another."""
 
 import re
 from importlib.resources import files
