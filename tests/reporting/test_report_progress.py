@@ -46,6 +46,7 @@ def test_a_bar_on_a_terminal(monkeypatch):
 
     terminal = Terminal()
     monkeypatch.delenv("PARACONSIST_QUIET", raising=False)
+    monkeypatch.setattr(reports.state, "quiet", False)
     monkeypatch.setattr("sys.stderr", terminal)
     with reports._progress() as progress:
         for what in ("scoring", "pages"):

@@ -157,3 +157,10 @@ def test_corrected_values_leave_out_what_has_no_probability() -> None:
 def test_what_cannot_be_measured_is_named(rows: pd.DataFrame, word: str) -> None:
     with pytest.raises(InputError, match=word):
         pc.score(rows, measures=[NAME])
+
+
+def test_statements_are_not_said_to_be_wrong() -> None:
+    (scored,) = pc.score(statements()).sets.values()
+    warnings = " ".join(scored.warnings)
+    assert "wrong" not in warnings
+    assert "several labels" not in warnings

@@ -50,13 +50,16 @@ def row_alarms(
     n_dropped: int,
     confidence_level: float,
     n_resamples: int | None,
+    has_right_answers: bool = True,
 ) -> list[str]:
     """Return the alarms; none where nothing is suspicious.
 
     `rows` are as read, before the policy `unparsed`, which left out `n_dropped` buckets. `label_names` are all labels,
-    where the file says so; `n_resamples` is None where no interval is a bootstrap's.
+    where the file says so; `n_resamples` is None where no interval is a bootstrap's. Without `has_right_answers` gold
+    labels are not looked at.
     """
-    notes = [_unparsed(rows, unparsed, n_dropped), _no_gold(rows), _several_right(rows), _other_gold(rows)]
+    notes = [_unparsed(rows, unparsed, n_dropped)]
+    notes += [_no_gold(rows), _several_right(rows), _other_gold(rows)] if has_right_answers else []
     notes.append(None if n_resamples is None else _few_resamples(confidence_level, n_resamples))
     parsed = rows.where(rows.has_gold & ~rows.unparsed)
     if len(parsed):

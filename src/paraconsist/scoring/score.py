@@ -267,6 +267,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         label_names=predictions.label_names,
         unparsed=options.policy,
         n_dropped=n_dropped,
+        has_right_answers=not all(spec.is_about_probabilities for spec in specs),
         confidence_level=options.confidence_level,
         n_resamples=options.n_resamples if any("-bootstrap" in m["signature"] for m in measures.values()) else None,
     )
