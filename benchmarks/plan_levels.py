@@ -82,7 +82,7 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     print("judge | calls | real | from a fifth of the queries | from a fifth of the passages of each")
     for name, right, queries in judges(options.data):
-        real, names = real_factor(rng, right, queries, options.draws), np.unique(queries)
+        real, names = real_factor(rng, right, queries, 5 * options.draws), np.unique(queries)
         size = np.bincount(queries)[queries].mean()
         seen = []
         for _ in range(options.draws):
@@ -92,7 +92,7 @@ def main() -> None:
             seen.append([savings(one, paraphrases=[FEW])[0].widening for one in pilots])
         near = 100 * np.mean(np.abs(np.array(seen) / real - 1) <= 0.1, axis=0)
         cells = [f"{mean:.2f} ({share:.0f} %)" for mean, share in zip(np.mean(seen, axis=0), near, strict=True)]
-        print(f"{name} | {100 * FEW / right.shape[1]:.0f} % | {real:.2f} | {cells[0]} | {cells[1]}", flush=True)
+        print(f"{name} | {100 * FEW / right.shape[1]:.0f} % | {real:.3f} | {cells[0]} | {cells[1]}", flush=True)
 
 
 if __name__ == "__main__":

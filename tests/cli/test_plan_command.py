@@ -148,3 +148,40 @@ def test_what_is_wrong_with_the_second_pilot_is_said_of_it(command: Command, tmp
     assert "`--against` must have an answer that could be read" in command.refused(
         "plan", pilot, "--difference", 0.1, "--against", other
     )
+
+
+def write_contexts(path: Path, seed: int, context: float) -> Path:
+    """Write 30 contexts of 4 buckets of 10 paraphrases, whose chances are .5 +- `context`."""
+    rng = np.random.default_rng(seed)
+    lines = ["bucket_id,group_id,role,label,prediction"]
+    for bucket in range(120):
+        if bucket % 4 == 0:
+            chance = 0.5 + rng.choice([-context, context])
+        lines += [f"b{bucket},g{bucket // 4},paraphrase,1,{int(rng.random() < chance)}" for _ in range(10)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_contexts_are_recommended_and_savings_said_first(command: Command, tmp_path: Path) -> None:
+    pilot, options = write_contexts(tmp_path / "a.csv", 0, 0.4), ("--group", "group_id", "--measure", "accuracy")
+    out = command.out("plan", pilot, *options, "--budget", 900, "--context-cost", 10)
+    for text in ("contexts", "Most precise:", "2 of 10 paraphrases, 20 % of the calls, widen the interval 1."):
+        assert text in out
+    result = run(command, pilot, *options, "--budget", 900, "--context-cost", 10, "--max-contexts", 20)
+    assert all(row["contexts"] <= 20 for row in result["budget"])
+    assert result["savings"][0]["saves"]
+    coins = command.out("plan", write_contexts(tmp_path / "b.csv", 1, 0.0), "--group", "group_id", "--half-width", 0.05)
+    assert "No saving is possible by fewer paraphrases" in coins
+    alone = write(tmp_path / "c.csv", 0)
+    assert "shared contexts" in command.refused("plan", alone, "--budget", 900, "--context-cost", 10)
+
+
+def test_several_sets_are_planned_and_drawn(command: Command, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "both.csv"
+    rows = [write(tmp_path / f"{name}.csv", seed).read_text().splitlines()[1:] for seed, name in enumerate("ab")]
+    lines = [f"{name},{line}" for name, of_set in zip("ab", rows, strict=True) for line in of_set]
+    path.write_text("\n".join(["set,bucket_id,role,label,prediction", *lines]) + "\n")
+    result = run(command, tmp_path / "a.csv", "--half-width", 0.05, "--plots", tmp_path / "plots")
+    assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == ["half-width.png", "half-width.svg"]
+    assert [row["paraphrases"] for row in result["savings"]][-1] == result["pilot"]["paraphrases"]
