@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from helpers.commands import Command
 from helpers.scripts import load_script
+from pyarrow.csv import read_csv
 
+from paraconsist.data.predictions import write_predictions
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.planning import Costs, pilot_of, pilot_of_difference, plan, spend
 
@@ -178,10 +180,20 @@ def test_contexts_are_recommended_and_savings_said_first(command: Command, tmp_p
 
 def test_several_sets_are_planned_and_drawn(command: Command, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    path = tmp_path / "both.csv"
-    rows = [write(tmp_path / f"{name}.csv", seed).read_text().splitlines()[1:] for seed, name in enumerate("ab")]
-    lines = [f"{name},{line}" for name, of_set in zip("ab", rows, strict=True) for line in of_set]
-    path.write_text("\n".join(["set,bucket_id,role,label,prediction", *lines]) + "\n")
-    result = run(command, tmp_path / "a.csv", "--half-width", 0.05, "--plots", tmp_path / "plots")
+    runs = [tmp_path / "one" / "predictions", tmp_path / "two" / "predictions"]
+    for seed, folder in enumerate(runs):
+        folder.mkdir(parents=True)
+        (folder.parent / "run.json").write_text("{}")
+        for number, name in enumerate("ab"):
+            table = read_csv(write(tmp_path / "rows.csv", 2 * seed + number))
+            write_predictions(folder / f"{name}.parquet", table, {"set": name})
+    options = "--against", runs[1].parent, "--difference", 0.05, "--plots", tmp_path / "plots"
+    result = run(command, runs[0].parent, *options)
+    assert list(result) == ["sets"]
+    assert sorted(result["sets"]) == ["a", "b"]
+    alone = run(command, runs[0].parent, *options, "--set", "b")
+    assert alone == result["sets"]["b"]
+    assert alone["savings"][-1]["paraphrases"] == alone["pilot"]["paraphrases"]
     assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == ["half-width.png", "half-width.svg"]
-    assert [row["paraphrases"] for row in result["savings"]][-1] == result["pilot"]["paraphrases"]
+    (runs[1] / "b.parquet").unlink()
+    assert "`--against` must have the set 'b'" in command.refused("plan", runs[0].parent, *options)
