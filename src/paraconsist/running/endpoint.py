@@ -24,7 +24,7 @@ from paraconsist.models.endpoint.label_scoring import (
     part_request,
     wanted_parts,
 )
-from paraconsist.models.endpoint.pace import BYTES_PER_TOKEN, Meter
+from paraconsist.models.endpoint.pace import BYTES_PER_TOKEN, BudgetReached, Meter
 from paraconsist.models.endpoint.protocol import Answered, TokenUse, Unreachable, question_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, with_client
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, answer_identity, prompt_identity
@@ -152,9 +152,18 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
         for name, (_, sets) in job.groups.items():
             reached, (chosen, repeats) = replace(at[name], urls=tuple(offers[name])), job.repeats(name)
             asked = Pass(name, sets, prompts[name], methods[name], job.store(name))
-            statistics[name], answered = _ask(asked, reached, key, options, meter)
-            for again in asked.repeated(chosen, repeats, options.seed):
-                answered += _ask(again, reached, key, options, meter)[1]
+            passes, answered = [asked, *asked.repeated(chosen, repeats, options.seed)], []
+            for one in passes:
+                try:
+                    queue, paid = _ask(one, reached, key, options, meter)
+                except BudgetReached:
+                    with Journal(one.store.folder) as journal:
+                        answered += journal.paid
+                    usage[name] = add_up(answered, at[name])
+                    job.folder.update_run({"endpoint": {done: spent.to_dict() for done, spent in usage.items()}})
+                    raise
+                statistics.setdefault(name, queue)
+                answered += paid
             job.write_repeats(name, chosen, repeats)
             usage[name] = add_up(answered, at[name])
             for bucket_set in sets:
