@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from helpers.commands import Command
 from helpers.scripts import load_script
+from pyarrow.csv import read_csv
 
+from paraconsist.data.predictions import write_predictions
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.planning import Costs, pilot_of, pilot_of_difference, plan, spend
 
@@ -148,3 +150,50 @@ def test_what_is_wrong_with_the_second_pilot_is_said_of_it(command: Command, tmp
     assert "`--against` must have an answer that could be read" in command.refused(
         "plan", pilot, "--difference", 0.1, "--against", other
     )
+
+
+def write_contexts(path: Path, seed: int, context: float) -> Path:
+    """Write 30 contexts of 4 buckets of 10 paraphrases, whose chances are .5 +- `context`."""
+    rng = np.random.default_rng(seed)
+    lines = ["bucket_id,group_id,role,label,prediction"]
+    for bucket in range(120):
+        if bucket % 4 == 0:
+            chance = 0.5 + rng.choice([-context, context])
+        lines += [f"b{bucket},g{bucket // 4},paraphrase,1,{int(rng.random() < chance)}" for _ in range(10)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_contexts_are_recommended_and_savings_said_first(command: Command, tmp_path: Path) -> None:
+    pilot, options = write_contexts(tmp_path / "a.csv", 0, 0.4), ("--group", "group_id", "--measure", "accuracy")
+    out = command.out("plan", pilot, *options, "--budget", 900, "--context-cost", 10)
+    for text in ("contexts", "Most precise:", "2 of 10 paraphrases, 20 % of the calls, widen the interval 1."):
+        assert text in out
+    result = run(command, pilot, *options, "--budget", 900, "--context-cost", 10, "--max-contexts", 20)
+    assert all(row["contexts"] <= 20 for row in result["budget"])
+    assert result["savings"][0]["saves"]
+    coins = command.out("plan", write_contexts(tmp_path / "b.csv", 1, 0.0), "--group", "group_id", "--half-width", 0.05)
+    assert "No saving is possible by fewer paraphrases" in coins
+    alone = write(tmp_path / "c.csv", 0)
+    assert "shared contexts" in command.refused("plan", alone, "--budget", 900, "--context-cost", 10)
+
+
+def test_several_sets_are_planned_and_drawn(command: Command, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    runs = [tmp_path / "one" / "predictions", tmp_path / "two" / "predictions"]
+    for seed, folder in enumerate(runs):
+        folder.mkdir(parents=True)
+        (folder.parent / "run.json").write_text("{}")
+        for number, name in enumerate("ab"):
+            table = read_csv(write(tmp_path / "rows.csv", 2 * seed + number))
+            write_predictions(folder / f"{name}.parquet", table, {"set": name})
+    options = "--against", runs[1].parent, "--difference", 0.05, "--plots", tmp_path / "plots"
+    result = run(command, runs[0].parent, *options)
+    assert list(result) == ["sets"]
+    assert sorted(result["sets"]) == ["a", "b"]
+    alone = run(command, runs[0].parent, *options, "--set", "b")
+    assert alone == result["sets"]["b"]
+    assert alone["savings"][-1]["paraphrases"] == alone["pilot"]["paraphrases"]
+    assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == ["half-width.png", "half-width.svg"]
+    (runs[1] / "b.parquet").unlink()
+    assert "`--against` must have the set 'b'" in command.refused("plan", runs[0].parent, *options)

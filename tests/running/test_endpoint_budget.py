@@ -46,6 +46,9 @@ def test_a_run_costs_no_more_than_its_budget(data, tmp_path, usage):
         code, _, said = command(arguments(server.url, data, tmp_path / "run", **given, max_cost=0.5))
         costs = costs_of(server)
         assert code == 75
+        entry = json.loads((tmp_path / "run" / "run.json").read_text())["endpoint"]["defeasible_nli"]
+        assert (entry["n_requests"], entry["n_uncounted"] == 0) == (len(answered_tags(tmp_path / "run")), usage)
+        assert (0 < entry["cost"] <= sum(costs)) == usage
         assert "the budget of 0.5 (`--max-cost`) is used" in said
         if usage:
             assert f"{sum(costs):,.4f} paid" in said

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist.cli.options import AS_JSON, argument, read_numbers, show_results
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import check_choice, renamed
+from paraconsist.errors import check_choice, input_error, renamed
+from paraconsist.files import make_folder
 from paraconsist.reporting.formatting import count, decimal
 
 if TYPE_CHECKING:
-    from paraconsist.measures.planning import BudgetRow, Pilot, PlanRow, Target
+    from paraconsist.measures.planning import BudgetRow, Pilot, PlanRow, SavingRow, Target
     from paraconsist.reporting.table import Part
 
 
 def plan(
     *,
-    pilot: Path = argument("Predictions of a pilot: a file, a log, or a run folder of one set."),
+    pilot: Path = argument("Predictions of a pilot: a file, a log, or a run folder; each set is planned."),
     half_width: float | None = option(
         None, "Half-width that the interval should have, such as 0.02 for plus or minus 2 points."
     ),
@@ -40,13 +41,21 @@ def plan(
         "paraphrastic_consistency_unbiased, vap_unbiased, accuracy, or inconsistency with the original.",
     ),
     paraphrases: str = option("2,3,4,5,6,8,10,15,20", "Numbers of paraphrases per bucket to show."),
-    set_name: str | None = option(None, "The set to use, if the run folder has several.", option="--set"),
+    set_name: str | None = option(None, "Use only this set of the run folder.", option="--set"),
     read: SourceOptions,
     budget: float | None = option(
         None, "Show the most precise study for this budget, in the unit of the two costs.", min=0
     ),
     bucket_cost: float = option(1.0, "What a new bucket costs, without its paraphrases.", min=0),
     paraphrase_cost: float = option(1.0, "What a paraphrase costs.", min=0),
+    context_cost: float = option(
+        0.0, "What a new context costs; the budget is then divided between contexts and buckets.", min=0
+    ),
+    max_contexts: int | None = option(None, "Contexts that there are, at most.", min=2),
+    buckets_per_context: int | None = option(
+        None, "Buckets of each context in the study. With a budget for contexts: at most.", min=1
+    ),
+    plots: Path | None = option(None, "Also draw half-width against calls in this folder, as PNG and as SVG."),
     confidence_level: float = option(0.95, "Confidence level of the interval.", min=0, max=1),
     as_json: bool = AS_JSON,
 ) -> None:
@@ -55,30 +64,56 @@ def plan(
     paraconsist plan pilot.csv --half-width 0.02
     paraconsist plan runs/a --against runs/b --difference 0.03
     """
-    from paraconsist.measures.planning import MEASURES, Costs, Target, spend
+    from paraconsist.measures.planning import MEASURES, Costs, Target, savings, spend
     from paraconsist.measures.planning import plan as plan_rows
-    from paraconsist.scoring.planning import pilot_of_rows, pilot_of_two, pilot_rows
+    from paraconsist.reporting.table import Line
+    from paraconsist.scoring.planning import pilot_of_rows, pilot_of_two, pilot_sets
 
     check_choice("plan", "measure", measure, MEASURES)
     sizes = read_numbers("plan", "paraphrases", paraphrases)
     target = Target(confidence_level, assurance, power, correlation)
-    rows = pilot_rows(pilot, read, set_name)
-    single = pilot_of_rows(rows, measure)
-    paired = None
+    costs = Costs(bucket_cost, paraphrase_cost, context_cost)
+    wanted: dict[str, Any] = {"half_width": half_width, "difference": difference}
+    sets, others = pilot_sets(pilot, read, set_name), None
     if against is not None:
         with renamed(pilot="against"):
-            others = pilot_rows(against, read, set_name)
-        paired = pilot_of_two(rows, others, measure)
-    options: dict[str, Any] = {"target": target, "of_difference": paired, "paraphrases": sizes}
-    options["costs"] = Costs(bucket_cost, paraphrase_cost)
-    wanted: dict[str, Any] = {"half_width": half_width, "difference": difference}
-    bought = [] if budget is None else spend(single, budget, **options)
-    is_planned = budget is None or half_width is not None or difference is not None
-    planned = plan_rows(single, **wanted, **options) if is_planned else []
-    pilots = {"pilot": single.to_dict(), "against": None if paired is None else paired.to_dict()}
-    rows_of = {"plan": [row.to_dict() for row in planned], "budget": [row.to_dict() for row in bought]}
-    tables = _tables((single, paired), target, wanted, planned, (budget, bought))
-    show_results({**pilots, **wanted, **vars(target), **rows_of}, tables, as_json=as_json)
+            others = pilot_sets(against, read, set_name)
+    results: dict[str, Any] = {}
+    tables: list[Part] = []
+    curves: dict[str, list[SavingRow]] = {}
+    for name, rows in sets.items():
+        single, paired = pilot_of_rows(rows, measure), None
+        if others is not None:
+            second = next(iter(others.values())) if len(sets) == len(others) == 1 else others.get(name)
+            if second is None:
+                raise input_error("plan", "against", f"have the set {name!r} of `pilot`", got=sorted(others))
+            paired = pilot_of_two(rows, second, measure)
+        if buckets_per_context is not None:
+            single = single.in_contexts_of(buckets_per_context)
+            paired = None if paired is None else paired.in_contexts_of(buckets_per_context)
+        options: dict[str, Any] = {"target": target, "of_difference": paired, "paraphrases": sizes, "costs": costs}
+        bought = [] if budget is None else spend(single, budget, max_contexts=max_contexts, **options)
+        is_planned = budget is None or half_width is not None or difference is not None
+        planned = plan_rows(single, **wanted, **options) if is_planned else []
+        curves[name] = savings(single, paraphrases=sizes, confidence_level=confidence_level)
+        pilots = {"pilot": single.to_dict(), "against": None if paired is None else paired.to_dict()}
+        kinds: dict[str, Sequence[Any]] = {"plan": planned, "budget": bought, "savings": curves[name]}
+        results[name] = {
+            **pilots,
+            **wanted,
+            **vars(target),
+            **{kind: [row.to_dict() for row in of] for kind, of in kinds.items()},
+        }
+        tables += [Line(name, "title")] if len(sets) > 1 else []
+        tables += _tables((single, paired), target, wanted, planned, (budget, bought), curves[name])
+    whole = results[name] if len(results) == 1 else {"sets": results}
+    show_results(whole, tables, as_json=as_json)
+    if plots is not None:
+        from paraconsist.reporting.plots.canvas import write_plot
+        from paraconsist.reporting.plots.planning import savings_plot
+
+        make_folder(plots)
+        write_plot(savings_plot(curves), plots)
 
 
 def _tables(
@@ -87,6 +122,7 @@ def _tables(
     wanted: Mapping[str, float | None],
     planned: Sequence[PlanRow],
     bought_for: tuple[float | None, Sequence[BudgetRow]],
+    curve: Sequence[SavingRow],
 ) -> Iterator[Part]:
     from paraconsist.reporting.table import Line, remarks, table
 
@@ -111,7 +147,10 @@ def _tables(
         yield table("What it takes", columns, zip(*cells, strict=True), words=[columns[0]], caption=caption)
     if bought:
         columns = ["paraphrases\nper bucket", "\nbuckets", "\nrows"]
-        cells = [[count(getattr(row, key)) for row in bought] for key in ("paraphrases", "buckets", "rows")]
+        keys = ["paraphrases", "buckets", "rows"]
+        if bought[0].contexts is not None:
+            columns, keys = [*columns, "\ncontexts", "buckets\nof each"], [*keys, "contexts", "buckets_per_context"]
+        cells = [[count(getattr(row, key)) for row in bought] for key in keys]
         heads = {
             "half_width": f"+- at {level}\nexpected",
             "assured_half_width": f"at most\nin {assured}",
@@ -123,14 +162,47 @@ def _tables(
             cells.append(_starred([decimal(value) for value in values], values))
         title = f"What {budget:g} buys"
         yield table(title, columns, zip(*cells, strict=True), words=[columns[0]], caption="* best")
+        best = min(bought, key=lambda row: row.half_width)
+        divided = f"{best.buckets:,} buckets"
+        if best.contexts is not None:
+            divided = f"{best.buckets_per_context:,} buckets x {best.contexts:,} contexts"
+        precision = f"{best.rows:,} rows, +-{decimal(best.half_width)}"
+        yield Line(f"Most precise: {best.paraphrases} paraphrases x {divided}: {precision}.")
+    if len(curve) > 1:
+        yield from _savings(single, curve)
     if paired is not None:
         yield Line(f"The models differ by {paired.value:+.4f} over {paired.n_buckets:,} buckets that both answered.")
     elif wanted["difference"] is not None or bought:
         yield Line(f"Two models' true values over the same buckets are taken to correlate by {target.correlation:.2f}.")
     if single.context_covariance > 0:
-        size = single.n_buckets / single.n_clusters
-        yield Line(f"Buckets share contexts, {size:.1f} in each, as in the pilot.")
+        size = single.per_context or single.n_buckets / single.n_clusters
+        yield Line(f"Buckets share contexts, {size:.1f} in each{'' if single.per_context else ', as in the pilot'}.")
     yield from remarks([*single.warnings, *(paired.warnings if paired is not None else ())], [])
+
+
+def _savings(pilot: Pilot, rows: Sequence[SavingRow]) -> Iterator[Part]:
+    """Return the table of fewer calls, and the sentence that says whether they save anything."""
+    from paraconsist.reporting.table import Line, table
+
+    unit, first, whole = "contexts" if pilot.has_contexts else "buckets", rows[0], rows[-1]
+    columns, ways = ["paraphrases\nof each bucket", "\ncalls", "wider by fewer\nparaphrases"], ["widening"]
+    if pilot.has_contexts:
+        columns, ways = [*columns, "buckets of\neach context"], [*ways, "widening_by_buckets"]
+    columns, ways = [*columns, f"\n{unit}"], [*ways, "widening_by_contexts"]
+    cells = []
+    for row in rows:
+        factors = [getattr(row, way) for way in ways]
+        shown = ["-" if factor is None else f"{factor:.2f}" for factor in factors]
+        cells.append([str(row.paraphrases), f"{100 * row.share:.0f} %", *shown])
+    caption = f"times as wide an interval as all {whole.paraphrases} paraphrases of each bucket give"
+    yield table("What fewer calls lose", columns, cells, words=columns[:1], caption=caption)
+    if any(row.saves for row in rows[:-1]):
+        calls = f"{first.paraphrases} of {whole.paraphrases} paraphrases, {100 * first.share:.0f} % of the calls"
+        other = f"as many calls less by fewer {unit} {first.widening_by_contexts:.2f} times"
+        yield Line(f"{calls}, widen the interval {first.widening:.2f} times here; {other}.")
+    else:
+        reason = "buckets share nothing" if pilot.lasting_variance <= 0 else f"fewer {unit} lose less"
+        yield Line(f"No saving is possible by fewer paraphrases: {reason}.")
 
 
 def _starred(cells: Sequence[str], values: Sequence[float]) -> list[str]:

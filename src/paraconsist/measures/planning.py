@@ -25,8 +25,12 @@ the measure has variance V(k)/B,
 with e_j the expected product of two kernels of one bucket that share j paraphrases. Every bucket of 2m - j paraphrases
 or more has an unbiased estimate of e_j, so a pilot of any sizes gives V at every k. Only e_0, of kernels that share
 nothing, stays however many paraphrases there are: of two models it holds the covariance of what is hard for both, while
-the others also hold what two answers to one same text have in common, which vanishes as k grows. Buckets in shared
-contexts add their covariance, as in the pilot.
+the others also hold what two answers to one same text have in common, which vanishes as k grows.
+
+Buckets of one context have a covariance, the variance between contexts. It is estimated by half the mean squared
+difference over the pairs of buckets in different contexts less that over pairs in one context (in which every bucket
+counts once), which is unbiased for contexts of any sizes, and can be below 0; plans take it as 0 then. With n buckets
+in each context it adds n - 1 times itself to V(k).
 
 Source of the variance: Hoeffding (1948), "A class of statistics with asymptotically normal distribution", Annals of
 Mathematical Statistics 19, 293-325, section 5.
@@ -36,7 +40,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -53,6 +57,8 @@ MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "in
 
 _OF_PAIRS = {MEASURES[0]: 1.0, MEASURES[1]: 0.5}  # the kernel where two paraphrases differ
 _FEW_BUCKETS = 30
+_HAVE_CONTEXTS = "be given only for buckets in shared contexts"
+_NAME_GROUP = "Name their column with `group`."
 _MOST_DEGREES = 1e6
 _TINY = 1e-300
 
@@ -66,18 +72,41 @@ class Pilot(Record):
     #: V(k) for infinitely many paraphrases, without what shared contexts add; nan if no bucket has the 2m
     #: paraphrases that it requires.
     between_variance: float
-    #: What shared contexts add to V, at the pilot's number of buckets per context; 0 without groups.
-    context_covariance: float
+    #: Components of the variance of one kernel, whose sum it is: between kernels of a bucket, between buckets of a
+    #: context, and between contexts (0 without groups). Unbiased, so they can be below 0; the first two are nan if no
+    #: bucket has 2m paraphrases.
+    wording_variance: float
+    problem_variance: float
+    context_variance: float
+    buckets_per_context: float  # in the context of a bucket, on average over buckets; 1 without groups
     products: list[float]  # e_0 to e_m (see the module)
     squared_value: float  # Unbiased squared mean of the buckets' statistics, which V subtracts from the products.
     kurtosis: float  # Of the independent units (buckets or contexts) at the pilot's own sizes: 3 for normal ones.
     n_buckets: int  # of the pilot that were used
     n_clusters: int  # the independent units that they form
     warnings: tuple[str, ...]
-    #: Of the estimates `context_covariance`, `squared_value`, e_0, ..., e_m, shape (m + 3, m + 3); not in `to_dict`.
+    #: Of the estimates `context_variance`, `squared_value`, e_0, ..., e_m, shape (m + 3, m + 3); not in `to_dict`.
     covariance: Floats = field(repr=False)
     #: Of the buckets used; None for two models and shared contexts; not in `to_dict`.
     counts: BucketCounts | None = field(repr=False)
+    paraphrases: int  # of the pilot's buckets, on average
+    per_context: float | None = None  # buckets of each context of the study; None: as in the pilot
+
+    @property
+    def has_contexts(self) -> bool:
+        """Whether buckets share contexts."""
+        return self.n_clusters < self.n_buckets
+
+    def in_contexts_of(self, n: float) -> Pilot:
+        """Return the pilot for studies with n buckets in each context; InputError if the pilot has no contexts."""
+        if not self.has_contexts:
+            raise input_error("plan", "buckets_per_context", _HAVE_CONTEXTS, got=n, remedy=_NAME_GROUP)
+        return replace(self, per_context=n)
+
+    @property
+    def context_covariance(self) -> float:
+        """What shared contexts add to V; their variance is taken as 0 where it is estimated below."""
+        return max(self.context_variance, 0.0) * ((self.per_context or self.buckets_per_context) - 1.0)
 
     @property
     def lasting_variance(self) -> float:
@@ -109,7 +138,8 @@ class Pilot(Record):
         j, n = np.arange(m + 1), k[:, np.newaxis]
         shared = comb(m, j) * comb(n - m, m - j) / comb(n, m)  # probability that two draws of m share j
         variance = np.maximum(shared @ self.products - self.squared_value, 0.0) + self.context_covariance
-        gradient = np.column_stack([np.ones(len(k)), -np.ones(len(k)), shared])
+        others = (self.per_context or self.buckets_per_context) - 1.0
+        gradient = np.column_stack([np.full(len(k), others), -np.ones(len(k)), shared])
         error = np.einsum("ki,ij,kj->k", gradient, self.covariance, gradient)
         whole = 2.0 * variance**2
         return variance, whole / np.maximum(error, whole / _MOST_DEGREES + _TINY)
@@ -130,11 +160,11 @@ class Pilot(Record):
     def _model(self) -> BucketModel | None:
         return None if self.counts is None else fit_bucket_model(self.counts)
 
-    def clusters(self, n_buckets: int) -> float:
-        """Return the number of independent units of n buckets, in contexts as large as the pilot's; at least 2."""
-        return max(2.0, n_buckets * self.n_clusters / self.n_buckets)
+    def clusters(self, n_buckets: float) -> float:
+        """Return the number of independent units of n buckets; at least 2."""
+        return max(2.0, n_buckets / (self.per_context or self.n_buckets / self.n_clusters))
 
-    def t(self, n_buckets: int, confidence_level: float) -> float:
+    def t(self, n_buckets: float, confidence_level: float) -> float:
         """Return the t quantile of intervals over n buckets."""
         return float(stdtrit(self.clusters(n_buckets) - 1.0, (1.0 + confidence_level) / 2.0))
 
@@ -163,7 +193,7 @@ def pilot_of(counts: BucketCounts, measure: str = MEASURES[0], *, groups: Intege
     statistic, products = _statistic(measure, k, right), _own_products(measure, k, right)
     mean = float(statistic.mean())
     value = 1.0 - mean if measure == MEASURES[0] else mean
-    return _pilot(measure, value, statistic, products, groups, used, warnings, counts.take(used))
+    return _pilot(measure, value, statistic, products, groups, used, warnings, counts.take(used), round(k.mean()))
 
 
 def pilot_of_difference(
@@ -195,7 +225,7 @@ def pilot_of_difference(
     products = _own_products(measure, *one) + _own_products(measure, *two) - 2.0 * crossed
     statistic = values[0] - values[1]
     value = float(statistic.mean()) * (-1.0 if measure == MEASURES[0] else 1.0)
-    return _pilot(measure, value, statistic, products, groups, used, [], None)
+    return _pilot(measure, value, statistic, products, groups, used, [], None, round(one[0].mean()))
 
 
 def _statistic(measure: str, k: Floats, right: Floats) -> Floats:
@@ -243,6 +273,7 @@ def _pilot(
     used: Integers,
     warnings: list[str],
     counts: BucketCounts | None,
+    paraphrases: int,
 ) -> Pilot:
     n = len(statistic)
     if n < _FEW_BUCKETS:
@@ -255,21 +286,31 @@ def _pilot(
         if not known[:, j].any():  # kernels that share less have no larger product
             products[:, j], known[:, j] = products[:, j + 1], known[:, j + 1]
     codes = np.arange(n) if groups is None else partition(groups[used]).codes
+    if codes.max() == 0:
+        raise input_error("plan", "pilot", "have at least two shared contexts", got=1)
     mean, means = float(statistic.mean()), np.nanmean(products, axis=0)
     errors_of = (statistic - mean)[:, np.newaxis] / n  # the contribution of each bucket to the error of the mean
     units = sums_by_group(errors_of, codes)
     n_clusters = len(units)
-    together = n * (units**2 - sums_by_group(errors_of**2, codes))  # the covariance of the buckets in each context
     others = np.where(known, products - means, 0.0) / known.sum(axis=0)
-    errors = [together - together.mean(), 2.0 * mean * units, sums_by_group(others, codes)]
-    error, alone = float(_covariance(units)[0, 0]), float(_covariance(errors_of)[0, 0])
-    squared = mean**2 - error
+    apart, between, of_units = _between_contexts(statistic, codes)
+    errors = [of_units, 2.0 * mean * units, sums_by_group(others, codes)]
+    squared = float(np.mean(statistic**2)) - apart
+    problems = means[0] - squared - between if lasts else math.nan
+    for levels, variance in (("buckets", problems + between), ("contexts", between)):
+        if variance < 0.0:
+            warnings.append(
+                f"the variance between {levels} is estimated as {variance:.2g}, below 0: taken as 0 in plans"
+            )
     kernels = np.maximum(np.minimum.accumulate(means[::-1])[::-1], squared)
     return Pilot(
         measure=measure,
         value=value,
         between_variance=float(kernels[0] - squared) if lasts else math.nan,
-        context_covariance=max(0.0, n * (error - alone)),
+        wording_variance=float(means[-1] - means[0]) if lasts else math.nan,
+        problem_variance=float(problems),
+        context_variance=between,
+        buckets_per_context=float(np.bincount(codes)[codes].mean()),
         products=kernels.tolist(),
         squared_value=squared,
         kurtosis=_kurtosis(n * units[:, 0], np.full(len(units), 1.0 / len(units))),
@@ -278,7 +319,30 @@ def _pilot(
         warnings=tuple(warnings),
         covariance=_covariance(np.concatenate(errors, axis=1)),
         counts=counts if n_clusters == n else None,
+        paraphrases=paraphrases,
     )
+
+
+def _between_contexts(statistic: Floats, codes: Integers) -> tuple[float, float, Floats]:
+    """Return the variance of buckets in different contexts, what of it is between contexts, and the latter's errors.
+
+    The errors, shape (n_contexts, 1), are what each context adds to the error of the estimate.
+    """
+    n, centred = len(statistic), statistic - statistic.mean()
+    size = np.bincount(codes).astype(np.float64)
+    sums, squares = sums_by_group(np.stack([centred, centred**2], axis=1), codes).T
+    pairs, within = (
+        size * (size - 1.0),
+        size * squares - sums**2,
+    )  # sums over ordered pairs of half a squared difference
+    apart = float((n * squares.sum() - within.sum()) / (n**2 - (size**2).sum()))
+    weight = np.where(pairs > 0, size, 0.0) / max(size[pairs > 0].sum(), 1.0)
+    variances = within / np.maximum(pairs, 1.0)
+    same = float(weight @ variances)
+    if not weight.any():
+        return apart, 0.0, np.zeros((len(size), 1))
+    errors = (squares - size * apart) / n - weight * (variances - same)
+    return apart, apart - same, (errors - errors.mean())[:, np.newaxis]
 
 
 def _covariance(errors: Floats) -> Floats:
@@ -322,14 +386,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Costs:
-    """The costs of a study: of a bucket without its paraphrases, and of each paraphrase, in one unit."""
+    """The costs of a study: of a bucket without its paraphrases, of each paraphrase, and of a context, in one unit."""
 
     bucket: float = 1.0
     paraphrase: float = 1.0
+    context: float = 0.0
 
-    def of(self, n_buckets: int, paraphrases: int) -> float:
-        """Return the cost of n buckets of this many paraphrases."""
-        return n_buckets * (self.bucket + paraphrases * self.paraphrase)
+    def of(self, n_buckets: int, paraphrases: int, n_contexts: float = 0) -> float:
+        """Return the cost of n buckets with these paraphrases in each, and of their contexts."""
+        return n_buckets * (self.bucket + paraphrases * self.paraphrase) + n_contexts * self.context
 
 
 @dataclass(frozen=True)
@@ -355,6 +420,25 @@ class BudgetRow(Record):
     half_width: float  # expected
     assured_half_width: float  # which the share `assurance` of such studies do not exceed
     difference: float  # the least true difference of two models that is found with the power
+    contexts: int | None = None  # where their number was chosen
+    buckets_per_context: int | None = None
+
+
+@dataclass(frozen=True)
+class SavingRow(Record):
+    """What a study loses at the cost of fewer paraphrases, and at this same cost in other ways.
+
+    A widening is the factor by which the interval of the whole study widens.
+    """
+
+    paraphrases: int  # of each bucket
+    calls: int
+    share: float  # of the calls of the whole study
+    half_width: float  # with fewer paraphrases
+    widening: float  # with fewer paraphrases
+    widening_by_buckets: float | None  # with fewer buckets in each context; None if less than one would be left
+    widening_by_contexts: float  # with fewer contexts, or fewer buckets where there are none
+    saves: bool  # Whether fewer paraphrases lose less than fewer contexts (buckets).
 
 
 def half_width(
@@ -418,7 +502,9 @@ def plan(
         width = partial(_assured, pilot, k=k, target=target)
         smallest = partial(detectable_difference, pilot, paraphrases=k, target=target, of_difference=of_difference)
         sizes = _least("half_width", half_width, width), _least("difference", difference, smallest)
-        of_width, of_finding = ((None, None, None) if n is None else (n, n * k, costs.of(n, k)) for n in sizes)
+        of_width, of_finding = (
+            (None, None, None) if n is None else (n, n * k, costs.of(n, k, pilot.clusters(n))) for n in sizes
+        )
         rows.append(PlanRow(k, *of_width, *of_finding))
     return rows
 
@@ -431,23 +517,87 @@ def spend(
     of_difference: Pilot | None = None,
     paraphrases: Sequence[int] = PARAPHRASES,
     costs: Costs | None = None,
+    max_contexts: int | None = None,
 ) -> list[BudgetRow]:
-    """Return what a budget pays for with each number of paraphrases that allows at least two buckets.
+    """Return what a budget pays for with each number of paraphrases that allows at least two buckets (contexts).
 
-    InputError if it pays for two buckets with none of them, or nothing costs anything.
+    If contexts have a cost or a largest number, each row is the most precise division of the budget between contexts
+    and buckets of each, with no more of these than `pilot.in_contexts_of` was given. InputError if the budget pays for
+    two with none of them, or nothing costs anything.
     """
     target, costs = target or Target(), costs or Costs()
-    if min(costs.bucket, costs.paraphrase) < 0 or costs.bucket + costs.paraphrase <= 0:
+    if min(costs.bucket, costs.paraphrase, costs.context) < 0 or costs.bucket + costs.paraphrase <= 0:
         raise input_error("plan", "bucket_cost", "be above 0, or `paraphrase_cost`", got=costs.bucket)
+    for name, given in (("context_cost", costs.context or None), ("max_contexts", max_contexts)):
+        if given is not None and not pilot.has_contexts:
+            raise input_error("plan", name, _HAVE_CONTEXTS, got=given, remedy=_NAME_GROUP)
+    if max_contexts is not None:
+        check_whole("plan", "max_contexts", max_contexts, at_least=2)
     rows = []
     for k in _checked(paraphrases, pilot, of_difference):
-        n = int(min(budget / costs.of(1, k), _MOST_BUCKETS))
-        if n >= 2:
-            width = half_width(pilot, n, k, confidence_level=target.confidence_level)
-            difference = detectable_difference(pilot, n, k, target, of_difference=of_difference)
-            rows.append(BudgetRow(k, n, n * k, width, _assured(pilot, n, k, target), difference))
+        if costs.context or max_contexts:
+            designs = _designs(pilot, budget, k, costs, max_contexts)
+        else:
+            designs = [(pilot, int(min(budget / costs.of(1, k), _MOST_BUCKETS)), None)]
+        widths = [
+            (half_width(used, n, k, confidence_level=target.confidence_level), used, n, n_contexts)
+            for used, n, n_contexts in designs
+            if n >= 2
+        ]
+        if widths:
+            width, used, n, n_contexts = min(widths, key=lambda design: design[0])
+            each = None if n_contexts is None else n // n_contexts
+            paired = of_difference if each is None or of_difference is None else of_difference.in_contexts_of(each)
+            difference = detectable_difference(used, n, k, target, of_difference=paired)
+            rows.append(BudgetRow(k, n, n * k, width, _assured(used, n, k, target), difference, n_contexts, each))
     if not rows:
         raise input_error("plan", "budget", "pay for at least two buckets", got=budget)
+    return rows
+
+
+def _designs(
+    pilot: Pilot, budget: float, k: int, costs: Costs, max_contexts: int | None
+) -> list[tuple[Pilot, int, int | None]]:
+    """Return the pilot, buckets and contexts of the designs that a budget pays for, of at least two contexts."""
+    bucket, most = costs.of(1, k), max_contexts or _MOST_BUCKETS
+    largest = int(min((budget / 2.0 - costs.context) / bucket, pilot.per_context or math.inf))
+    if largest < 1:
+        return []
+    sizes = {*np.geomspace(1, largest, 200).astype(int).tolist(), int((budget / most - costs.context) / bucket)}
+    each = [(n, min(int(budget / costs.of(n, k, 1)), most)) for n in sizes if 1 <= n <= largest]
+    return [(pilot.in_contexts_of(n), n * n_contexts, n_contexts) for n, n_contexts in each]
+
+
+def savings(
+    pilot: Pilot,
+    *,
+    buckets: int | None = None,
+    whole: int | None = None,
+    paraphrases: Sequence[int] = PARAPHRASES,
+    confidence_level: float = 0.95,
+) -> list[SavingRow]:
+    """Return the half-width of a whole study, and with fewer calls, from few paraphrases to all.
+
+    The whole study has `buckets` of `whole` paraphrases, both by default as many as the pilot. Small pilots underrate
+    the logarithm of a variance with d degrees of freedom by 1/d, about, for which widenings are corrected.
+    """
+    whole, n = whole or pilot.paraphrases, buckets or pilot.n_buckets
+    size = pilot.per_context or pilot.buckets_per_context
+
+    def error(used: Pilot, k: int) -> float:
+        return math.sqrt(used.variance(k)) * math.exp(0.5 / max(used.degrees_of_freedom(k), 2.0))
+
+    counts = _checked(sorted({*(k for k in paraphrases if k < whole), whole}), pilot, None)
+    full, width = error(pilot, whole), half_width(pilot, n, whole, confidence_level=confidence_level)
+    rows = []
+    for k in counts:
+        share, by_buckets = k / whole, None
+        widening = max(error(pilot, k) / full, 1.0)
+        if pilot.has_contexts and size * share >= 1.0:
+            by_buckets = error(pilot.in_contexts_of(size * share), whole) / full / math.sqrt(share)
+        by_contexts = pilot.t(n * share, confidence_level) / pilot.t(n, confidence_level) / math.sqrt(share)
+        saves = widening < by_contexts
+        rows.append(SavingRow(k, n * k, share, width * widening, widening, by_buckets, by_contexts, saves))
     return rows
 
 

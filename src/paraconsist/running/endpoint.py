@@ -24,7 +24,7 @@ from paraconsist.models.endpoint.label_scoring import (
     part_request,
     wanted_parts,
 )
-from paraconsist.models.endpoint.pace import BYTES_PER_TOKEN, Meter
+from paraconsist.models.endpoint.pace import BYTES_PER_TOKEN, BudgetReached, Meter
 from paraconsist.models.endpoint.protocol import Answered, TokenUse, Unreachable, question_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, with_client
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, answer_identity, prompt_identity
@@ -154,13 +154,22 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
         for name in job.groups:
             reached, (chosen, repeats) = replace(at[name], urls=tuple(offers[name])), job.repeats(name)
             asked = Pass(name, job.groups[name][1], prompts[name], methods[name], job.store(name))
-            done = []
-            for _ in rounds(job, name, asked.store, say=say, cost=lambda: meter.cost):
-                queue, answered = _ask(replace(asked, sets=job.groups[name][1]), reached, key, options, meter)
-                done.append(queue)
+            passes, done = asked.repeated(chosen, repeats, options.seed), []
+            answered: list[Answered] = []
+            under_way = asked
+            try:
+                for _ in rounds(job, name, asked.store, say=say, cost=lambda: meter.cost):
+                    queue, answered = _ask(replace(asked, sets=job.groups[name][1]), reached, key, options, meter)
+                    done.append(queue)
+                for under_way in passes:
+                    answered += _ask(under_way, reached, key, options, meter)[1]
+            except BudgetReached:
+                with Journal(under_way.store.folder) as journal:
+                    answered = journal.paid if under_way is asked else [*answered, *journal.paid]
+                usage[name] = add_up(answered, at[name])
+                job.folder.update_run({"endpoint": {each: spent.to_dict() for each, spent in usage.items()}})
+                raise
             statistics[name] = summed(done)
-            for again in asked.repeated(chosen, repeats, options.seed):
-                answered += _ask(again, reached, key, options, meter)[1]
             job.write_repeats(name, chosen, repeats)
             usage[name] = add_up(answered, at[name])
             for bucket_set in job.groups[name][1]:

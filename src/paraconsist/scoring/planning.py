@@ -21,12 +21,16 @@ from paraconsist.scoring.roles import apply_policy, check_parsed, violations
 from paraconsist.scoring.sources import open_source
 
 
-def pilot_rows(pilot: Any, read: SourceOptions, set_name: str | None = None) -> Rows:
-    """Return the rows of a pilot, which is one set; unparsed answers are wrong."""
-    source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
-    rows = rows_with_ids(source)
-    check_parsed("plan", "pilot", rows, source.name)
-    return apply_policy(rows, "wrong")[0]
+def pilot_sets(pilot: Any, read: SourceOptions, set_name: str | None = None) -> dict[str, Rows]:
+    """Return the rows of a pilot by set; unparsed answers are wrong."""
+    opened = open_source(pilot, read, function="plan")
+    sets = {}
+    for name in opened.sets if set_name is None and opened.sets else [set_name]:
+        source = opened.one("plan", "pilot", name)
+        rows = rows_with_ids(source)
+        check_parsed("plan", "pilot", rows, source.name)
+        sets[name or source.name] = apply_policy(rows, "wrong")[0]
+    return sets
 
 
 @dataclass(frozen=True)
