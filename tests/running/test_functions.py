@@ -130,6 +130,14 @@ def test_what_is_no_answer_is_refused(rows, tmp_path, function, must):
     refuses(must, pc.run, function, str(rows), output=tmp_path / "run")
 
 
+def test_a_function_of_one_text_is_told_how_it_is_called(rows, tmp_path):
+    def first_word(text):
+        return text.split()[0]
+
+    with pytest.raises(InputError, match="called with a list of inputs, and returns a list"):
+        pc.run(first_word, rows, output=tmp_path / "run", version="1")
+
+
 def test_a_changed_function_is_another_model(rows, tmp_path):
     def named(texts: list[str]) -> list[int]:
         return [number(text) for text in texts]

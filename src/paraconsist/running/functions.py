@@ -29,6 +29,7 @@ from paraconsist.running.run import Job, distinct_rows, group_sets
 from paraconsist.running.until import check_until, rounds, summed
 
 _OF_LOADED = ("device", "batch_tokens", "deterministic", "compile", "noise_floor", "repeats")
+_CALLED_WITH = "It is called with a list of inputs, and returns a list with an answer for each."
 _ROUNDING = 1e-3  # of probabilities in half precision
 
 
@@ -131,7 +132,9 @@ def _pass(
         except Exception as problem:  # whatever the user's function raises
             what = f"the function raised {type(problem).__name__}: {first_line(problem)} (input {ids[0]})."
             if len(ids) == 1:
-                yield ids, [failures.failed(NO_ANSWER, InputError(what, function="run"))]
+                problem = InputError(what, function="run")
+                problem.remedy = "" if failures.any_answered else _CALLED_WITH
+                yield ids, [failures.failed(NO_ANSWER, problem)]
             for input_id in ids if len(ids) > 1 else ():
                 yield from ask([input_id])
             return
