@@ -382,7 +382,10 @@ def _value(condition: Condition, keys: Values, key: str, void: str = "") -> tupl
         remedy = f"A share is not above 1: write '{of_100}', or a % after the number."
         raise input_error("gate", "condition", "compare a share with a share", got=str(condition), remedy=remedy)
     if math.isnan(value):
-        return math.nan, next(iter(keys.get("warnings", ())), "it is undefined here")
+        why = next(iter(keys.get("warnings", ())), "it is undefined here")
+        if "|until:" in str(keys.get("signature")) and not math.isnan(whole):
+            why = "the run was asked until something else was known, and other intervals do not hold there"
+        return math.nan, why
     return float(value), "" if is_count or key.endswith("accuracy") else void
 
 
