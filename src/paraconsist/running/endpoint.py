@@ -78,12 +78,14 @@ class Estimate:
     n_written: int  # tokens of the answers, at most
     cost: float | None  # None without a price
     bodies: Sequence[Json]  # of the first three requests
+    ends_early: bool = False  # whether the run stops once a condition is known
 
     def describe(self) -> str:
         """Return one line for the user."""
         tokens = f"{self.n_read:,} tokens read ({BYTES_PER_TOKEN} bytes of a prompt counted as one)"
         cost = "" if self.cost is None else f", cost {self.cost:,.4f}"
-        return f"estimate: {self.n_requests:,} requests, {tokens}, at most {self.n_written:,} written{cost}."
+        whole = f"estimate: {self.n_requests:,} requests, {tokens}, at most {self.n_written:,} written{cost}"
+        return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}."
 
 
 def dry_run(endpoint_run: EndpointRun) -> Estimate:
@@ -116,7 +118,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
                     bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
     used = TokenUse(round(n_bytes / BYTES_PER_TOKEN), n_written)
     cost = None if settings.prices is None else Meter(settings).cost_of(used)
-    return Estimate(n_requests, used.prompt or 0, n_written, cost, bodies[:_N_SHOWN])
+    return Estimate(n_requests, used.prompt or 0, n_written, cost, bodies[:_N_SHOWN], job.options.until is not None)
 
 
 def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = None) -> EndpointReport:
