@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.scripts import ROOT
+from scipy import special, stats
 
 from paraconsist.errors import InputError
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
@@ -118,6 +119,25 @@ def test_every_index_is_its_definition(seed):
     indices = variant_indices(list(result.variant_accuracies.values()))
     assert indices == pytest.approx({name: values[name] for name in indices}, abs=1e-15)
     assert result.variant_accuracies == pytest.approx(best.groupby("variants")["right"].mean().to_dict())
+
+
+def test_a_variants_interval_is_a_t_interval_on_the_logit_scale():
+    rng = np.random.default_rng(0)
+    right = rng.random((60, 3)) < [0.9, 0.6, 0.5]
+    right[:, 2] = True
+    table = (
+        pd.DataFrame(right, columns=["a", "b", "c"]).reset_index(names="buckets").melt("buckets", var_name="variants")
+    )
+    labels = {"predictions": table["value"].astype(int).tolist(), "references": [1] * len(table)}
+    result = prompt_sensitivity(**labels, buckets=table["buckets"], variants=table["variants"], n_resamples=100)
+    of_each = {name: result.confidence_interval[f"variant_accuracies/{name}"] for name in "abc"}
+    t = stats.t.ppf(0.975, 59)
+    for name in ("a", "b"):
+        share = table["value"][table["variants"] == name].mean()
+        error = np.sqrt(share * (1 - share) / 59)
+        ends = special.expit(special.logit(share) + np.array([-t, t]) * error / (share * (1 - share)))
+        assert of_each[name] == pytest.approx(ends, abs=1e-12)
+    assert of_each["c"] == pytest.approx(stats.binomtest(60, 60).proportion_ci(method="exact"), abs=1e-12)
 
 
 def test_what_is_the_same_under_another_name():

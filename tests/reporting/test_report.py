@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.commands import command
 from helpers.report import ANSWERS, HOSTILE, rows, write_file, write_run
 
 pytest.importorskip("matplotlib")
@@ -278,6 +279,22 @@ def test_a_run_is_scored_from_its_predictions_with_the_options_of_its_results(tm
     page = text_of(report(tmp_path, run)[0])
     assert "results.json does not fit" in page
     assert "level:0.95|" in page
+
+
+def test_variants_are_ranked_with_their_intervals(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = ["bucket_id,variant,prediction,label"]
+    for bucket in range(40):
+        for variant, share in {"plain": 0.9, "polite": 0.7, "terse": 0.4}.items():
+            lines.append(f"{bucket},{variant},{int(rng.random() < share)},1")
+    (tmp_path / "run.csv").write_text("\n".join(lines))
+    command.done("report", tmp_path / "run.csv", "--variant", "variant", "--output", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    section = re.search(r'<section id="variants">.*?</section>', page, re.S)[0]
+    assert re.search(
+        r"plain is [0-9.]+ points better than terse; equal variants would differ by [0-9.]+ \(p 0\.", section
+    )
+    assert '<a href="#variants">' in page
 
 
 def test_fooling_rates_and_the_ie_test_of_a_run_folder_are_shown(tmp_path):

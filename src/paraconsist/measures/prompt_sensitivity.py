@@ -32,6 +32,7 @@ from paraconsist.measures.intervals import (
     FEW_UNITS,
     NO_SPREAD,
     Units,
+    boundary_interval,
     design_effects,
     distinct,
     group_units,
@@ -98,6 +99,7 @@ class PromptSensitivityResult(Result):
         The expected spread if all variants were equal, and the chance of one at least as large as this. The answers to
         a problem (group) change places at random between its variants.
     variant_accuracies : dict of str to float, or None
+        Their intervals are each by itself, not simultaneous.
     n_buckets, n_examples : int
         Buckets and answers, contrasts left out.
     chance, chance_corrected : float
@@ -300,6 +302,9 @@ def prompt_sensitivity(
         of_variants = of_variants if grouping is None else of_variants.grouped(grouping)
         if sums.n_units > 1 and not (method == "logit_t" and too_few(of_variants.units)):
             estimates.confidence_interval |= of_variants.bounds(options)
+            of_each = of_variants.of_each(options).tolist()
+            each_key = (f"variant_accuracies/{variant}" for variant in accuracies or ())
+            estimates.confidence_interval |= dict(zip(each_key, of_each, strict=True))
         values |= of_variants.by_chance(options)
     values |= {"chance": answers.pool.same} | estimates.add_label_agreement(counts, answers.pool, grouping)
     if len(answers.labels_predicted) == 1 and counts.size.sum() > 1:
@@ -587,6 +592,23 @@ class Variants:
         """The units by their numbers of answers."""
         return Units.of(self.size.sum(axis=1, keepdims=True), np.ones(len(self.size)))
 
+    @cached_property
+    def influence(self) -> Floats:
+        """What each unit adds to the error of each variant's accuracy, shape (n_units, n_variants)."""
+        size = self.size.sum(axis=1)
+        shrunk = np.sqrt(1.0 - 1.0 / len(size)) / (1.0 - size / size.sum())  # as in `linearised_errors`
+        return np.asarray(shrunk[:, np.newaxis] * (self.correct - self.accuracies * self.size) / self.size.sum(axis=0))
+
+    def of_each(self, options: IntervalSettings) -> Floats:
+        """Return the interval of each variant's accuracy by itself, shape (n_variants, 2)."""
+        a, n_units, level = self.accuracies, self.units.effective_n, options.confidence_level
+        error = np.sqrt((self.influence**2).sum(axis=0))
+        t = float(stdtrit(max(n_units - 1.0, 1.0), (1.0 + level) / 2.0))
+        ends = np.stack(on_logit_scale(a, t * error, np.tile([0.0, 1.0], (len(a), 1))), axis=1)
+        for place in np.flatnonzero(error <= NO_SPREAD):
+            ends[place] = boundary_interval(float(a[place]), 0.0, 1.0, n_units, level)
+        return np.stack([np.minimum(ends[:, 0], a), np.maximum(ends[:, 1], a)], axis=1)
+
     def add_to(self, sums: Sums) -> None:
         """Add `OF_VARIANTS` to sums over buckets, of the variants that are best and worst in these data."""
         n = len(self.accuracies)
@@ -614,9 +636,7 @@ class Variants:
         one, two = (order[side] for side in np.triu_indices(n, 1))  # no difference is below 0
         tail = (1.0 - options.confidence_level) / 2.0
         freedom = max(self.units.effective_n - 1.0, 1.0)
-        size = self.size.sum(axis=1)
-        shrunk = np.sqrt(1.0 - 1.0 / len(size)) / (1.0 - size / size.sum())  # as in `linearised_errors`
-        influence = shrunk[:, np.newaxis] * (self.correct - a * self.size) / self.size.sum(axis=0)
+        influence = self.influence
         values, vectors = np.linalg.eigh(influence.T @ influence)
         rng = np.random.default_rng(options.entropy)
         n_draws = max(_LEAST_DRAWS, min(options.n_resamples, _CELLS // max(len(one), n)))

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC, SENSITIVITY
 from paraconsist.reporting.comparisons import MOST_PAIRS
-from paraconsist.reporting.formatting import Values, bounds, known
+from paraconsist.reporting.formatting import Values, bounds, known, percent
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.models import Model, Report, ie_results
 from paraconsist.reporting.plots import Plot
@@ -64,6 +64,7 @@ def report_plots(report: Report) -> list[Placed]:
         *(plot for number, name in enumerate(report.sets) for plot in _strata(by_model, name, number)),
         *(plot for number, name in enumerate(report.sets) for plot in _changes(report.changed, name, number)),
         *_inconsistencies(by_model),
+        *_variants(by_model),
         *_fooling(by_model),
         *_ie(report.models),
     ]
@@ -235,6 +236,28 @@ def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
         caption = f"Share of broken rules ({symbol}), with its interval; further left is better."
         plot = forest_plot("inconsistency", "Inconsistency of every set", caption, f"{symbol}, %", lines)
         yield Placed("inconsistency", "", plot)
+
+
+def _variants(by_model: ByModel) -> Iterator[Placed]:
+    for number, name in enumerate(dict.fromkeys(name for name, *_ in results_of(by_model, SENSITIVITY.name))):
+        lines, said = list[Line](), list[str]()
+        for set_name, model, _, values in results_of(by_model, SENSITIVITY.name):
+            accuracies = {v: a for v, a in (values.get("variant_accuracies") or {}).items() if known(a)}
+            if set_name != name or len(accuracies) < 2:
+                continue
+            ends, key = values["confidence_interval"], "variant_accuracies/"
+            ranked = sorted(accuracies, key=accuracies.__getitem__, reverse=True)
+            lines += [Line("", variant, model, accuracies[variant], bounds(ends, key + variant)) for variant in ranked]
+            p = values["spread_p_value"]
+            of_chance = f"equal variants would differ by {percent(values['spread_by_chance'])} (p {p:.2g})"
+            said.append(
+                f"{f'{model}: ' if len(by_model) > 1 else ''}{ranked[0]} is {percent(values['spread'])} points better "
+                f"than {ranked[-1]}; {of_chance}."
+            )
+        if lines:
+            caption = " ".join(["Accuracy of each variant, with its interval.", *said])
+            plot = forest_plot(f"variants-{number}", f"Accuracy by variant, {name}", caption, "accuracy, %", lines)
+            yield Placed("variants", name, plot)
 
 
 def _fooling(by_model: ByModel) -> Iterator[Placed]:

@@ -17,7 +17,7 @@ from paraconsist._version import __version__
 from paraconsist.files import make_folder, replacing, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, list_measures
 from paraconsist.reporting import comparisons, tables
-from paraconsist.reporting.formatting import count, known, listed
+from paraconsist.reporting.formatting import count, known, listed, plural
 from paraconsist.reporting.page import figures, provenance, screen
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.browser import BrowserData, browser_data
@@ -266,7 +266,7 @@ def _facts(report: Report) -> list[str]:
     names = [item.name for item in sets if not is_generic(item.name)]
     of = [names[0]] if len(sets) == 1 and names else [f"{len(sets)} sets"] * (len(sets) > 1)
     model = [models[0].name] * (len(models) == 1 and models[0].name not in of and not is_generic(models[0].name))
-    return [*model, *of, f"{n_problems:,} problems in {n_rows:,} wordings"]
+    return [*model, *of, f"{plural(n_problems, 'problem')} in {plural(n_rows, 'wording')}"]
 
 
 def _source(environment: Any, name: str) -> str:
