@@ -195,3 +195,15 @@ def test_an_ordinary_gate_says_why_another_interval_is_undefined(tmp_path: Path)
     exit_code, out, _ = command("gate", "pc.low >= 0.1", done.folder)
     assert exit_code == 1
     assert "the run was asked until something else was known" in out
+
+
+def test_a_value_that_a_results_file_holds_as_null_fails_an_ordinary_gate(tmp_path: Path) -> None:
+    done, path = run(tmp_path / "run", until="wording_change +- 0.2"), tmp_path / "results.json"
+    assert command("score", done.folder, "--output", path)[0] == 0
+    results = json.loads(path.read_text())
+    for keys in results.values():
+        keys["measures"]["paraphrastic_consistency"]["vap_unbiased"] = None
+    path.write_text(json.dumps(results))
+    exit_code, out, _ = command("gate", "vap >= 0", path)
+    assert exit_code == 1
+    assert "found undefined" in out

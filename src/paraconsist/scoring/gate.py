@@ -383,7 +383,7 @@ def _value(condition: Condition, keys: Values, key: str, void: str = "") -> tupl
         raise input_error("gate", "condition", "compare a share with a share", got=str(condition), remedy=remedy)
     if math.isnan(value):
         why = next(iter(keys.get("warnings", ())), "it is undefined here")
-        if "|until:" in str(keys.get("signature")) and not math.isnan(whole):
+        if condition.end and whole is not None and not math.isnan(whole) and "|until:" in str(keys.get("signature")):
             why = "the run was asked until something else was known, and other intervals do not hold there"
         return math.nan, why
     return float(value), "" if is_count or key.endswith("accuracy") else void

@@ -248,12 +248,10 @@ def _variants(by_model: ByModel) -> Iterator[Placed]:
             ends, key = values["confidence_interval"], "variant_accuracies/"
             ranked = sorted(accuracies, key=accuracies.__getitem__, reverse=True)
             lines += [Line("", variant, model, accuracies[variant], bounds(ends, key + variant)) for variant in ranked]
-            p = values["spread_p_value"]
-            of_chance = f"equal variants would differ by {percent(values['spread_by_chance'])} (p {p:.2g})"
-            said.append(
-                f"{f'{model}: ' if len(by_model) > 1 else ''}{ranked[0]} is {percent(values['spread'])} points better "
-                f"than {ranked[-1]}; {of_chance}."
-            )
+            better = f"{ranked[0]} is {percent(values['spread'])} points better than {ranked[-1]}"
+            if known(p := values.get("spread_p_value")):
+                better += f"; equal variants would differ by {percent(values['spread_by_chance'])} (p {p:.2g})"
+            said.append(f"{f'{model}: ' if len(by_model) > 1 else ''}{better}.")
         if lines:
             caption = " ".join(["Accuracy of each variant, with its interval.", *said])
             plot = forest_plot(f"variants-{number}", f"Accuracy by variant, {name}", caption, "accuracy, %", lines)
