@@ -198,7 +198,7 @@ def _savings(pilot: Pilot, rows: Sequence[SavingRow]) -> Iterator[Part]:
     yield table("What fewer calls lose", columns, cells, words=columns[:1], caption=caption)
     if any(row.saves for row in rows[:-1]):
         calls = f"{first.paraphrases} of {whole.paraphrases} paraphrases, {100 * first.share:.0f} % of the calls"
-        other = f"as many calls less by fewer {unit} {first.widening_by_contexts:.2f} times"
+        other = f"to save as many with fewer {unit} widens it {first.widening_by_contexts:.2f} times"
         yield Line(f"{calls}, widen the interval {first.widening:.2f} times here; {other}.")
     else:
         reason = "buckets share nothing" if pilot.lasting_variance <= 0 else f"fewer {unit} lose less"
