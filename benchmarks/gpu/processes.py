@@ -38,9 +38,10 @@ def work(model: Path, rows: Path, output: Path, device: str, deterministic: bool
 
 def main(arguments: list[str] | None = None) -> None:
     with options(__doc__, arguments) as given:
-        rows = save_rows(given.scratch / "rows.jsonl", given.rows)
+        many = save_rows(given.scratch / "rows.jsonl", given.rows)
+        few = save_rows(given.scratch / "few.jsonl", min(given.rows, 500))  # computed row by row
         model = save_model(given, "minilm")
-        for deterministic in (False, True):
+        for deterministic, rows in ((False, many), (True, few)):
             found = {}
             for n in (1, 2):
                 output = given.scratch / f"{n} {deterministic}"
