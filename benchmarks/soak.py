@@ -5,6 +5,10 @@ After each round the predictions file must equal the undisturbed one row for row
 exactly once, and a resumed run must not have computed again what was in them.
 
     python benchmarks/soak.py --kills 20
+    python benchmarks/soak.py --kills 20 --until "wording_change +- 0.08"    # the same stop
+    python benchmarks/soak.py --kills 40 --until "wording_change +- 0.08" --endpoint
+
+With `--endpoint` a server counts what it is asked: at most what was under way at a kill is asked again.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from helpers.faulty_server import FaultyServer
 from helpers.models import tiny_encoder
 from helpers.processes import write_set
 
@@ -32,13 +37,18 @@ from paraconsist.data.predictions import read_predictions
 ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 
 
-def command(place: Path, output: Path, processes: int) -> list[str]:
+CONCURRENCY = 4
+
+
+def command(place: Path, output: Path, processes: int, url: str | None, until: str | None) -> list[str]:
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
+    asked = ["--endpoint", url, "--model", "toy", "--concurrency", str(CONCURRENCY)] if url else []
     return [
         sys.executable,
         *(launcher if processes > 1 else []),
-        *("-m", "paraconsist", "run", "--model", str(place / "model"), "--dataset", str(place / "set.jsonl")),
-        *("--output", str(output), "--batch-tokens", "150"),
+        *("-m", "paraconsist", "run", "--dataset", str(place / "set.jsonl"), "--output", str(output)),
+        *(asked or ["--model", str(place / "model"), "--batch-tokens", "150"]),
+        *(["--until", until] if until else []),
     ]
 
 
@@ -62,10 +72,10 @@ def alive(pids: list[int]) -> bool:
     )
 
 
-def disturb(process: subprocess.Popen[bytes], rng: random.Random, output: Path) -> str:
-    """Wait until something was stored (or a moment passed), then kill somebody."""
+def disturb(process: subprocess.Popen[bytes], rng: random.Random, output: Path, n_inputs: int) -> str:
+    """Wait until something more was stored (or a moment passed), then kill somebody."""
     deadline = time.monotonic() + rng.uniform(0, 30)
-    enough = rng.randint(0, 1500)
+    enough = rng.randint(len(stored(output)), n_inputs)
     while process.poll() is None and time.monotonic() < deadline and len(stored(output)) < enough:
         time.sleep(0.005)
     if process.poll() is not None:
@@ -94,34 +104,49 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--until", help="stop on this condition, as `paraconsist run --until`")
+    parser.add_argument("--endpoint", action="store_true", help="ask a server instead of a model here; one process")
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    with tempfile.TemporaryDirectory() as scratch:
+    server = FaultyServer() if options.endpoint else contextlib.nullcontext()
+    with tempfile.TemporaryDirectory() as scratch, server:
         place = Path(scratch)
-        tiny_encoder(place / "model")
+        url = server.url if isinstance(server, FaultyServer) else None
+        if url is None:
+            tiny_encoder(place / "model")
         write_set(place / "set.jsonl", options.rows)
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": ENVIRONMENT}
-        subprocess.run(command(place, place / "undisturbed", 1), check=True, **quiet)
+        subprocess.run(command(place, place / "undisturbed", 1, url, options.until), check=True, **quiet)
         expected = read_predictions(place / "undisturbed/predictions/set.parquet").table
         distinct = set(expected["input_id"].to_pylist())
-        for processes in options.processes:
+        for processes in [1] if url else options.processes:
             kills = 0
             number = 0
             while kills < options.kills:
                 output = place / f"run-{processes}-{number}"
+                line = command(place, output, processes, url, options.until)
                 number += 1
                 story = []
+                asked_before = len(server.answered()) if isinstance(server, FaultyServer) else 0
                 for _ in range(rng.randint(1, 3)):
-                    process = subprocess.Popen(command(place, output, processes), **quiet)
-                    story.append(disturb(process, rng, output))
-                    kills += story[-1].startswith("killed")
+                    process = subprocess.Popen(line, **quiet)
+                    story.append(disturb(process, rng, output, len(distinct)))
                 before = stored(output)
-                subprocess.run(command(place, output, processes), check=True, **quiet)
+                subprocess.run(line, check=True, **quiet)
                 after = stored(output)
                 assert len(after) == len(set(after)) == len(distinct), "an input was lost or doubled"
                 assert set(after) == distinct
-                if len(before) < len(distinct):  # else run.json keeps what the pass before computed
-                    computed = json.loads((output / "run.json").read_text())["loop"]["defeasible_nli"]["n_computed"]
+                run = json.loads((output / "run.json").read_text())
+                n_kills = sum(told.startswith("killed") for told in story)
+                kills += n_kills
+                again = ""
+                if isinstance(server, FaultyServer):
+                    asked = server.answered()[asked_before:]
+                    n_again = len(asked) - len(set(asked))
+                    assert n_again <= n_kills * CONCURRENCY, (story, n_again)
+                    again = f", {n_again} asked again"
+                elif len(before) < len(distinct):  # else run.json keeps what the pass before computed
+                    computed = run["loop"]["defeasible_nli"]["n_computed"]
                     assert computed == len(distinct) - len(before), (story, computed, len(before))
                 found = read_predictions(output / "predictions/set.parquet").table
                 rest = [c for c in expected.column_names if c != "probabilities"]
@@ -130,8 +155,11 @@ def main() -> None:
                     np.array(found["probabilities"].to_pylist()) - np.array(expected["probabilities"].to_pylist())
                 ).max()
                 assert gap <= 1e-6, gap
+                if options.until:
+                    (known,) = run["until"].values()
+                    again += f", stopped after {known['n_asked']} of {known['n_in_all']}"
                 print(
-                    f"{processes} process(es): {', '.join(story)}; {len(before)} of {len(distinct)} kept; "
+                    f"{processes} process(es): {', '.join(story)}; {len(before)} of {len(distinct)} kept{again}; "
                     f"largest difference {gap:.1e}",
                     flush=True,
                 )
