@@ -136,7 +136,7 @@ def test_options_that_do_not_go_with_it_are_refused_before_anything_is_asked(tmp
     assert model.asked == []
 
 
-@pytest.mark.parametrize("text", ["accuracy", "pc ± 2", "pc >= x", "steadiness ± 0.1", "pc = 0.5"])
+@pytest.mark.parametrize("text", ["accuracy", "pc ± 2", "pc >= 7", "pc - a > 1.5", "steadiness ± 0.1", "pc = 0.5"])
 def test_what_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="`until` must be QUANTITY"):
         Until.read(text)
@@ -207,3 +207,77 @@ def test_a_value_that_a_results_file_holds_as_null_fails_an_ordinary_gate(tmp_pa
     exit_code, out, _ = command("gate", "vap >= 0", path)
     assert exit_code == 1
     assert "found undefined" in out
+
+
+class Better(Model):
+    """Right in every wording of most buckets where `Model` is right in half of them."""
+
+    @staticmethod
+    def answer(i: int, j: int) -> int:
+        return i % 2 if i % 8 else j % 2
+
+
+def test_a_run_stops_when_it_is_known_to_be_better_than_another_run(tmp_path: Path) -> None:
+    other = pc.run(Model(), ROWS, output=tmp_path / "a", version="1")
+    better = run(tmp_path / "b", Better(), until=f"bucket_accuracy > {other.folder}")
+    found, rows = record(better), answers(better)
+    rights: dict[str, list[float]] = {}
+    of_other = {row["example_id"]: row["prediction"] for row in answers(other)}
+    for row in rows:
+        if row["role"] == "paraphrase":
+            ours, theirs = (float(p == row["label"]) for p in (row["prediction"], of_other[row["example_id"]]))
+            rights.setdefault(row["bucket_id"], []).append(ours - theirs)
+    assert found["value"] == pytest.approx(sum(sum(v) / len(v) for v in rights.values()) / len(rights))
+    assert found["verdict"] is True
+    assert 0.0 < found["low"] < found["value"] < found["high"]
+    assert found["n_asked"] == len(rights) < N
+    assert found["reference"] == str(other.folder)
+
+
+def test_the_same_answers_are_not_better_and_a_difference_can_be_wanted_narrow(tmp_path: Path) -> None:
+    other = pc.run(Model(), ROWS, output=tmp_path / "a", version="1")
+    same = record(run(tmp_path / "b", until=f"pc > {other.folder}"))
+    assert (same.get("verdict"), same["n_asked"], same["value"]) == (None, N, 0.0)
+    assert same["low"] < 0.0 < same["high"]
+    narrow = record(run(tmp_path / "c", until=f"pc - {other.folder} ± 5 %"))
+    assert narrow["verdict"] is True
+    assert (narrow["high"] - narrow["low"]) / 2 <= 0.05
+    assert narrow["n_asked"] < N
+
+
+def test_against_a_run_that_stopped_buckets_end_where_it_did(tmp_path: Path) -> None:
+    other = run(tmp_path / "a", until="pc ± 0.1")
+    n = record(other)["n_asked"]
+    found = record(run(tmp_path / "b", until=f"pc > {other.folder}"))
+    assert found["n_asked"] == found["n_in_all"] == n
+
+
+def test_scores_have_the_difference_and_the_models_own_interval(tmp_path: Path) -> None:
+    other = pc.run(Model(), ROWS, output=tmp_path / "a", version="1")
+    done = run(tmp_path / "b", Better(), until=f"wording_change < {other.folder}")
+    (scores,) = done.score().to_dict().values()
+    low, high = scores["wording"]["confidence_interval"]["wording_change"]
+    assert 0.0 < low < scores["wording"]["wording_change"] < high
+    assert scores["until"]["value"] < 0.0
+    assert any(f"less that of {other.folder}" in warning for warning in scores["warnings"])
+    assert command.done("gate", "wording_change <= 0.2", done.folder, "--sequential").startswith("pass")
+
+
+def test_another_set_is_no_reference(tmp_path: Path) -> None:
+    other = pc.run(Model(), ROWS[:40], output=tmp_path / "a", version="1")
+    with pytest.raises(InputError, match="be over the same set"):
+        run(tmp_path / "b", until=f"pc > {other.folder}")
+    with pytest.raises(InputError, match="a run that exists"):
+        run(tmp_path / "b", until=f"pc > {tmp_path / 'none'}")
+
+
+def test_the_page_of_such_a_run_names_no_step_that_it_would_refuse(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    done = run(tmp_path / "run")
+    page = tmp_path / "page.html"
+    command.done("report", done.folder, "--output", page)
+    text, half_width = page.read_text(), (record(done)["high"] - record(done)["low"]) / 4.0
+    assert f"--until &#39;wording_change ± {half_width:.2g}&#39;" in text
+    assert "paraconsist run ... --noise-floor" not in text
+    assert "brackets hold" not in text

@@ -82,7 +82,7 @@ def gate(
     if sequential:
         verdicts = gating.check_sequentially(conditions, results)
         for tested, name, holds in verdicts:
-            found = results[name]["until"]
+            found = results[name]["until"].get("own") or results[name]["until"]
             word = {True: "pass", False: "fail", None: "ask for more"}[holds]
             ends = f"{found['low']:.4f} to {found['high']:.4f} after {found['n_asked']:,} of {found['n_in_all']:,}"
             echo(f"{word}: {tested} ({ends}: {name})")

@@ -94,7 +94,7 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     'a, b, c, d and 2 more'
     """
     kept = [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
-    return kept[0] if len(kept) == 1 else f"{', '.join(kept[:-1])} and {kept[-1]}"
+    return "".join(kept) if len(kept) < 2 else f"{', '.join(kept[:-1])} and {kept[-1]}"
 
 
 def p_value(value: Any, *, undefined: str = UNDEFINED) -> str:

@@ -136,7 +136,7 @@ class RunOptions:
     retry_failed: bool = option(False, "Retry inputs that failed in an earlier call.")
     overwrite: bool = option(False, "Delete an earlier run in the folder; endpoint answers are moved to a backup.")
     texts: bool = option(True, "Keep the texts in the run folder, for reports; predictions files never hold them.")
-    until: str | None = option(None, "Stop once known: 'pc >= 0.75', 'wording_change +- 0.03'.")
+    until: str | None = option(None, "Stop once known: 'pc >= 0.75', 'wording_change +- 0.03', 'pc > RUN'.")
     until_set: bool = option(
         False, "With `until`: the mean over this very set, without replacement; not that of the population.", rare=True
     )

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -430,6 +430,7 @@ def run_metadata(
     }
 
 
+@cache  # reading a distribution's metadata takes 10 ms, and a run with a condition writes many times
 def _version(package: str) -> str:
     try:
         return version(package)

@@ -19,12 +19,13 @@ import pyarrow as pa
 
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.rows import read_rows
+from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import check_whole, input_error
 from paraconsist.files import Json, make_folder, write_json
 from paraconsist.running.options import RunOptions
 from paraconsist.scoring.roles import apply_policy
 from paraconsist.scoring.sources import open_source
-from paraconsist.scoring.until import QUANTITIES, Known, Until, known
+from paraconsist.scoring.until import QUANTITIES, Known, Until, known, values_of_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,6 +112,14 @@ def draw(bucket_set: BucketSet, until: Until, options: RunOptions) -> Drawn:
         must = f"have a bucket with {least} rows of role {' or '.join(roles)} where `until` is given"
         raise input_error("run", "dataset", must, got=bucket_set.name)
     drawn = sorted(clusters, key=lambda group: (uniform(options.seed, group), group))
+    reference = {}
+    if until.reference is not None:
+        reference = _of_reference(until, bucket_set, by_bucket)
+        n_known = next((n for n, group in enumerate(drawn) if not reference.keys() >= {*clusters[group]}), len(drawn))
+        if n_known < (len(drawn) if options.until_set else 1):
+            must = "refer to a run that answered every bucket, or was stopped in the same order (with this `seed`)"
+            raise input_error("run", "until", must, got=until.reference)
+        drawn = drawn[:n_known]
     order = [bucket for group in drawn for bucket in clusters[group]]
     places = [place for bucket in order for place in by_bucket[bucket]]
     ends = accumulate(sum(len(by_bucket[bucket]) for bucket in clusters[group]) for group in drawn)
@@ -120,9 +129,19 @@ def draw(bucket_set: BucketSet, until: Until, options: RunOptions) -> Drawn:
         "wordings": options.wordings,
         "n_clusters": len(drawn),
         "largest_cluster": max(map(len, clusters.values())),
+        **({"reference": {bucket: reference[bucket] for bucket in order}} if reference else {}),
     }
     ordered = replace(bucket_set, table=bucket_set.table.take(pa.array(places, pa.int64())))
     return Drawn(ordered, list(ends), about, order)
+
+
+def _of_reference(until: Until, bucket_set: BucketSet, by_bucket: dict[str, list[int]]) -> dict[str, float]:
+    """Return the value of each bucket in the run that the condition refers to, of the wordings that are asked."""
+    roles, _ = QUANTITIES[until.quantity]
+    ids, of = (bucket_set.table[name].to_pylist() for name in ("example_id", "role"))
+    wanted = {bucket: [ids[i] for i in places if of[i] in roles] for bucket, places in by_bucket.items()}
+    same = {"same": bucket_set.comparers.get("same", "text")} if bucket_set.task is QUESTIONS else {}
+    return values_of_run(until, wanted, {"set": bucket_set.name, "set_fingerprint": bucket_set.fingerprint, **same})
 
 
 def rounds(
@@ -195,7 +214,8 @@ def _said(of_set: str, found: Known, drawn: Drawn, cost: float) -> str:
     n, rest = found.n_asked, found.n_expected - found.n_asked
     inputs = drawn.ends[n - 1]
     spent = f"{inputs:,} rows{f', cost {cost:,.4f}' if cost else ''}"
-    line = f"{of_set}: {found.quantity} {found.low:.3f} to {found.high:.3f} after {n:,} of {found.n_in_all:,} ({spent})"
+    what = found.quantity if found.reference is None else f"{found.quantity} less that of {found.reference}"
+    line = f"{of_set}: {what} {found.low:.3f} to {found.high:.3f} after {n:,} of {found.n_in_all:,} ({spent})"
     if found.verdict is not None:
         ends = "is known" if found.verdict else "does not hold"
         return f"{line}: {found.condition} {ends}."

@@ -189,7 +189,7 @@ def check_sequentially(conditions: tuple[Condition, ...], results: Results) -> l
             if condition.quantity != found["quantity"] or condition.end:
                 must = f"be about {found['quantity']}, which the run asks for, where `sequential` is given"
                 raise input_error("gate", "condition", must, got=str(condition))
-            bar = Until(condition.quantity, condition.comparison, condition.bound)
+            bar, found = Until(condition.quantity, condition.comparison, condition.bound), found.get("own") or found
             verdicts.append((condition, name, bar.verdict(found["low"], found["high"])))
     return verdicts
 

@@ -52,7 +52,7 @@ from paraconsist.scoring.roles import (
 )
 from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of, without_buckets
 from paraconsist.scoring.training_overlap import Overlap, training_overlap
-from paraconsist.scoring.until import Known, known, note_of, with_known
+from paraconsist.scoring.until import Known, known, note_of, with_known, with_own
 
 #: Names of columns that results.json keeps.
 _COLUMNS = (
@@ -290,7 +290,8 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         if options.policy == "drop_bucket":
             must = "not be drop_bucket for a run that was asked until something was known"
             raise input_error("score", "unparsed", must, got="drop_bucket")
-        found = known(kept, predictions.metadata["until"], options.confidence_level)
+        asked, level = predictions.metadata["until"], options.confidence_level
+        found = with_own(known(kept, asked, level), kept, asked, level)
         measures = {name: with_known(result, found) for name, result in measures.items()}
         wording = None if wording is None else with_known(wording, found)
         notes.append(note_of(found))

@@ -270,8 +270,9 @@ def level(values: Values) -> str:
 
 
 def levels(models: Sequence[Model]) -> list[str]:
-    """Return the levels of all intervals on the page."""
-    measures = [values for model in models for scored in model.sets.values() for values in scored.measures.values()]
+    """Return the levels of all intervals in the page's tables."""
+    scored = [one for model in models for one in model.sets.values() if one.until is None]
+    measures = [values for one in scored for values in one.measures.values()]
     return sorted({level(values) for values in [*measures, *(v for m in models for v in m.experiment.values())]})
 
 
@@ -352,8 +353,11 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     n, half = precision.n, precision.half_width
     if half is None or half > _MANY_POINTS:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
-        yield Step(f"Ask about more problems: {more}", command="paraconsist plan PREDICTIONS --half-width 0.02")
-    if result.noise_floor is None:
+        command = "paraconsist plan PREDICTIONS --half-width 0.02"
+        if result.until is not None and half is not None:
+            command = f"paraconsist run ... --until '{result.until.quantity} ± {half / 2.0:.2g}'"
+        yield Step(f"Ask about more problems: {more}", command=command)
+    if result.noise_floor is None and result.until is None:
         words = "Ask again unchanged: how often answers flip by themselves is unknown"
         yield Step(words, command="paraconsist run ... --noise-floor 2")
     yield Step("Mark what is no paraphrase, and see the numbers without it", link(show="broken", **where))
