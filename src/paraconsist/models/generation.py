@@ -25,6 +25,8 @@ from paraconsist.models.endpoint.settings import PromptSettings
 from paraconsist.models.pretrained import LanguageModel
 from paraconsist.models.prompted import CausalScorer, PreparedPrompt, Seq2SeqModel, opening_tokens
 
+_ROOM = 64  # tokens for which keys and values of an answer find room at a time
+
 
 @dataclass(frozen=True)
 class GenerationSettings:
@@ -300,23 +302,37 @@ def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:
 
 
 class _GrowingLayer(causal_engine.FrozenLayer):
-    """One layer of a prefix, shared by all rows, followed by the keys that each row has added."""
+    """One layer of a prefix, copied once for every row, and behind it the keys and values that each row adds.
+
+    New ones are written into the room behind them; copying all for every token moves a hundred times as many bytes.
+    """
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         super().__init__(keys, values)
-        self._added: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._grown: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._n = super().get_seq_length()
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        if self._added is not None:
-            key_states = torch.cat([self._added[0], key_states], dim=-2)
-            value_states = torch.cat([self._added[1], value_states], dim=-2)
-        self._added = (key_states, value_states)
-        return super().update(key_states, value_states)
+        old, n = self._grown or (self.keys, self.values), self._n
+        self._n += int(key_states.shape[-2])
+        if self._grown is None or self._n > self._grown[0].shape[-2]:
+            self._grown = _with_room(old[0], key_states, n), _with_room(old[1], value_states, n)
+        for all_states, states in zip(self._grown, (key_states, value_states), strict=True):
+            all_states[:, :, n : self._n] = states
+        return self._grown[0][:, :, : self._n], self._grown[1][:, :, : self._n]
 
     def get_seq_length(self) -> int:
-        return super().get_seq_length() + (0 if self._added is None else int(self._added[0].shape[-2]))
+        return self._n
+
+
+def _with_room(old: torch.Tensor, new: torch.Tensor, n: int) -> torch.Tensor:
+    """Return the first `n` keys or values for all rows of the new ones, with room for these and some more."""
+    size = n + int(new.shape[-2]) + _ROOM
+    grown = new.new_empty((new.shape[0], new.shape[1], size, new.shape[-1]))
+    grown[:, :, :n] = old[:, :, :n]
+    return grown
 
 
 def decode(
