@@ -68,6 +68,48 @@ def test_a_call_from_python_ends_at_its_budget(data, tmp_path):
     assert (entry["n_requests"], len(server.received)) == (54, 55)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("prices.yaml", "other: [1, 1]\ntoy: [2, 10]\n"),
+        ("prices.yml", "toy: {input: 2, output: 10}\n"),
+        ("prices.json", '{"toy": {"input_cost_per_token": 2e-06, "output_cost_per_token": 1e-05, "mode": "chat"}}'),
+    ],
+)
+def test_prices_are_read_from_a_file(data, tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    given = {"scoring": "generate", "max_tokens": 3}
+    with FaultyServer() as server:
+        said = [
+            command([*arguments(server.url, data, tmp_path / "dry", **given, price=price), "--dry-run"])[2]
+            for price in (tmp_path / name, "2,10")
+        ]
+    assert said[0] == said[1]
+    assert ", cost 0.0" in said[0]
+
+
+@pytest.mark.parametrize("text", ["other: [1, 1]", "toy: [1]", "toy: cheap", "- toy", "toy: [1, 2"])
+def test_a_file_without_the_models_price_is_refused_before_anything_is_sent(data, tmp_path, text):
+    (tmp_path / "prices.yaml").write_text(text)
+    with FaultyServer() as server:
+        given = arguments(server.url, data, tmp_path / "run", price=tmp_path / "prices.yaml")
+        code, _, said = command(given)
+    assert (code, server.received) == (2, [])
+    assert "`--price` must" in said
+
+
+def test_the_page_says_what_each_set_cost(data, tmp_path):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    with FaultyServer() as server:
+        done(arguments(server.url, data, tmp_path / "run", scoring="generate", price="1000,2000", max_tokens=3))
+    command.done("report", tmp_path / "run", "--output", tmp_path / "page.html")
+    cost = json.loads((tmp_path / "run" / "run.json").read_text())["endpoint"]["defeasible_nli"]["cost"]
+    page = (tmp_path / "page.html").read_text()
+    assert cost > 0
+    assert f">{cost}<" in page.replace(" ", "").replace("\n", "")
+
+
 def test_a_dry_run_shows_requests_as_they_are_sent_and_sends_nothing(data, tmp_path):
     given = {"scoring": "generate", "max_tokens": 3, "price": "1,2"}
     with FaultyServer() as server:

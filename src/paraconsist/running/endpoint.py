@@ -59,14 +59,14 @@ class EndpointRun:
     settings: EndpointSettings
     options: RunOptions
 
-    def job(self) -> tuple[Job, dict[str, EndpointPrompt]]:
-        """Load the sets; return the job with the prompt of each pass, of which the repeats are checked."""
+    def job(self) -> tuple[Job, dict[str, EndpointPrompt], EndpointSettings]:
+        """Load the sets; return the job, each pass's prompt, whose repeats are checked, and settings with prices."""
         job = Job({}, self.options)
         job.groups = group_sets(self.load_sets())
         prompts = {name: self.ask(model, sets) for name, (model, sets) in job.groups.items()}
         for prompt in prompts.values():
             check_repeats(self.options, drawn=prompt.temperature > 0, fields=self.settings.request_fields)
-        return job, prompts
+        return job, prompts, self.settings.priced(prompt.model for prompt in prompts.values())
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class Estimate:
 
 def dry_run(endpoint_run: EndpointRun) -> Estimate:
     """Return what a run would send. Nothing is sent, and no file is written."""
-    return _estimate(*endpoint_run.job(), endpoint_run.settings)
+    job, prompts, settings = endpoint_run.job()
+    return _estimate(job, prompts, settings)
 
 
 def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: EndpointSettings) -> Estimate:
@@ -135,11 +136,12 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
         remedy = "Start it without a launcher, with a higher `concurrency`."
         must = "be asked by one process"
         raise input_error("run", "endpoint", must, got=f"{n_processes} processes", remedy=remedy)
-    key, meter = find_key(endpoint_run.settings), Meter(endpoint_run.settings)
-    job, prompts = endpoint_run.job()
-    if say is not None and (estimate := _estimate(job, prompts, endpoint_run.settings)).n_requests:
+    key = find_key(endpoint_run.settings)
+    job, prompts, settings = endpoint_run.job()
+    meter = Meter(settings)
+    if say is not None and (estimate := _estimate(job, prompts, settings)).n_requests:
         say(estimate.describe())
-    at = {name: prompt.over(endpoint_run.settings) for name, prompt in prompts.items()}
+    at = {name: prompt.over(settings) for name, prompt in prompts.items()}
     job.match_labels({name: prompt.label_names for name, prompt in prompts.items()})
     offers = {name: _offer(job.folder, at[name], key, prompt, options, meter) for name, prompt in prompts.items()}
     methods = {name: next(iter(of_each.values())) for name, of_each in offers.items()}

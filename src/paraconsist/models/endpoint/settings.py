@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from paraconsist.data.foreign import read_yaml
 from paraconsist.data.options import option
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.errors import check_choice, check_whole, input_error
@@ -69,7 +71,7 @@ class EndpointSettings:
         None, "Most tokens a minute, read and written, of each server; by default what its headers allow.", rare=True
     )
     price: str | tuple[float, float] | None = option(
-        None, "INPUT,OUTPUT: price of a million tokens read, and of a million written."
+        None, "INPUT,OUTPUT: price of a million tokens read, and of a million written; or a file of models' prices."
     )
     max_requests: int | None = option(
         None, "Most requests of this command, which then ends; the same one goes on.", min=1
@@ -104,6 +106,19 @@ class EndpointSettings:
     def prices(self) -> tuple[float, float] | None:
         """The prices of a million tokens read and of a million written."""
         return self.price if isinstance(self.price, tuple) else None
+
+    def priced(self, models: Iterable[str]) -> EndpointSettings:
+        """Return these settings with the price of a model, which is looked up where `price` names a file.
+
+        The file (YAML, or JSON as litellm's) maps a model to a price; the highest price counts if there are several
+        models. InputError if the file cannot be read or lacks a model.
+        """
+        if not isinstance(self.price, str):
+            return self
+        is_json = self.price.endswith(".json")
+        table = _read_json(self.price) if is_json else read_yaml("run", "price", self.price)
+        found = [_price_of(model, table, self.price) for model in models]
+        return replace(self, price=(max(read for read, _ in found), max(written for _, written in found)))
 
     @property
     def url(self) -> str:
@@ -274,18 +289,38 @@ def _read_fields(parameter: str, items: Sequence[str] | None, ours: Sequence[str
     return fields
 
 
-def _read_price(price: str | Sequence[float] | None) -> tuple[float, float] | None:
-    """Read ``INPUT,OUTPUT``."""
-    if price is None:
-        return None
+def _read_price(price: str | Sequence[float] | None) -> str | tuple[float, float] | None:
+    """Read ``INPUT,OUTPUT``; the name of a file stays as it is."""
+    if price is None or (isinstance(price, str) and price.endswith((".yaml", ".yml", ".json"))):
+        return price
     try:
         read, written = map(float, price.split(",") if isinstance(price, str) else price)
     except (ValueError, TypeError):
         read = written = math.nan
     if not (0 <= read < math.inf and 0 <= written < math.inf):
         must = "be two numbers, 0 or more, with a comma between: of a million tokens read, and written"
-        raise input_error("run", "price", must, got=price)
+        raise input_error("run", "price", must, got=price, remedy="Or name a file of prices, .yaml or .json.")
     return read, written
+
+
+def _read_json(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise input_error("run", "price", "name a file with JSON that can be read", got=path) from None
+
+
+def _price_of(model: str, table: Any, path: str) -> tuple[float, float]:
+    """Return the price of a model: ``[INPUT, OUTPUT]``, a mapping of these, or litellm's prices of single tokens."""
+    entry = table.get(model) if isinstance(table, dict) else None
+    if isinstance(entry, dict):
+        per_token = [entry.get(f"{side}_cost_per_token") for side in ("input", "output")]
+        entry = [1e6 * x for x in per_token if x is not None] or [entry.get("input"), entry.get("output")]
+    price = _read_price(entry) if isinstance(entry, (list, tuple)) else None
+    if not isinstance(price, tuple):
+        remedy = f"Write for instance `{model}: [0.5, 1.5]`, of a million tokens read, and of a million written."
+        raise input_error("run", "price", f"have a price of {model}", got=path, remedy=remedy)
+    return price
 
 
 def _checked_url(address: str) -> str:

@@ -29,6 +29,13 @@ _IDENTITY = {
     "seed": "seed",
     "versions": "versions",
 }
+#: What a run over an endpoint records of each set, and the labels.
+_SPENT = {
+    "n_requests": "requests",
+    "prompt_tokens": "tokens read",
+    "completion_tokens": "tokens written",
+    "cost": "cost",
+}
 
 
 def notices(report: Report) -> dict[str, list[tuple[str, str]]]:
@@ -106,6 +113,11 @@ def identity_tables(models: Sequence[Model]) -> Iterator[Table]:
         for key, label in _IDENTITY.items():
             if any(key in of_set for of_set in metadata.values()):
                 lines[label] = [_text(of_set.get(key)) for of_set in metadata.values()]
+        passes = [of_pass.get("sets", {}) for of_pass in (model.run.get("endpoint") or {}).values()]
+        spent = {name: values for sets in passes for name, values in sets.items()}
+        for key, label in _SPENT.items():
+            if spent.keys() >= metadata.keys() and any(of_set.get(key) is not None for of_set in spent.values()):
+                lines[label] = [_text(spent[name].get(key)) for name in metadata]
         empty = [Cell()] * (len(metadata) - 1)
         rows = []
         for label, values in lines.items():
