@@ -41,6 +41,9 @@ def test_a_metric_becomes_a_private_space_in_one_commit(hub):
     assert {"evaluate", "comparison"} <= set(card_data(card)["tags"])
     assert 'evaluate.load("org/ie_test")' in card
     assert 'evaluate.load("ie_test")' not in card
+    links = re.findall(r"\]\(([^)#]+)", card)
+    assert any(link.startswith("https://github.com/paraconsist/paraconsist/blob/HEAD/docs/") for link in links)
+    assert all(link.startswith("https://") for link in links)
     assert set(states(printed)) == sent
     assert set(states(printed).values()) == {"new"}
     assert f"{hub.url}/spaces/org/ie_test" in printed

@@ -85,7 +85,7 @@ def _repository(package: str | None) -> str | None:
         urls = dict(url.split(", ", 1) for url in metadata("paraconsist").get_all("Project-URL") or [])
     except PackageNotFoundError:  # a checkout that is not installed
         return None
-    return f"{urls['Source'].rstrip('/')}/blob/HEAD" if "Source" in urls else None
+    return f"{urls['Repository'].rstrip('/')}/blob/HEAD" if "Repository" in urls else None
 
 
 def check_space(push: Push, remote: Collection[str]) -> None:
