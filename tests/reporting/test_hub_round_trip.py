@@ -167,7 +167,7 @@ def test_own_questions_are_run_from_the_hub_as_from_their_file(hub, tmp_path):
 @pytest.mark.real_data
 @pytest.mark.parametrize(
     ("name", "configs"),
-    [("paranlu", None), ("parte", None), ("becel", ["snli_symmetric"])],
+    [("paranlu", ["delta_snli", "delta_snli_test"]), ("parte", None), ("becel", ["snli_symmetric"])],
     ids=["paranlu", "parte", "becel"],
 )
 def test_the_real_sets_load_without_this_package(hub, tmp_path, data_folder, name, configs):

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import pytest
 from helpers.space import as_query, by_command, by_function
 
-from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.reporting.space.catalogue import module
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -135,7 +134,15 @@ def true_values(name: str, tmp_path: Path) -> list[str]:
     return values
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+#: A page for each kind of input: buckets, pairs, three texts, variants, probabilities, items, pairs of texts, two models.
+#: The numbers of every page are compared without a browser (test_space_numbers.py).
+PAGES = (
+    *("paraphrastic_consistency", "semantic_inconsistency", "transitive_inconsistency", "prompt_sensitivity"),
+    *("probability_coherence", "fooling_rate", "ie_test", "consistency_difference"),
+)
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_gives_the_number_of_the_command_line(name, servers, browser, tmp_path):
     good = tmp_path / "predictions.csv"
     good.write_text(module(name).example(), encoding="utf-8")
