@@ -134,7 +134,7 @@ def true_values(name: str, tmp_path: Path) -> list[str]:
     return values
 
 
-#: A page for each kind of input: buckets, pairs, three texts, variants, probabilities, items, pairs of texts, two models.
+#: A page for each kind of input: buckets, pairs, three texts, variants, probabilities, items, texts, two models.
 #: The numbers of every page are compared without a browser (test_space_numbers.py).
 PAGES = (
     *("paraphrastic_consistency", "semantic_inconsistency", "transitive_inconsistency", "prompt_sensitivity"),
