@@ -7,7 +7,7 @@ import pyarrow.csv
 import pyarrow.json
 import pytest
 
-from paraconsist.data.tables import read_table
+from paraconsist.data.tables import json_rows, read_table
 from paraconsist.errors import InputError
 
 
@@ -89,6 +89,31 @@ def test_files_that_cannot_be_read_without_loss(tmp_path, name, content, sentenc
     (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(InputError, match=sentence):
         read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"d": {"a": 1, "a": 2}}',
+        '{"d": [{"b": 1}, {"a": {"c": 1, "c": ":"}}]}',
+        r'{"d": {"a": "x\":y"}, "d": 1}',
+        '{"d": {"a" :1, "a" :2}, "e": ":"}',
+        r'{"d" : 1, "d": "\": "}',
+        '{"d"  \t: 1, "d": 2}',
+    ],
+)
+def test_a_repeated_key_is_found_at_any_depth(tmp_path, text):
+    (tmp_path / "rows.jsonl").write_text(f'{{"d": {{"a": ":"}}}}\n{text}\n')
+    with pytest.raises(ValueError, match=r"row 2 is not a whole JSON object: the key '[acd]' is repeated"):
+        list(json_rows(tmp_path / "rows.jsonl"))
+
+
+@pytest.mark.parametrize(
+    "text", [r'{"d": {"a": "x\":y", "\":": [{"b": "\" :"}]}}', '{"a" : {"b" : {"c":":"}}, "d":[]}']
+)
+def test_what_looks_like_a_key_is_none(tmp_path, text):
+    (tmp_path / "rows.jsonl").write_text(text + "\n")
+    assert list(json_rows(tmp_path / "rows.jsonl")) == [json.loads(text)]
 
 
 @pytest.mark.faults

@@ -46,6 +46,7 @@ _ANY_SIZE = 1 << 30  # bytes that any file may unpack to
 _MOST_UNPACKED = 1000
 _DEEPEST = 64  # levels of JSON
 _MOST_SHOWN = 60
+_SPACED_KEY = re.compile(r'"[ \t\r]+:')
 _LEADING_NULL = re.compile(rb"\[\s*null")
 _LONGEST_LINE = 4000  # bytes of a JSON line for Arrow's reader: a line this short is not nested too deeply for it
 _IN_MEMORY = 1 << 28  # bytes of a table
@@ -416,8 +417,8 @@ def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any
             try:
                 if not is_array:
                     value, end = decode(text)
-                    if end < len(text) or (isinstance(value, dict) and text.count(":") > len(value)):
-                        value = checked(text)  # it has more than one value, or perhaps a repeated key
+                    if end < len(text) or _may_repeat_a_key(text, value):
+                        value = checked(text)
             except RecursionError:
                 raise ValueError(f"the values at row {row} are nested too deeply") from None
             except ValueError as problem:
@@ -427,6 +428,26 @@ def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any
             if (is_array or text.count("[") + text.count("{") > _DEEPEST) and _is_deep(value):
                 raise ValueError(f"the values at row {row} are nested too deeply")
             yield cleaned(value) if is_array or "\\u" in text else value
+
+
+def _may_repeat_a_key(text: str, value: Any) -> bool:
+    """Say whether a JSON text may hold a key twice in an object: it has more keys, or what looks like them, than that.
+
+    Counting takes a tenth of the time of decoding with a hook for each object.
+    """
+    if text.count(":") == (len(value) if isinstance(value, dict) else 0):
+        return False
+    return _SPACED_KEY.search(text) is not None or text.count('":') != _n_keys(value)
+
+
+def _n_keys(value: Any) -> int:
+    items: Iterable[Any] = value
+    n = 0
+    if isinstance(value, dict):
+        n, items = len(value), value.values()
+    elif not isinstance(value, list):
+        return 0
+    return n + sum(_n_keys(item) for item in items if isinstance(item, (dict, list)))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
