@@ -32,6 +32,7 @@ def test_a_line_for_each_model(command, files, tmp_path, monkeypatch, command_li
 
 
 def test_lines_are_seconds_apart_and_none_is_said_under_quiet(command, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(reports, "_PAUSE", 600.0)
     assert " of 3" not in command("report", *files, "--site", str(tmp_path / "site"))[2]
     monkeypatch.setattr(reports, "_PAUSE", 0.0)
     page = ("--output", str(tmp_path / "page.html"))
