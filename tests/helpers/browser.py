@@ -42,7 +42,8 @@ def visit(context: Any, address: str) -> Any:
     page = context.new_page()
     page.on("console", lambda message: context.problems.append(message.text))
     page.on("pageerror", lambda error: context.problems.append(str(error)))
-    page.on("request", lambda request: None if request.url == address else context.problems.append(request.url))
+    own = (address, "blob:")  # what the page itself made
+    page.on("request", lambda request: None if request.url.startswith(own) else context.problems.append(request.url))
     page.goto(address)
     return page
 

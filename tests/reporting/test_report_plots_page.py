@@ -1,10 +1,13 @@
 """The plots as a page draws them, with a reader's own letters: for up to thirty models, in every theme, on paper."""
 
+import struct
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from helpers.browser import in_chromium
+from helpers.browser import in_chromium, quiet, write_page
 from helpers.plots import KINDS, models
+from helpers.report import write_run
 
 import paraconsist.reporting.page
 from paraconsist.reporting.plots import inline_svg
@@ -51,3 +54,27 @@ def test_every_mark_of_up_to_thirty_models_is_inside_and_no_two_texts_meet(chrom
     strokes = "getComputedStyle(document.querySelector('svg.plot .stroke-ink')).stroke"
     assert page.evaluate(strokes) == page.evaluate("getComputedStyle(document.body).color")
     page.close()
+
+
+def test_a_figure_leaves_the_page_as_it_looks_there(chromium, tmp_path):
+    answers = {f"b{i}": "1101" if i % 3 else "1111" for i in range(12)}
+    with quiet(chromium, write_page(tmp_path, write_run(tmp_path / "run", answers=answers))) as page:
+        figure = page.locator("figure[id^=plot-]").first
+        with page.expect_download() as saved:
+            figure.get_by_role("button", name="as SVG").click()
+        drawn = ET.fromstring(Path(saved.value.path()).read_text())
+        view = [float(number) for number in drawn.get("viewBox", "").split()]
+        with page.expect_download() as picture:
+            figure.get_by_role("button", name="as PNG").click()
+        data = Path(picture.value.path()).read_bytes()
+        name = figure.get_attribute("id").removeprefix("plot-")
+        caption = figure.locator("figcaption").text_content()
+        assert figure.get_by_role("link", name="Link to").get_attribute("href") == f"#plot-{name}"
+        series = page.evaluate("getComputedStyle(document.querySelector('svg.plot .fill-series-0')).fill")
+    assert (saved.value.suggested_filename, picture.value.suggested_filename) == (f"{name}.svg", f"{name}.png")
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">2I", data[16:24]) == (int(4 * view[2]), int(4 * view[3]))
+    assert drawn.find("{*}desc").text.endswith(caption)
+    assert not [element for element in drawn.iter() if element.get("class") or element.get("style")]
+    assert series in {element.get("fill") for element in drawn.iter()}
+    assert all(element.get("fill") is None for element in drawn.findall(".//{*}defs//*"))

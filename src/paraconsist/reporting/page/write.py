@@ -277,6 +277,7 @@ def _policy(style: str, script: str) -> str:
     """Return a policy under which the page's own style and script run, and nothing is fetched."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     sources = f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
+    sources += "; img-src blob:"  # of a figure that is saved as PNG
     return f"{sources}; base-uri 'none'; form-action 'none'"
 
 

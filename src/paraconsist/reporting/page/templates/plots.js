@@ -12,3 +12,64 @@ for (const svg of document.querySelectorAll("svg.plot")) {
     next.focus();
   });
 }
+// A figure leaves the page as it looks here: its colours are those of the theme, which classes and variables name.
+const figures = (() => {
+  const looks = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "font-family", "font-size", "font-weight"];
+  function drawn(figure) {
+    const svg = figure.querySelector("svg"), copy = svg.cloneNode(true);
+    const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    const copies = [copy, ...copy.querySelectorAll("*")];
+    [svg, ...svg.querySelectorAll("*")].forEach((element, i) => {
+      const style = getComputedStyle(element), used = element.closest("defs");  // shapes take the looks of what uses them
+      for (const name of used ? [] : looks) copies[i].setAttribute(name, style.getPropertyValue(name));
+      for (const name of ["class", "tabindex", "href"]) copies[i].removeAttribute(name);
+    });
+    const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    const attributes = { width: "100%", height: "100%", fill: getComputedStyle(document.body).backgroundColor };
+    for (const [name, value] of Object.entries(attributes)) paper.setAttribute(name, value);
+    const words = document.createElementNS("http://www.w3.org/2000/svg", "desc");
+    words.textContent = `${figure.querySelector("h3").textContent}. ${figure.querySelector("figcaption").textContent}`;
+    copy.prepend(words, paper);
+    return [new XMLSerializer().serializeToString(copy), width, height];
+  }
+  function save(blob, file) {
+    const anchor = document.createElement("a");
+    anchor.href = URL.createObjectURL(blob);
+    anchor.download = file;
+    anchor.click();
+    setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
+  }
+  const name = (figure, ending) => `${figure.id.replace(/^plot-/u, "")}.${ending}`;
+  const asSvg = (figure) => save(new Blob([drawn(figure)[0]], { type: "image/svg+xml" }), name(figure, "svg"));
+  async function asPng(figure) {
+    const [text, width, height] = drawn(figure), picture = new Image(), canvas = document.createElement("canvas");
+    const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+    picture.src = address;
+    await picture.decode();
+    [canvas.width, canvas.height] = [4 * width, 4 * height];  // 288 dots an inch
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    URL.revokeObjectURL(address);
+    canvas.toBlob((blob) => save(blob, name(figure, "png")));
+  }
+  for (const figure of document.querySelectorAll("figure[id^=plot-]")) {
+    const row = document.createElement("p");
+    row.className = "leaves";
+    for (const [words, act] of [["PNG", asPng], ["SVG", asSvg]]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = words;
+      button.setAttribute("aria-label", `Save “${figure.querySelector("h3").textContent}” as ${words}`);
+      button.addEventListener("click", () => act(figure));
+      row.append(button);
+    }
+    const link = document.createElement("a");
+    link.href = `#${figure.id}`;
+    link.textContent = "link";
+    link.setAttribute("aria-label", `Link to “${figure.querySelector("h3").textContent}”`);
+    row.append(link);
+    figure.append(row);
+  }
+})();
