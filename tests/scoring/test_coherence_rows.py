@@ -11,6 +11,7 @@ from helpers.commands import Command
 import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.measures.probability_coherence import RELATIONS
+from paraconsist.scoring.roles import tuples_of
 
 NAME = "probability_coherence"
 
@@ -164,3 +165,33 @@ def test_statements_are_not_said_to_be_wrong() -> None:
     warnings = " ".join(scored.warnings)
     assert "wrong" not in warnings
     assert "several labels" not in warnings
+
+
+def test_the_most_incoherent_tuples_are_told_with_the_bets_that_win(command: Command, tmp_path: Path) -> None:
+    rows = statements()
+    rows.loc[rows["bucket_id"] == "Neg0", "probability"] = [0.99, 0.98]
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    by_name = {of.relation: of for of in tuples_of(pc.score(rows).sets["predictions"].kept)}
+    direct = pc.probability_coherence(rows["probability"], rows["role"], rows["bucket_id"])
+    for name, of in by_name.items():
+        assert of.gain.mean() == pytest.approx(direct.by_relation[name]["arbitrage_violation"])
+        assert (np.diff(of.gain) <= 0).all()
+        said = [
+            rows.loc[rows["bucket_id"] == bucket].set_index("role").loc[list(of.statements)] for bucket in of.buckets
+        ]
+        np.testing.assert_array_equal(of.probabilities, [tuple_of["probability"] for tuple_of in said])
+    negations = by_name["Neg"]
+    assert negations.buckets[0] == "Neg0"
+    np.testing.assert_allclose(negations.bets.sum(axis=1), 1.0)
+    out = command.done("score", tmp_path / "rows.csv")
+    assert "rows: by relation" in out
+    assert f"{negations.gain[0]:.4f}" in out.split("the most incoherent")[1].split("Neg0")[1]
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    command.done("report", tmp_path / "rows.csv", "--output", tmp_path / "page.html")
+    assert "P 99.0 %, not_P 98.0 %" in (tmp_path / "page.html").read_text()
+
+
+def test_wordings_with_label_probabilities_have_no_table_of_statements() -> None:
+    scores = pc.score(labelled("paraphrase", 2), measures=[NAME])
+    assert tuples_of(scores.sets["predictions"].kept) == []

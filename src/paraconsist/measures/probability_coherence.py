@@ -489,6 +489,43 @@ _ROWS_AT_ONCE = 4_096  # bounds memory
 
 
 @dataclass(frozen=True)
+class RelatedTuples:
+    """The n tuples of m statements that stand in one relation, the most incoherent first."""
+
+    relation: str
+    statements: tuple[str, ...]
+    buckets: list[Any]
+    probabilities: Floats  # what the model says, shape (n, m)
+    bets: Floats  # probabilities that are sure to win against these, shape (n, m)
+    gain: Floats  # what they are sure to win, in nats, shape (n,)
+
+
+def tuples_by_relation(probabilities: Floats, roles: Any, buckets: Any, relations: Any = None) -> list[RelatedTuples]:
+    """Return the tuples of each relation with the bets that win against them; as for `probability_coherence`.
+
+    `probabilities` are of statements, shape (n,).
+    """
+    function = probability_coherence.__name__
+    divided = partition(buckets)
+    parts: dict[str, list[tuple[Integers, Floats]]] = {}
+    names = as_column(roles, function=function, parameter="roles", what="names")
+    known: dict[str, Relation] = {}
+    for name, relation, chosen, rows in _tuples(function, relations, divided, names):
+        parts.setdefault(name, []).append((chosen, probabilities[rows]))
+        known[name] = relation
+    found = []
+    for name, of_relation in parts.items():
+        chosen, p = (np.concatenate(part) for part in zip(*of_relation, strict=True))
+        best = arbitrage(known[name], p)
+        order = np.argsort(-best.gain, kind="stable")
+        listed = list(divided.ids_of(chosen[order]))
+        found.append(
+            RelatedTuples(name, tuple(known[name].statements), listed, p[order], best.bets[order], best.gain[order])
+        )
+    return found
+
+
+@dataclass(frozen=True)
 class Arbitrage:
     """The arbitrage of n tuples of m statements."""
 

@@ -9,7 +9,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
-from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC, MeasureSpec
+from paraconsist.measures.catalogue import (
+    ABOVE_CHANCE,
+    CATALOGUE,
+    CHANGE,
+    COHERENCE,
+    FOOLING,
+    PARAPHRASTIC,
+    MeasureSpec,
+)
 from paraconsist.reporting.formatting import Values, bounds, count, decimal, known, percent, plural
 from paraconsist.reporting.table import (
     NUMBER,
@@ -51,6 +59,7 @@ _RATE = "share of broken rules; lower is better"
 _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
 #: Parts of keys whose values are no shares.
 _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference")
+_MOST_BETS = 8
 _MOST_TRANSITIONS = 40  # more than three labels can make; of longer tables the commonest are shown
 
 
@@ -374,6 +383,55 @@ def _changed(values: Values, name: str, model: str, *, linked: bool = False) -> 
     return [n, changed, share(values, CHANGE.headline), lost, gained]
 
 
+def relations(name: str, scored: SetScores) -> Iterator[Table]:
+    """Yield how often the probabilities of each relation are incoherent, and the bets that are sure to win most."""
+    from paraconsist.scoring.roles import tuples_of
+
+    values = scored.measures.get(COHERENCE.name)
+    if values is None:
+        return
+    quantities = COHERENCE.quantities[:2]
+    by_gain = sorted((values.get("by_relation") or {}).items(), key=lambda item: -item[1][quantities[1].key])
+    rows = [
+        [
+            Cell(relation, head=True),
+            Cell(part["n_buckets"]),
+            *(
+                Cell(part[q.key], part["confidence_interval"].get(q.key), PERCENT if q.is_share else QUANTITY)
+                for q in quantities
+            ),
+        ]
+        for relation, part in by_gain
+    ]
+    columns = [Column("relation", words=True), Column("tuples")]
+    columns += [
+        Column(f"{q.symbol}{', %' if q.is_share else ', nats'}", q.plain, interval="interval") for q in quantities
+    ]
+    if rows:
+        yield Table(f"{name}: by relation", columns, rows, wide=True)
+    each = [(of, i) for of in tuples_of(scored.kept) for i in range(min(_MOST_BETS, len(of.gain))) if of.gain[i] > 0.0]
+    rows = [
+        [
+            Cell(str(of.buckets[i]), head=True, link=link(set=name, bucket=str(of.buckets[i]))),
+            Cell(of.relation),
+            Cell(_said(of.statements, of.probabilities[i])),
+            Cell(_said(of.statements, of.bets[i])),
+            Cell(float(of.gain[i]), unit=QUANTITY),
+        ]
+        for of, i in sorted(each, key=lambda item: -item[0].gain[item[1]])[:_MOST_BETS]
+    ]
+    words = ("problem", "relation", "the model says", "a bet that wins whatever is true")
+    columns = [*(Column(word, words=True) for word in words), Column("sure gain, nats")]
+    caption = "The probabilities of a bet could all be right: of such ones they are nearest to the model's."
+    if rows:
+        yield Table(f"{name}: the most incoherent", columns, rows, caption, wide=True)
+
+
+def _said(statements: Sequence[str], probabilities: Any) -> str:
+    """Return ``P 60 %, not_P 55 %``."""
+    return ", ".join(f"{role} {percent(p)} %" for role, p in zip(statements, probabilities.tolist(), strict=True))
+
+
 def noise(name: str, floor: Values) -> Table:
     """Return how often answers flip when nothing changes, and how often under paraphrase."""
     labels = {
@@ -565,6 +623,7 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
             spec = CATALOGUE[measure]
             if _has_own_table(spec, values):
                 yield headline(name, scored, spec)
+                yield from relations(name, scored) if spec is COHERENCE else ()
                 if spec is PARAPHRASTIC and (broken_down := strata(name, {"": scored}, spec)) is not None:
                     yield broken_down
                 yield from remarks([*scored.warnings, *values["warnings"]], [values["signature"]])

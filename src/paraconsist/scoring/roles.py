@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,12 @@ from paraconsist.data.tables import is_among
 from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.measures.bucket_model import fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec, check_result, scored_measures
+from paraconsist.measures.catalogue import CATALOGUE, COHERENCE, MeasureSpec, check_result, scored_measures
 from paraconsist.measures.results import Result
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Statements
+
+if TYPE_CHECKING:
+    from paraconsist.measures.probability_coherence import RelatedTuples
 
 #: A column with more values than this is no stratum (an id, say).
 MAX_STRATUM_VALUES = 20
@@ -229,6 +232,20 @@ def _statements(spec: MeasureSpec, rows: Rows, positions: Positions, partners: M
             p = rows.allowed_probabilities[:, np.newaxis] * [-1.0, 1.0] + [1.0, 0.0]
     p = np.clip(p[index], 0.0, 1.0)
     return Statements(p[:, 1] if p.shape[1] == 2 else p, roles, buckets, group, rows.relations)
+
+
+def tuples_of(rows: Rows) -> list[RelatedTuples]:
+    """Return the tuples of a file of statements by relation; none where rows are wordings with label probabilities."""
+    from paraconsist.measures.probability_coherence import tuples_by_relation
+
+    spec = COHERENCE.on(rows.roles)
+    positions, partners = find_partners(spec, rows)
+    if partners:
+        return []
+    p, roles, buckets, _, relations = _statements(spec, rows, positions, partners)
+    names = np.unique(np.asarray(rows.buckets)[positions])[buckets]
+    is_whole = ~is_among(names, names[np.isnan(p).reshape(len(p), -1).any(axis=1)])
+    return [] if p.ndim > 1 else tuples_by_relation(p[is_whole], roles[is_whole], names[is_whole], relations)
 
 
 def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> Any:

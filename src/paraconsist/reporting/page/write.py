@@ -121,7 +121,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         notices=provenance.notices(report),
         reliability=[(model.name, part) for model in models for part in _reliability(model)],
         level=listed(screen.levels(models)),
-        headline_tables=_there(tables.summary(by_model), tables.rates(by_model)),
+        headline_tables=[*_there(tables.summary(by_model), tables.rates(by_model)), *_relations(models)],
         papers=[(model.name, part) for model in models for part in published_tables(model.sets)],
         matrices=list(comparisons.matrices(compared)),
         comparison=_there(comparisons.differences(compared), comparisons.beaten(compared)),
@@ -182,6 +182,16 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
         columns = [Column("bucket", words=True), *(Column(model, upright=True) for model in aligned.models)]
         caption = "" if len(first) == len(order) else f"{count(len(first))} of {count(len(order))} buckets are shown."
         yield aligned.name, Table(f"{what}, in per cent, {aligned.name}", columns, rows, caption, kind="heat")
+
+
+def _relations(models: Sequence[Model]) -> Iterator[Table]:
+    """Yield what is known of the relations between statements, for each set and model."""
+    for model in models:
+        for name, scored in model.sets.items():
+            of = name if len(models) == 1 else f"{name}, {model.name}"
+            yield from (
+                replace(table, title=table.title.replace(name, of, 1)) for table in tables.relations(name, scored)
+            )
 
 
 def _reliability(model: Model) -> Iterator[Table]:
