@@ -8,8 +8,10 @@ mean over strata of the share that people say yes to, which for strata of verdic
 power tuning, whatever its lambda. Errors measured on other units correct a rate by Rogan and Gladen (1978, American
 Journal of Epidemiology 107, 71-76).
 
-Intervals combine one Wilson interval for each stratum (MOVER: Zou and Donner 2008, Statistics in Medicine 27,
-1693-1702), wider by the design effect of the labels' clusters, with the sampling error of the units themselves.
+Intervals of corrected rates are symmetric on the logit scale. Their variance is that of the strata's means, each with
+half a label yes and half a label no added (20 labels that agree prove no stratum free of errors), times the design
+effect of clusters, plus that of the units themselves. Those of the comparer's errors combine a Wilson interval for each
+stratum (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693-1702).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import expit, logit, stdtrit
 
 from paraconsist.errors import check_fraction, input_error
 from paraconsist.measures.results import Record
@@ -229,15 +231,11 @@ def corrected_difference(
     shared = float(sums[0] @ sums[1])
     product = math.sqrt(float(sums[0] @ sums[0]) * float(sums[1] @ sums[1]))
     correlation = shared / product if product > 0.0 else 0.0
-    value = one.value - two.value
-    (low, high), (other_low, other_high) = one.limits, two.limits
-
-    def distance(ours: float, theirs: float) -> float:
-        return math.sqrt(max(ours**2 + theirs**2 - 2.0 * correlation * ours * theirs, 0.0))
-
-    ends = [value - distance(one.value - low, other_high - two.value)]
-    ends.append(value + distance(high - one.value, two.value - other_low))
-    error = distance(one.standard_error, two.standard_error)
+    errors = one.standard_error, two.standard_error
+    variance = errors[0] ** 2 + errors[1] ** 2 - 2.0 * correlation * errors[0] * errors[1]
+    value, error = one.value - two.value, math.sqrt(max(variance, 0.0))
+    half = max(one.quantile, two.quantile) * error
+    ends = [max(value - half, -1.0), min(value + half, 1.0)]
     return CorrectedDifference(difference=value, standard_error=error, confidence_interval=ends)
 
 
@@ -482,18 +480,21 @@ class _Estimate:
         return (self.means - low) * scale, (high - self.means) * scale
 
     @cached_property
-    def _sampling(self) -> float:
-        return 0.0 if self.of_set else self._variance(self._of_units(self.means[self.post]))
+    def standard_error(self) -> float:
+        smoothed = (self.means * self.n_effective + 0.5) / (self.n_effective + 1.0)
+        spread = smoothed * (1.0 - smoothed) / np.maximum(self.n_effective - 1.0, 1.0)
+        scale = self.sizes * self._unlabelled_share * self.stretch
+        sampled = 0.0 if self.of_set else self._variance(self._of_units(self.means[self.post]))
+        return math.sqrt(float(scale**2 @ spread) + sampled)
 
     @cached_property
     def limits(self) -> Limits:
-        half = self.quantile**2 * self._sampling
-        below, above = (math.sqrt(float((self.sizes * side) @ (self.sizes * side)) + half) for side in self.distances)
-        return max(self.value - below, 0.0), min(self.value + above, 1.0)
-
-    @cached_property
-    def standard_error(self) -> float:
-        return math.sqrt(self._variance(self._of_labels) + self._sampling)
+        spread = self.value * (1.0 - self.value)
+        if spread <= 0.0:  # all labels are one
+            below, above = (float(np.sqrt((self.sizes * side) @ (self.sizes * side))) for side in self.distances)
+            return max(self.value - below, 0.0), min(self.value + above, 1.0)
+        centre, half = logit(self.value), self.quantile * self.standard_error / spread
+        return float(expit(centre - half)), float(expit(centre + half))
 
     @cached_property
     def observed_limits(self) -> Limits:

@@ -27,6 +27,7 @@ from paraconsist.reporting.table import (
 )
 
 if TYPE_CHECKING:
+    from paraconsist.scoring.checked import Checked
     from paraconsist.scoring.score import SetScores
 
 #: Model -> set -> its scores.
@@ -550,6 +551,29 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     return Finding(claim, sure, changed, f"{parts}, {count(wording.n_wrong)} wrong in every wording")
 
 
+def corrected(name: str, checked: Checked) -> Table:
+    """Return rates corrected by answers that people checked, with the comparer's errors, a line each."""
+    columns = [
+        Column("rate", words=True),
+        Column("by the comparer", interval="interval"),
+        Column("corrected", interval="interval"),
+        Column("sensitivity", interval="interval"),
+        Column("false matches", interval="interval"),
+        Column("checked"),
+    ]
+    keys = ("observed", "corrected", "sensitivity", "false_match_rate")
+    rows = [
+        [Cell(key.replace("_", " "), head=True), *(share(rate, each) for each in keys), Cell(rate.n_labels, unit=NUMBER)]
+        for key, rate in checked.rates.items()
+    ]
+    agreed = [
+        f"Two people gave {count(each['n_labels'])} of the labels `{kind}`, {percent(each['share'])} of them alike "
+        f"(kappa {decimal(each['kappa'], 2)}): no comparer can be known to be better."
+        for kind, each in checked.agreement.items()
+    ]
+    return Table(f"{name}: corrected by answers that people checked", columns, rows, " ".join(agreed), wide=True)
+
+
 def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True) -> Iterator[Part]:
     """Yield the tables of every set; with `figures` also the answers behind the rates on pairs.
 
@@ -585,6 +609,9 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
         if scored.noise_floor is not None:
             yield noise(name, scored.noise_floor)
             yield from remarks(scored.noise_floor["warnings"], [scored.noise_floor["signature"]])
+    for name, scored in sets.items():
+        if scored.checked is not None and scored.checked.rates:
+            yield corrected(name, scored.checked)
     for name, scored in sets.items() if figures else ():
         for measure, parts in scored.figures.items():
             yield transitions(name, measure, parts)

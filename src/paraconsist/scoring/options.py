@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
 from paraconsist.data.options import option
@@ -62,6 +63,11 @@ class ScoreOptions(IntervalOptions, MeasureOptions):
 
     renormalize: bool = option(
         False, "Divide corrected values by the share of the test set that the buckets represent.", rare=True
+    )
+    checked: Sequence[Path] | None = option(
+        None,
+        "With `same`: a sheet of `paraconsist sheet` in which people marked answers; repeat for several. Shows the "
+        "comparer's errors, and the rates corrected for them.",
     )
 
 

@@ -34,6 +34,7 @@ from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.alarms import check_not_swapped, degenerate, judged, repeated_rows, row_alarms
+from paraconsist.scoring.checked import Checked, checked_rates, read_checked
 from paraconsist.scoring.free_text import compared_together
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
@@ -135,6 +136,7 @@ class SetScores:
     test_majority_rate: float | None = None  # as `majority_rate`, on the full test set
     wording: Outcomes | None = None  # how often two wordings get different answers; None where no problem has two
     until: Known | None = None  # of a run that was asked until something was known: what that is
+    checked: Checked | None = None  # rates corrected by answers that people checked
 
     @property
     def predictions(self) -> Predictions:
@@ -221,6 +223,7 @@ class SetScores:
             "wording": plain(self.wording),
             "test_majority_rate": self.test_majority_rate,
             "until": plain(self.until),
+            "checked": plain(self.checked),
             "measures": plain(self.measures),
             "strata": plain(self.strata),
             "figures": self.figures,
@@ -294,6 +297,12 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         measures = {name: with_known(result, found) for name, result in measures.items()}
         wording = None if wording is None else with_known(wording, found)
         notes.append(note_of(found))
+    corrected = None
+    if options.checked:
+        if options.policy == "drop_bucket":
+            raise input_error("score", "unparsed", "not be drop_bucket with `checked`", got="drop_bucket")
+        corrected = checked_rates(source, kept, read_checked(options.checked), options.confidence_level)
+        notes += corrected.warnings
     return SetScores(
         source=source,
         options=options,
@@ -309,6 +318,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels[test_rows.has_gold]),
         wording=wording,
         until=found,
+        checked=corrected,
     )
 
 
