@@ -47,4 +47,4 @@ def sheet(
     drawn = draw_sheet(sources, mark=mark, n=n, people=people, seed=seed, question=question)
     write_table(drawn, output)
     columns = ", ".join(name for name in drawn.column_names if name == mark or name.startswith(f"{mark}_"))
-    say_status(f"{drawn.num_rows:,} rows in {output}: fill in {columns} with yes or no, then give it to score --checked.")
+    say_status(f"{drawn.num_rows:,} rows in {output}: fill in {columns} with yes or no, for score --checked.")

@@ -96,6 +96,10 @@ class CheckedUnits:
             np.arange(n) if groups is None else np.asarray(groups),
         )
 
+    def where(self, mask: NDArray[np.bool_]) -> CheckedUnits:
+        """Return the units of a mask."""
+        return CheckedUnits(**{name: column[mask] for name, column in vars(self).items()})
+
     @property
     def is_labelled(self) -> NDArray[np.bool_]:
         """Which units have a label, shape (n,)."""
@@ -239,9 +243,7 @@ def corrected_difference(
     return CorrectedDifference(difference=value, standard_error=error, confidence_interval=ends)
 
 
-def rogan_gladen(
-    units: CheckedUnits, checked: CheckedUnits, *, confidence_level: float = 0.95
-) -> Corrected:
+def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level: float = 0.95) -> Corrected:
     """Return the rate of `units`, none of them checked, corrected by the errors that labels on `checked` units show.
 
     (observed - f) / (s - f) with sensitivity s and false-match rate f, cut to [0, 1]: valid where the comparer errs as
@@ -395,7 +397,7 @@ class _Estimate:
     def sizes(self) -> Floats:
         """The share of the units' weight in each post-stratum."""
         weights = np.bincount(self.post, weights=self.units.weights)
-        return weights / weights.sum()
+        return np.asarray(weights / weights.sum())
 
     @cached_property
     def label_weights(self) -> Floats:
@@ -509,7 +511,7 @@ class _Estimate:
 
     @property
     def shares_of_verdicts(self) -> tuple[tuple[float, Limits], tuple[float, Limits]]:
-        """What people say yes to among the comparer's verdicts yes, and no, with limits; (0, 1) where there are none."""
+        """People's share of yes among the comparer's verdicts yes, and no, with limits; (0, 1) without units."""
         yes, no = (self._share_of(verdict) for verdict in (True, False))
         return yes, no
 

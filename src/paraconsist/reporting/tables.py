@@ -551,6 +551,13 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     return Finding(claim, sure, changed, f"{parts}, {count(wording.n_wrong)} wrong in every wording")
 
 
+def rate_label(key: str) -> str:
+    """Return what tables call a rate that people's checks correct."""
+    from paraconsist.scoring.outcomes import OF_WORDINGS  # reads rows, which takes pyarrow
+
+    return next((q.label for q in (*OF_WORDINGS, *PARAPHRASTIC.quantities) if q.key == key), key)
+
+
 def corrected(name: str, checked: Checked) -> Table:
     """Return rates corrected by answers that people checked, with the comparer's errors, a line each."""
     columns = [
@@ -563,12 +570,16 @@ def corrected(name: str, checked: Checked) -> Table:
     ]
     keys = ("observed", "corrected", "sensitivity", "false_match_rate")
     rows = [
-        [Cell(key.replace("_", " "), head=True), *(share(rate, each) for each in keys), Cell(rate.n_labels, unit=NUMBER)]
+        [
+            Cell(rate_label(key), head=True),
+            *(share(rate, each) for each in keys),
+            Cell(rate.n_labels, unit=NUMBER),
+        ]
         for key, rate in checked.rates.items()
     ]
     agreed = [
-        f"Two people gave {count(each['n_labels'])} of the labels `{kind}`, {percent(each['share'])} of them alike "
-        f"(kappa {decimal(each['kappa'], 2)}): no comparer can be known to be better."
+        f"Two people gave {count(each['n_labels'])} of the labels `{kind}`, {percent(each['share'])} % of them alike "
+        f"(kappa {decimal(each['kappa'], digits=2)}): no comparer can be known to be better."
         for kind, each in checked.agreement.items()
     ]
     return Table(f"{name}: corrected by answers that people checked", columns, rows, " ".join(agreed), wide=True)

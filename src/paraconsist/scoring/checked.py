@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -24,9 +24,17 @@ from paraconsist.data.logs.reading import LogTexts
 from paraconsist.data.predictions import ACCEPTED, VALUE, Metadata
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.tables import column_of, read_table
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import PARAPHRASTIC
-from paraconsist.measures.checked import CheckedUnits, Corrected, agreement, corrected_rate, differs, rogan_gladen
+from paraconsist.measures.checked import (
+    CheckedUnits,
+    Corrected,
+    agreement,
+    corrected_difference,
+    corrected_rate,
+    differs,
+    rogan_gladen,
+)
 from paraconsist.measures.results import Record
 from paraconsist.measures.rules import PARAPHRASE
 from paraconsist.scoring.outcomes import SAME_ANSWER, WORDING_CHANGE, WORDINGS, answer_codes, is_right
@@ -69,6 +77,18 @@ class Checked(Record):
     rates: dict[str, Corrected]
     agreement: dict[str, dict[str, float]]
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedDifference(Record):
+    """The corrected rate of one model less that of another, in [-1, 1]."""
+
+    first: str
+    second: str
+    rate: str
+    difference: float
+    standard_error: float
+    confidence_interval: list[float]
 
 
 # ---- units
@@ -220,9 +240,11 @@ def draw_sheet(
         If a set's answers are labels, or have no accepted ones for ``right``, or nothing can be drawn.
     """
     names = [mark] if people == 1 else [f"{mark}_{i + 1}" for i in range(people)]
-    columns = ["question", "accepted", "answer"] if mark == "right" else ["question_1", "answer_1", "question_2", "answer_2"]
-    columns += [*names, "pair", "set", "model", "bucket_id"]
-    columns += ["wording", "weight"] if mark == "right" else ["wording_1", "wording_2", "weight", "accepted"]
+    ids = ["pair", "set", "model", "bucket_id"]
+    columns = ["question_1", "answer_1", "question_2", "answer_2", *names, *ids, "wording_1", "wording_2", "weight"]
+    columns.append("accepted")  # behind what people look at
+    if mark == "right":
+        columns = ["question", "accepted", "answer", *names, *ids, "wording", "weight"]
     listed: list[tuple[str, list[dict[str, Any]]]] = []
     each = max(n // sum(map(len, sources.values())), 1)
     for model, of_model in sources.items():
@@ -343,10 +365,14 @@ def read_checked(paths: Iterable[str | Path]) -> dict[Kind, list[_Line]]:
                 wordings = tuple(int(float(cells[f"wording{end}"][row])) for end in ends)
                 weight, accepted = float(cells["weight"][row]), json.loads(cells["accepted"][row] or "[]")
             except ValueError:
-                raise input_error("score", "checked", "keep the identifiers and weights", got=str(path), row=row) from None
+                raise input_error(
+                    "score", "checked", "keep the identifiers and weights", got=str(path), row=row
+                ) from None
             line = _Line(
                 row,
-                *(cells[name][row] for name in ("set", "model", "bucket_id")),
+                cells["set"][row],
+                cells["model"][row],
+                cells["bucket_id"][row],
                 wordings,
                 tuple(cells[f"answer{end}"][row] for end in ends),
                 tuple(accepted),
@@ -386,14 +412,14 @@ def checked_rates(source: Source, rows: Rows, sheets: Mapping[Kind, Sequence[_Li
         if two:
             share, kappa = agreement(*([bool(pair[i]) for pair in two] for i in (0, 1)))
             alike[kind] = {"n_labels": len(two), "share": share, "kappa": kappa}
-        name = model_name(source)
-        ours = [line for line in lines if line.model == name and (line.set == source.name or not source.has_name)]
-        others = [line for line in lines if line.model != name]
+        ours, others = _ours(source, lines), [line for line in lines if line.model != model_name(source)]
         units = _units_of(source, rows, kind)
         for key, of_rate in units.items():
             if ours:
-                rates[key] = corrected_rate(_labelled(of_rate, rows, source, ours, kind), confidence_level=level)
-            elif key != PARAPHRASTIC.headline:
+                labelled = _labelled(of_rate, rows, source, ours, kind)
+                if labelled.is_labelled.any():
+                    rates[key] = corrected_rate(labelled, confidence_level=level)
+            elif others and key != PARAPHRASTIC.headline:
                 errors, warnings = _errors_elsewhere(source, others, kind, level)
                 empty = _as_units(of_rate, rows, np.full(len(of_rate.first), np.nan))
                 rates[key] = rogan_gladen(empty, errors, confidence_level=level)
@@ -402,6 +428,45 @@ def checked_rates(source: Source, rows: Rows, sheets: Mapping[Kind, Sequence[_Li
             rates[WORDING_CHANGE.key] = _complement(rates[SAME_ANSWER.key])
     notes += [f"{key} is not corrected: {rate.refused}" for key, rate in rates.items() if rate.refused]
     return Checked(rates=rates, agreement=alike, warnings=tuple(dict.fromkeys(notes)))
+
+
+def checked_differences(
+    sources: Mapping[str, Source],
+    pairs: Iterable[tuple[str, str]],
+    sheets: Mapping[Kind, Sequence[_Line]],
+    level: float,
+) -> tuple[list[CheckedDifference], list[str]]:
+    """Return differences of models' corrected rates, paired by problem, and why some rates have none.
+
+    `sources` are model -> its answers to one set. Rates of problems that one of two models lacks are left out.
+    """
+    units: dict[str, dict[str, CheckedUnits]] = {}
+    for kind, lines in sheets.items():
+        for model, source in sources.items():
+            rows = apply_policy(read_rows(source.predictions, source.columns), "wrong")[0]
+            for key, of_rate in _units_of(source, rows, kind).items() if (ours := _ours(source, lines)) else ():
+                labelled = _labelled(of_rate, rows, source, ours, kind)
+                if labelled.is_labelled.any():
+                    units.setdefault(key, {})[model] = labelled
+    found: list[CheckedDifference] = []
+    notes: list[str] = []
+    for (first, second), (key, of_models) in product(pairs, units.items()):
+        if first in of_models and second in of_models:
+            one, two = of_models[first], of_models[second]
+            one, two = one.where(np.isin(one.groups, two.groups)), two.where(np.isin(two.groups, one.groups))
+            try:
+                difference = corrected_difference(one, two, confidence_level=level)
+            except InputError as problem:
+                notes.append(f"{key} of {first} and {second} is not corrected: {problem.got}")
+            else:
+                found.append(CheckedDifference(first=first, second=second, rate=key, **difference))
+    return found, notes
+
+
+def _ours(source: Source, lines: Sequence[_Line]) -> list[_Line]:
+    """Return the lines of a sheet that are about a source's answers."""
+    name = model_name(source)
+    return [line for line in lines if line.model == name and (line.set == source.name or not source.has_name)]
 
 
 def model_name(source: Source) -> str:
@@ -510,5 +575,3 @@ def _complement(rate: Corrected) -> Corrected:
         for key, (low, high) in rate.confidence_interval.items()
     }
     return replace(rate, observed=1.0 - rate.observed, corrected=1.0 - rate.corrected, confidence_interval=ends)
-
-

@@ -51,6 +51,12 @@ class MeasureOptions:
         "these disagree fails unless one is named.",
     )
 
+    checked: Sequence[Path] | None = option(
+        None,
+        "With `same`: a sheet of `paraconsist sheet` in which people marked answers; repeat for several. Shows the "
+        "comparer's errors, and the rates corrected for them.",
+    )
+
     @property
     def policy(self) -> str:
         """How unparsed answers are treated."""
@@ -63,11 +69,6 @@ class ScoreOptions(IntervalOptions, MeasureOptions):
 
     renormalize: bool = option(
         False, "Divide corrected values by the share of the test set that the buckets represent.", rare=True
-    )
-    checked: Sequence[Path] | None = option(
-        None,
-        "With `same`: a sheet of `paraconsist sheet` in which people marked answers; repeat for several. Shows the "
-        "comparer's errors, and the rates corrected for them.",
     )
 
 
