@@ -33,7 +33,8 @@ def sheet(
     The sample is random within the comparer's verdicts, and the sheet does not show these.
     """
     from paraconsist.data.writing import check_new_files, write_table
-    from paraconsist.scoring.checked import draw_sheet, model_name
+    from paraconsist.scoring.checked import model_name
+    from paraconsist.scoring.sheet import draw_sheet
     from paraconsist.scoring.sources import open_source
 
     check_new_files("sheet", [output], overwrite=overwrite)

@@ -299,9 +299,9 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         notes.append(note_of(found))
     corrected = None
     if options.checked:
-        if options.policy == "drop_bucket":
-            raise input_error("score", "unparsed", "not be drop_bucket with `checked`", got="drop_bucket")
-        corrected = checked_rates(source, kept, read_checked(options.checked), options.confidence_level)
+        if options.policy != "wrong":
+            raise input_error("score", "unparsed", "be wrong with `checked`", got=options.policy)
+        corrected = checked_rates(source, read_checked(options.checked), options.confidence_level)
         notes += corrected.warnings
     return SetScores(
         source=source,
