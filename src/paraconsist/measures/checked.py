@@ -2,9 +2,9 @@
 
 A comparer gives every unit (a pair of answers, or an answer and its accepted ones) a verdict; people label a sample
 from strata of the verdicts. Where they labelled the units that are measured, correction is by prediction-powered
-inference (Angelopoulos et al. 2023, Science 382, 669-674): the mean verdict of all units plus the weighted mean of label less
-verdict in the sample, computed as the mean over strata of people's share of yes, which power tuning cannot better.
-Errors on other units correct a rate by Rogan and Gladen (1978, American Journal of Epidemiology 107, 71-76).
+inference (Angelopoulos et al. 2023, Science 382, 669-674): the mean verdict of all units plus the weighted mean of
+label less verdict in the sample, computed as the mean over strata of people's share of yes, which power tuning cannot
+better. Errors on other units correct a rate by Rogan and Gladen (1978, American Journal of Epidemiology 107, 71-76).
 
 Intervals are symmetric on the logit scale. Their variance is that of the strata's means, each with half a label yes and
 half a label no added (20 labels that agree prove no stratum free of errors), times the design effect of clusters, plus
@@ -141,17 +141,15 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     if not units.is_labelled.any():
         raise input_error("corrected_rate", "labels", "hold at least one label", got=0)
     fit = _fit(units, of_set, confidence_level)
-    values, errors, ends = {}, {}, {}
-    values["observed"], errors["observed"] = fit.observed, fit.observed_error
-    values["corrected"], errors["corrected"] = fit.value, fit.error
-    for name in values:
-        ends[name] = _limits(values[name], errors[name], fit.n_labels, fit.quantile)
+    values: dict[str, Any] = {"observed": fit.observed, "corrected": fit.value}
+    errors = {"observed": fit.observed_error, "corrected": fit.error}
+    ends = {name: _limits(values[name], errors[name], fit.n_labels, fit.quantile) for name in values}
     for name, (yes, no) in {"sensitivity": (fit.yes, fit.no), "false_match_rate": (fit.yes.less, fit.no.less)}.items():
         values[name], errors[name], ends[name] = _found(fit, yes, no)
     refused, n_needed = _refusal(units, values, math.hypot(errors["sensitivity"], errors["false_match_rate"]), fit)
     if refused:
         values["corrected"], errors["corrected"], ends["corrected"] = math.nan, math.nan, [math.nan, math.nan]
-    sizes = {"n_units": len(units.labels), "n_labels": fit.n_labels, "n_clusters": fit.n_clusters}
+    sizes: dict[str, Any] = {"n_units": len(units.labels), "n_labels": fit.n_labels, "n_clusters": fit.n_clusters}
     uncertain: dict[str, Any] = {"standard_error": errors, "confidence_interval": ends}
     return Corrected(**sizes, **values, **uncertain, refused=refused, n_needed=n_needed)
 

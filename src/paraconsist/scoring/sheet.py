@@ -122,8 +122,10 @@ def _questions(source: Source, column: str | None) -> list[str]:
         return [text or "" for text in texts]
     if source.texts is None or "example_id" not in table.column_names:
         return [""] * table.num_rows
-    is_log = isinstance(source.texts, LogTexts)
-    kept = source.texts.table(source.name) if is_log else read_table(source.texts, function="sheet", parameter="paths")
+    if isinstance(source.texts, LogTexts):
+        kept = source.texts.table(source.name)
+    else:
+        kept = read_table(source.texts, function="sheet", parameter="paths")
     names = [name for name in kept.column_names if pa.types.is_string(kept[name].type) and name != "example_id"]
     lines = zip(*(kept[name].to_pylist() for name in names), strict=True)
     shown = {i: "\n".join(filter(None, line)) for i, line in zip(kept["example_id"].to_pylist(), lines, strict=True)}
