@@ -230,16 +230,16 @@ def agreement(first: Sequence[bool], second: Sequence[bool]) -> tuple[float, flo
 
 
 class _Part(NamedTuple):
-    """People's share of yes among units with one verdict; `smoothed` has half a yes and half a no added."""
+    """People's share of yes among units with one verdict, with the limits of its Wilson interval."""
 
     share: float
-    smoothed: float
-    variance: float
+    low: float
+    high: float
 
     @property
     def less(self) -> _Part:
         """Their share of no."""
-        return _Part(1.0 - self.share, 1.0 - self.smoothed, self.variance)
+        return _Part(1.0 - self.share, 1.0 - self.high, 1.0 - self.low)
 
 
 class _Fit(NamedTuple):
@@ -289,6 +289,8 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
         stretch = max(variance(of_labels) / alone, 1.0)  # the design effect of the labels
     smoothed = (means * n + 0.5) / (n + 1.0)
     spread = smoothed * (1.0 - smoothed) / np.maximum(n - 1.0, 1.0) * left**2 * stretch
+    freedom = max((n_clusters or len(np.unique(groups))) - len(n), 1)
+    quantile = float(stdtrit(freedom, 0.5 + confidence_level / 2.0))
     value, observed = float(sizes @ means), float(weights @ units.verdicts)
     of_units, of_verdicts = weights * (means[post] - value), weights * (units.verdicts - observed)
     sampled, observed_error = (0.0, 0.0) if of_set else (variance(of_units), math.sqrt(variance(of_verdicts)))
@@ -296,9 +298,12 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     def part(verdict: bool) -> _Part:
         held = np.unique(post[units.verdicts == verdict])
         if not len(held):
-            return _Part(0.5, 0.5, 0.25)
+            return _Part(0.5, 0.0, 1.0)
         share = sizes[held] / sizes[held].sum()
-        return _Part(float(share @ means[held]), float(share @ smoothed[held]), float(share**2 @ spread[held]))
+        middle, mean = float(share @ smoothed[held]), float(share @ means[held])
+        square = quantile**2 * float(share**2 @ spread[held]) / (middle * (1.0 - middle))  # over the effective number
+        half = math.sqrt(square * (mean * (1.0 - mean) + square / 4.0))
+        return _Part(mean, *((mean + square / 2.0 + end) / (1.0 + square) for end in (-half, half)))
 
     return _Fit(
         value=value,
@@ -311,7 +316,7 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
         n_units=len(post),
         n_labels=int(n_labelled.sum()),
         n_clusters=n_clusters,
-        quantile=float(stdtrit(max((n_clusters or len(np.unique(groups))) - len(n), 1), 0.5 + confidence_level / 2.0)),
+        quantile=quantile,
     )
 
 
@@ -324,16 +329,19 @@ def _limits(value: float, error: float, n: int, quantile: float) -> list[float]:
 
 
 def _found(fit: _Fit, yes: _Part, no: _Part) -> tuple[float, float, list[float]]:
-    """Return the share of verdicts yes among units that `yes` and `no` are shares of, its error and interval."""
-    if not 0.0 < fit.observed < 1.0:
-        return fit.observed, 0.0, [fit.observed] * 2
-    odds = fit.observed / (1.0 - fit.observed)
-    share = odds * yes.share / max(odds * yes.share + no.share, 1e-300)
-    centre, of_observed = math.log(odds * yes.smoothed / no.smoothed), fit.observed * (1.0 - fit.observed)
-    parts = (math.sqrt(yes.variance) / yes.smoothed, math.sqrt(no.variance) / no.smoothed)
-    error, middle = math.hypot(*parts, fit.observed_error / of_observed), float(expit(centre))
-    low, high = float(expit(centre - fit.quantile * error)), float(expit(centre + fit.quantile * error))
-    return share, error * middle * (1.0 - middle), [min(low, share), max(high, share)]
+    """Return the share of verdicts yes among units that `yes` and `no` are shares of, its error and interval.
+
+    The distances that the limits of each part make are squared and added (MOVER: Zou and Donner 2008, Statistics in
+    Medicine 27, 1693-1702).
+    """
+
+    def share(of_yes: float, of_no: float) -> float:
+        return fit.observed * of_yes / max(fit.observed * of_yes + (1.0 - fit.observed) * of_no, 1e-300)
+
+    value = share(yes.share, no.share)
+    low = value - math.hypot(value - share(yes.low, no.share), value - share(yes.share, no.high))
+    high = value + math.hypot(share(yes.high, no.share) - value, share(yes.share, no.low) - value)
+    return value, (high - low) / 2.0 / fit.quantile, [max(low, 0.0), min(high, 1.0)]
 
 
 def _refusal(units: CheckedUnits, values: dict[str, float], error: float, fit: _Fit) -> tuple[str, int | None]:
