@@ -28,9 +28,10 @@ def sheet(
     """Draw answers for people to check: how often the comparer errs, and what the rates are without its errors.
 
     paraconsist sheet runs/a --same tokens --output sheet.csv
-    paraconsist score runs/a --same tokens --checked sheet.csv
+    paraconsist sheet small.csv large.csv --same tokens --mark right --output sheet.csv
 
-    The sample is random within the comparer's verdicts, and the sheet does not show these.
+    The sample is random within the comparer's verdicts, and the sheet does not show these. Give it to score --checked,
+    or to compare --checked, when it is filled in.
     """
     from paraconsist.data.writing import check_new_files, write_table
     from paraconsist.scoring.checked import model_name
