@@ -335,12 +335,14 @@ def _found(fit: _Fit, yes: _Part, no: _Part) -> tuple[float, float, list[float]]
     Medicine 27, 1693-1702).
     """
 
-    def share(of_yes: float, of_no: float) -> float:
-        return fit.observed * of_yes / max(fit.observed * of_yes + (1.0 - fit.observed) * of_no, 1e-300)
+    def gap(of_yes: float, of_no: float, of_all: float = 0.0) -> float:
+        said = min(max(fit.observed + of_all * fit.quantile * fit.observed_error, 0.0), 1.0)
+        return said * of_yes / max(said * of_yes + (1.0 - said) * of_no, 1e-300) - value
 
-    value = share(yes.share, no.share)
-    low = value - math.hypot(value - share(yes.low, no.share), value - share(yes.share, no.high))
-    high = value + math.hypot(share(yes.high, no.share) - value, share(yes.share, no.low) - value)
+    value = 0.0
+    value = gap(yes.share, no.share)
+    low = value - math.hypot(gap(yes.low, no.share), gap(yes.share, no.high), gap(yes.share, no.share, -1.0))
+    high = value + math.hypot(gap(yes.high, no.share), gap(yes.share, no.low), gap(yes.share, no.share, 1.0))
     return value, (high - low) / 2.0 / fit.quantile, [max(low, 0.0), min(high, 1.0)]
 
 
