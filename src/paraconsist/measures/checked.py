@@ -146,7 +146,7 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     ends = {name: _limits(values[name], errors[name], fit.n_labels, fit.quantile) for name in values}
     for name, (yes, no) in {"sensitivity": (fit.yes, fit.no), "false_match_rate": (fit.yes.less, fit.no.less)}.items():
         values[name], errors[name], ends[name] = _found(fit, yes, no)
-    refused, n_needed = _refusal(units, values, math.hypot(errors["sensitivity"], errors["false_match_rate"]), fit)
+    refused, n_needed = _refusal(units, values, fit)
     if refused:
         values["corrected"], errors["corrected"], ends["corrected"] = math.nan, math.nan, [math.nan, math.nan]
     sizes: dict[str, Any] = {"n_units": len(units.labels), "n_labels": fit.n_labels, "n_clusters": fit.n_clusters}
@@ -335,18 +335,26 @@ def _found(fit: _Fit, yes: _Part, no: _Part) -> tuple[float, float, list[float]]
     Medicine 27, 1693-1702).
     """
 
-    def gap(of_yes: float, of_no: float, of_all: float = 0.0) -> float:
-        said = min(max(fit.observed + of_all * fit.quantile * fit.observed_error, 0.0), 1.0)
-        return said * of_yes / max(said * of_yes + (1.0 - said) * of_no, 1e-300) - value
+    def share(of_yes: float, of_no: float, said: float) -> float:
+        return said * of_yes / max(said * of_yes + (1.0 - said) * of_no, 1e-300)
 
-    value = 0.0
-    value = gap(yes.share, no.share)
-    low = value - math.hypot(gap(yes.low, no.share), gap(yes.share, no.high), gap(yes.share, no.share, -1.0))
-    high = value + math.hypot(gap(yes.high, no.share), gap(yes.share, no.low), gap(yes.share, no.share, 1.0))
+    said, half = fit.observed, fit.quantile * fit.observed_error
+    value = share(yes.share, no.share, said)
+    lower = (
+        share(yes.low, no.share, said),
+        share(yes.share, no.high, said),
+        share(yes.share, no.share, max(said - half, 0)),
+    )
+    upper = (
+        share(yes.high, no.share, said),
+        share(yes.share, no.low, said),
+        share(yes.share, no.share, min(said + half, 1)),
+    )
+    low, high = (value + sign * math.dist(ends, (value,) * 3) for sign, ends in ((-1, lower), (1, upper)))
     return value, (high - low) / 2.0 / fit.quantile, [max(low, 0.0), min(high, 1.0)]
 
 
-def _refusal(units: CheckedUnits, values: dict[str, float], error: float, fit: _Fit) -> tuple[str, int | None]:
+def _refusal(units: CheckedUnits, values: dict[str, float], fit: _Fit) -> tuple[str, int | None]:
     """Return why these labels carry no correction, and how many would; an empty text where they do."""
     for verdict, word in ((True, "yes"), (False, "no")):
         n_all = int((units.verdicts == verdict).sum())
@@ -354,7 +362,8 @@ def _refusal(units: CheckedUnits, values: dict[str, float], error: float, fit: _
         if n < (least := min(LEAST_LABELS, n_all)):
             text = f"{n} of its {n_all:,} verdicts {word} were checked, and {least} are needed"
             return text, fit.n_labels + least - n
-    gap, half = values["sensitivity"] - values["false_match_rate"], fit.quantile * error
+    # sensitivity is above the false-match rate where people say yes more often to verdicts yes than to verdicts no
+    gap, half = fit.yes.share - fit.no.share, math.hypot(fit.yes.share - fit.yes.low, fit.no.high - fit.no.share)
     if gap > half or fit.value in (0.0, 1.0):  # labels that are all alike need no comparer
         return "", None
     n_needed = math.ceil(fit.n_labels * (half / gap) ** 2) + 1 if gap > 0.01 else None
