@@ -86,9 +86,9 @@ def test_a_stratum_with_few_labels_joins_the_other_of_its_verdict():
 
 def test_labels_of_a_cluster_count_less():
     units = sheet()
-    pairs = CheckedUnits.of(units.verdicts, units.labels, groups=np.arange(100) // 10)
+    pairs = CheckedUnits.of(units.verdicts, units.labels, groups=np.arange(100) // 2)
     assert corrected_rate(pairs).standard_error["corrected"] > corrected_rate(units).standard_error["corrected"]
-    assert corrected_rate(pairs).n_clusters == 4
+    assert corrected_rate(pairs).n_clusters == 20
 
 
 def test_all_labels_leave_no_error_on_the_set():

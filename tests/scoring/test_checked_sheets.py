@@ -131,6 +131,7 @@ def test_a_part_of_it_covers_what_people_say(command, run, tmp_path):
     assert "corrected by answers that people checked" in out
     scores = pc.score(run, same="tokens", checked=[pairs])
     assert scores.sets["small"].checked.rates["same_answer"].corrected == rates["same_answer"]["corrected"]
+    assert "corrected by answers that people checked" in scores.report(tmp_path / "page").read_text(encoding="utf-8")
 
 
 def test_agreement_of_two_people_is_shown(command, run, tmp_path):
