@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 
 #: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
 LEAST_LABELS, _LEAST_OF_STRATUM = 10, 8
+_WIDEST = 0.4  # bounds that are shown
 
 
 @dataclass(frozen=True)
@@ -227,6 +228,68 @@ def agreement(first: Sequence[bool], second: Sequence[bool]) -> tuple[float, flo
     alike, shares = float((one == two).mean()), (float(one.mean()), float(two.mean()))
     chance = shares[0] * shares[1] + (1.0 - shares[0]) * (1.0 - shares[1])
     return alike, (alike - chance) / (1.0 - chance) if chance < 1.0 else math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds(Record):
+    """What a rate may be among pairs of valid paraphrases, in [0, 1].
+
+    Attributes
+    ----------
+    low, high : float
+        For the estimated share of invalid paraphrases, whatever the answers to these; nan where they are withheld.
+    confidence_interval : list of two floats
+        From the ends of both intervals, that of the rate and the upper one of the share.
+    invalid_pairs : float
+        The share of pairs with an invalid paraphrase.
+    withheld : str
+        Why there are no bounds; empty where there are.
+    """
+
+    low: float
+    high: float
+    confidence_interval: list[float]
+    invalid_pairs: float
+    withheld: str = ""
+
+
+def validity_bounds(
+    rate: float, interval: Sequence[float], invalid: float, invalid_interval: Sequence[float]
+) -> Bounds:
+    """Return bounds of a rate of pairs among valid paraphrases, where a share of the paraphrases is invalid.
+
+    Both of a pair are valid with chance (1 - invalid)^2. Of the others nothing is assumed, so the rate among valid
+    pairs lies in [(rate - e) / (1 - e), rate / (1 - e)], with e the share of the others. Bounds wider than .4 are
+    withheld.
+
+    Examples
+    --------
+    >>> bounds = validity_bounds(0.8, [0.75, 0.85], 0.05, [0.02, 0.1])  # e = .0975
+    >>> round(bounds.low, 3), round(bounds.high, 3)
+    (0.778, 0.886)
+    """
+    pairs, most = (1.0 - (1.0 - share) ** 2 for share in (invalid, invalid_interval[1]))
+    (low, high), (lowest, highest) = (
+        (max(down - e, 0.0) / max(1.0 - e, 1e-300), min(up / max(1.0 - e, 1e-300), 1.0))
+        for e, down, up in ((pairs, rate, rate), (most, interval[0], interval[1]))
+    )
+    if high - low <= _WIDEST:
+        return Bounds(low=low, high=high, confidence_interval=[lowest, highest], invalid_pairs=pairs)
+    text = f"{100 * pairs:.0f} % of the pairs have an invalid paraphrase, and bounds would be {high - low:.2f} wide"
+    nan = math.nan
+    return Bounds(low=nan, high=nan, confidence_interval=[nan, nan], invalid_pairs=pairs, withheld=text)
+
+
+def label_share(labels: Any, groups: Any, confidence_level: float = 0.95) -> tuple[float, list[float]]:
+    """Return the mean of people's labels, in [0, 1], with its Wilson interval over clusters.
+
+    >>> share, (low, high) = label_share([1.0, 0.0, 0.0, 0.0], [0, 1, 2, 3])
+    >>> share, low < share < high
+    (0.25, True)
+    """
+    units = CheckedUnits.of(np.ones(len(labels), dtype=np.bool_), labels, groups=groups)
+    share, low, high = _fit(units, False, confidence_level).yes
+    return share, [low, high]
 
 
 class _Part(NamedTuple):

@@ -29,6 +29,7 @@ from paraconsist.reporting.table import (
 if TYPE_CHECKING:
     from paraconsist.scoring.checked import Checked
     from paraconsist.scoring.score import SetScores
+    from paraconsist.scoring.validity import Validity
 
 #: Model -> set -> its scores.
 ByModel = Mapping[str, Mapping[str, "SetScores"]]
@@ -585,6 +586,22 @@ def corrected(name: str, checked: Checked) -> Table:
     return Table(f"{name}: corrected by answers that people checked", columns, rows, " ".join(agreed), wide=True)
 
 
+def validity(name: str, found: Validity) -> Iterator[Table]:
+    """Yield the share of wordings that people find to be no paraphrases, and the bounds of rates without them."""
+    kinds = [(f"{column}: {kind}", values) for column, by in found.by.items() for kind, values in by.items()]
+    shares = [
+        [Cell(kind, head=True), Cell(v["invalid"], bounds(v, "confidence_interval"), PERCENT), Cell(v["n_labels"])]
+        for kind, v in [("all", found), *kinds]
+    ]
+    columns = [Column("wordings", words=True), Column("no paraphrase", interval="interval"), Column("judged")]
+    yield Table(f"{name}: wordings that people judged (per cent)", columns, shares)
+    ends = {key: (of.low, of.high, *of.confidence_interval) for key, of in found.bounds.items()}
+    rows = [[Cell(rate_label(key), head=True), *(Cell(end, unit=PERCENT) for end in of)] for key, of in ends.items()]
+    columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]
+    caption = "Low and high: with the intervals of the rate and of the share of wordings that are no paraphrases."
+    yield Table(f"{name}: bounds among valid paraphrases (per cent)", columns, rows, caption)
+
+
 def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True) -> Iterator[Part]:
     """Yield the tables of every set; with `figures` also the answers behind the rates on pairs.
 
@@ -623,6 +640,8 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
     for name, scored in sets.items():
         if scored.checked is not None and scored.checked.rates:
             yield corrected(name, scored.checked)
+        if scored.validity is not None:
+            yield from validity(name, scored.validity)
     for name, scored in sets.items() if figures else ():
         for measure, parts in scored.figures.items():
             yield transitions(name, measure, parts)

@@ -34,7 +34,7 @@ from paraconsist.scoring.sources import Source
 
 Kind = Literal["same", "right"]
 Integers = NDArray[np.intp]
-_MARKS = {**dict.fromkeys(("yes", "y", "true", "1", "x"), True), **dict.fromkeys(("no", "n", "false", "0"), False)}
+MARKS = {**dict.fromkeys(("yes", "y", "true", "1", "x"), True), **dict.fromkeys(("no", "n", "false", "0"), False)}
 
 
 class Pairs(NamedTuple):
@@ -211,7 +211,7 @@ def read_checked(paths: Iterable[str | Path]) -> Sheets:
             try:
                 wordings, weight = [int(of_row[f"wording{end}"]) for end in ends], float(of_row["weight"])
                 texts = [of_row[f"answer{end}"] for end in ends], json.loads(of_row["accepted"])
-                given = [_MARKS[word] if (word := of_row[name].strip().lower()) else None for name in marks]
+                given = [MARKS[word] if (word := of_row[name].strip().lower()) else None for name in marks]
             except (ValueError, KeyError):
                 must = f"have yes, no or nothing in {', '.join(marks)}, and all else as it was written"
                 raise input_error("score", "checked", must, got=[of_row[name] for name in marks], row=row) from None

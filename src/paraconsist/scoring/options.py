@@ -70,6 +70,11 @@ class ScoreOptions(IntervalOptions, MeasureOptions):
     renormalize: bool = option(
         False, "Divide corrected values by the share of the test set that the buckets represent.", rare=True
     )
+    validity: Path | None = option(
+        None,
+        "A sheet in which people judged paraphrases, as `paraconsist paraphrase` writes it (a column valid): shows "
+        "how many are none, and bounds of the rates among valid ones.",
+    )
 
 
 @dataclass(frozen=True)

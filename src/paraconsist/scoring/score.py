@@ -54,6 +54,7 @@ from paraconsist.scoring.roles import (
 from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of, without_buckets
 from paraconsist.scoring.training_overlap import Overlap, training_overlap
 from paraconsist.scoring.until import Known, known, note_of, with_known
+from paraconsist.scoring.validity import Validity, read_validity
 
 #: Names of columns that results.json keeps.
 _COLUMNS = (
@@ -137,6 +138,7 @@ class SetScores:
     wording: Outcomes | None = None  # how often two wordings get different answers; None where no problem has two
     until: Known | None = None  # of a run that was asked until something was known: what that is
     checked: Checked | None = None  # rates corrected by answers that people checked
+    validity: Validity | None = None  # what people's judgements of the paraphrases say
 
     @property
     def predictions(self) -> Predictions:
@@ -224,6 +226,7 @@ class SetScores:
             "test_majority_rate": self.test_majority_rate,
             "until": plain(self.until),
             "checked": plain(self.checked),
+            "validity": plain(self.validity),
             "measures": plain(self.measures),
             "strata": plain(self.strata),
             "figures": self.figures,
@@ -303,6 +306,11 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
             raise input_error("score", "unparsed", "be wrong with `checked`", got=options.policy)
         corrected = checked_rates(source, read_checked(options.checked), options.confidence_level)
         notes += corrected.warnings
+    judged_wordings = None
+    if options.validity is not None:
+        known_rates: dict[str, Values] = {**measures, **({} if wording is None else {"wording": wording})}
+        judged_wordings = read_validity(options.validity, known_rates, options.confidence_level)
+        notes += [f"{key} has no bounds: {b.withheld}" for key, b in judged_wordings.bounds.items() if b.withheld]
     return SetScores(
         source=source,
         options=options,
@@ -319,6 +327,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         wording=wording,
         until=found,
         checked=corrected,
+        validity=judged_wordings,
     )
 
 
