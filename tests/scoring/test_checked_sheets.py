@@ -103,6 +103,40 @@ def test_a_sheet_shows_answers_and_no_verdict(command, run, tmp_path):
     assert other.read_bytes() != first.read_bytes()
 
 
+def test_questions_are_those_that_the_run_kept(command, tmp_path):
+    questions = [
+        {"bucket_id": bucket, "question": f"Question {bucket}{k}?", "expected": "red"}
+        for bucket in "abc"
+        for k in range(2)
+    ]
+    pc.run(lambda texts: ["not red"] * len(texts), questions, output=tmp_path / "run", version="1")
+    lines = lines_of(drawn(command, tmp_path / "run", "--mark", "right", output=tmp_path / "sheet.csv"))
+    assert sorted(line["question"] for line in lines) == sorted(row["question"] for row in questions)
+    pd.DataFrame(rows(6)).drop(columns="question").to_csv(tmp_path / "bare.csv", index=False)
+    assert {
+        line["question_1"] for line in lines_of(drawn(command, tmp_path / "bare.csv", output=tmp_path / "b.csv"))
+    } == {""}
+
+
+def test_problems_of_one_wording_are_drawn_as_single_answers(command, tmp_path):
+    some = [row for i, row in enumerate(rows(12)) if i % 4 == 0 or i > 23]  # one wording of six problems
+    pd.DataFrame(some).to_csv(tmp_path / "some.csv", index=False)
+    sheet = drawn(command, tmp_path / "some.csv", "--mark", "right", "--n", "1000", output=tmp_path / "sheet.csv")
+    found = scored(command, tmp_path / "some.csv", "--checked", mark(sheet, right=right))["checked"]["rates"]
+    assert len(lines_of(sheet)) == 6 + 6 * 12  # an answer with each of its partners
+    assert found["accuracy"]["n_labels"] == len(some)
+
+
+def test_a_pooled_sheet_of_models_that_err_otherwise_is_warned_of(command, run, tmp_path):
+    verbose = [{**row, "prediction": {"red": "crimson"}.get(row["prediction"], row["prediction"])} for row in rows()]
+    pd.DataFrame(verbose).to_csv(tmp_path / "large.csv", index=False)
+    pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "third.csv", index=False)
+    files = run, tmp_path / "large.csv"
+    sheet = mark(drawn(command, *files, "--n", "1000", output=tmp_path / "pairs.csv"), same=same)
+    found = scored(command, tmp_path / "third.csv", "--checked", sheet)
+    assert any("errors differ between the sheet's models" in warning for warning in found["warnings"])
+
+
 def test_a_whole_sheet_gives_what_people_say(command, run, tmp_path):
     pairs = mark(drawn(command, run, "--n", "1000", output=tmp_path / "pairs.csv"), same=same)
     answers = drawn(command, run, "--mark", "right", "--n", "1000", output=tmp_path / "answers.csv")

@@ -339,8 +339,8 @@ def _errors_elsewhere(source: Source, lines: Sequence[Line], kind: Kind) -> tupl
     names = list(dict.fromkeys(line.model for line in lines))
     of_models = [units([line for line in lines if line.model == name]) for name in names]
     errors = [measures.corrected_rate(each) for each in of_models if each.is_labelled.any()]
-    listed = ", ".join(names)
-    notes = [f"the sheet has no answers of this model: its rates are corrected by the comparer's errors on {listed}"]
+    instead = f"rates are corrected by the comparer's errors on {', '.join(names)}"
+    notes = [f"the sheet has no answers of this model to this set: {instead}"]
     if any(measures.differs(one, other) for one, other in combinations(errors, 2)):
         notes.append("the comparer's errors differ between the sheet's models: check answers of this model")
     return units(lines), notes

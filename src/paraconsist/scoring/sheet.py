@@ -18,6 +18,7 @@ from paraconsist.errors import input_error
 from paraconsist.scoring.checked import Integers, Kind, Pairs, alike_of, answers_of, pairs_of, places_of, rows_of
 from paraconsist.scoring.sources import Source
 
+_IDS = ("example_id", "input_id")  # by which rows and their texts are joined
 _QUESTIONS = ("question", "input", "prompt", "query", "problem", "text")  # columns of texts that people see
 
 
@@ -120,13 +121,15 @@ def _questions(source: Source, column: str | None) -> list[str]:
     if own := column or next((name for name in _QUESTIONS if name in table.column_names), None):
         texts = column_of(table, own, parameter="question", function="sheet").cast(pa.string()).to_pylist()
         return [text or "" for text in texts]
-    if source.texts is None or "example_id" not in table.column_names:
-        return [""] * table.num_rows
+    kept = pa.table({})
     if isinstance(source.texts, LogTexts):
         kept = source.texts.table(source.name)
-    else:
+    elif source.texts is not None:
         kept = read_table(source.texts, function="sheet", parameter="paths")
-    names = [name for name in kept.column_names if pa.types.is_string(kept[name].type) and name != "example_id"]
+    join = next((name for name in _IDS if name in kept.column_names and name in table.column_names), None)
+    if join is None:
+        return [""] * table.num_rows
+    names = [name for name in kept.column_names if name not in _IDS and pa.types.is_string(kept[name].type)]
     lines = zip(*(kept[name].to_pylist() for name in names), strict=True)
-    shown = {i: "\n".join(filter(None, line)) for i, line in zip(kept["example_id"].to_pylist(), lines, strict=True)}
-    return [shown.get(i, "") for i in table["example_id"].to_pylist()]
+    shown = {i: "\n".join(filter(None, line)) for i, line in zip(kept[join].to_pylist(), lines, strict=True)}
+    return [shown.get(i, "") for i in table[join].to_pylist()]
