@@ -64,6 +64,14 @@ def test_score_shows_share_and_bounds(command, run, tmp_path):
     assert next(iter(scores.sets.values())).validity.invalid == pytest.approx(0.05)
 
 
+def test_people_are_averaged_and_rejected_candidates_left_out(tmp_path):
+    ids = ["a", "b", "b.rejected_1"]
+    table = {"example_id": ids, "original": ids, "valid_1": ["yes", "yes", "no"], "valid_2": ["no", "", "no"]}
+    pd.DataFrame(table).to_csv(tmp_path / "s.csv", index=False)
+    found = read_validity(tmp_path / "s.csv", {}, 0.95)
+    assert (found.n_labels, found.invalid) == (2, pytest.approx(0.25))
+
+
 def test_what_is_withheld_is_said(command, run, tmp_path):
     code, out, _ = command("score", run, "--validity", sheet(tmp_path / "s.csv", 30, 30), "--json")
     (result,) = json.loads(out).values()

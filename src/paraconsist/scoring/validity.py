@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from paraconsist.scoring.checked import MARKS
 from paraconsist.scoring.outcomes import SAME_ANSWER, WORDING_CHANGE
 
 _BUCKETS = ("bucket_id", "query_id", "original")  # columns by which rows belong together
+_REJECTED = re.compile(r".*\.rejected_\d+", re.DOTALL)  # ids of candidates that a filter left out of the set
 _KINDS = ("source", "generator", "method", "category", "kind", "property")  # columns that shares are broken down by
 
 
@@ -49,7 +51,8 @@ class Validity(Record):
 def read_validity(path: str | Path, rates: Mapping[str, Values], confidence_level: float) -> Validity:
     """Read a sheet with a column ``valid`` (or several, ``valid_1`` ...), and bound the `rates` that are known.
 
-    `rates` is name -> a result with the rate and its interval. Rows without a mark are left out. InputError if there is
+    `rates` is name -> a result with the rate and its interval. Rows without a mark, and
+    candidates that are not in the set, are left out. InputError if there is
     no such column, a cell is neither yes, no nor empty, or nothing was judged.
     """
     table = read_table(path, function="score", parameter="validity")
@@ -66,7 +69,8 @@ def read_validity(path: str | Path, rates: Mapping[str, Values], confidence_leve
             raise input_error("score", "validity", "have yes, no or nothing in valid", got=words, row=row)
         if words:
             labels[row] = 1.0 - sum(MARKS[word] for word in words) / len(words)
-    judged = np.flatnonzero(~np.isnan(labels))
+    in_set = [_REJECTED.fullmatch(name) is None for name in cells.get("example_id", [""] * len(labels))]
+    judged = np.flatnonzero(~np.isnan(labels) & np.array(in_set))
     if not len(judged):
         raise input_error("score", "validity", "have at least one judgement", got=str(path))
     groups = np.array(cells[unit])
