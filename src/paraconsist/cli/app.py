@@ -53,6 +53,7 @@ COMMANDS = {
     "export-requests": Command("Measure", "Write a run's requests as batch files, for other engines.", module="run"),
     "import-answers": Command("Measure", "Read the answers to exported requests.", KEPT, "run"),
     "score": Command("Measure", "Score predictions from a file, a log or a run.", spares_pandas=True),
+    "sheet": Command("Measure", "Draw answers for people to check, for score --checked.", spares_pandas=True),
     "compare": Command("Measure", "Is one model more consistent than another?", spares_pandas=True),
     "gate": Command("Measure", "Pass or fail on a condition, for continuous integration.", spares_pandas=True),
     "report": Command("Measure", "Write the results as an HTML page.", spares_pandas=True),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say
-from paraconsist.cli.options import argument, echo
+from paraconsist.cli.options import Fields, argument, echo
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
 from paraconsist.scoring.options import ScoreOptions
@@ -41,7 +41,7 @@ def gate(
         "answers differ, conditions on which the policies for unparsed answers disagree.",
     ),
     read: SourceOptions,
-    options: ScoreOptions,
+    options: Annotated[ScoreOptions, Fields(without=("checked", "validity"))],
 ) -> None:
     """Pass or fail on a condition: exit code 0 if it holds in every set, 1 if it does not.
 

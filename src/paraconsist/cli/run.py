@@ -61,7 +61,7 @@ def run(
     endpoint: Annotated[Given, endpoint_fields()],
     dry_run: bool = option(False, "With `endpoint`: show three requests and the estimate, and send nothing."),
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
-    scoring: Annotated[ScoreOptions, Fields(without=("measures", "unparsed"))],
+    scoring: Annotated[ScoreOptions, Fields(without=("measures", "unparsed", "checked", "validity"))],
 ) -> None:
     """Run a model over bucket sets and print its consistency.
 

@@ -27,7 +27,7 @@ ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 _INSIDE = "data/test-*.parquet"
 _ROWS_AT_ONCE = 10_000
 #: Columns of a sheet that people fill in.
-_TO_FILL = re.compile(r"(valid|similarity|grammatical)(_.+)?|writer|new_.+")
+_TO_FILL = re.compile(r"(valid|similarity|grammatical|same|right)(_.+)?|writer|new_.+")
 #: The beginning of a text that spreadsheets read as a formula, with or without an apostrophe; numbers are none.
 _FORMULA = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20].", re.DOTALL)
 _NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?\s*%?", re.IGNORECASE)

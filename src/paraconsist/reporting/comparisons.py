@@ -31,9 +31,10 @@ from paraconsist.reporting.table import (
     Table,
     remarks,
 )
-from paraconsist.reporting.tables import MODEL, SET, direction, link
+from paraconsist.reporting.tables import MODEL, SET, direction, link, rate_label
 
 if TYPE_CHECKING:
+    from paraconsist.scoring.checked import CheckedDifference
     from paraconsist.scoring.compare import ModelPair, SetComparison
 
 #: Pairs of models of one set and measure, above which only those with the best model are listed.
@@ -56,9 +57,25 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
             yield standings(of_set, comparison)
         if comparison.pareto:
             yield pareto(of_set, comparison)
+        if comparison.checked:
+            yield corrected(of_set, comparison.checked)
         unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in comparison.n_unparsed.items() if n]
         signatures = [pair.result["signature"] for pair in comparison.pairs]
         yield from remarks([*unparsed, *comparison.warnings], signatures)
+
+
+def corrected(of_set: str, differences: Sequence[CheckedDifference]) -> Table:
+    """Return differences of rates corrected by answers that people checked, a line each."""
+    columns = [Column("models", words=True), Column("rate", words=True), Column("difference", interval="interval")]
+    rows = [
+        [
+            Cell(f"{each.first} less {each.second}", head=True),
+            Cell(rate_label(each.rate)),
+            Cell(each.difference, bounds({"difference": each.confidence_interval}, "difference"), DIFFERENCE),
+        ]
+        for each in differences
+    ]
+    return Table(f"{of_set}differences of corrected rates, in points", columns, rows)
 
 
 # ---- a pair

@@ -35,7 +35,9 @@ from paraconsist.reporting.table import (
 )
 
 if TYPE_CHECKING:
+    from paraconsist.scoring.checked import Checked
     from paraconsist.scoring.score import SetScores
+    from paraconsist.scoring.validity import Validity
 
 #: Model -> set -> its scores.
 ByModel = Mapping[str, Mapping[str, "SetScores"]]
@@ -608,6 +610,56 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     return Finding(claim, sure, changed, f"{parts}, {count(wording.n_wrong)} wrong in every wording")
 
 
+def rate_label(key: str) -> str:
+    """Return what tables call a rate that people's checks correct."""
+    from paraconsist.scoring.outcomes import OF_WORDINGS  # reads rows, which takes pyarrow
+
+    return next((q.label for q in (*OF_WORDINGS, *PARAPHRASTIC.quantities) if q.key == key), key)
+
+
+def corrected(name: str, checked: Checked) -> Table:
+    """Return rates corrected by answers that people checked, with the comparer's errors, a line each."""
+    columns = [
+        Column("rate", words=True),
+        Column("by the comparer", interval="interval"),
+        Column("corrected", interval="interval"),
+        Column("sensitivity", interval="interval"),
+        Column("false matches", interval="interval"),
+        Column("checked"),
+    ]
+    keys = ("observed", "corrected", "sensitivity", "false_match_rate")
+    rows = [
+        [
+            Cell(rate_label(key), head=True),
+            *(share(rate, each) for each in keys),
+            Cell(rate.n_labels, unit=NUMBER),
+        ]
+        for key, rate in checked.rates.items()
+    ]
+    agreed = [
+        f"Two people gave {count(each['n_labels'])} of the labels `{kind}`, {percent(each['share'])} % of them alike "
+        f"(kappa {decimal(each['kappa'], digits=2)}): no comparer can be known to be better."
+        for kind, each in checked.agreement.items()
+    ]
+    return Table(f"{name}: corrected by answers that people checked", columns, rows, " ".join(agreed), wide=True)
+
+
+def validity(name: str, found: Validity) -> Iterator[Table]:
+    """Yield the share of wordings that people find to be no paraphrases, and the bounds of rates without them."""
+    kinds = [(f"{column}: {kind}", values) for column, by in found.by.items() for kind, values in by.items()]
+    shares = [
+        [Cell(kind, head=True), Cell(v["invalid"], bounds(v, "confidence_interval"), PERCENT), Cell(v["n_labels"])]
+        for kind, v in [("all", found), *kinds]
+    ]
+    columns = [Column("wordings", words=True), Column("no paraphrase", interval="interval"), Column("judged")]
+    yield Table(f"{name}: wordings that people judged (per cent)", columns, shares)
+    ends = {key: (of.low, of.high, *of.confidence_interval) for key, of in found.bounds.items()}
+    rows = [[Cell(rate_label(key), head=True), *(Cell(end, unit=PERCENT) for end in of)] for key, of in ends.items()]
+    columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]
+    caption = "Low and high: with the intervals of the rate and of the share of wordings that are no paraphrases."
+    yield Table(f"{name}: bounds among valid paraphrases (per cent)", columns, rows, caption)
+
+
 def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True) -> Iterator[Part]:
     """Yield the tables of every set; with `figures` also the answers behind the rates on pairs.
 
@@ -644,6 +696,11 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
         if scored.noise_floor is not None:
             yield noise(name, scored.noise_floor)
             yield from remarks(scored.noise_floor["warnings"], [scored.noise_floor["signature"]])
+    for name, scored in sets.items():
+        if scored.checked is not None and scored.checked.rates:
+            yield corrected(name, scored.checked)
+        if scored.validity is not None:
+            yield from validity(name, scored.validity)
     for name, scored in sets.items() if figures else ():
         for measure, parts in scored.figures.items():
             yield transitions(name, measure, parts)

@@ -39,6 +39,7 @@ from paraconsist.measures.standings import (
 )
 from paraconsist.scoring.alarms import degenerate
 from paraconsist.scoring.alignment import Aligned, align, rows_with_ids
+from paraconsist.scoring.checked import CheckedDifference, checked_differences, read_checked
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.outcomes import Ranking, rank
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, per_problem, violations
@@ -80,6 +81,8 @@ class SetComparison(Record):
     correction: str
     n_comparisons: int  # what the correction runs over
     warnings: list[str]
+    #: Differences of rates corrected by answers that people checked; None without a sheet.
+    checked: list[CheckedDifference] | None = None
 
 
 def compare_options(options: ScoreOptions, margin: float | None = None) -> CompareOptions:
@@ -103,18 +106,25 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
             remedy = "Tests for a fixed number of buckets do not hold for it: compare runs without `until`."
             must = "not be runs that were asked until something was known"
             raise input_error("compare", "models", must, got=f"{model}, {asked[0]}", remedy=remedy)
-    sets = _common_sets(models)
-    parts = {name: _one_set({m: sets[name] for m, sets in models.items()}, options) for name in sets}
+    sets = {name: {m: of[name] for m, of in models.items()} for name in _common_sets(models)}
+    parts = {name: _one_set(sources, options) for name, sources in sets.items()}
     n_families = sum(len(part.specs) for part in parts.values())
     by_set = [[pair for spec in p.specs for pair in _pairs(p, spec, n_families, options)] for p in parts.values()]
     pairs = list(chain.from_iterable(by_set))
     p_values = corrected_p_values([float(pair.result["p_value"]) for pair in pairs], options.correction)
     pairs = [replace(pair, corrected_p_value=p) for pair, p in zip(pairs, p_values, strict=True)]
     corrected = iter(_with_corrected_margins(pairs, options))
-    return [
+    compared = [
         _compared(name, part, list(islice(corrected, len(of_set))), len(pairs), options)
         for (name, part), of_set in zip(parts.items(), by_set, strict=True)
     ]
+    if not options.checked:
+        return compared
+    sheets, level = read_checked(options.checked), options.confidence_level
+    for i, comparison in enumerate(compared):
+        found, notes = checked_differences(sets[comparison.set], parts[comparison.set].who, sheets, level)
+        compared[i] = replace(comparison, checked=found, warnings=[*comparison.warnings, *notes])
+    return compared
 
 
 def _compared(

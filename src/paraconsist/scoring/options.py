@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
 from paraconsist.data.options import option
@@ -50,6 +51,12 @@ class MeasureOptions:
         "these disagree fails unless one is named.",
     )
 
+    checked: Sequence[Path] | None = option(
+        None,
+        "With `same`: a sheet of `paraconsist sheet` in which people marked answers; repeat for several. Shows the "
+        "comparer's errors, and the rates corrected for them.",
+    )
+
     @property
     def policy(self) -> str:
         """How unparsed answers are treated."""
@@ -62,6 +69,11 @@ class ScoreOptions(IntervalOptions, MeasureOptions):
 
     renormalize: bool = option(
         False, "Divide corrected values by the share of the test set that the buckets represent.", rare=True
+    )
+    validity: Path | None = option(
+        None,
+        "A sheet in which people judged paraphrases, as `paraconsist paraphrase` writes it (a column valid): shows "
+        "how many are none, and bounds of the rates among valid ones.",
     )
 
 

@@ -34,6 +34,7 @@ from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.alarms import check_not_swapped, degenerate, judged, repeated_rows, row_alarms
+from paraconsist.scoring.checked import Checked, checked_rates, read_checked
 from paraconsist.scoring.free_text import compared_together
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
@@ -53,6 +54,7 @@ from paraconsist.scoring.roles import (
 from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of, without_buckets
 from paraconsist.scoring.training_overlap import Overlap, training_overlap
 from paraconsist.scoring.until import Known, known, note_of, with_known, with_own
+from paraconsist.scoring.validity import Validity, read_validity
 
 #: Names of columns that results.json keeps.
 _COLUMNS = (
@@ -135,6 +137,8 @@ class SetScores:
     test_majority_rate: float | None = None  # as `majority_rate`, on the full test set
     wording: Outcomes | None = None  # how often two wordings get different answers; None where no problem has two
     until: Known | None = None  # of a run that was asked until something was known: what that is
+    checked: Checked | None = None  # rates corrected by answers that people checked
+    validity: Validity | None = None  # what people's judgements of the paraphrases say
 
     @property
     def predictions(self) -> Predictions:
@@ -221,6 +225,8 @@ class SetScores:
             "wording": plain(self.wording),
             "test_majority_rate": self.test_majority_rate,
             "until": plain(self.until),
+            "checked": plain(self.checked),
+            "validity": plain(self.validity),
             "measures": plain(self.measures),
             "strata": plain(self.strata),
             "figures": self.figures,
@@ -295,6 +301,17 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         measures = {name: with_known(result, found) for name, result in measures.items()}
         wording = None if wording is None else with_known(wording, found)
         notes.append(note_of(found))
+    corrected = None
+    if options.checked:
+        if options.policy != "wrong":
+            raise input_error("score", "unparsed", "be wrong with `checked`", got=options.policy)
+        corrected = checked_rates(source, read_checked(options.checked), options.confidence_level)
+        notes += corrected.warnings
+    judged_wordings = None
+    if options.validity is not None:
+        known_rates: dict[str, Values] = {**measures, **({} if wording is None else {"wording": wording})}
+        judged_wordings = read_validity(options.validity, known_rates, options.confidence_level)
+        notes += [f"{key} has no bounds: {b.withheld}" for key, b in judged_wordings.bounds.items() if b.withheld]
     return SetScores(
         source=source,
         options=options,
@@ -310,6 +327,8 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels[test_rows.has_gold]),
         wording=wording,
         until=found,
+        checked=corrected,
+        validity=judged_wordings,
     )
 
 

@@ -1,0 +1,199 @@
+"""Do intervals of rates that are corrected by answers which people checked cover? On people's verdicts, and simulated.
+
+``PARACONSIST_TEST_DATA`` is the folder with ``free_text/evouna_nq.parquet``: answers of five systems to Natural
+Questions (EVOUNA), which people judged. Sheets of 200 labels are drawn anew, as `paraconsist sheet` draws; "covers"
+is how often the 95 % interval of people's value on these answers contains it. Of a difference, "sign" is how often it
+is right, "shown" how often its interval excludes 0, and "labels" how often that of the labels alone does.
+
+Simulated comparers have other errors in each of 30 designs: of pairs of independent problems, or of four answers to
+each of 500 problems, where errors are of pairs (intransitive) or of answers. The best possible width is the delta
+method's with the true shares of labels yes in the same sample.
+
+    python benchmarks/checked_validity.py            # 1,000 draws
+    python benchmarks/checked_validity.py --draws 100
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paraconsist.comparing.comparer import get_comparer
+from paraconsist.measures.checked import CheckedUnits, corrected_difference, corrected_rate, differs
+from paraconsist.scoring.sheet import _sample
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from comparers import judged, similarities
+
+SYSTEMS = ("fid", "gpt35", "chatgpt", "gpt4", "newbing")
+N_LABELS = 200
+
+
+def labelled(
+    verdicts: np.ndarray, truth: np.ndarray, strata: np.ndarray, order: np.ndarray, **columns: Any
+) -> CheckedUnits:
+    """Return units with people's labels on a sample from strata of their verdicts."""
+    labels, sampling = np.full(len(verdicts), np.nan), np.ones(len(verdicts))
+    for unit, weight in _sample(2 * verdicts + strata if strata.max() < 2 else strata, order, N_LABELS):
+        labels[unit], sampling[unit] = truth[unit], weight
+    return CheckedUnits.of(verdicts, labels, sampling=sampling, strata=strata, **columns)
+
+
+def covers(ends: list[float], value: float) -> bool:
+    return ends[0] <= value <= ends[1]
+
+
+def of_people(n_draws: int, names: tuple[str, ...]) -> Iterator[str]:
+    """Yield the lines on answers that people judged."""
+    rows, rng = judged(), np.random.default_rng(0)
+    truth = np.array([row["correct"] for row in rows], dtype=np.float64)
+    systems, items = np.array([row["system"] for row in rows]), np.array([row["item"] for row in rows])
+    for name in names:
+        similarity = similarities(name, rows)
+        verdicts = similarity >= get_comparer(name).threshold
+        of: dict[str, tuple[np.ndarray, ...]] = {}
+        for system in SYSTEMS:
+            mine = np.flatnonzero(systems == system)
+            said, low = verdicts[mine], similarity[mine][~verdicts[mine]]
+            strata = np.zeros(len(mine), dtype=np.intp)
+            strata[~said] = low > np.median(low)
+            of[system] = said, truth[mine], strata, items[mine]
+            results = [
+                corrected_rate(labelled(*of[system][:3], rng.random(len(mine))), of_set=True) for _ in range(n_draws)
+            ]
+            value, shown = float(truth[mine].mean()), [result for result in results if not result.refused]
+            line = f"{name} {system}: people {100 * value:.1f} %, comparer {100 * said.mean():.1f} %"
+            if not shown:
+                yield f"{line}; refused: {results[0].refused}"
+                continue
+            widths = [np.diff(result.confidence_interval["corrected"])[0] for result in shown]
+            alone = 2 * 1.96 * np.sqrt(value * (1 - value) / N_LABELS)
+            rate = np.mean([covers(result.confidence_interval["corrected"], value) for result in shown])
+            plain = corrected_rate(labelled(*of[system][:3], rng.random(len(mine)))).confidence_interval["observed"]
+            yield (
+                f"{line}; covers {100 * rate:.1f} % (uncorrected {100 * covers(plain, value):.0f} %), "
+                f"width {np.mean(widths):.3f} (labels alone {alone:.3f}), refused {1 - len(shown) / n_draws:.2f}"
+            )
+        if name == names[-1]:
+            continue
+        for one, two in combinations(SYSTEMS, 2):
+            both = np.intersect1d(of[one][3], of[two][3])
+            (a, x, s, _), (b, y, t, _) = (tuple(c[np.isin(of[m][3], both)] for c in of[m]) for m in (one, two))
+            alike, value, pattern = (x == y).astype(float), float((x == y).mean()), a.astype(np.intp) + b
+            results = [
+                corrected_rate(labelled(a == b, alike, pattern, rng.random(len(both))), of_set=True)
+                for _ in range(n_draws)
+            ]
+            rate = np.mean([covers(result.confidence_interval["corrected"], value) for result in results])
+            line = f"{name} {one} and {two}: alike {100 * value:.1f} %, comparer {100 * np.mean(a == b):.1f} %"
+            line += f"; covers {100 * rate:.1f} %"
+            if one == "fid" and two in ("gpt4", "newbing"):
+                line += difference((a, x, s, both), (b, y, t, both), n_draws, rng)
+            yield line
+
+
+def difference(first: tuple[Any, ...], second: tuple[Any, ...], n_draws: int, rng: np.random.Generator) -> str:
+    true, signs, shown, alone, covered = float(first[1].mean() - second[1].mean()), 0, 0, 0, 0
+    for _ in range(n_draws):
+        order = rng.random(len(first[0]))
+        one, two = (labelled(*each[:3], order, groups=each[3]) for each in (first, second))
+        value, _, ends = corrected_difference(one, two, of_set=True)
+        signs, shown, covered = (
+            signs + (value * true > 0),
+            shown + (ends[0] * ends[1] > 0),
+            covered + covers(ends, true),
+        )
+        gaps = (first[1] - second[1])[rng.choice(len(order), N_LABELS, replace=False)]
+        alone += abs(gaps.mean()) > 1.96 * gaps.std(ddof=1) / np.sqrt(N_LABELS)
+    shares = [100 * n / n_draws for n in (signs, shown, alone, covered)]
+    return "; difference {:.1f}: sign {:.1f} %, shown {:.1f} % (labels {:.1f} %), covers {:.1f} %".format(
+        100 * true, *shares
+    )
+
+
+def drawn(design: dict[str, Any], n: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Return verdicts, labels and problems of n problems."""
+    s, f = design["sensitivity"], design["false"]
+    if design["kind"] == "problems":
+        same = rng.random(n) < design["rate"]
+        return np.where(same, rng.random(n) < s, rng.random(n) < f), same.astype(float), np.arange(n)
+    mode = rng.beta(4 * design["rate"], 4 * (1 - design["rate"]), n)[:, None]
+    answers = np.where(rng.random((n, 4)) < mode, 0, rng.integers(1, 4, (n, 4)))
+    i, j = np.triu_indices(4, 1)
+    same = answers[:, i] == answers[:, j]
+    if design["kind"] == "pairs":
+        said = np.where(same, rng.random(same.shape) < s, rng.random(same.shape) < f)
+    else:  # answers are misread, and some problems' answers merge
+        merged = np.where((rng.random((n, 1)) < f) & (answers == 1), 0, answers)
+        read = np.where(rng.random((n, 4)) < 1 - np.sqrt(s), 10 + np.arange(4), merged)
+        said = read[:, i] == read[:, j]
+    return said.ravel(), same.astype(float).ravel(), np.repeat(np.arange(n), 6)
+
+
+def simulated(n_draws: int, n_designs: int = 30) -> Iterator[str]:
+    """Yield a line for each simulated comparer."""
+    rng = np.random.default_rng(1)
+    for number in range(n_designs):
+        design = {
+            "kind": ("problems", "pairs", "answers")[number % 3],
+            "sensitivity": rng.uniform(0.6, 0.99),
+            "false": rng.uniform(0.01, 0.2),
+            "rate": rng.uniform(0.4, 0.9),
+        }
+        n = 2_000 if design["kind"] == "problems" else 500
+        said, same, groups = drawn(design, 100_000, rng)
+        share, value = float(said.mean()), float(same.mean())
+        yes, no = float(same[said].mean()), float(same[~said].mean())
+        spread = np.bincount(groups, np.where(said, yes, no)) / np.bincount(groups)
+        n_yes = 0.5 * N_LABELS * (share + 0.5)
+        best = share**2 * yes * (1 - yes) / n_yes + (1 - share) ** 2 * no * (1 - no) / (N_LABELS - n_yes)
+        best = 2 * 1.96 * np.sqrt(best + spread.var() / n)
+        true = {"corrected": value, "sensitivity": said[same > 0].mean(), "false_match_rate": said[same == 0].mean()}
+        n_covered, widths, n_refused = dict.fromkeys(true, 0), [], 0
+        for _ in range(n_draws):
+            said, same, groups = drawn(design, n, rng)
+            order = (rng.random(n)[groups] + np.tile(np.arange(len(said) // n), n) / (len(said) // n)) % 1.0
+            found = corrected_rate(labelled(said, same, np.zeros(len(said), dtype=np.intp), order, groups=groups))
+            n_refused += bool(found.refused)
+            for key, truth in true.items():
+                n_covered[key] += covers(found.confidence_interval[key], float(truth))
+            widths.append(np.diff(found.confidence_interval["corrected"])[0])
+        n_shown = {**dict.fromkeys(true, n_draws), "corrected": max(n_draws - n_refused, 1)}
+        rates = ", ".join(f"{key} {100 * n_covered[key] / n_shown[key]:.1f}" for key in true)
+        yield (
+            f"{design['kind']}: s {true['sensitivity']:.2f} f {true['false_match_rate']:.3f} rate {value:.2f}: covers "
+            f"(%) {rates}; width {np.nanmean(widths) / best:.2f} of the best; refused {n_refused / n_draws:.2f}"
+        )
+
+
+def pooled(n_draws: int) -> Iterator[str]:
+    """Yield how often a sheet of two models is warned of, whose comparer errs alike or not."""
+    rng = np.random.default_rng(2)
+    for s, f in ((0.9, 0.05), (0.75, 0.05), (0.6, 0.05), (0.9, 0.2)):
+        n_warned = 0
+        for _ in range(n_draws):
+            errors = []
+            for sensitivity, false in ((0.9, 0.05), (s, f)):
+                design = {"kind": "problems", "sensitivity": sensitivity, "false": false, "rate": 0.6}
+                said, same, groups = drawn(design, 2_000, rng)
+                strata = np.zeros(len(said), dtype=np.intp)
+                errors.append(corrected_rate(labelled(said, same, strata, rng.random(len(said)), groups=groups)))
+            n_warned += differs(*errors)
+        yield f"errors .90, .05 and {s:.2f}, {f:.2f}: {100 * n_warned / n_draws:.1f} % warned of"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--draws", type=int, default=1_000)
+    n_draws = parser.parse_args().draws
+    for part in (of_people(n_draws, ("tokens", "contains", "text")), simulated(n_draws), pooled(max(n_draws // 5, 20))):
+        for line in part:
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,435 @@
+"""Errors of a comparer of answers, and rates corrected for them, from a sample of its verdicts that people checked.
+
+A comparer gives every unit (a pair of answers, or an answer and its accepted ones) a verdict; people label a sample
+from strata of the verdicts. Where they labelled the units that are measured, correction is by prediction-powered
+inference (Angelopoulos et al. 2023, Science 382, 669-674): the mean verdict of all units plus the weighted mean of
+label less verdict in the sample, computed as the mean over strata of people's share of yes, which power tuning cannot
+better. Errors on other units correct a rate by Rogan and Gladen (1978, American Journal of Epidemiology 107, 71-76).
+
+Intervals are symmetric on the logit scale. Their variance is that of the strata's means, each with half a label yes and
+half a label no added (20 labels that agree prove no stratum free of errors), times the design effect of clusters, plus
+that of the units themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, stdtrit
+
+from paraconsist.errors import check_fraction, input_error
+from paraconsist.measures.results import Record
+
+Floats = NDArray[np.float64]
+
+#: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
+LEAST_LABELS, _LEAST_OF_STRATUM = 10, 8
+_WIDEST = 0.4  # bounds that are shown
+
+
+@dataclass(frozen=True)
+class CheckedUnits:
+    """The n units of one model's rate; all arrays have shape (n,).
+
+    `labels` are people's, in [0, 1]: means where there are several, nan where there is none. `weights` say how much a
+    unit counts, `sampling` is 1 over the chance that it was drawn, up to a factor, `strata` are parts of the verdicts
+    that labels were drawn from, and units of different `groups` are independent.
+    """
+
+    verdicts: NDArray[np.bool_]
+    labels: Floats
+    weights: Floats
+    sampling: Floats
+    strata: NDArray[np.intp]
+    groups: NDArray[Any]
+
+    @classmethod
+    def of(cls, verdicts: Any, labels: Any, **columns: Any) -> CheckedUnits:
+        """Return units, by default of equal weights, randomly drawn from each verdict, and independent.
+
+        InputError if lengths differ, or a label is outside [0, 1].
+        """
+        n, marks = len(verdicts), np.asarray(labels, dtype=np.float64)
+        ones, none = np.ones(n), np.zeros(n, dtype=np.intp)
+        usual = {"weights": ones, "sampling": ones, "strata": none, "groups": np.arange(n)}
+        whole = {"labels": marks, **usual, **{name: np.asarray(column) for name, column in columns.items()}}
+        for name, column in whole.items():
+            if len(column) != n:
+                raise input_error("corrected_rate", name, f"have the length of `verdicts`, {n}", got=len(column))
+        if ((marks < 0.0) | (marks > 1.0)).any():
+            raise input_error("corrected_rate", "labels", "lie between 0 and 1, or be nan", got=float(np.nanmax(marks)))
+        return cls(np.asarray(verdicts, dtype=np.bool_), **whole)
+
+    def where(self, mask: NDArray[np.bool_]) -> CheckedUnits:
+        """Return the units of a mask."""
+        return CheckedUnits(**{name: column[mask] for name, column in vars(self).items()})
+
+    @property
+    def is_labelled(self) -> NDArray[np.bool_]:
+        """Which units have a label, shape (n,)."""
+        return np.asarray(~np.isnan(self.labels))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corrected(Record):
+    """A rate as the comparer has it and as people would; all rates are shares in [0, 1].
+
+    Attributes
+    ----------
+    n_units, n_labels, n_clusters : int
+        Units of the rate, labels, and clusters of these.
+    observed, corrected : float
+        The share of units with the verdict yes, and the share that people say yes to; nan where it is refused.
+    sensitivity : float
+        Share of verdicts yes where people say yes. Up is good.
+    false_match_rate : float
+        Share of verdicts yes where people say no. Down is good.
+    standard_error, confidence_interval : dict
+        Of these four.
+    method : str
+        ``prediction_powered`` or ``rogan_gladen``.
+    refused : str
+        Why there is no corrected rate; empty where there is one.
+    n_needed : int or None
+        Labels that would do where it is refused; None where no number would.
+    """
+
+    n_units: int
+    n_labels: int
+    n_clusters: int
+    observed: float
+    corrected: float
+    sensitivity: float
+    false_match_rate: float
+    standard_error: dict[str, float]
+    confidence_interval: dict[str, list[float]]
+    method: str = "prediction_powered"
+    refused: str = ""
+    n_needed: int | None = None
+
+
+def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False) -> Corrected:
+    """Return a rate corrected by people's labels on a sample of its units, with the comparer's errors.
+
+    Parameters
+    ----------
+    units : CheckedUnits
+        All units of the rate, with the labels of those that people checked; InputError if there are none.
+    confidence_level : float
+        Of the intervals.
+    of_set : bool
+        Whether intervals are for people's value on these units, not in the population of problems.
+
+    Returns
+    -------
+    Corrected
+        The correction is refused (`refused` says why) where a verdict has too few labels, or sensitivity is not
+        above the false-match rate by more than its uncertainty.
+
+    Examples
+    --------
+    >>> verdicts = [True] * 60 + [False] * 40
+    >>> labels = [1.0] * 18 + [0.0] * 2 + [float("nan")] * 40 + [1.0] * 5 + [0.0] * 15 + [float("nan")] * 20
+    >>> round(corrected_rate(CheckedUnits.of(verdicts, labels)).corrected, 4)  # .6 * 18/20 + .4 * 5/20
+    0.64
+    """
+    check_fraction("corrected_rate", "confidence_level", confidence_level)
+    if not units.is_labelled.any():
+        raise input_error("corrected_rate", "labels", "hold at least one label", got=0)
+    fit = _fit(units, of_set, confidence_level)
+    values: dict[str, Any] = {"observed": fit.observed, "corrected": fit.value}
+    errors = {"observed": fit.observed_error, "corrected": fit.error}
+    ends = {name: _limits(values[name], errors[name], fit.n_labels, fit.quantile) for name in values}
+    for name, (yes, no) in {"sensitivity": (fit.yes, fit.no), "false_match_rate": (fit.yes.less, fit.no.less)}.items():
+        values[name], errors[name], ends[name] = _found(fit, yes, no)
+    refused, n_needed = _refusal(units, values, fit)
+    if refused:
+        values["corrected"], errors["corrected"], ends["corrected"] = math.nan, math.nan, [math.nan, math.nan]
+    sizes: dict[str, Any] = {"n_units": len(units.labels), "n_labels": fit.n_labels, "n_clusters": fit.n_clusters}
+    uncertain: dict[str, Any] = {"standard_error": errors, "confidence_interval": ends}
+    return Corrected(**sizes, **values, **uncertain, refused=refused, n_needed=n_needed)
+
+
+def corrected_difference(
+    first: CheckedUnits, second: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False
+) -> tuple[float, float, list[float]]:
+    """Return the difference of two corrected rates, paired by `groups`, with its standard error and t interval.
+
+    InputError if a rate's correction is refused.
+    """
+    for units in (first, second):
+        if refused := corrected_rate(units, confidence_level=confidence_level).refused:
+            raise input_error("corrected_difference", "units", "carry a correction", got=refused)
+    one, two = (_fit(units, of_set, confidence_level) for units in (first, second))
+    codes = np.unique(np.concatenate([first.groups, second.groups]), return_inverse=True)[1]
+    own, n = np.split(codes, [len(first.groups)]), int(codes.max()) + 1
+    ours, theirs = (np.bincount(of, fit.influence, n) for of, fit in zip(own, (one, two), strict=True))
+    size = math.sqrt(float(ours @ ours) * float(theirs @ theirs))
+    shared = float(ours @ theirs) / size * one.error * two.error if size > 0.0 else 0.0
+    error = math.sqrt(max(one.error**2 + two.error**2 - 2.0 * shared, 0.0))
+    value, half = one.value - two.value, max(one.quantile, two.quantile) * error
+    return value, error, [max(value - half, -1.0), min(value + half, 1.0)]
+
+
+def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level: float = 0.95) -> Corrected:
+    """Return the rate of unlabelled `units` corrected by the comparer's errors on `checked` ones.
+
+    (observed - f) / (s - f) with sensitivity s and false-match rate f, cut to [0, 1]: valid where the comparer errs as
+    often on these units as on those that were checked.
+
+    Examples
+    --------
+    >>> checked = CheckedUnits.of([True] * 50 + [False] * 50, [1.0] * 45 + [0.0] * 10 + [1.0] * 5 + [0.0] * 40)
+    >>> unchecked = CheckedUnits.of([True] * 60 + [False] * 40, [float("nan")] * 100)
+    >>> round(rogan_gladen(unchecked, checked).corrected, 4)  # s = 45/50, f = 5/50
+    0.625
+    """
+    found, fit = corrected_rate(checked, confidence_level=confidence_level), _fit(units, False, confidence_level)
+    sensitivity, false, of_errors = found.sensitivity, found.false_match_rate, found.standard_error
+    value = min(max((fit.observed - false) / (sensitivity - false), 0.0), 1.0) if not found.refused else math.nan
+    parts = (fit.observed_error, value * of_errors["sensitivity"], (1.0 - value) * of_errors["false_match_rate"])
+    error = math.hypot(*parts) / (sensitivity - false) if not found.refused else math.nan
+    quantile = float(stdtrit(max(found.n_clusters - 2, 1), 0.5 + confidence_level / 2.0))
+    return replace(
+        found,
+        n_units=len(units.labels),
+        observed=fit.observed,
+        corrected=value,
+        standard_error={**of_errors, "observed": fit.observed_error, "corrected": error},
+        confidence_interval={
+            **found.confidence_interval,
+            "observed": _limits(fit.observed, fit.observed_error, fit.n_units, fit.quantile),
+            "corrected": _limits(value, error, found.n_labels, quantile),
+        },
+        method="rogan_gladen",
+    )
+
+
+def differs(one: Corrected, other: Corrected) -> bool:
+    """Return whether a comparer's errors differ between two models by more than 1.96 standard errors."""
+    return any(
+        abs(one[name] - other[name]) > 1.96 * math.hypot(one.standard_error[name], other.standard_error[name])
+        for name in ("sensitivity", "false_match_rate")
+    )
+
+
+def agreement(first: Sequence[bool], second: Sequence[bool]) -> tuple[float, float]:
+    """Return how often two people mark the same units alike, in [0, 1], and Cohen's (1960) kappa, in [-1, 1] or nan.
+
+    >>> agreement([True, True, False, False], [True, False, False, False])
+    (0.75, 0.5)
+    """
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    alike, shares = float((one == two).mean()), (float(one.mean()), float(two.mean()))
+    chance = shares[0] * shares[1] + (1.0 - shares[0]) * (1.0 - shares[1])
+    return alike, (alike - chance) / (1.0 - chance) if chance < 1.0 else math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds(Record):
+    """What a rate may be among pairs of valid paraphrases, in [0, 1].
+
+    Attributes
+    ----------
+    low, high : float
+        For the estimated share of invalid paraphrases, whatever the answers to these; nan where they are withheld.
+    confidence_interval : list of two floats
+        From the ends of both intervals, that of the rate and the upper one of the share.
+    invalid_pairs : float
+        The share of pairs with an invalid paraphrase.
+    withheld : str
+        Why there are no bounds; empty where there are.
+    """
+
+    low: float
+    high: float
+    confidence_interval: list[float]
+    invalid_pairs: float
+    withheld: str = ""
+
+
+def validity_bounds(
+    rate: float, interval: Sequence[float], invalid: float, invalid_interval: Sequence[float]
+) -> Bounds:
+    """Return bounds of a rate of pairs among valid paraphrases, where a share of the paraphrases is invalid.
+
+    Both of a pair are valid with chance (1 - invalid)^2. Of the others nothing is assumed, so the rate among valid
+    pairs lies in [(rate - e) / (1 - e), rate / (1 - e)], with e the share of the others. Bounds wider than .4 are
+    withheld.
+
+    Examples
+    --------
+    >>> bounds = validity_bounds(0.8, [0.75, 0.85], 0.05, [0.02, 0.1])  # e = .0975
+    >>> round(bounds.low, 3), round(bounds.high, 3)
+    (0.778, 0.886)
+    """
+    pairs, most = (1.0 - (1.0 - share) ** 2 for share in (invalid, invalid_interval[1]))
+    (low, high), (lowest, highest) = (
+        (max(down - e, 0.0) / max(1.0 - e, 1e-300), min(up / max(1.0 - e, 1e-300), 1.0))
+        for e, down, up in ((pairs, rate, rate), (most, interval[0], interval[1]))
+    )
+    if high - low <= _WIDEST:
+        return Bounds(low=low, high=high, confidence_interval=[lowest, highest], invalid_pairs=pairs)
+    text = f"{100 * pairs:.0f} % of the pairs have an invalid paraphrase, and bounds would be {high - low:.2f} wide"
+    nan = math.nan
+    return Bounds(low=nan, high=nan, confidence_interval=[nan, nan], invalid_pairs=pairs, withheld=text)
+
+
+def label_share(labels: Any, groups: Any, confidence_level: float = 0.95) -> tuple[float, list[float]]:
+    """Return the mean of people's labels, in [0, 1], with its Wilson interval over clusters.
+
+    >>> share, (low, high) = label_share([1.0, 0.0, 0.0, 0.0], [0, 1, 2, 3])
+    >>> share, low < share < high
+    (0.25, True)
+    """
+    units = CheckedUnits.of(np.ones(len(labels), dtype=np.bool_), labels, groups=groups)
+    share, low, high = _fit(units, False, confidence_level).yes
+    return share, [low, high]
+
+
+class _Part(NamedTuple):
+    """People's share of yes among units with one verdict, with the limits of its Wilson interval."""
+
+    share: float
+    low: float
+    high: float
+
+    @property
+    def less(self) -> _Part:
+        """Their share of no."""
+        return _Part(1.0 - self.share, 1.0 - self.high, 1.0 - self.low)
+
+
+class _Fit(NamedTuple):
+    """A rate's estimate and what its uncertainty is made of."""
+
+    value: float
+    error: float
+    influence: Floats  # each unit's part in the sampling error, shape (n,)
+    observed: float
+    observed_error: float
+    yes: _Part  # units with the verdict yes
+    no: _Part
+    n_units: int
+    n_labels: int
+    n_clusters: int
+    quantile: float
+
+
+def _post_strata(units: CheckedUnits) -> NDArray[np.intp]:
+    """Number the verdicts and their parts; a part with few labels joins the largest of its verdict."""
+    codes = np.unique(np.stack([units.verdicts, units.strata]), axis=1, return_inverse=True)[1].ravel()
+    n = np.bincount(codes, units.is_labelled)
+    for verdict in (True, False):
+        own = np.unique(codes[units.verdicts == verdict])
+        if len(own):
+            codes[np.isin(codes, own[n[own] < _LEAST_OF_STRATUM])] = own[np.argmax(n[own])]
+    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
+
+
+def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
+    post, is_labelled, weights = _post_strata(units), units.is_labelled, units.weights / units.weights.sum()
+    groups = np.unique(units.groups, return_inverse=True)[1]
+
+    def variance(parts: Floats) -> float:
+        return float(np.square(np.bincount(groups, parts)).sum())
+
+    sizes, n_labelled = np.bincount(post, weights), np.bincount(post, is_labelled)
+    raw = np.where(is_labelled, weights * units.sampling, 0.0)
+    inside = raw / np.maximum(np.bincount(post, raw), 1e-300)[post]  # sums to 1 over the labels of a post-stratum
+    n = np.where(n_labelled > 0, 1.0 / np.maximum(np.bincount(post, inside**2), 1e-300), 0.0)  # Kish's effective number
+    filled = np.where(is_labelled, units.labels, 0.0)
+    means = np.where(n > 0.0, np.bincount(post, inside * filled), 0.5)
+    left = np.sqrt(1.0 - n_labelled / np.bincount(post)) if of_set else np.ones(len(n))
+    of_labels = inside * (filled - means[post]) * (sizes * left)[post]
+    n_clusters, stretch = len(np.unique(groups[is_labelled])), 1.0
+    if n_clusters < n_labelled.sum() and (alone := float(of_labels @ of_labels)) > 0.0:
+        stretch = max(variance(of_labels) / alone, 1.0)  # the design effect of the labels
+    smoothed = (means * n + 0.5) / (n + 1.0)
+    spread = smoothed * (1.0 - smoothed) / np.maximum(n - 1.0, 1.0) * left**2 * stretch
+    freedom = max((n_clusters or len(np.unique(groups))) - len(n), 1)
+    quantile = float(stdtrit(freedom, 0.5 + confidence_level / 2.0))
+    value, observed = float(sizes @ means), float(weights @ units.verdicts)
+    of_units, of_verdicts = weights * (means[post] - value), weights * (units.verdicts - observed)
+    sampled, observed_error = (0.0, 0.0) if of_set else (variance(of_units), math.sqrt(variance(of_verdicts)))
+
+    def part(verdict: bool) -> _Part:
+        held = np.unique(post[units.verdicts == verdict])
+        if not len(held):
+            return _Part(0.5, 0.0, 1.0)
+        share = sizes[held] / sizes[held].sum()
+        middle, mean = float(share @ smoothed[held]), float(share @ means[held])
+        square = quantile**2 * float(share**2 @ spread[held]) / (middle * (1.0 - middle))  # over the effective number
+        half = math.sqrt(square * (mean * (1.0 - mean) + square / 4.0))
+        return _Part(mean, *((mean + square / 2.0 + end) / (1.0 + square) for end in (-half, half)))
+
+    return _Fit(
+        value=value,
+        error=math.sqrt(float(sizes**2 @ spread) + sampled),
+        influence=of_labels if of_set else of_labels + of_units,
+        observed=observed,
+        observed_error=observed_error,
+        yes=part(True),
+        no=part(False),
+        n_units=len(post),
+        n_labels=int(n_labelled.sum()),
+        n_clusters=n_clusters,
+        quantile=quantile,
+    )
+
+
+def _limits(value: float, error: float, n: int, quantile: float) -> list[float]:
+    """Return an interval symmetric on the logit scale, about a value drawn inwards where it is 0 or 1 of n."""
+    inner = min(max(value, 0.5 / (n + 1.0)), 1.0 - 0.5 / (n + 1.0)) if n else value
+    half = quantile * error / (inner * (1.0 - inner))
+    low, high = float(expit(logit(inner) - half)), float(expit(logit(inner) + half))
+    return [min(low, value), max(high, value)]
+
+
+def _found(fit: _Fit, yes: _Part, no: _Part) -> tuple[float, float, list[float]]:
+    """Return the share of verdicts yes among units that `yes` and `no` are shares of, its error and interval.
+
+    The distances that the limits of each part make are squared and added (MOVER: Zou and Donner 2008, Statistics in
+    Medicine 27, 1693-1702).
+    """
+
+    def share(of_yes: float, of_no: float, said: float) -> float:
+        return said * of_yes / max(said * of_yes + (1.0 - said) * of_no, 1e-300)
+
+    said, half = fit.observed, fit.quantile * fit.observed_error
+    value = share(yes.share, no.share, said)
+    lower = (
+        share(yes.low, no.share, said),
+        share(yes.share, no.high, said),
+        share(yes.share, no.share, max(said - half, 0)),
+    )
+    upper = (
+        share(yes.high, no.share, said),
+        share(yes.share, no.low, said),
+        share(yes.share, no.share, min(said + half, 1)),
+    )
+    low, high = (value + sign * math.dist(ends, (value,) * 3) for sign, ends in ((-1, lower), (1, upper)))
+    return value, (high - low) / 2.0 / fit.quantile, [max(low, 0.0), min(high, 1.0)]
+
+
+def _refusal(units: CheckedUnits, values: dict[str, float], fit: _Fit) -> tuple[str, int | None]:
+    """Return why these labels carry no correction, and how many would; an empty text where they do."""
+    for verdict, word in ((True, "yes"), (False, "no")):
+        n_all = int((units.verdicts == verdict).sum())
+        n = int(((units.verdicts == verdict) & units.is_labelled).sum())
+        if n < (least := min(LEAST_LABELS, n_all)):
+            text = f"{n} of its {n_all:,} verdicts {word} were checked, and {least} are needed"
+            return text, fit.n_labels + least - n
+    # sensitivity is above the false-match rate where people say yes more often to verdicts yes than to verdicts no
+    gap, half = fit.yes.share - fit.no.share, math.hypot(fit.yes.share - fit.yes.low, fit.no.high - fit.no.share)
+    if gap > half or fit.value in (0.0, 1.0):  # labels that are all alike need no comparer
+        return "", None
+    n_needed = math.ceil(fit.n_labels * (half / gap) ** 2) + 1 if gap > 0.01 else None
+    text = f"its sensitivity {values['sensitivity']:.2f} is not above its false-match rate "
+    text += f"{values['false_match_rate']:.2f} by more than chance: "
+    return text + ("it needs another comparer" if n_needed is None else f"about {n_needed:,} labels would do"), n_needed

@@ -1,0 +1,363 @@
+"""Rates corrected by sheets of answers that people checked: what is checked, the sheets read, and joined to a run.
+
+A sheet holds pairs of answers to two wordings of a problem (``same`` is filled in) or single answers (``right``). Its
+rows are found again by bucket and by the places of their wordings there, and are refused if they show other answers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from paraconsist.comparing.comparer import Comparer, get_comparer
+from paraconsist.data.predictions import ACCEPTED, VALUE
+from paraconsist.data.rows import Rows, read_rows
+from paraconsist.data.tables import read_table
+from paraconsist.errors import InputError, input_error
+from paraconsist.measures import checked as measures
+from paraconsist.measures.catalogue import PARAPHRASTIC
+from paraconsist.measures.checked import CheckedUnits, Corrected
+from paraconsist.measures.results import Record
+from paraconsist.measures.rules import PARAPHRASE
+from paraconsist.scoring.outcomes import SAME_ANSWER, WORDING_CHANGE, WORDINGS, answer_codes, is_right
+from paraconsist.scoring.roles import apply_policy
+from paraconsist.scoring.sources import Source
+
+Kind = Literal["same", "right"]
+Integers = NDArray[np.intp]
+MARKS = {**dict.fromkeys(("yes", "y", "true", "1", "x"), True), **dict.fromkeys(("no", "n", "false", "0"), False)}
+
+
+class Pairs(NamedTuple):
+    """Units of one model: pairs of rows, or rows paired with themselves; all arrays have one length."""
+
+    first: Integers
+    second: Integers
+    verdicts: NDArray[np.bool_]  # the comparer's
+    strata: Integers  # parts of each verdict
+
+
+class Line(NamedTuple):
+    """A row of a sheet, with its number for messages."""
+
+    row: int
+    pair: str
+    set: str
+    model: str
+    bucket: str
+    wordings: list[int]
+    answers: list[str]
+    accepted: list[str]
+    marks: list[bool | None]  # each person's
+    weight: float  # 1 over the chance of having been drawn
+
+    @property
+    def label(self) -> float:
+        """The mean of the marks; nan without any."""
+        given = [mark for mark in self.marks if mark is not None]
+        return sum(given) / len(given) if given else math.nan
+
+
+Sheets = Mapping[Kind, Sequence[Line]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked(Record):
+    """Rates of one set, by the names of the uncorrected ones, as people would have them.
+
+    `agreement` is, for each column of the sheet, `n_labels` that two people gave, the `share` of them alike and Cohen's
+    `kappa`: no comparer can be known to be better.
+    """
+
+    rates: dict[str, Corrected]
+    agreement: dict[str, dict[str, float]]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedDifference(Record):
+    """The corrected rate of one model less that of another, in [-1, 1]."""
+
+    first: str
+    second: str
+    rate: str
+    difference: float
+    standard_error: float
+    confidence_interval: list[float]
+
+
+# ---- what is checked
+
+
+def rows_of(source: Source) -> Rows:
+    """Return a source's rows, an unparsed answer differing from all; InputError if its answers are labels."""
+    if VALUE not in source.predictions.table.column_names:
+        remedy = "Say when two answers in free text are the same, such as `same` text."
+        raise input_error("score", "checked", "be given with `same`: labels need no checking", remedy=remedy)
+    return apply_policy(read_rows(source.predictions, source.columns), "wrong")[0]
+
+
+def pairs_of(source: Source, rows: Rows) -> Pairs:
+    """Return the pairs of wordings of each problem, with whether their answers are the same."""
+    assert rows.values is not None
+    first, second = _within(rows, WORDINGS)
+    codes, comparer, similarity = answer_codes(rows), get_comparer(source.predictions.metadata["same"]), None
+    ends = (end(rows.values[first], rows.values[second]).tolist() for end in (np.minimum, np.maximum))
+    known = rows.same or frozenset()
+    verdicts = (codes[first] == codes[second]) | np.array(
+        [pair in known for pair in zip(*ends, strict=True)], dtype=bool
+    )
+    if _has_degrees(comparer):
+        values = comparer.values(source.predictions.table["raw_output"].to_pylist())
+        similarity = comparer.pairs([values[i] for i in first], [values[i] for i in second])
+    return Pairs(first, second, verdicts, _halves(verdicts, similarity))
+
+
+def answers_of(source: Source, rows: Rows) -> Pairs:
+    """Return the answers to paraphrases, with whether they are right; InputError without accepted answers."""
+    table, comparer = source.predictions.table, get_comparer(source.predictions.metadata["right"])
+    if ACCEPTED not in table.column_names:
+        raise input_error("score", "label", "name a column of accepted answers", got=source.columns.label)
+    members = np.flatnonzero(rows.roles == PARAPHRASE)
+    verdicts, similarity = is_right(rows)[members], None
+    if _has_degrees(comparer):
+        table = table.take(pa.array(members))
+        similarity = _similarity(comparer, table["raw_output"].to_pylist(), table[ACCEPTED].to_pylist())
+    return Pairs(members, members, verdicts, _halves(verdicts, similarity))
+
+
+def alike_of(rows: Rows) -> Pairs:
+    """Return the pairs of paraphrases of each problem, with whether both answers are right or both wrong."""
+    first, second = _within(rows, (PARAPHRASE,))
+    n_right = is_right(rows)[[first, second]].sum(axis=0).astype(np.intp)
+    return Pairs(first, second, n_right != 1, n_right)
+
+
+def places_of(buckets: NDArray[Any]) -> Integers:
+    """Return the place of each row among those of its bucket, from 0."""
+    codes = np.unique(buckets, return_inverse=True)[1]
+    order, places = np.argsort(codes, kind="stable"), np.empty(len(codes), dtype=np.intp)
+    places[order] = np.arange(len(codes)) - np.searchsorted(codes[order], codes[order])
+    return places
+
+
+def _within(rows: Rows, roles: Sequence[str]) -> tuple[Integers, Integers]:
+    """Return all pairs of rows of one bucket that have these roles."""
+    members = np.flatnonzero(np.isin(rows.roles, roles))
+    _, codes, sizes = np.unique(np.asarray(rows.buckets)[members], return_inverse=True, return_counts=True)
+    ordered, starts = members[np.argsort(codes, kind="stable")], np.cumsum(sizes) - sizes
+    blocks = [(ordered[starts[sizes == k][:, None] + np.arange(k)], np.triu_indices(k, 1)) for k in np.unique(sizes)]
+    none = np.empty(0, dtype=np.intp)
+    first, second = (np.concatenate([none, *(block[:, of[i]].ravel() for block, of in blocks)]) for i in range(2))
+    return first, second
+
+
+def _per_bucket(rows: Rows, units: Pairs) -> Integers:
+    """Return the number of units of each unit's bucket."""
+    _, codes, counts = np.unique(np.asarray(rows.buckets)[units.first], return_inverse=True, return_counts=True)
+    return np.asarray(counts[codes])
+
+
+def _has_degrees(comparer: Comparer) -> bool:
+    return comparer.is_cheap and not comparer.is_transitive
+
+
+def _similarity(comparer: Comparer, answers: Sequence[str | None], accepted: Sequence[Sequence[str]]) -> Any:
+    """Return how similar each answer is to the most similar accepted one, shape (n,)."""
+    owner, values = [i for i, texts in enumerate(accepted) for _ in texts], comparer.values(answers)
+    references, best = comparer.values([text for texts in accepted for text in texts]), np.zeros(len(answers))
+    np.maximum.at(best, owner, comparer.pairs([values[i] for i in owner], references, reference=True))
+    return best
+
+
+def _halves(verdicts: NDArray[np.bool_], similarity: NDArray[np.float64] | None) -> Integers:
+    """Return which units are in the more similar half of their verdict, as 0 and 1."""
+    parts = np.zeros(len(verdicts), dtype=np.intp)
+    for verdict in (True, False):
+        members = np.flatnonzero(verdicts == verdict)
+        if similarity is not None and len(members):
+            parts[members] = similarity[members] > np.median(similarity[members])
+    return parts
+
+
+# ---- the sheets
+
+
+def read_checked(paths: Iterable[str | Path]) -> Sheets:
+    """Read marked sheets; InputError if one is none, or a cell is neither yes, no nor empty."""
+    found: dict[Kind, list[Line]] = {"same": [], "right": []}
+    for path in paths:
+        table = read_table(path, function="score", parameter="checked")
+        cells = {name: [x or "" for x in table[name].cast(pa.string()).to_pylist()] for name in table.column_names}
+        kind: Kind = "right" if "answer" in cells else "same"
+        ends = ("",) if kind == "right" else ("_1", "_2")
+        marks = [name for name in cells if name == kind or name.startswith(f"{kind}_")] or [kind]
+        ids = ("pair", "set", "model", "bucket_id")
+        needed = [*marks, *ids, *(f"{name}{end}" for name in ("wording", "answer") for end in ends)]
+        if missing := [name for name in (*needed, "accepted", "weight") if name not in cells]:
+            must, remedy = f"have the columns {', '.join(missing)}", "Give a sheet that `paraconsist sheet` wrote."
+            raise input_error("score", "checked", must, got=table.column_names, remedy=remedy)
+        for row in range(table.num_rows):
+            of_row = {name: column[row] for name, column in cells.items()}
+            try:
+                wordings, weight = [int(of_row[f"wording{end}"]) for end in ends], float(of_row["weight"])
+                texts = [of_row[f"answer{end}"] for end in ends], json.loads(of_row["accepted"])
+                given = [MARKS[word] if (word := of_row[name].strip().lower()) else None for name in marks]
+            except (ValueError, KeyError):
+                must = f"have yes, no or nothing in {', '.join(marks)}, and all else as it was written"
+                raise input_error("score", "checked", must, got=[of_row[name] for name in marks], row=row) from None
+            pair, of_set, model, bucket = (of_row[name] for name in ids)
+            found[kind].append(Line(row, pair, of_set, model, bucket, wordings, *texts, given, weight))
+    return {kind: lines for kind, lines in found.items() if lines}
+
+
+def model_name(source: Source) -> str:
+    """Return what sheets call a source's model: its name, else that of its file."""
+    return source.model or ("" if source.path is None else source.path.stem)
+
+
+# ---- what they correct
+
+
+def checked_rates(source: Source, sheets: Sheets, confidence_level: float) -> Checked:
+    """Return the rates of a set corrected by marked sheets.
+
+    Where a sheet was drawn from this model's answers the rates are prediction-powered; where it was drawn from other
+    models' answers only, they are corrected by the comparer's errors there. InputError if the sheet shows other answers
+    than the run.
+    """
+    rates: dict[str, Corrected] = {}
+    alike: dict[str, dict[str, float]] = {}
+    notes: list[str] = []
+    rows = rows_of(source)
+    for kind, lines in sheets.items():
+        if two := [line.marks[:2] for line in lines if len(line.marks) > 1 and None not in line.marks[:2]]:
+            share, kappa = measures.agreement(*([bool(pair[i]) for pair in two] for i in range(2)))
+            alike[kind] = {"n_labels": len(two), "share": share, "kappa": kappa}
+        for key, units in _labelled(source, rows, lines, kind).items():
+            if units.is_labelled.any():
+                rates[key] = measures.corrected_rate(units, confidence_level=confidence_level)
+            elif key != PARAPHRASTIC.headline and not _ours(source, lines):
+                errors, warnings = _errors_elsewhere(source, lines, kind)
+                notes += warnings
+                rates[key] = measures.rogan_gladen(units, errors, confidence_level=confidence_level)
+    if SAME_ANSWER.key in rates:
+        rates[WORDING_CHANGE.key] = _complement(rates[SAME_ANSWER.key])
+    notes += [f"{key} is not corrected: of the comparer, {r.refused}" for key, r in rates.items() if r.refused]
+    return Checked(rates=rates, agreement=alike, warnings=tuple(dict.fromkeys(notes)))
+
+
+def checked_differences(
+    sources: Mapping[str, Source], pairs: Iterable[tuple[str, str]], sheets: Sheets, confidence_level: float
+) -> tuple[list[CheckedDifference], list[str]]:
+    """Return differences of models' corrected rates on the problems of both, and why some rates have none.
+
+    `sources` are model -> its answers to one set.
+    """
+    units: dict[str, dict[str, CheckedUnits]] = {}
+    for (model, source), (kind, lines) in product(sources.items(), sheets.items()):
+        for key, of_model in _labelled(source, rows_of(source), lines, kind).items():
+            units.setdefault(key, {})[model] = of_model
+    found: list[CheckedDifference] = []
+    notes: list[str] = []
+    for (first, second), (key, of_models) in product(pairs, units.items()):
+        one, two = of_models[first], of_models[second]
+        one, two = one.where(np.isin(one.groups, two.groups)), two.where(np.isin(two.groups, one.groups))
+        if not one.is_labelled.any() or not two.is_labelled.any():
+            continue
+        try:
+            value, error, ends = measures.corrected_difference(one, two, confidence_level=confidence_level)
+        except InputError as problem:
+            notes.append(f"{key} of {first} and {second} is not corrected: of the comparer, {problem.got}")
+        else:
+            uncertain: dict[str, Any] = {"standard_error": error, "confidence_interval": ends}
+            found.append(CheckedDifference(first=first, second=second, rate=key, difference=value, **uncertain))
+    return found, notes
+
+
+def _ours(source: Source, lines: Sequence[Line]) -> list[Line]:
+    """Return the lines of a sheet that are about a source's answers."""
+    name = model_name(source)
+    return [line for line in lines if line.model == name and (line.set == source.name or not source.has_name)]
+
+
+def _labelled(source: Source, rows: Rows, lines: Sequence[Line], kind: Kind) -> dict[str, CheckedUnits]:
+    """Return the units of the rates that a kind of sheet corrects, with the labels of its lines."""
+    buckets, answers = np.asarray(rows.buckets), source.predictions.table["raw_output"].to_pylist()
+    named = zip(map(str, buckets.tolist()), places_of(buckets).tolist(), strict=True)
+    row_of = {key: i for i, key in enumerate(named)}
+    single: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    of_pair: dict[str, list[tuple[int, float, float]]] = {}
+    for line in _ours(source, lines):
+        members = [row_of.get((line.bucket, wording), -1) for wording in line.wordings]
+        shown = [" ".join((answers[i] or "").split()) if i >= 0 else None for i in members]
+        if shown != [" ".join(text.split()) for text in line.answers]:
+            must, remedy = "show the answers of this run", "Score the run that the sheet was drawn from."
+            raise input_error("score", "checked", must, got=line.answers[0][:80], row=line.row, remedy=remedy)
+        if not math.isnan(line.label):
+            single.setdefault((members[0], members[-1]), []).append((line.label, line.weight))
+            of_pair.setdefault(line.pair, []).append((members[0], line.label, line.weight))
+    if kind == "same":
+        return {SAME_ANSWER.key: _as_units(rows, pairs_of(source, rows), single)}
+    both = {
+        (min(i, j), max(i, j)): [(p * q + (1.0 - p) * (1.0 - q), weight)]  # both right or both wrong
+        for (i, p, weight), (j, q, _) in (pair for pair in of_pair.values() if len(pair) == 2)
+    }
+    own, alike = answers_of(source, rows), alike_of(rows)
+    units = {"accuracy": _as_units(rows, own, single, np.maximum(_per_bucket(rows, own) - 1, 1))}
+    return units | ({PARAPHRASTIC.headline: _as_units(rows, alike, both)} if len(alike.first) else {})
+
+
+def _as_units(rows: Rows, units: Pairs, marked: Mapping[Any, Any], partners: Integers | None = None) -> CheckedUnits:
+    """Return units with labels; `partners` of an answer are those that it may have been drawn with."""
+    labels, sampling = np.full(len(units.first), np.nan), np.ones(len(units.first))
+    for i, key in enumerate(zip(units.first.tolist(), units.second.tolist(), strict=True)):
+        if given := marked.get(key):
+            labels[i], sampling[i] = sum(label for label, _ in given) / len(given), sum(weight for _, weight in given)
+    groups = np.asarray(rows.buckets if rows.groups is None else rows.groups)[units.first]
+    more = {"weights": 1.0 / _per_bucket(rows, units), "sampling": sampling / (1 if partners is None else partners)}
+    return CheckedUnits.of(units.verdicts, labels, strata=units.strata, groups=groups, **more)
+
+
+def _errors_elsewhere(source: Source, lines: Sequence[Line], kind: Kind) -> tuple[CheckedUnits, list[str]]:
+    """Return other models' answers as the sheet shows them, with the comparer's verdicts, and cautions."""
+
+    def units(chosen: Sequence[Line]) -> CheckedUnits:
+        verdicts, groups = [_verdict(source, line, kind) for line in chosen], [line.bucket for line in chosen]
+        weights = [line.weight for line in chosen]
+        return CheckedUnits.of(verdicts, [line.label for line in chosen], weights=weights, groups=groups)
+
+    names = list(dict.fromkeys(line.model for line in lines))
+    of_models = [units([line for line in lines if line.model == name]) for name in names]
+    errors = [measures.corrected_rate(each) for each in of_models if each.is_labelled.any()]
+    instead = f"rates are corrected by the comparer's errors on {', '.join(names)}"
+    notes = [f"the sheet has no answers of this model to this set: {instead}"]
+    if any(measures.differs(one, other) for one, other in combinations(errors, 2)):
+        notes.append("the comparer's errors differ between the sheet's models: check answers of this model")
+    return units(lines), notes
+
+
+def _verdict(source: Source, line: Line, kind: Kind) -> bool:
+    """Return the comparer's verdict on a line of a sheet: two right answers are the same, one right answer is not."""
+    judge, comparer = (get_comparer(source.predictions.metadata[name]) for name in ("right", "same"))
+    right = _similarity(judge, line.answers, [line.accepted] * len(line.answers)) >= judge.threshold
+    if kind == "right" or right.any():
+        return bool(right.all())
+    one, two = comparer.values(line.answers)
+    return bool(comparer.are_same([one], [two])[0])
+
+
+def _complement(rate: Corrected) -> Corrected:
+    """Return the rate of the other verdict, with the comparer's errors as they are."""
+    turned = {key: [1.0 - end for end in rate.confidence_interval[key][::-1]] for key in ("observed", "corrected")}
+    ends = {**rate.confidence_interval, **turned}
+    return replace(rate, observed=1.0 - rate.observed, corrected=1.0 - rate.corrected, confidence_interval=ends)

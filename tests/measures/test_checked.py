@@ -1,0 +1,193 @@
+"""Rates corrected by labels of people: against sums by hand, a naive loop, and simulated comparers."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from paraconsist.errors import InputError
+from paraconsist.measures.checked import (
+    CheckedUnits,
+    agreement,
+    corrected_difference,
+    corrected_rate,
+    differs,
+    rogan_gladen,
+)
+
+NAN = float("nan")
+
+
+def sheet(n_yes=60, yes=(18, 2), n_no=40, no=(5, 15)):
+    """Return units of which people checked some: (labels yes, labels no) of each verdict."""
+    verdicts = [True] * n_yes + [False] * n_no
+    labels = [1.0] * yes[0] + [0.0] * yes[1] + [NAN] * (n_yes - sum(yes))
+    labels += [1.0] * no[0] + [0.0] * no[1] + [NAN] * (n_no - sum(no))
+    return CheckedUnits.of(verdicts, labels)
+
+
+def test_rates_are_those_by_hand():
+    found = corrected_rate(sheet())
+    assert (found.n_units, found.n_labels, found.n_clusters, found.refused) == (100, 40, 40, "")
+    assert found.observed == pytest.approx(0.6)
+    assert found.corrected == pytest.approx(0.6 * 18 / 20 + 0.4 * 5 / 20)  # .64
+    assert found.sensitivity == pytest.approx(0.54 / 0.64)
+    assert found.false_match_rate == pytest.approx(0.06 / 0.36)
+    for name in ("observed", "corrected", "sensitivity", "false_match_rate"):
+        low, high = found.confidence_interval[name]
+        assert 0.0 <= low < found[name] < high <= 1.0
+
+
+def test_error_is_that_by_hand():
+    # strata's shares with half a label added: 18.5/21 and 5.5/21; the means of 60 and 40 units differ by .65
+    spread = 0.6**2 * (18.5 / 21) * (2.5 / 21) / 19 + 0.4**2 * (5.5 / 21) * (15.5 / 21) / 19
+    found = corrected_rate(sheet(), of_set=True)
+    finite = 0.6**2 * (18.5 / 21) * (2.5 / 21) / 19 * (1 - 20 / 60)
+    finite += 0.4**2 * (5.5 / 21) * (15.5 / 21) / 19 * (1 - 20 / 40)
+    assert found.standard_error["corrected"] == pytest.approx(math.sqrt(finite))
+    units = (60 * (0.9 - 0.64) ** 2 + 40 * (0.25 - 0.64) ** 2) / 100**2
+    assert corrected_rate(sheet()).standard_error["corrected"] == pytest.approx(math.sqrt(spread + units))
+
+
+def test_a_naive_loop_says_the_same():
+    rng = np.random.default_rng(0)
+    n = 400
+    verdicts, strata, weights = rng.random(n) < 0.5, rng.integers(0, 2, n), rng.uniform(0.5, 2.0, n)
+    sampling = rng.uniform(1.0, 3.0, n)
+    labels = np.where(rng.random(n) < 0.4, (rng.random(n) < 0.2 + 0.6 * verdicts).astype(float), NAN)
+    total, top, bottom = defaultdict(float), defaultdict(float), defaultdict(float)
+    for i in range(n):
+        key = verdicts[i], strata[i]
+        total[key] += weights[i] / weights.sum()
+        if not math.isnan(labels[i]):
+            top[key] += weights[i] * sampling[i] * labels[i]
+            bottom[key] += weights[i] * sampling[i]
+    expected = sum(total[key] * top[key] / bottom[key] for key in total)
+    units = CheckedUnits.of(verdicts, labels, weights=weights, sampling=sampling, strata=strata)
+    assert corrected_rate(units).corrected == pytest.approx(expected)
+
+
+def test_difference_estimator_is_the_same_in_strata_of_verdicts():
+    """The mean verdict plus the weighted mean of label less verdict: prediction-powered inference as it is written."""
+    units = sheet()
+    weights = np.where(units.verdicts, 60 / 20, 40 / 20) * units.is_labelled
+    gap = np.where(units.is_labelled, units.labels - units.verdicts, 0.0)
+    assert corrected_rate(units).corrected == pytest.approx(units.verdicts.mean() + (weights @ gap) / 100)
+
+
+def test_a_stratum_with_few_labels_joins_the_other_of_its_verdict():
+    strata = np.zeros(100, dtype=int)
+    strata[15:30] = 1  # 5 labels of it: 3 yes, 2 no
+    units = sheet()
+    joined = CheckedUnits.of(units.verdicts, units.labels, strata=strata)
+    assert corrected_rate(joined).corrected == pytest.approx(corrected_rate(units).corrected)
+
+
+def test_labels_of_a_cluster_count_less():
+    units = sheet()
+    pairs = CheckedUnits.of(units.verdicts, units.labels, groups=np.arange(100) // 2)
+    assert corrected_rate(pairs).standard_error["corrected"] > corrected_rate(units).standard_error["corrected"]
+    assert corrected_rate(pairs).n_clusters == 20
+
+
+def test_all_labels_leave_no_error_on_the_set():
+    found = corrected_rate(sheet(20, (18, 2), 20, (5, 15)), of_set=True)
+    assert found.standard_error["corrected"] == pytest.approx(0.0)
+    assert found.confidence_interval["corrected"] == pytest.approx([23 / 40, 23 / 40])
+
+
+def test_a_verdict_with_too_few_labels_is_refused():
+    found = corrected_rate(sheet(no=(2, 4)))
+    assert found.refused == "6 of its 40 verdicts no were checked, and 10 are needed"
+    assert found.n_needed == 26 + 4
+    assert math.isnan(found.corrected)
+    assert np.isnan(found.confidence_interval["corrected"]).all()
+    assert corrected_rate(sheet(n_no=6, no=(2, 4))).refused == ""  # all of them
+
+
+def test_a_comparer_that_never_says_yes_is_refused():
+    found = corrected_rate(sheet(0, (0, 0), 100, (30, 10)))
+    assert "sensitivity 0.00 is not above its false-match rate 0.00" in found.refused
+    assert found.n_needed is None
+
+
+def test_a_comparer_that_tells_little_is_refused_with_the_number_that_would_do():
+    found = corrected_rate(sheet(yes=(11, 9), no=(9, 11)))
+    assert f"about {found.n_needed} labels would do" in found.refused
+    assert found.n_needed > 40
+    many = corrected_rate(sheet(6000, (1100, 900), 4000, (900, 1100)))
+    assert many.refused == ""
+
+
+def test_rogan_gladen_is_that_by_hand():
+    checked = CheckedUnits.of([True] * 50 + [False] * 50, [1.0] * 45 + [0.0] * 10 + [1.0] * 5 + [0.0] * 40)
+    found = rogan_gladen(CheckedUnits.of([True] * 60 + [False] * 40, [NAN] * 100), checked)
+    assert (found.sensitivity, found.false_match_rate) == pytest.approx((0.9, 0.1))
+    assert found.corrected == pytest.approx((0.6 - 0.1) / (0.9 - 0.1))
+    assert (found.method, found.n_units, found.n_labels) == ("rogan_gladen", 100, 100)
+    never = rogan_gladen(CheckedUnits.of([False] * 100, [NAN] * 100), checked)
+    assert never.corrected == 0.0  # cut: (0 - .1) / .8
+    low, high = never.confidence_interval["corrected"]
+    assert low == 0.0
+    assert high > 0.0
+
+
+def test_differences_are_paired():
+    units, other = sheet(), sheet(yes=(16, 4))
+    value, error, (low, high) = corrected_difference(units, other)
+    assert value == pytest.approx(0.6 * 2 / 20)
+    assert low < value < high
+    apart = CheckedUnits.of(other.verdicts, other.labels, groups=np.arange(100, 200))
+    assert error < corrected_difference(units, apart)[1]
+    assert corrected_difference(units, units)[:2] == pytest.approx((0.0, 0.0))
+    with pytest.raises(InputError, match="were checked"):
+        corrected_difference(units, sheet(no=(2, 4)))
+
+
+def test_models_that_err_otherwise_differ():
+    alike, other = (
+        corrected_rate(sheet(600, (180, 20), 400, (50, 150))),
+        corrected_rate(sheet(600, (180, 20), 400, (5, 195))),
+    )
+    assert differs(alike, other)
+    assert not differs(alike, alike)
+
+
+def test_people_who_agree():
+    assert agreement([True, True, False, False], [True, False, False, False]) == (0.75, 0.5)
+    alike, kappa = agreement([True, True], [True, True])
+    assert alike == 1.0
+    assert math.isnan(kappa)
+
+
+@pytest.mark.parametrize(
+    ("labels", "columns", "message"),
+    [
+        ([NAN, NAN], {}, "at least one label"),
+        ([1.0], {}, "length of `verdicts`, 2"),
+        ([1.0, 2.0], {}, "between 0 and 1"),
+        ([1.0, 0.0], {"groups": [1]}, "`groups` must have the length"),
+    ],
+)
+def test_wrong_input_is_refused(labels, columns, message):
+    with pytest.raises(InputError, match=message):
+        corrected_rate(CheckedUnits.of([True, False], labels, **columns))
+
+
+@pytest.mark.parametrize(("sensitivity", "false"), [(0.75, 0.1), (0.97, 0.03)])
+def test_intervals_cover(sensitivity, false):
+    """Of 300 sheets of 120 labels, 95 % less or more 3 standard errors; never where nothing is corrected."""
+    rng, n_covered, n_plain = np.random.default_rng(0), 0, 0
+    for _ in range(300):
+        truth = rng.random(1000) < 0.7
+        verdicts = rng.random(1000) < np.where(truth, sensitivity, false)
+        labels = np.full(1000, NAN)
+        for verdict in (True, False):
+            drawn = rng.permutation(np.flatnonzero(verdicts == verdict))[:60]
+            labels[drawn] = truth[drawn]
+        found = corrected_rate(CheckedUnits.of(verdicts, labels)).confidence_interval
+        n_covered += found["corrected"][0] <= 0.7 <= found["corrected"][1]
+        n_plain += found["observed"][0] <= 0.7 <= found["observed"][1]
+    assert 0.91 * 300 <= n_covered <= 0.99 * 300
+    assert n_plain < n_covered

@@ -1,0 +1,283 @@
+"""Sheets of answers that people check, through the command line: drawn, marked, and what they correct."""
+
+import csv
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import paraconsist as pc
+from paraconsist.errors import InputError
+from paraconsist.scoring.checked import read_checked
+
+ANSWERS = ("red", "a deep red", "crimson", "blue", "not red", "red")
+#: What people know and `tokens` does not: it takes "not red" for "red", and "crimson" for another answer.
+MEANING = {"red": "red", "a deep red": "red", "crimson": "red", "blue": "blue", "not red": "not red"}
+
+
+def rows(n=60, shift=0):
+    """Return four wordings of each problem, whose answers follow no comparer."""
+    return [
+        {
+            "bucket_id": f"b{bucket}",
+            "question": f"Question {bucket}, wording {k}?",
+            "prediction": ANSWERS[(bucket * (1 + shift) * (k + 1) // 3 + k * (bucket % 5)) % 6],
+            "label": "red",
+        }
+        for bucket in range(n)
+        for k in range(4)
+    ]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a file of answers in free text."""
+    pd.DataFrame(rows()).to_csv(tmp_path / "small.csv", index=False)
+    return tmp_path / "small.csv"
+
+
+def lines_of(path: Path):
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def mark(path: Path, **marks):
+    """Fill in columns of a sheet: column -> what a line gets."""
+    lines = [{**line, **{name: of(line) for name, of in marks.items()}} for line in lines_of(path)]
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    return path
+
+
+def same(line):
+    return "yes" if MEANING[line["answer_1"]] == MEANING[line["answer_2"]] else "no"
+
+
+def right(line):
+    return "yes" if MEANING[line["answer"]] == "red" else "no"
+
+
+def drawn(command, *options, output):
+    code, _, err = command("sheet", *options, "--same", "tokens", "--output", output)
+    assert code == 0, err
+    return output
+
+
+def scored(command, *options):
+    code, out, err = command("score", *options, "--same", "tokens", "--json")
+    assert code == 0, err
+    (result,) = json.loads(out).values()
+    return result
+
+
+def people(of):
+    """Return what people say: the same answer to two wordings, accuracy, and both right or both wrong, by sums."""
+    same_pairs = right_rows = alike = 0
+    frame = pd.DataFrame(of)
+    for _, bucket in frame.groupby("bucket_id"):
+        meanings = [MEANING[answer] for answer in bucket["prediction"]]
+        pairs = [(a, b) for i, a in enumerate(meanings) for b in meanings[:i]]
+        same_pairs += sum(a == b for a, b in pairs) / len(pairs)
+        alike += sum((a == "red") == (b == "red") for a, b in pairs) / len(pairs)
+        right_rows += sum(a == "red" for a in meanings) / len(meanings)
+    n = frame["bucket_id"].nunique()
+    return same_pairs / n, right_rows / n, alike / n
+
+
+def test_a_sheet_shows_answers_and_no_verdict(command, run, tmp_path):
+    first = drawn(command, run, "--n", "50", "--people", "2", output=tmp_path / "a.csv")
+    lines = lines_of(first)
+    assert len(lines) == 50
+    assert list(lines[0])[:6] == ["question_1", "answer_1", "question_2", "answer_2", "same_1", "same_2"]
+    assert all(line["question_1"].startswith("Question") and line["same_1"] == "" for line in lines)
+    known = {(row["bucket_id"], row["question"]): row["prediction"] for row in rows()}
+    assert all(known[line["bucket_id"], line["question_2"]] == line["answer_2"] for line in lines)
+    assert sum(float(line["weight"]) for line in lines) == pytest.approx(60 * 6)
+    assert len({line["bucket_id"] for line in lines}) > 30  # spread over the problems
+    again = drawn(command, run, "--n", "50", "--people", "2", output=tmp_path / "b.csv")
+    assert again.read_bytes() == first.read_bytes()
+    other = drawn(command, run, "--n", "50", "--people", "2", "--seed", "1", output=tmp_path / "c.csv")
+    assert other.read_bytes() != first.read_bytes()
+
+
+def test_questions_are_those_that_the_run_kept(command, tmp_path):
+    questions = [
+        {"bucket_id": bucket, "question": f"Question {bucket}{k}?", "expected": "red"}
+        for bucket in "abc"
+        for k in range(2)
+    ]
+    pc.run(lambda texts: ["not red"] * len(texts), questions, output=tmp_path / "run", version="1")
+    lines = lines_of(drawn(command, tmp_path / "run", "--mark", "right", output=tmp_path / "sheet.csv"))
+    assert sorted(line["question"] for line in lines) == sorted(row["question"] for row in questions)
+    pd.DataFrame(rows(6)).drop(columns="question").to_csv(tmp_path / "bare.csv", index=False)
+    assert {
+        line["question_1"] for line in lines_of(drawn(command, tmp_path / "bare.csv", output=tmp_path / "b.csv"))
+    } == {""}
+
+
+def test_problems_of_one_wording_are_drawn_as_single_answers(command, tmp_path):
+    some = [row for i, row in enumerate(rows(12)) if i % 4 == 0 or i > 23]  # one wording of six problems
+    pd.DataFrame(some).to_csv(tmp_path / "some.csv", index=False)
+    sheet = drawn(command, tmp_path / "some.csv", "--mark", "right", "--n", "1000", output=tmp_path / "sheet.csv")
+    found = scored(command, tmp_path / "some.csv", "--checked", mark(sheet, right=right))["checked"]["rates"]
+    assert len(lines_of(sheet)) == 6 + 6 * 12  # an answer with each of its partners
+    assert found["accuracy"]["n_labels"] == len(some)
+
+
+def test_a_pooled_sheet_of_models_that_err_otherwise_is_warned_of(command, run, tmp_path):
+    verbose = [{**row, "prediction": {"red": "crimson"}.get(row["prediction"], row["prediction"])} for row in rows()]
+    pd.DataFrame(verbose).to_csv(tmp_path / "large.csv", index=False)
+    pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "third.csv", index=False)
+    files = run, tmp_path / "large.csv"
+    sheet = mark(drawn(command, *files, "--n", "1000", output=tmp_path / "pairs.csv"), same=same)
+    found = scored(command, tmp_path / "third.csv", "--checked", sheet)
+    assert any("errors differ between the sheet's models" in warning for warning in found["warnings"])
+
+
+def test_a_whole_sheet_gives_what_people_say(command, run, tmp_path):
+    pairs = mark(drawn(command, run, "--n", "1000", output=tmp_path / "pairs.csv"), same=same)
+    answers = drawn(command, run, "--mark", "right", "--n", "1000", output=tmp_path / "answers.csv")
+    found = scored(command, run, "--checked", pairs, "--checked", mark(answers, right=right))
+    rates = found["checked"]["rates"]
+    of_same, of_right, of_alike = people(rows())
+    assert rates["same_answer"]["corrected"] == pytest.approx(of_same)
+    assert rates["wording_change"]["corrected"] == pytest.approx(1.0 - of_same)
+    assert rates["same_answer"]["observed"] == pytest.approx(found["wording"]["same_answer"])
+    assert rates["accuracy"]["corrected"] == pytest.approx(of_right)
+    measured = found["measures"]["paraphrastic_consistency"]
+    assert rates["accuracy"]["observed"] == pytest.approx(measured["accuracy"])
+    consistency = rates["paraphrastic_consistency_unbiased"]
+    assert consistency["observed"] == pytest.approx(measured["paraphrastic_consistency_unbiased"])
+    assert consistency["corrected"] == pytest.approx(of_alike)
+
+
+def test_a_part_of_it_covers_what_people_say(command, run, tmp_path):
+    pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)
+    rates = scored(command, run, "--checked", pairs)["checked"]["rates"]
+    low, high = rates["same_answer"]["confidence_interval"]["corrected"]
+    assert low < people(rows())[0] < high
+    assert rates["same_answer"]["n_labels"] == 120
+    code, out, _ = command("score", run, "--same", "tokens", "--checked", pairs)
+    assert code == 0
+    assert "corrected by answers that people checked" in out
+    scores = pc.score(run, same="tokens", checked=[pairs])
+    assert scores.sets["small"].checked.rates["same_answer"].corrected == rates["same_answer"]["corrected"]
+    assert "corrected by answers that people checked" in scores.report(tmp_path / "page").read_text(encoding="utf-8")
+
+
+def test_agreement_of_two_people_is_shown(command, run, tmp_path):
+    sheet = drawn(command, run, "--n", "60", "--people", "2", output=tmp_path / "pairs.csv")
+    mark(sheet, same_1=same, same_2=lambda line: "no" if line["pair"] in ("1", "2", "3") else same(line))
+    agreement = scored(command, run, "--checked", sheet)["checked"]["agreement"]["same"]
+    assert agreement["n_labels"] == 60
+    changed = sum(same(line) == "yes" for line in lines_of(sheet)[:3])
+    assert agreement["share"] == pytest.approx(1 - changed / 60)
+    assert 0.8 < agreement["kappa"] <= 1.0
+
+
+def test_a_sheet_of_another_model_corrects_by_its_errors(command, run, tmp_path):
+    pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "large.csv", index=False)
+    sheet = mark(drawn(command, run, "--n", "1000", output=tmp_path / "pairs.csv"), same=same)
+    found = scored(command, tmp_path / "large.csv", "--checked", sheet)
+    rate, errors = (
+        found["checked"]["rates"]["same_answer"],
+        scored(command, run, "--checked", sheet)["checked"]["rates"],
+    )
+    assert rate["method"] == "rogan_gladen"
+    sensitivity, false = (errors["same_answer"][name] for name in ("sensitivity", "false_match_rate"))
+    assert (rate["sensitivity"], rate["false_match_rate"]) == pytest.approx((sensitivity, false))
+    assert rate["corrected"] == pytest.approx((rate["observed"] - false) / (sensitivity - false))
+    assert any("no answers of this model" in warning for warning in found["warnings"])
+
+
+def test_models_are_compared_by_corrected_rates(command, run, tmp_path):
+    pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "large.csv", index=False)
+    sheet = drawn(command, run, tmp_path / "large.csv", "--n", "1000", output=tmp_path / "pairs.csv")
+    assert {line["model"] for line in lines_of(sheet)} == {"small", "large"}
+    given = ("compare", run, tmp_path / "large.csv", "--same", "tokens", "--checked", mark(sheet, same=same))
+    given += ("--n-permutations", "200", "--n-resamples", "200")
+    code, out, _ = command(*given, "--json")
+    assert code == 0
+    (difference,) = json.loads(out)[0]["checked"]
+    assert (difference["first"], difference["second"], difference["rate"]) == ("small", "large", "same_answer")
+    assert difference["difference"] == pytest.approx(people(rows())[0] - people(rows(shift=1))[0])
+    assert "differences of corrected rates" in command(*given)[1]
+
+
+def test_what_labels_cannot_carry_is_refused_in_a_warning(command, run, tmp_path):
+    sheet = drawn(command, run, "--n", "60", output=tmp_path / "pairs.csv")
+    mark(sheet, same=lambda line: same(line) if int(line["pair"]) < 9 else "")
+    found = scored(command, run, "--checked", sheet)
+    assert found["checked"]["rates"]["same_answer"]["corrected"] is None
+    assert any("same_answer is not corrected" in warning and "are needed" in warning for warning in found["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answer_1": lambda _: "another"}, "show the answers of this run"),
+        ({"same": lambda _: "perhaps"}, "have yes, no or nothing"),
+        ({"weight": lambda _: "heavy"}, "all else as it was written"),
+    ],
+)
+def test_a_changed_sheet_is_refused(command, run, tmp_path, change, message):
+    sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), **{"same": same, **change})
+    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet)
+    assert code == 2
+    assert message in err
+
+
+def test_no_sheet_of_labels_and_no_table_as_a_sheet(command, run, tmp_path):
+    code, _, err = command("sheet", run, "--output", tmp_path / "s.csv")
+    assert code == 2
+    assert "labels need no checking" in err
+    with pytest.raises(InputError, match="have the columns"):
+        read_checked([run])
+
+
+def test_a_marked_sheet_is_not_replaced(command, run, tmp_path):
+    sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), same=same)
+    code, _, err = command("sheet", run, "--same", "tokens", "--output", sheet)
+    assert code == 2
+    assert "not be there already" in err
+
+
+def test_answers_without_accepted_ones_are_not_right(command, run, tmp_path):
+    pd.DataFrame(rows()).drop(columns="label").to_csv(run, index=False)
+    code, _, err = command("sheet", run, "--same", "tokens", "--mark", "right", "--output", tmp_path / "s.csv")
+    assert code == 2
+    assert "accepted answers" in err
+
+
+def test_other_policies_are_refused(command, run, tmp_path):
+    sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), same=same)
+    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet, "--unparsed", "own_class")
+    assert code == 2
+    assert "--unparsed" in err
+
+
+@pytest.mark.real_data
+def test_people_on_natural_questions(command, tmp_path, data_folder):
+    """EVOUNA, GPT-4: people find 78.8 % of the answers right, `tokens` 63.2 %."""
+    frame = pd.read_parquet(data_folder / "free_text" / "evouna_nq.parquet")
+    frame = frame[(frame["system"] == "gpt4") & ~frame["improper"]]
+    truth = dict(zip(frame["item"].astype(str), frame["correct"], strict=True))
+    accepted = [json.dumps([text for text in golden.split("/") if text.strip()]) for golden in frame["golden"]]
+    table = {
+        "bucket_id": frame["item"],
+        "question": frame["question"],
+        "prediction": frame["answer"],
+        "label": accepted,
+    }
+    pd.DataFrame(table).to_csv(tmp_path / "gpt4.csv", index=False)
+    sheet = drawn(command, tmp_path / "gpt4.csv", "--mark", "right", output=tmp_path / "sheet.csv")
+    mark(sheet, right=lambda line: "yes" if truth[line["bucket_id"]] else "no")
+    rate = scored(command, tmp_path / "gpt4.csv", "--checked", sheet)["checked"]["rates"]["accuracy"]
+    low, high = rate["confidence_interval"]["corrected"]
+    assert (rate["n_units"], rate["n_labels"]) == (3020, 200)
+    assert low < 2381 / 3020 < high
+    assert high - low < 0.09  # labels alone: .113
+    assert rate["confidence_interval"]["observed"][1] < 0.66

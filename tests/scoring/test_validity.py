@@ -1,0 +1,123 @@
+"""Sheets in which people judged paraphrases: the share that is none, and bounds of rates among valid ones."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import paraconsist as pc
+from paraconsist.errors import InputError
+from paraconsist.measures.checked import label_share, validity_bounds
+from paraconsist.scoring.validity import read_validity
+
+P_C = "paraphrastic_consistency_unbiased"
+
+
+@pytest.fixture
+def run(tmp_path):
+    rows = [{"bucket_id": b, "prediction": int(b % 5 == 0 and k == 0), "label": 0} for b in range(50) for k in range(3)]
+    pd.DataFrame(rows).to_csv(tmp_path / "run.csv", index=False)
+    return tmp_path / "run.csv"
+
+
+def sheet(path, n_valid=57, n_invalid=3, **columns):
+    words = ["yes"] * n_valid + ["no"] * n_invalid
+    table = {"bucket_id": range(len(words)), "valid": words, **columns}
+    pd.DataFrame(table).to_csv(path, index=False)
+    return path
+
+
+def test_bounds_are_those_by_hand():
+    bounds = validity_bounds(0.8, [0.75, 0.85], 0.1, [0.05, 0.15])
+    assert bounds.invalid_pairs == pytest.approx(0.19)
+    assert (bounds.low, bounds.high) == pytest.approx(((0.8 - 0.19) / 0.81, 0.8 / 0.81))
+    e = 1 - 0.85**2
+    assert bounds.confidence_interval == pytest.approx([(0.75 - e) / (1 - e), 1.0])  # .85 / .7225, cut
+    assert validity_bounds(0.8, [0.75, 0.85], 0.0, [0.0, 0.0]).confidence_interval == [0.75, 0.85]
+
+
+def test_wide_bounds_are_withheld():
+    bounds = validity_bounds(0.5, [0.45, 0.55], 0.2, [0.1, 0.3])
+    assert bounds.low != bounds.low
+    assert "36 % of the pairs have an invalid paraphrase, and bounds would be 0.56 wide" in bounds.withheld
+
+
+def test_score_shows_share_and_bounds(command, run, tmp_path):
+    judged = sheet(tmp_path / "s.csv", source=["t5"] * 30 + ["bt"] * 30)
+    code, out, _ = command("score", run, "--validity", judged, "--json")
+    assert code == 0
+    (result,) = json.loads(out).values()
+    found = result["validity"]
+    assert (found["n_labels"], found["n_buckets"], found["invalid"]) == (60, 60, pytest.approx(0.05))
+    low, high = found["confidence_interval"]
+    assert 0.01 < low < 0.05 < high < 0.15
+    assert found["by"]["source"]["t5"]["invalid"] == pytest.approx(0.0)
+    assert found["by"]["source"]["bt"]["invalid"] == pytest.approx(0.1)
+    rate, bounds = result["measures"]["paraphrastic_consistency"][P_C], found["bounds"][P_C]
+    assert rate == pytest.approx(1 - 2 / 15)  # two of three pairs differ in a fifth of the problems
+    assert bounds["low"] == pytest.approx((rate - 0.0975) / 0.9025)
+    assert {"wording_change", "same_answer", P_C} == set(found["bounds"])
+    text = command("score", run, "--validity", judged)[1]
+    assert "wordings that people judged" in text
+    assert "bounds among valid paraphrases" in text
+    scores = pc.score(run, validity=judged)
+    assert next(iter(scores.sets.values())).validity.invalid == pytest.approx(0.05)
+
+
+def test_people_are_averaged_and_rejected_candidates_left_out(tmp_path):
+    ids = ["a", "b", "b.rejected_1"]
+    table = {"example_id": ids, "original": ids, "valid_1": ["yes", "yes", "no"], "valid_2": ["no", "", "no"]}
+    pd.DataFrame(table).to_csv(tmp_path / "s.csv", index=False)
+    found = read_validity(tmp_path / "s.csv", {}, 0.95)
+    assert (found.n_labels, found.invalid) == (2, pytest.approx(0.25))
+
+
+def test_what_is_withheld_is_said(command, run, tmp_path):
+    code, out, _ = command("score", run, "--validity", sheet(tmp_path / "s.csv", 30, 30), "--json")
+    (result,) = json.loads(out).values()
+    assert code == 0
+    assert result["validity"]["bounds"][P_C]["low"] is None
+    assert any("has no bounds: 75 % of the pairs" in warning for warning in result["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"bucket_id": [1], "ok": ["yes"]}, "have a column valid"),
+        ({"bucket_id": [1], "valid": ["maybe"]}, "yes, no or nothing"),
+        ({"bucket_id": [1], "valid": [""]}, "at least one judgement"),
+    ],
+)
+def test_what_is_no_sheet_is_refused(tmp_path, columns, message):
+    pd.DataFrame(columns).to_csv(tmp_path / "s.csv", index=False)
+    with pytest.raises(InputError, match=message):
+        read_validity(tmp_path / "s.csv", {}, 0.95)
+
+
+@pytest.mark.real_data
+def test_labels_by_people_by_method(tmp_path, data_folder):
+    """Of the variations that a person judged, by method; those of T5: 131 of 155 valid."""
+    table = pd.read_parquet(data_folder / "validity" / "query_variations.parquet")
+    judged = table[table["annotator"].notna()]
+    judged[["query_id", "method", "valid"]].to_csv(tmp_path / "s.csv", index=False)
+    found = read_validity(tmp_path / "s.csv", {}, 0.95)
+    assert found.n_labels == 1061
+    counts = {m: (round((1 - v["invalid"]) * v["n_labels"]), v["n_labels"]) for m, v in found.by["method"].items()}
+    assert sorted(counts.values()) == [(87, 230), (116, 205), (131, 155), (151, 234), (171, 237)]
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["anli", "snli", "atomic", "social"])
+def test_bounds_from_automatic_paraphrases_hold_that_of_human_ones(data_folder, name):
+    """ParaNLU, RoBERTa-large; the share of valid paraphrases is that of T5's on queries, where people judged them."""
+    share, ends = label_share([0.0] * 131 + [1.0] * 24, range(155))
+    columns = {"prediction": "pred", "label": "gold", "original": "is_original", "example": "paraphrase_id"}
+    results = {}
+    for kind in ("human", "auto"):
+        file = data_folder / "paranlu" / "predictions" / f"{name}__roberta-large__{kind}.parquet"
+        scores = pc.score(file, **columns, measures=["paraphrastic_consistency"], interval_method="closed_form")
+        (results[kind],) = (one.measures["paraphrastic_consistency"] for one in scores.sets.values())
+    automatic = results["auto"]
+    bounds = validity_bounds(automatic[P_C], automatic["confidence_interval"][P_C], share, ends)
+    assert bounds.withheld == ""
+    assert bounds.low <= results["human"][P_C] <= bounds.high
