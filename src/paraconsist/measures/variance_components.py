@@ -19,7 +19,7 @@ variance between means less the noise of these means: the t interval is on the l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -49,6 +49,7 @@ RESIDUAL = "residual"
 """Rows that share all levels."""
 _MOST_LEVELS = 6
 _LEAST = 0.02  # of a variance between means, in the logarithm of a replicate that is below 0
+_AT_ONCE = 1 << 16  # replicates: bounds the memory
 _NO_PAIRS = 1e-12  # share of the weight of all pairs that is rounding
 
 
@@ -158,7 +159,9 @@ def variance_components(
     if labels is None:
         mean = float(values.mean())
         values = values - mean
-    pairs = _Pairs(design, values, labels)
+    order = np.lexsort(design.codes[::-1])  # groups of rows that lie together are summed faster
+    design = replace(design, codes=[code[order] for code in design.codes])
+    pairs = _Pairs(design, values[order], None if labels is None else labels[order])
     system = _system(design, pairs)
     parts = system.solution @ pairs.half_differences(system.observed)
     names, total = system.names, float(parts.sum())
@@ -555,7 +558,7 @@ class _Measures:
             with np.errstate(over="ignore", invalid="ignore"):
                 odds = np.exp(z[k:-1])
                 shift = self.shift / self.total
-                shares = np.minimum(self.most - (self.most + shift) / (1.0 + odds), 1.0)
+                shares = self.most - (self.most + shift) / (1.0 + odds)
                 found.append(np.concatenate([np.exp(z[:k]) - self.shift, shares, 1.0 - np.exp(-z[-1:])]))
         return found[0], found[1]
 
@@ -570,29 +573,49 @@ class _Jackknife(NamedTuple):
 def _jackknife(design: _Design, pairs: _Pairs, system: _System, measured: _Measures) -> _Jackknife:
     """Return the standard errors over the values of the levels that are nested in no other."""
     parts = system.solution @ pairs.half_differences(system.observed)
-    centre = measured.scaled(measured.values(parts[:, np.newaxis]))[:, 0]
+    whole = measured.values(parts[:, np.newaxis])
+    centre = np.stack([measured.scaled(whole), whole])
     units = [root for root in design.roots if _joint(design, root)[1] >= FEW_CLUSTERS]
-    variances: list[tuple[int, int, Floats]] = []
+    variances: dict[int, Floats] = {}  # by the levels whose combinations are left out in turn
+    freedoms: dict[int, Floats] = {}
     for size in range(1, len(units) + 1):
-        for chosen in combinations(units, size):
-            values = measured.values(system.solution @ pairs.replicates(system.observed, sum(chosen)))
-            both = np.stack([measured.scaled(values), values])
-            n = both.shape[-1]
-            variances.append((sum(chosen), n, (n - 1) / n * ((both - both.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1)))
-    k = len(system.names)
-    nan = np.full((2, 2 * k + 1), np.nan)
+        for chosen in map(sum, combinations(units, size)):
+            means = pairs.replicates(system.observed, chosen)
+            squares, fourths, n = _moments(system.solution, means, measured, centre)
+            variances[chosen] = (n - 1) / n * squares
+            spare = fourths[0] - squares[0] ** 2 / n
+            with np.errstate(divide="ignore", invalid="ignore"):
+                freedoms[chosen] = np.minimum(n - 1.0, np.where(spare > 0.0, 2.0 * squares[0] ** 2 / spare, np.inf))
     if not variances:
-        return _Jackknife(centre, nan[0], nan[1], nan[0])
-    single = np.stack([variance for unit, _, variance in variances if unit in units])
-    total = sum(variance * (1 if unit.bit_count() % 2 else -1) for unit, _, variance in variances)
-    total = np.maximum(total, single.max(axis=0))
-    sizes = np.array([n for unit, n, _ in variances if unit in units], dtype=np.float64)
+        nan = np.full(centre.shape[1], np.nan)
+        return _Jackknife(centre[0, :, 0], nan, nan, nan)
+    own = {}  # what each combination adds to the variance, beyond what its parts have alone
+    for one in variances:
+        larger = [other for other in variances if other & one == one]
+        own[one] = sum((-1) ** (other.bit_count() - one.bit_count()) * variances[other] for other in larger)
+    total = np.maximum(sum(own.values()), np.max([variances[unit] for unit in units], axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = single[:, 0].sum(axis=0) ** 2 / (single[:, 0] ** 2 / (sizes[:, np.newaxis] - 1.0)).sum(axis=0)
+        sizes = np.maximum([part[0] for part in own.values()], 0.0)
+        freedom = sizes.sum(axis=0) ** 2 / (sizes**2 / np.stack(list(freedoms.values()))).sum(axis=0)
     covered = [any(terms & unit for terms in of_one for unit in units) for of_one in system.terms]
     known = np.array([*covered, *covered, any(unit & _cluster_set(design) for unit in units)])
     scaled_error, error = np.where(known, np.sqrt(total), np.nan)
-    return _Jackknife(centre, scaled_error, error, freedom)
+    return _Jackknife(centre[0, :, 0], scaled_error, error, freedom)
+
+
+def _moments(solution: Floats, means: Floats, measured: _Measures, centre: Floats) -> tuple[Floats, Floats, int]:
+    """Return sums of squared deviations and of their fourth powers over replicates, and the number of replicates.
+
+    Both on the scale of the intervals and on that of the values: shape (2, 2, number of values).
+    """
+    n = means.shape[1]
+    sums = np.zeros((3, *centre.shape[:2]))
+    for start in range(0, n, _AT_ONCE):
+        values = measured.values(solution @ means[:, start : start + _AT_ONCE])
+        deviations = np.stack([measured.scaled(values), values]) - centre
+        squares = deviations**2
+        sums += np.stack([deviations.sum(axis=-1), squares.sum(axis=-1), (squares**2).sum(axis=-1)])
+    return np.maximum(sums[1] - sums[0] ** 2 / n, 0.0), sums[2], n
 
 
 def _correlations(design: _Design, pairs: _Pairs, system: _System, total: float) -> dict[str, float]:
