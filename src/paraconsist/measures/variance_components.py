@@ -40,6 +40,7 @@ from paraconsist.measures.buckets import (
     partition,
     partition_integers,
 )
+from paraconsist.measures.intervals import NO_SPREAD
 from paraconsist.measures.results import Record, Result, documented, signature
 
 _FUNCTION = "variance_components"
@@ -50,7 +51,7 @@ RESIDUAL = "residual"
 _MOST_LEVELS = 6
 _LEAST = 0.02  # of a variance between means, in the logarithm of a replicate that is below 0
 _AT_ONCE = 1 << 16  # replicates: bounds the memory
-_NO_PAIRS = 1e-12  # share of the weight of all pairs that is rounding
+_ROUNDING = 1e-12  # of the largest component; of the weight of all pairs
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,16 +165,21 @@ def variance_components(
     pairs = _Pairs(design, values[order], None if labels is None else labels[order])
     system = _system(design, pairs)
     parts = system.solution @ pairs.half_differences(system.observed)
+    parts[np.abs(parts) <= _ROUNDING * np.abs(parts).max()] = 0.0
     names, total = system.names, float(parts.sum())
     weights = np.array([pairs.weight_of_mean(terms[0]) for terms in system.terms])
     noise = _noise(system, pairs, weights)
     measured = _Measures(parts, noise, *_error_of_cluster(system, pairs))
-    estimates = _jackknife(design, pairs, system, measured)
+    estimates = _jackknife(design, pairs, system, measured, parts)
     few = [name for name, size in zip(design.names, design.sizes, strict=True) if size < FEW_CLUSTERS]
     low, high = measured.ends(*estimates, level)
     keys = [*(f"variance/{name}" for name in names), *(f"share/{name}" for name in names), "dependability"]
-    if np.isnan(low).any():
+    if few and np.isnan(low).any():
         warnings.append(f"no interval over fewer than {FEW_CLUSTERS} values of a level: {', '.join(few)}")
+    if not parts.any():
+        warnings.append("every outcome is the same")
+    elif (estimates.error == 0.0).any():
+        warnings.append("the sampled values of the levels do not differ in some components: these have no interval")
     negative = [name for name, part in zip(names, parts, strict=True) if part < 0.0]
     if negative:
         warnings.append(f"below 0, which is next to nothing (estimates are unbiased): {', '.join(negative)}")
@@ -411,7 +417,7 @@ class _Pairs:
     def is_observed(self, terms: int) -> bool:
         """Return whether two rows share exactly this set."""
         weights = self.whole[terms].weights
-        return terms != self.design.full and bool(weights.sum() > _NO_PAIRS * self._all(terms))
+        return terms != self.design.full and bool(weights.sum() > _ROUNDING * self._all(terms))
 
     def _all(self, terms: int) -> float:
         return float((self.sizes**2).sum()) if terms & 1 else float(len(self.sizes)) ** 2
@@ -570,9 +576,10 @@ class _Jackknife(NamedTuple):
     freedom: Floats
 
 
-def _jackknife(design: _Design, pairs: _Pairs, system: _System, measured: _Measures) -> _Jackknife:
+def _jackknife(
+    design: _Design, pairs: _Pairs, system: _System, measured: _Measures, parts: Floats
+) -> _Jackknife:
     """Return the standard errors over the values of the levels that are nested in no other."""
-    parts = system.solution @ pairs.half_differences(system.observed)
     whole = measured.values(parts[:, np.newaxis])
     centre = np.stack([measured.scaled(whole), whole])
     units = [root for root in design.roots if _joint(design, root)[1] >= FEW_CLUSTERS]
@@ -586,7 +593,7 @@ def _jackknife(design: _Design, pairs: _Pairs, system: _System, measured: _Measu
             spare = fourths[0] - squares[0] ** 2 / n
             with np.errstate(divide="ignore", invalid="ignore"):
                 freedoms[chosen] = np.minimum(n - 1.0, np.where(spare > 0.0, 2.0 * squares[0] ** 2 / spare, np.inf))
-    if not variances:
+    if not variances or not parts.any():
         nan = np.full(centre.shape[1], np.nan)
         return _Jackknife(centre[0, :, 0], nan, nan, nan)
     own = {}  # what each combination adds to the variance, beyond what its parts have alone
@@ -599,7 +606,7 @@ def _jackknife(design: _Design, pairs: _Pairs, system: _System, measured: _Measu
         freedom = sizes.sum(axis=0) ** 2 / (sizes**2 / np.stack(list(freedoms.values()))).sum(axis=0)
     covered = [any(terms & unit for terms in of_one for unit in units) for of_one in system.terms]
     known = np.array([*covered, *covered, any(unit & _cluster_set(design) for unit in units)])
-    scaled_error, error = np.where(known, np.sqrt(total), np.nan)
+    scaled_error, error = np.where(known, np.sqrt(np.where(total > NO_SPREAD**2, total, 0.0)), np.nan)
     return _Jackknife(centre[0, :, 0], scaled_error, error, freedom)
 
 
