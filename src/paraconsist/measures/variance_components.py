@@ -596,14 +596,13 @@ def _jackknife(
     if not variances or not parts.any():
         nan = np.full(centre.shape[1], np.nan)
         return _Jackknife(centre[0, :, 0], nan, nan, nan)
-    own = {}  # what each combination adds to the variance, beyond what its parts have alone
-    for one in variances:
-        larger = [other for other in variances if other & one == one]
-        own[one] = sum((-1) ** (other.bit_count() - one.bit_count()) * variances[other] for other in larger)
-    total = np.maximum(sum(own.values()), np.max([variances[unit] for unit in units], axis=0))
+    single, free = (np.stack([of[unit] for unit in units]) for of in (variances, freedoms))
+    total = sum((1 if unit.bit_count() % 2 else -1) * variance for unit, variance in variances.items())
+    total = np.maximum(total, single.max(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = np.maximum([part[0] for part in own.values()], 0.0)
-        freedom = sizes.sum(axis=0) ** 2 / (sizes**2 / np.stack(list(freedoms.values()))).sum(axis=0)
+        freedom = total[0] ** 2 / (single[:, 0] ** 2 / free).sum(axis=0)
+        largest = single[:, 0].argmax(axis=0)
+        freedom = np.maximum(freedom, np.take_along_axis(free, largest[np.newaxis], axis=0)[0])
     covered = [any(terms & unit for terms in of_one for unit in units) for of_one in system.terms]
     known = np.array([*covered, *covered, any(unit & _cluster_set(design) for unit in units)])
     scaled_error, error = np.where(known, np.sqrt(np.where(total > NO_SPREAD**2, total, 0.0)), np.nan)
@@ -616,13 +615,12 @@ def _moments(solution: Floats, means: Floats, measured: _Measures, centre: Float
     Both on the scale of the intervals and on that of the values: shape (2, 2, number of values).
     """
     n = means.shape[1]
-    sums = np.zeros((3, *centre.shape[:2]))
+    sums = np.zeros((2, *centre.shape[:2]))
     for start in range(0, n, _AT_ONCE):
         values = measured.values(solution @ means[:, start : start + _AT_ONCE])
-        deviations = np.stack([measured.scaled(values), values]) - centre
-        squares = deviations**2
-        sums += np.stack([deviations.sum(axis=-1), squares.sum(axis=-1), (squares**2).sum(axis=-1)])
-    return np.maximum(sums[1] - sums[0] ** 2 / n, 0.0), sums[2], n
+        squares = (np.stack([measured.scaled(values), values]) - centre) ** 2
+        sums += np.stack([squares.sum(axis=-1), (squares**2).sum(axis=-1)])
+    return sums[0], sums[1], n
 
 
 def _correlations(design: _Design, pairs: _Pairs, system: _System, total: float) -> dict[str, float]:
