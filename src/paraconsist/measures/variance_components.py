@@ -599,13 +599,17 @@ def _jackknife(
     single, free = (np.stack([of[unit] for unit in units]) for of in (variances, freedoms))
     total = sum((1 if unit.bit_count() % 2 else -1) * variance for unit, variance in variances.items())
     total = np.maximum(total, single.max(axis=0))
+    cluster = _cluster_set(design)
+    crossed = [sum(any(terms & unit for terms in of_one) for unit in units) for of_one in system.terms]
+    own = np.array([*crossed, *crossed, sum(bool(unit & cluster) for unit in units)])
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = total[0] ** 2 / (single[:, 0] ** 2 / free).sum(axis=0)
-        largest = single[:, 0].argmax(axis=0)
-        freedom = np.maximum(freedom, np.take_along_axis(free, largest[np.newaxis], axis=0)[0])
-    covered = [any(terms & unit for terms in of_one for unit in units) for of_one in system.terms]
-    known = np.array([*covered, *covered, any(unit & _cluster_set(design) for unit in units)])
-    scaled_error, error = np.where(known, np.sqrt(np.where(total > NO_SPREAD**2, total, 0.0)), np.nan)
+        spread = (single[:, 0] ** 2 / free).sum(axis=0)
+        of_largest = np.take_along_axis(free, single[:, 0].argmax(axis=0)[np.newaxis], axis=0)[0]
+        of_one = np.maximum(total[0] ** 2 / spread, of_largest)
+        freedom = np.where(own > 1, single[:, 0].sum(axis=0) ** 2 / spread, of_one)
+    of_cluster = [place for place, terms in enumerate(system.terms) if cluster in terms]
+    freedom[-1] = freedom[[*of_cluster, -1]].min()
+    scaled_error, error = np.where(own > 0, np.sqrt(np.where(total > NO_SPREAD**2, total, 0.0)), np.nan)
     return _Jackknife(centre[0, :, 0], scaled_error, error, freedom)
 
 
