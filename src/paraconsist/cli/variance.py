@@ -81,9 +81,11 @@ def _tables(result: VarianceComponentsResult, outcome: str) -> Iterator[Part]:
         for name, variance in result.variance.items()
     ]
     nested = [f"{name} is nested in {' and '.join(outer)}" for name, outer in result.nested_in.items() if outer]
-    caption = "ICC: correlation of two answers that share this level and no other. "
+    caption = "ICC: correlation of two answers that share this level and no other"
     heads = ["component", "variance", "interval", "share", "interval of\nthe share", "ICC"]
-    yield table("Where the variance comes from", heads, rows, caption=f"{caption}{'; '.join(nested)}".rstrip())
+    yield table("Where the variance comes from", heads, rows, caption=caption)
+    if nested:
+        yield Line(f"{'; '.join(nested)}; other levels are crossed.")
     first = next(iter(result.n_values))
     if result.dependability == result.dependability:
         within = interval(ends["dependability"], lambda end: decimal(end, digits=3))
