@@ -13,6 +13,7 @@ import argparse
 import os
 import resource
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -24,6 +25,7 @@ from scipy.stats import multivariate_normal
 from paraconsist.measures.variance_components import variance_components
 
 ROOT = Path(__file__).resolve().parent.parent
+Rows = tuple[np.ndarray, dict[str, np.ndarray]]
 DATA = Path(os.environ.get("PARACONSIST_TEST_DATA", ROOT.parent / "shared" / "data"))
 
 
@@ -41,7 +43,7 @@ class Design:
     def rows(self) -> dict[str, np.ndarray]:
         """Return the codes of each level, one row per combination."""
         grids = np.meshgrid(*(np.arange(size) for size in self.sizes.values()), indexing="ij")
-        codes = {name: grid.ravel() for name, grid in zip(self.sizes, grids, strict=True)}
+        codes = dict(zip(self.sizes, (grid.ravel() for grid in grids), strict=True))
         for inner, outer in self.inside.items():
             codes[inner] = codes[outer] * self.sizes[inner] + codes[inner]
         return codes
@@ -218,14 +220,152 @@ def simulate(repeats: int, only: str) -> None:
     print(f"{outside} of {coverages} coverages outside 93 to 98.5 %; {biased} of {components} biases above 2 errors")
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """Recorded answers: an array of two axes for each value of the first level."""
+
+    answers: list[np.ndarray]
+    levels: tuple[str, str, str]
+    base: tuple[int, int, int]  # the design whose levels are doubled
+    is_crossed: bool  # whether the last axis is the same for all, else it is nested in the second level
+
+    def draw(self, rng: np.random.Generator, clusters: np.ndarray, last: np.ndarray, sizes: tuple[int, int, int]) -> Rows:
+        """Return answers and levels of a random part: some of the clusters, and of the last axis where it is crossed."""
+        chosen, common = rng.choice(clusters, sizes[0], replace=False), rng.choice(last, sizes[2], replace=False)
+        parts, codes = [], []
+        for cluster in chosen:
+            whole = self.answers[cluster]
+            for row in rng.choice(len(whole), sizes[1], replace=False):
+                columns = common if self.is_crossed else rng.choice(last, sizes[2], replace=False)
+                parts.append(whole[row, columns])
+                ids = columns if self.is_crossed else (cluster * 1000 + row) * 1000 + columns
+                codes.append([np.full(sizes[2], cluster), np.full(sizes[2], cluster * 1000 + row), ids])
+        return np.concatenate(parts), dict(zip(self.levels, np.concatenate(codes, axis=1), strict=True))
+
+    def predicted(self, rng: np.random.Generator, clusters: np.ndarray, repeats: int) -> dict[str, float]:
+        """Return the predicted ratio of standard errors for each level, from parts of the base design."""
+        last = np.arange(self.answers[0].shape[1])
+        now: dict[str, list[float]] = {}
+        after: dict[str, list[float]] = {}
+        for _ in range(repeats):
+            outcomes, levels = self.draw(rng, clusters, last, self.base)
+            used = {name: codes for name, codes in levels.items() if self.base[self.levels.index(name)] > 1}
+            for row in variance_components(outcomes, used).doubled:
+                if np.isfinite(row.ratio) and row.ratio:
+                    after.setdefault(row.level, []).append(row.standard_error**2)
+                    now.setdefault(row.level, []).append((row.standard_error / row.ratio) ** 2)
+        return {name: float(np.mean(after[name]) / np.mean(now[name])) ** 0.5 for name in after}
+
+    def observed(self, rng: np.random.Generator, clusters: np.ndarray, repeats: int) -> dict[str, float]:
+        """Return the ratio from pairs of parts that share nothing: half their squared difference is the variance."""
+
+        def variance(sizes: tuple[int, int, int]) -> float:
+            squares = []
+            for _ in range(repeats):
+                order = rng.permutation(clusters)
+                last = rng.permutation(self.answers[0].shape[1])
+                halves = np.array_split(last, 2) if self.is_crossed else [last, last]
+                pair = [
+                    self.draw(rng, part, half, sizes)[0].mean()
+                    for part, half in zip(np.array_split(order, 2), halves, strict=True)
+                ]
+                squares.append((pair[0] - pair[1]) ** 2 / 2)
+            return float(np.mean(squares))
+
+        now = variance(self.base)
+        ratios = {}
+        for place, name in enumerate(self.levels):
+            if self.base[place] > 1:
+                doubled = tuple(size * (1 + (i == place)) for i, size in enumerate(self.base))
+                ratios[name] = (variance(doubled) / now) ** 0.5  # type: ignore[arg-type]
+        return ratios
+
+
+def recorded() -> Iterator[tuple[str, Recorded]]:
+    """Yield the recorded answers that are there."""
+    import pandas as pd
+
+    folder = DATA / "recorded"
+    gpqa = pd.read_csv(folder / "gpqa_epochs.csv")
+    for model, part in gpqa.groupby("model"):
+        matrix = part.pivot(index="item", columns="epoch", values="correct").to_numpy(float)
+        yield f"GPQA {model}", Recorded([row[:, np.newaxis] for row in matrix], ("problem", "repeat", "-"), (20, 2, 1), False)
+    survey = pd.read_parquet(folder / "survey_wordings.parquet")
+    survey = survey[survey["bias"].eq("acquiescence")].assign(yes=lambda rows: rows["option"].eq("a").astype(float))
+    survey["text"] = survey["wording"] + " " + survey["perturbation"]
+    for model, part in survey.groupby("model"):
+        cells = part.groupby(["question", "text"])["yes"].apply(np.array)
+        questions = [np.stack(of.tolist()) for _, of in cells.groupby(level=0)]
+        most = max(len(matrix) for matrix in questions)
+        questions = [matrix for matrix in questions if len(matrix) == most]
+        if most >= 4 and len(questions) >= 120:
+            yield f"survey {model}", Recorded(questions, ("problem", "wording", "repeat"), (15, 2, 2), False)
+    judges = pd.read_parquet(folder / "relevance_judges.parquet")
+    for (model, mode), part in judges.groupby(["model", "mode"]):
+        table = part.pivot_table(index=["query", "passage"], columns="wording", values="verdict")
+        queries = [of.to_numpy(float) for _, of in table.groupby(level=0) if len(of) >= 12]
+        yield f"judges {model} {mode}", Recorded(queries, ("query", "passage", "wording"), (6, 6, 6), True)
+
+
+def gain(halves: int) -> None:
+    """Print the predicted and the observed ratio of standard errors, each on its half of the clusters."""
+    print(f"{'answers':<28} {'doubled':<9} {'predicted':>9} {'observed':>9} {'error':>7}   (means over {halves} halves)")
+    worst = 0.0
+    for name, data in recorded():
+        rng, found = np.random.default_rng(0), []
+        for _ in range(halves):
+            order = rng.permutation(len(data.answers))
+            one, two = np.array_split(order, 2)
+            found.append((data.predicted(rng, one, 60), data.observed(rng, two, 1500)))
+        for level in found[0][1]:
+            means = [float(np.mean([pair[i][level] for pair in found])) for i in (0, 1)]
+            error = means[0] / means[1] - 1.0
+            worst = max(worst, abs(error))
+            print(f"{name:<28} {level:<9} {means[0]:9.3f} {means[1]:9.3f} {100 * error:6.1f} %", flush=True)
+    print(f"largest error: {100 * worst:.1f} %")
+
+
+def speed() -> None:
+    """Print seconds of processor time and peak memory on recorded and on made answers."""
+    import pyarrow.parquet as pq
+
+    def timed(what: str, outcomes: np.ndarray, levels: dict[str, np.ndarray], **options: object) -> None:
+        start = time.process_time()
+        variance_components(outcomes, levels, **options)
+        seconds, peak = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(f"{what:<52} {len(outcomes):>10,} rows {seconds:6.1f} s, peak of the process so far {peak:.2f} GiB")
+
+    table = pq.read_table(DATA / "recorded" / "relevance_judges.parquet")
+    codes = {
+        name: table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("query", "passage", "wording")
+    }
+    mode = table["mode"].to_numpy(zero_copy_only=False) == "binary"
+    verdicts = table["verdict"].to_numpy().astype(float) / np.where(mode, 1.0, 3.0)
+    timed("judges: query, passage, wording, repeats unnamed", verdicts, codes)
+    sizes = {"problem": 3000, "wording": 100, "repeat": 10}
+    levels = Design(sizes, {}, {}).rows()
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(levels["problem"]))
+    levels = {name: codes[order] for name, codes in levels.items()}
+    chance = rng.random(3000)[levels["problem"]]
+    outcomes = (rng.random(len(order)) < chance).astype(float)
+    timed("made: problem x wording, repeats nested", outcomes, levels, nested=["repeat"])
+    timed("made: problem x wording x repeat, all crossed", outcomes, levels)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("simulate", "gain", "speed"))
     parser.add_argument("--repeats", type=int, default=2000)
+    parser.add_argument("--halves", type=int, default=4, help="random divisions of the recorded answers")
     parser.add_argument("--only", default="", help="designs whose name contains this")
     options = parser.parse_args()
     if options.what == "simulate":
         simulate(options.repeats, options.only)
+    elif options.what == "gain":
+        gain(options.halves)
+    else:
+        speed()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,13 @@ LEVELS = ["--level", "problem=bucket", "--level", "wording=variant"]
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Path:
-    columns = {"bucket_id": PROBLEM, "variant": WORDING, "epoch": REPEAT, "prediction": ANSWER, "label": np.ones(120, int)}
+    columns = {
+        "bucket_id": PROBLEM,
+        "variant": WORDING,
+        "epoch": REPEAT,
+        "prediction": ANSWER,
+        "label": np.ones(120, int),
+    }
     pq.write_table(pa.table({**columns, "score": ANSWER * 0.5}), tmp_path / "answers.parquet")
     return tmp_path / "answers.parquet"
 
@@ -38,7 +44,13 @@ def test_the_json_is_the_librarys_and_the_table_shows_it(command: Command, answe
         "variance-components.svg",
     }
     out = command.out("variance", answers, *LEVELS, "--level", "repeat=epoch", "--nested", "repeat")
-    for text in ("correct, mean", "problem x wording", "repeat is nested in", "Dependability of the problem means", "calls"):
+    for text in (
+        "correct, mean",
+        "problem x wording",
+        "repeat is nested in",
+        "Dependability of the problem means",
+        "calls",
+    ):
         assert text in out
     assert "no interval over fewer than 8 values of a level: wording" in out
 
@@ -84,4 +96,6 @@ def test_what_is_refused(command: Command, answers: Path, tmp_path: Path) -> Non
     assert "prediction" in command.refused("variance", tmp_path / "unlabelled.parquet", *LEVELS)
     blank = table.append_column("blank", pa.array([None] + [1.0] * 119))
     pq.write_table(blank, tmp_path / "blank.parquet")
-    assert "have no empty cell" in command.refused("variance", tmp_path / "blank.parquet", *LEVELS, "--outcome", "blank")
+    assert "have no empty cell" in command.refused(
+        "variance", tmp_path / "blank.parquet", *LEVELS, "--outcome", "blank"
+    )

@@ -32,7 +32,9 @@ def by_pairs(outcomes: Any, levels: Levels) -> dict[frozenset[str], float]:
                 cluster = levels[first][i] if first in of else None
                 found.setdefault(of, {}).setdefault(cluster, []).append((half, weight))
     halves = {
-        of: np.mean([np.average([half for half, _ in part], weights=[w for _, w in part]) for part in clusters.values()])
+        of: np.mean(
+            [np.average([half for half, _ in part], weights=[w for _, w in part]) for part in clusters.values()]
+        )
         for of, clusters in found.items()
     }
     names = list(levels)
@@ -112,7 +114,8 @@ def test_the_order_of_rows_names_and_units_do_not_matter() -> None:
     whole = variance_components(outcomes, CROSSED)
     order = np.random.default_rng(2).permutation(len(outcomes))
     other = variance_components(
-        5.0 - 2.0 * outcomes[order], {name: [f"v{value}" for value in values[order]] for name, values in CROSSED.items()}
+        5.0 - 2.0 * outcomes[order],
+        {name: [f"v{value}" for value in values[order]] for name, values in CROSSED.items()},
     )
     for name, value in whole.variance.items():
         assert other.variance[name] == pytest.approx(4.0 * value, abs=1e-9)

@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from paraconsist.measures.variance_components import VarianceComponentsResult
     from paraconsist.reporting.table import Part
 
-_READ = ("bucket", "prediction", "label", "label_names", "group", "variant", "same", "right", "metric", "filter", "encoding")
+_READ = (
+    "bucket",
+    "prediction",
+    "label",
+    "label_names",
+    "group",
+    "variant",
+    "same",
+    "right",
+    "metric",
+    "filter",
+    "encoding",
+)
 
 
 def variance(

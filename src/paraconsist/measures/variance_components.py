@@ -210,7 +210,9 @@ def variance_components(
 def _as_outcomes(outcomes: Any) -> tuple[Floats, Integers | None]:
     """Return numbers, or ones with the codes of labels."""
     listed = outcomes if hasattr(outcomes, "dtype") else list(outcomes)
-    kind = listed.dtype.kind if hasattr(outcomes, "dtype") else ("U" if any(isinstance(x, str) for x in listed) else "f")
+    kind = (
+        listed.dtype.kind if hasattr(outcomes, "dtype") else ("U" if any(isinstance(x, str) for x in listed) else "f")
+    )
     if kind in "UTOS":
         codes = partition(as_column(listed, function=_FUNCTION, parameter="outcomes")).codes
         return np.ones(len(codes)), codes
@@ -409,7 +411,9 @@ class _Pairs:
                     scale = 1.0 / self.sizes**2
                     inner[:2] = [np.array(scale @ whole) for whole in inner[:2]]
                     n_units = len(sums[2])
-                    inner[2:] = [np.bincount(unit_of, weights=part * scale[cluster], minlength=n_units) for part in inner[2:]]
+                    inner[2:] = [
+                        np.bincount(unit_of, weights=part * scale[cluster], minlength=n_units) for part in inner[2:]
+                    ]
                 sums = [whole - part for whole, part in zip(sums, inner, strict=True)]
             found[terms] = _Sums(*sums)
         return found, cluster, unit_of
@@ -555,7 +559,9 @@ class _Measures:
             last = -np.log(np.maximum(1.0 - values[-1:], 1e-9))
         return np.concatenate([parts, shares, last])
 
-    def ends(self, centre: Floats, scaled_error: Floats, error: Floats, freedom: Floats, level: float) -> tuple[Floats, Floats]:
+    def ends(
+        self, centre: Floats, scaled_error: Floats, error: Floats, freedom: Floats, level: float
+    ) -> tuple[Floats, Floats]:
         """Return the ends of the intervals."""
         k = len(self.shift)
         half = stdtrit(freedom, 0.5 + level / 2.0) * scaled_error
@@ -576,9 +582,7 @@ class _Jackknife(NamedTuple):
     freedom: Floats
 
 
-def _jackknife(
-    design: _Design, pairs: _Pairs, system: _System, measured: _Measures, parts: Floats
-) -> _Jackknife:
+def _jackknife(design: _Design, pairs: _Pairs, system: _System, measured: _Measures, parts: Floats) -> _Jackknife:
     """Return the standard errors over the values of the levels that are nested in no other."""
     whole = measured.values(parts[:, np.newaxis])
     centre = np.stack([measured.scaled(whole), whole])

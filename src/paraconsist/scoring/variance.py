@@ -50,7 +50,9 @@ def read_outcomes(
                 if name not in table.column_names and name == FILE:
                     column = pa.chunked_array([pa.array([file.stem] * len(table))])
                 else:
-                    found = name if name in table.column_names else getattr(names, name, None) if name in _ROLES else name
+                    found = (
+                        name if name in table.column_names else getattr(names, name, None) if name in _ROLES else name
+                    )
                     column = column_of(table, found or name, parameter="level", function=FUNCTION)
                 columns[level].append(column)
     if len({of_file.dtype.kind in "UO" for of_file in values}) > 1:
