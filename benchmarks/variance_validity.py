@@ -229,7 +229,9 @@ class Recorded:
     base: tuple[int, int, int]  # the design whose levels are doubled
     is_crossed: bool  # whether the last axis is the same for all, else it is nested in the second level
 
-    def draw(self, rng: np.random.Generator, clusters: np.ndarray, last: np.ndarray, sizes: tuple[int, int, int]) -> Rows:
+    def draw(
+        self, rng: np.random.Generator, clusters: np.ndarray, last: np.ndarray, sizes: tuple[int, int, int]
+    ) -> Rows:
         """Return answers and levels of a random part: some of the clusters, and of the last axis where it is crossed."""
         chosen, common = rng.choice(clusters, sizes[0], replace=False), rng.choice(last, sizes[2], replace=False)
         parts, codes = [], []
@@ -289,7 +291,10 @@ def recorded() -> Iterator[tuple[str, Recorded]]:
     gpqa = pd.read_csv(folder / "gpqa_epochs.csv")
     for model, part in gpqa.groupby("model"):
         matrix = part.pivot(index="item", columns="epoch", values="correct").to_numpy(float)
-        yield f"GPQA {model}", Recorded([row[:, np.newaxis] for row in matrix], ("problem", "repeat", "-"), (20, 2, 1), False)
+        yield (
+            f"GPQA {model}",
+            Recorded([row[:, np.newaxis] for row in matrix], ("problem", "repeat", "-"), (20, 2, 1), False),
+        )
     survey = pd.read_parquet(folder / "survey_wordings.parquet")
     survey = survey[survey["bias"].eq("acquiescence")].assign(yes=lambda rows: rows["option"].eq("a").astype(float))
     survey["text"] = survey["wording"] + " " + survey["perturbation"]
@@ -309,7 +314,9 @@ def recorded() -> Iterator[tuple[str, Recorded]]:
 
 def gain(halves: int) -> None:
     """Print the predicted and the observed ratio of standard errors, each on its half of the clusters."""
-    print(f"{'answers':<28} {'doubled':<9} {'predicted':>9} {'observed':>9} {'error':>7}   (means over {halves} halves)")
+    print(
+        f"{'answers':<28} {'doubled':<9} {'predicted':>9} {'observed':>9} {'error':>7}   (means over {halves} halves)"
+    )
     worst = 0.0
     for name, data in recorded():
         rng, found = np.random.default_rng(0), []
@@ -337,7 +344,8 @@ def speed() -> None:
 
     table = pq.read_table(DATA / "recorded" / "relevance_judges.parquet")
     codes = {
-        name: table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("query", "passage", "wording")
+        name: table[name].combine_chunks().dictionary_encode().indices.to_numpy()
+        for name in ("query", "passage", "wording")
     }
     mode = table["mode"].to_numpy(zero_copy_only=False) == "binary"
     verdicts = table["verdict"].to_numpy().astype(float) / np.where(mode, 1.0, 3.0)

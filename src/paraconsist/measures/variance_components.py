@@ -30,7 +30,6 @@ from scipy.special import stdtrit
 
 from paraconsist.errors import check_fraction, input_error
 from paraconsist.measures.buckets import (
-    Column,
     Floats,
     Integers,
     as_column,
@@ -49,7 +48,7 @@ FEW_CLUSTERS = 8
 RESIDUAL = "residual"
 """Rows that share all levels."""
 _MOST_LEVELS = 6
-_LEAST = 0.02  # of a variance between means, in the logarithm of a replicate that is below 0
+_LEAST = 0.05  # of a variance between means, in the logarithm of a replicate that is below 0
 _AT_ONCE = 1 << 16  # replicates: bounds the memory
 _ROUNDING = 1e-12  # of the largest component; of the weight of all pairs
 
@@ -83,7 +82,7 @@ class VarianceComponentsResult(Result):
         Phi of generalizability theory: the share of the variance of the clusters' means that is between clusters, with
         the wordings, repeats and judges of this design; in [0, 1], up is good.
     doubled : tuple of Doubling
-        What doubling each level would do to the standard error of the mean, best first; components below 0 count as 0.
+        What doubling each level would do to the standard error of the mean, best first: from 1/2 to 1 of the variance.
     n_rows : int
     n_values : dict of str to int
         Of each level.
@@ -110,8 +109,8 @@ class VarianceComponentsResult(Result):
             return self.variance[name]
         for joined in self.variance:
             if name in joined.split(" + "):
-                raise input_error(_FUNCTION, "name", "be a component that the design can tell", got=name,
-                                  remedy=f"It cannot tell {' and '.join(joined.split(' + '))} apart.")  # fmt: skip
+                remedy = f"It cannot tell {' and '.join(joined.split(' + '))} apart."
+                raise input_error(_FUNCTION, "name", "be a component that the design can tell", got=name, remedy=remedy)
         raise input_error(_FUNCTION, "name", f"be one of {', '.join(self.variance)}", got=name)
 
 
@@ -132,7 +131,7 @@ def variance_components(
     ----------
     outcomes : sequence of number or str, shape (n,)
         Numbers, such as 0 and 1 for wrong and right, or a judge's verdicts; texts are labels, of which the variance is
-        the chance that two answers differ, halved (the sum of the variances of the labels' indicators).
+        the chance that two unrelated answers differ (the sum of the variances of the labels' indicators).
     levels : mapping of str to sequence of int or str, shape (n,)
         The level of each row, by names of your choice; the first is the cluster, of which each counts once. A level is
         nested in another if each of its values occurs with one value of the other, else the two are crossed.
@@ -148,72 +147,68 @@ def variance_components(
     ...     [1, 1, 1, 1, 0, 1, 0, 0], {"answer": [1, 1, 2, 2, 3, 3, 4, 4], "judge": ["a", "b"] * 4}
     ... )
     >>> {name: round(value, 4) for name, value in result.variance.items()}
-    {'answer': 0.2083, 'judge': 0.0, 'answer x judge': 0.125}
+    {'answer': 0.1667, 'judge': 0.0, 'answer x judge': 0.125}
     >>> result.doubled[0].level
     'answer'
     """
     level = check_fraction(_FUNCTION, "confidence_level", confidence_level)
     values, labels = _as_outcomes(outcomes)
-    n = len(values)
-    warnings: list[str] = []
-    design = _design(levels, nested, n, warnings)
+    n, mean = len(values), float("nan")
+    design = _design(levels, nested, n)
     if labels is None:
-        mean = float(values.mean())
+        mean = float((np.bincount(design.codes[0], weights=values) / np.bincount(design.codes[0])).mean())
         values = values - mean
     order = np.lexsort(design.codes[::-1])  # groups of rows that lie together are summed faster
     design = replace(design, codes=[code[order] for code in design.codes])
-    pairs = _Pairs(design, values[order], None if labels is None else labels[order])
-    system = _system(design, pairs)
-    parts = system.solution @ pairs.half_differences(system.observed)
-    parts[np.abs(parts) <= _ROUNDING * np.abs(parts).max()] = 0.0
-    names, total = system.names, float(parts.sum())
-    weights = np.array([pairs.weight_of_mean(terms[0]) for terms in system.terms])
-    noise = _noise(system, pairs, weights)
-    measured = _Measures(parts, noise, *_error_of_cluster(system, pairs))
-    estimates = _jackknife(design, pairs, system, measured, parts)
-    few = [name for name, size in zip(design.names, design.sizes, strict=True) if size < FEW_CLUSTERS]
-    low, high = measured.ends(*estimates, level)
+    found = _Components(_Pairs(design, values[order], None if labels is None else labels[order]))
+    names, total = found.names, found.total
+    low, high, error = found.intervals(level)
     keys = [*(f"variance/{name}" for name in names), *(f"share/{name}" for name in names), "dependability"]
+    warnings = [
+        f"the design cannot tell {' and '.join(name.split(' + '))} apart: they are one component"
+        for name in names
+        if " + " in name
+    ]
+    few = [name for name, size in zip(design.names, design.sizes, strict=True) if size < FEW_CLUSTERS]
     if few and np.isnan(low).any():
         warnings.append(f"no interval over fewer than {FEW_CLUSTERS} values of a level: {', '.join(few)}")
-    if not parts.any():
+    if not found.parts.any():
         warnings.append("every outcome is the same")
-    elif (estimates.error == 0.0).any():
+    elif (error == 0.0).any():
         warnings.append("the sampled values of the levels do not differ in some components: these have no interval")
-    negative = [name for name, part in zip(names, parts, strict=True) if part < 0.0]
-    if negative:
+    if negative := [name for name, part in zip(names, found.parts, strict=True) if part < 0.0]:
         warnings.append(f"below 0, which is next to nothing (estimates are unbiased): {', '.join(negative)}")
-    means = pairs.cluster_means()
+    unit = {"est": "pairs", "avg": design.names[0], "ci": "jackknife-log-t", "level": f"{level:.4g}"}
     return VarianceComponentsResult(
-        mean=float("nan") if labels is not None else mean + float(means.mean()),
-        variance=dict(zip(names, parts.tolist(), strict=True)),
-        share=dict(zip(names, (parts / total if total > 0.0 else parts * np.nan).tolist(), strict=True)),
-        icc=_correlations(design, pairs, system, total),
-        dependability=measured.dependability(parts),
-        doubled=_doubled(design, system, weights, parts),
+        mean=mean,
+        variance=dict(zip(names, found.parts.tolist(), strict=True)),
+        share=dict(zip(names, (found.parts / total).tolist(), strict=True)),
+        icc={
+            design.label(terms): float(1.0 - half / total)
+            for terms, half in zip(found.observed, found.halves, strict=True)
+            if terms
+        },
+        dependability=float(found.values(found.parts[:, np.newaxis])[-1, 0]),
+        doubled=found.doubled(),
         n_rows=n,
         n_values=dict(zip(design.names, design.sizes, strict=True)),
         nested_in={
-            name: [design.names[j] for j in range(len(design.names)) if design.within[i] >> j & 1]
-            for i, name in enumerate(design.names)
+            name: [other for j, other in enumerate(design.names) if within >> j & 1]
+            for name, within in zip(design.names, design.within, strict=True)
         },
         confidence_interval={key: ends for key, *ends in zip(keys, low.tolist(), high.tolist(), strict=True)},
-        standard_error=dict(zip(keys, estimates.error.tolist(), strict=True)),
-        n_clusters={key: design.sizes[0] for key in keys},
-        signature=signature(
-            _FUNCTION, est="pairs", avg=design.names[0], ci="jackknife-log-t", level=f"{level:.4g}", unparsed="refused"
-        ),
+        standard_error=dict(zip(keys, error.tolist(), strict=True)),
+        n_clusters=dict.fromkeys(keys, design.sizes[0]),
+        signature=signature(_FUNCTION, **unit, unparsed="refused"),
         warnings=tuple(warnings),
     )
 
 
 def _as_outcomes(outcomes: Any) -> tuple[Floats, Integers | None]:
     """Return numbers, or ones with the codes of labels."""
-    listed = outcomes if hasattr(outcomes, "dtype") else list(outcomes)
-    kind = (
-        listed.dtype.kind if hasattr(outcomes, "dtype") else ("U" if any(isinstance(x, str) for x in listed) else "f")
-    )
-    if kind in "UTOS":
+    listed = outcomes if hasattr(outcomes, "__array__") else list(outcomes)
+    kind = np.asarray(listed).dtype.kind if len(listed) else "f"
+    if kind not in "biuf":
         codes = partition(as_column(listed, function=_FUNCTION, parameter="outcomes")).codes
         return np.ones(len(codes)), codes
     values = as_floats(listed, _FUNCTION, "outcomes", "be numbers or texts")
@@ -234,12 +229,13 @@ class _Design:
     codes: list[Integers]  # of each level, shape (n,)
     sizes: list[int]
     within: list[int]  # the levels that each is nested in
-    finest: str  # what the rows that share all levels differ in; empty if no two do
+    has_residual: bool  # whether two rows share all levels
     confounded: str  # a level that has one value: what it adds is in the finest component
     closed: list[int]  # the sets of levels that two rows may share, from the smallest
 
     @property
     def full(self) -> int:
+        """All levels, and the row."""
         return self.closed[-1]
 
     @property
@@ -254,76 +250,70 @@ class _Design:
         return [i for i in members if not implied >> i & 1]
 
     def label(self, terms: int) -> str:
-        if self.finest and terms == self.full:
-            return f"{self.finest} + {self.confounded}" if self.confounded else self.finest
+        """Return what a component is called."""
         label = " x ".join(self.names[i] for i in self.own(terms))
-        return f"{label} + {self.confounded}" if self.confounded and terms == self.full else label
+        if terms == self.full:
+            label = " + ".join(filter(None, (RESIDUAL if self.has_residual else label, self.confounded)))
+        return label
+
+    def groups(self, terms: int) -> tuple[Integers, int]:
+        """Return the group of each row by the levels of a set, and the number of groups."""
+        members = self.own(terms)
+        if not members:
+            return np.zeros(len(self.codes[0]), dtype=np.int32), 1
+        code, size = self.codes[members[0]], self.sizes[members[0]]
+        for i in members[1:]:
+            divided = partition_integers(code.astype(np.int64) * self.sizes[i] + self.codes[i])
+            code, size = divided.codes.astype(np.int32), len(divided)
+        return code, size
 
 
-def _design(levels: Mapping[str, Any], nested: Sequence[str], n: int, warnings: list[str]) -> _Design:
-    if not isinstance(levels, Mapping) or not levels or len(levels) > _MOST_LEVELS:
+def _design(levels: Mapping[str, Any], nested: Sequence[str], n: int) -> _Design:
+    """Return the design after its checks."""
+    if not isinstance(levels, Mapping) or not 0 < len(levels) <= _MOST_LEVELS:
         must = f"be a mapping of one to {_MOST_LEVELS} names to columns"
         raise input_error(_FUNCTION, "levels", must, got=list(levels) if isinstance(levels, Mapping) else levels)
+    first, *others = levels
     for name in nested:
-        if name not in list(levels)[1:]:
-            raise input_error(_FUNCTION, "nested", f"be among {', '.join(list(levels)[1:])}", got=name)
+        if name not in others:
+            raise input_error(_FUNCTION, "nested", f"be among {', '.join(others)}", got=name)
     names: list[str] = []
     codes: list[Integers] = []
     sizes: list[int] = []
     confounded = ""
-    for name, column in levels.items():
-        checked = column if isinstance(column, Column) else as_column(column, function=_FUNCTION, parameter=name)
-        check_length(_FUNCTION, name, checked, n, "outcomes")
-        divided = partition(checked)
-        if len(divided) == 1 and names and name == list(levels)[-1]:
+    for name, values in levels.items():
+        divided = partition(values, function=_FUNCTION, parameter=name)
+        check_length(_FUNCTION, name, divided.codes, n, "outcomes")
+        if len(divided) == 1:
+            if name == first or name != [*levels][-1]:
+                remedy = f"Nothing between values of {name} can be estimated: leave it out."
+                raise input_error(_FUNCTION, name, "have two values", got="the same in every row", remedy=remedy)
             confounded = name
             continue
-        if len(divided) == 1:
-            must, remedy = "have two values", f"Nothing between values of {name} can be estimated: leave it out."
-            raise input_error(_FUNCTION, name, must, got="the same value in every row", remedy=remedy)
-        code, size = divided.codes, len(divided)
-        if name in nested:
-            for other, n_other in zip(codes, sizes, strict=True):
-                joint = partition_integers(code.astype(np.int64) * n_other + other)
-                code, size = joint.codes, len(joint)
-        same = next((i for i in range(len(codes)) if sizes[i] == size == _n_joint(codes[i], code, size)), None)
-        if same is not None:
-            names[same] += f" + {name}"
+        for other, n_other in zip(codes, sizes, strict=True) if name in nested else ():
+            divided = partition_integers(divided.codes.astype(np.int64) * n_other + other)
+        size = len(divided)
+        same = [i for i in range(len(codes)) if sizes[i] == size == _n_joint(codes[i], divided.codes, size)]
+        if same:
+            names[same[0]] += f" + {name}"
         else:
             names.append(name)
-            codes.append(code.astype(np.int32))
+            codes.append(divided.codes.astype(np.int32))
             sizes.append(size)
-    k = len(names)
-    within = [
-        sum(1 << j for j in range(k) if j != i and _n_joint(codes[j], codes[i], sizes[i]) == sizes[i]) for i in range(k)
-    ]
-    for joined in [name for name in names if " + " in name]:
-        warnings.append(f"the design cannot tell {' and '.join(joined.split(' + '))} apart: they are one component")
-    closed = {reduce(int.__or__, (within[i] | 1 << i for i in range(k) if mask >> i & 1), 0) for mask in range(1 << k)}
-    design = _Design(names, codes, sizes, within, "", confounded, sorted(closed, key=lambda s: (s.bit_count(), s)))
-    if _joint(design, design.full)[1] < n:
-        design = _Design(names, codes, sizes, within, RESIDUAL, confounded, [*design.closed, (1 << k + 1) - 1])
-    if confounded:
-        other = design.label(design.full).removesuffix(f" + {confounded}")
-        warnings.append(f"the design cannot tell {other} and {confounded} apart: every row has the same {confounded}")
+    k = range(len(names))
+    within = [sum(1 << j for j in k if j != i and _n_joint(codes[j], codes[i], sizes[i]) == sizes[i]) for i in k]
+    closed = {reduce(int.__or__, (within[i] | 1 << i for i in k if mask >> i & 1), 0) for mask in range(1 << len(k))}
+    design = _Design(
+        names, codes, sizes, within, False, confounded, sorted(closed, key=lambda terms: (terms.bit_count(), terms))
+    )
+    if design.groups(design.full)[1] < n:
+        design = replace(design, has_residual=True, closed=[*design.closed, (1 << len(k) + 1) - 1])
     return design
 
 
 def _n_joint(one: Integers, two: Integers, n_two: int) -> int:
     """Return the number of pairs of codes that occur."""
     return len(partition_integers(one.astype(np.int64) * n_two + two))
-
-
-def _joint(design: _Design, terms: int) -> tuple[Integers, int]:
-    """Return the group of each row by the levels of a set, and the number of groups."""
-    members = design.own(terms)
-    if not members:
-        return np.zeros(len(design.codes[0]), dtype=np.int32), 1
-    code, size = design.codes[members[0]], design.sizes[members[0]]
-    for i in members[1:]:
-        divided = partition_integers(code.astype(np.int64) * design.sizes[i] + design.codes[i])
-        code, size = divided.codes.astype(np.int32), len(divided)
-    return code, size
 
 
 # ---- sums over pairs
@@ -347,42 +337,37 @@ class _Pairs:
 
     def __init__(self, design: _Design, values: Floats, labels: Integers | None) -> None:
         self.design, self.values, self.labels = design, values, labels
-        self.n = len(values)
         self.groups = lru_cache(maxsize=None)(self._groups)
         self.cluster = design.codes[0]
-        self.sizes = np.bincount(self.cluster).astype(np.float64)
-        self.by_row = (1.0 / self.sizes)[self.cluster]
+        sizes = np.bincount(self.cluster)
+        self.by_row, self.by_pair = (1.0 / sizes)[self.cluster], 1.0 / sizes.astype(np.float64) ** 2
         self.whole = self.exact(1)[0]
-        self.of_all: dict[int, float] = {}
 
     def _groups(self, terms: int) -> Integers:
         """Return the group of each row."""
         if terms == self.design.full:
-            return np.arange(self.n, dtype=np.int32)
-        return _joint(self.design, terms)[0]
-
-    def cluster_means(self) -> Floats:
-        return np.bincount(self.cluster, weights=self.values) / self.sizes
+            return np.arange(len(self.values), dtype=np.int32)
+        return self.design.groups(terms)[0]
 
     def _sums(self, terms: int, unit: int) -> _Sums:
         """Return the sums over pairs that share at least a set, and what deleting a unit takes from them."""
         has_cluster = bool(terms & 1)
         inner, outer = self.groups(terms | unit), self.groups(terms)
         where = self.groups(unit | 1) if has_cluster else self.groups(unit)
-        row_weights = np.ones(self.n) if has_cluster else self.by_row
+        row_weights: Floats = np.ones(len(self.values)) if has_cluster else self.by_row
         first = _representatives(inner)
         place = (outer[first], self.cluster[first] if has_cluster else None, where[first])
 
         def product(one: Floats, two: Floats, at: Any = place, code: Integers = inner) -> tuple[Floats, Floats]:
             outside, of_cluster, of_unit = at
-            a = np.bincount(code, weights=one)
+            a: Floats = np.bincount(code, weights=one)
             b = a if two is one else np.bincount(code, weights=two)
             whole_a = np.bincount(outside, weights=a)[outside]
             whole_b = whole_a if two is one else np.bincount(outside, weights=b)[outside]
             total = a * whole_b  # over the groups inside one: the product of its sums
             lost = total + b * whole_a - a * b
-            whole = np.array(total.sum()) if of_cluster is None else np.bincount(of_cluster, weights=total)
-            return whole, np.bincount(of_unit, weights=lost)
+            whole: Any = total.sum() if of_cluster is None else np.bincount(of_cluster, weights=total)
+            return whole, np.bincount(of_unit, weights=lost).astype(np.float64)
 
         weights, weights_without = product(row_weights, row_weights)
         if self.labels is None:
@@ -404,27 +389,29 @@ class _Pairs:
         cluster, unit_of = self.cluster[cells], self.groups(unit)[cells]
         found: dict[int, _Sums] = {}
         for terms in reversed(self.design.closed):
-            sums = list(self._sums(terms, unit))
+            sums: list[Any] = [*self._sums(terms, unit)]
             for larger in [other for other in found if other & terms == terms]:
-                inner = list(found[larger])
+                inner: list[Any] = [*found[larger]]
                 if larger & 1 and not terms & 1:
-                    scale = 1.0 / self.sizes**2
-                    inner[:2] = [np.array(scale @ whole) for whole in inner[:2]]
-                    n_units = len(sums[2])
-                    inner[2:] = [
-                        np.bincount(unit_of, weights=part * scale[cluster], minlength=n_units) for part in inner[2:]
-                    ]
+                    weights = self.by_pair[cluster]
+                    inner = [self.by_pair @ whole for whole in inner[:2]]
+                    inner += [np.bincount(unit_of, weights=part * weights) for part in found[larger][2:]]
                 sums = [whole - part for whole, part in zip(sums, inner, strict=True)]
             found[terms] = _Sums(*sums)
         return found, cluster, unit_of
 
-    def is_observed(self, terms: int) -> bool:
-        """Return whether two rows share exactly this set."""
-        weights = self.whole[terms].weights
-        return terms != self.design.full and bool(weights.sum() > _ROUNDING * self._all(terms))
+    def weight_of_mean(self, terms: int) -> float:
+        """Return the factor of a component in the variance of the mean over clusters."""
+        larger = [other for other in self.design.closed if other & terms == terms]
+        return (
+            float(sum(np.sum((self.by_pair if t & 1 else 1.0) * self.whole[t].weights) for t in larger))
+            / len(self.by_pair) ** 2
+        )
 
-    def _all(self, terms: int) -> float:
-        return float((self.sizes**2).sum()) if terms & 1 else float(len(self.sizes)) ** 2
+    def observed(self) -> list[int]:
+        """Return the sets that two rows share exactly."""
+        least = {1: _ROUNDING * float((1.0 / self.by_pair).sum()), 0: _ROUNDING * len(self.by_pair) ** 2}
+        return [terms for terms in self.design.closed[:-1] if np.sum(self.whole[terms].weights) > least[terms & 1]]
 
     def half_differences(self, observed: Sequence[int]) -> Floats:
         """Return half the mean squared difference of the pairs that share exactly each set."""
@@ -456,14 +443,6 @@ class _Pairs:
             rows.append(np.where(some, (mean * weight - lost) / np.where(some, left, 1.0), mean))
         return np.stack(rows)
 
-    def weight_of_mean(self, terms: int) -> float:
-        """Return the factor of a component in the variance of the mean over clusters."""
-        sums = [self.whole[other] for other in self.design.closed if other & terms == terms]
-        others = [other for other in self.design.closed if other & terms == terms]
-        scale = 1.0 / self.sizes**2
-        weights = [scale @ s.weights if other & 1 else float(s.weights) for s, other in zip(sums, others, strict=True)]
-        return float(sum(weights)) / len(self.sizes) ** 2
-
 
 def _representatives(codes: Integers) -> npt.NDArray[np.intp]:
     """Return a row of each group."""
@@ -475,183 +454,131 @@ def _representatives(codes: Integers) -> npt.NDArray[np.intp]:
 # ---- from pairs to components
 
 
-class _System(NamedTuple):
-    names: list[str]
-    terms: list[list[int]]  # the sets of levels of each component; several that cannot be told apart
-    observed: list[int]  # the sets that pairs share
-    solution: Floats  # means over pairs to components
+class _Components:
+    """The components, and what follows from them: their intervals, shares, the dependability, what to double.
 
-
-def _system(design: _Design, pairs: _Pairs) -> _System:
-    observed = [terms for terms in design.closed if pairs.is_observed(terms)]
-    if not observed:
-        raise input_error(_FUNCTION, "levels", "leave two rows that differ in a level", got=design.names)
-    by_pattern: dict[tuple[bool, ...], list[int]] = {}
-    for terms in design.closed[1:]:
-        by_pattern.setdefault(tuple(terms & ~shared != 0 for shared in observed), []).append(terms)
-    matrix = np.array(list(by_pattern), dtype=np.float64).T
-    terms_of = list(by_pattern.values())
-    names = [" + ".join(map(design.label, terms)) for terms in terms_of]
-    if len(names) > len(observed) or np.linalg.matrix_rank(matrix) < len(names):
-        _, singular, right = np.linalg.svd(matrix, full_matrices=True)
-        null = right[int((singular > 1e-9).sum()) :]
-        apart = [name for name, size in zip(names, np.abs(null).max(axis=0), strict=True) if size > 1e-9]
-        must, remedy = "have a design that can tell components apart", "Leave out one of the levels."
-        raise input_error(_FUNCTION, "levels", must, got=" and ".join(apart), remedy=remedy)
-    return _System(names, terms_of, observed, np.linalg.pinv(matrix))
-
-
-def _cluster_set(design: _Design) -> int:
-    return design.within[0] | 1
-
-
-def _noise(system: _System, pairs: _Pairs, weights: Floats) -> Floats:
-    """Return for each component the sampling variance of the means between which it is the variance, as a matrix.
-
-    Its rows give from components what those within it add to the variance of its levels' means.
+    `values` are the components, their shares and the dependability. The intervals of a component and its share are on
+    the logarithm of the variance of the means of its levels: of the component and its `noise`, the sampling variance of
+    these means.
     """
-    matrix = np.zeros((len(weights), len(weights)))
-    for i, one in enumerate(system.terms):
-        for j, other in enumerate(system.terms):
-            if i != j and other[0] & one[0] == one[0]:
-                matrix[i, j] = weights[j] / weights[i]
-    return matrix
 
+    def __init__(self, pairs: _Pairs) -> None:
+        self.pairs, self.design = pairs, pairs.design
+        self.observed = pairs.observed()
+        self.names, self.terms, self.solution = self._system()
+        self.halves = pairs.half_differences(self.observed)
+        self.parts = self.solution @ self.halves
+        self.parts[np.abs(self.parts) <= _ROUNDING * np.abs(self.parts).max()] = 0.0
+        self.total = float(self.parts.sum()) if self.parts.sum() > 0.0 else float("nan")
+        sets = [terms[0] for terms in self.terms]
+        self.weights = np.array([pairs.weight_of_mean(terms) for terms in sets])
+        positive = np.maximum(self.parts, 0.0)
+        inner = np.array([[one != other and other & one == one for other in sets] for one in sets])
+        self.noise = (inner * self.weights / self.weights[:, np.newaxis]) @ positive
+        self.most = 1.0 + (self.noise.sum() - self.noise) / self.total  # of a share, if others are as low as can be
+        self.cluster = self.design.within[0] | 1
+        between = np.array([np.mean([t & ~self.cluster == 0 for t in terms]) for terms in self.terms])
+        self.between = between if set(between.tolist()) <= {0.0, 1.0} else between * np.nan
+        inside = np.array([pairs.weight_of_mean(t | self.cluster) for t in sets]) / pairs.weight_of_mean(self.cluster)
+        self.within = np.where(between > 0.0, 0.0, inside)  # factors in the variance of a cluster's mean
 
-def _error_of_cluster(system: _System, pairs: _Pairs) -> tuple[Floats, Floats]:
-    """Return which components are between clusters, and the factors of the others in the variance of a cluster's mean."""
-    cluster = _cluster_set(pairs.design)
-    of_cluster = pairs.weight_of_mean(cluster)
-    between = np.array([float(all(t & ~cluster == 0 for t in terms)) for terms in system.terms])
-    is_split = any(0 < sum(t & ~cluster == 0 for t in terms) < len(terms) for terms in system.terms)
-    factors = np.array([pairs.weight_of_mean(terms[0] | cluster) / of_cluster for terms in system.terms])
-    return (between if not is_split else between * np.nan), np.where(between > 0.0, 0.0, factors)
-
-
-class _Measures:
-    """Components, their shares and the dependability, and the scale on which each has a t interval."""
-
-    def __init__(self, parts: Floats, noise: Floats, between: Floats, factors: Floats) -> None:
-        self.between, self.factors = between, factors
-        positive = np.maximum(parts, 0.0)
-        self.total = float(parts.sum())
-        self.shift = noise @ positive
-        self.least = _LEAST * np.maximum(np.maximum(parts + self.shift, self.shift), 1e-300)
-        others = self.shift.sum() - self.shift
-        self.most = 1.0 + others / self.total if self.total > 0.0 else others * np.nan
-
-    def dependability(self, parts: Floats) -> float:
-        return float(self.values(parts[:, np.newaxis])[-1, 0])
+    def _system(self) -> tuple[list[str], list[list[int]], Floats]:
+        """Return names and sets of the components, and the matrix that gives them from means over pairs."""
+        if not self.observed:
+            raise input_error(_FUNCTION, "levels", "leave two rows that differ in a level", got=self.design.names)
+        by_pattern: dict[tuple[bool, ...], list[int]] = {}
+        for terms in self.design.closed[1:]:
+            by_pattern.setdefault(tuple(terms & ~shared != 0 for shared in self.observed), []).append(terms)
+        matrix = np.array(list(by_pattern), dtype=np.float64).T
+        names = [" + ".join(map(self.design.label, terms)) for terms in by_pattern.values()]
+        _, singular, right = np.linalg.svd(matrix)
+        null = right[int((singular > 1e-9).sum()) :]
+        if len(null):
+            apart = [name for name, size in zip(names, np.abs(null).max(axis=0), strict=True) if size > 1e-9]
+            must, remedy = "have a design that can tell components apart", "Leave out one of the levels."
+            raise input_error(_FUNCTION, "levels", must, got=" and ".join(apart), remedy=remedy)
+        return names, list(by_pattern.values()), np.asarray(np.linalg.pinv(matrix), dtype=np.float64)
 
     def values(self, parts: Floats) -> Floats:
         """Return components, shares and dependability of each column of components."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            one, error = self.between @ parts, self.factors @ parts
+            one, error = self.between @ parts, self.within @ parts
             return np.concatenate([parts, parts / parts.sum(axis=0), [one / (one + error)]])
 
-    def scaled(self, values: Floats) -> Floats:
-        k = len(self.shift)
+    def _scaled(self, values: Floats) -> Floats:
+        """Return values on the scales of their intervals."""
+        k = len(self.parts)
+        noise, most = self.noise[:, np.newaxis], self.most[:, np.newaxis]
+        least = _LEAST * np.maximum(self.parts[:, np.newaxis], 0.0) + _LEAST * noise
         with np.errstate(divide="ignore", invalid="ignore"):
-            parts = np.log(np.maximum(values[:k] + self.shift[:, np.newaxis], self.least[:, np.newaxis]))
-            shift, least = self.shift[:, np.newaxis] / self.total, self.least[:, np.newaxis] / self.total
-            left = np.maximum(self.most[:, np.newaxis] - values[k:-1], 1e-3)
-            shares = np.log(np.maximum(values[k:-1] + shift, least)) - np.log(left)
-            last = -np.log(np.maximum(1.0 - values[-1:], 1e-9))
-        return np.concatenate([parts, shares, last])
+            parts = np.log(np.maximum(values[:k] + noise, least))
+            shares = np.log(np.maximum(values[k:-1] + noise / self.total, least / self.total))
+            shares -= np.log(np.maximum(most - values[k:-1], 1e-3))
+            return np.concatenate([parts, shares, -np.log(np.maximum(1.0 - values[-1:], 1e-9))])
 
-    def ends(
-        self, centre: Floats, scaled_error: Floats, error: Floats, freedom: Floats, level: float
-    ) -> tuple[Floats, Floats]:
-        """Return the ends of the intervals."""
-        k = len(self.shift)
+    def intervals(self, level: float) -> tuple[Floats, Floats, Floats]:
+        """Return the ends of the intervals of the values, and standard errors."""
+        whole = self.values(self.parts[:, np.newaxis])
+        centre, k = self._scaled(whole), len(self.parts)
+        scaled_error, error, freedom = self._errors(np.stack([centre, whole]))
         half = stdtrit(freedom, 0.5 + level / 2.0) * scaled_error
-        found = []
-        for z in (centre - half, centre + half):
+        ends = []
+        for z in (centre[:, 0] - half, centre[:, 0] + half):
             with np.errstate(over="ignore", invalid="ignore"):
-                odds = np.exp(z[k:-1])
-                shift = self.shift / self.total
-                shares = self.most - (self.most + shift) / (1.0 + odds)
-                found.append(np.concatenate([np.exp(z[:k]) - self.shift, shares, 1.0 - np.exp(-z[-1:])]))
-        return found[0], found[1]
+                shares = self.most - (self.most + self.noise / self.total) / (1.0 + np.exp(z[k:-1]))
+                ends.append(np.concatenate([np.exp(z[:k]) - self.noise, shares, 1.0 - np.exp(-z[-1:])]))
+        return ends[0], ends[1], error
 
+    def _errors(self, centre: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return standard errors on the scale of the intervals and on that of the values, and degrees of freedom.
 
-class _Jackknife(NamedTuple):
-    centre: Floats  # on the scale of the intervals
-    scaled_error: Floats
-    error: Floats
-    freedom: Floats
-
-
-def _jackknife(design: _Design, pairs: _Pairs, system: _System, measured: _Measures, parts: Floats) -> _Jackknife:
-    """Return the standard errors over the values of the levels that are nested in no other."""
-    whole = measured.values(parts[:, np.newaxis])
-    centre = np.stack([measured.scaled(whole), whole])
-    units = [root for root in design.roots if _joint(design, root)[1] >= FEW_CLUSTERS]
-    variances: dict[int, Floats] = {}  # by the levels whose combinations are left out in turn
-    freedoms: dict[int, Floats] = {}
-    for size in range(1, len(units) + 1):
-        for chosen in map(sum, combinations(units, size)):
-            means = pairs.replicates(system.observed, chosen)
-            squares, fourths, n = _moments(system.solution, means, measured, centre)
-            variances[chosen] = (n - 1) / n * squares
-            spare = fourths[0] - squares[0] ** 2 / n
+        These follow from the kurtosis of the replicates. A component of one level has those of the level that adds
+        most to its variance; an interaction those of the sum over its levels (Satterthwaite).
+        """
+        units = [root for root in self.design.roots if self.design.groups(root)[1] >= FEW_CLUSTERS]
+        if not units or not self.parts.any():
+            nan = np.full(centre.shape[1], np.nan)
+            return nan, nan, nan
+        squares: dict[int, Floats] = {}  # by the levels whose combinations are left out in turn
+        freedoms: list[Floats] = []
+        for chosen in (sum(some) for size in range(1, len(units) + 1) for some in combinations(units, size)):
+            means = self.pairs.replicates(self.observed, chosen)
+            n, sums, fourths = means.shape[1], np.zeros(centre.shape[:2]), np.zeros(centre.shape[:2])
+            for start in range(0, n, _AT_ONCE):
+                values = self.values(self.solution @ means[:, start : start + _AT_ONCE])
+                square = (np.stack([self._scaled(values), values]) - centre) ** 2
+                sums, fourths = sums + square.sum(axis=-1), fourths + (square**2).sum(axis=-1)
+            squares[chosen] = (n - 1) / n * sums
+            spare = fourths[0] - sums[0] ** 2 / n
             with np.errstate(divide="ignore", invalid="ignore"):
-                freedoms[chosen] = np.minimum(n - 1.0, np.where(spare > 0.0, 2.0 * squares[0] ** 2 / spare, np.inf))
-    if not variances or not parts.any():
-        nan = np.full(centre.shape[1], np.nan)
-        return _Jackknife(centre[0, :, 0], nan, nan, nan)
-    single, free = (np.stack([of[unit] for unit in units]) for of in (variances, freedoms))
-    total = sum((1 if unit.bit_count() % 2 else -1) * variance for unit, variance in variances.items())
-    total = np.maximum(total, single.max(axis=0))
-    cluster = _cluster_set(design)
-    crossed = [sum(any(terms & unit for terms in of_one) for unit in units) for of_one in system.terms]
-    own = np.array([*crossed, *crossed, sum(bool(unit & cluster) for unit in units)])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = (single[:, 0] ** 2 / free).sum(axis=0)
-        of_largest = np.take_along_axis(free, single[:, 0].argmax(axis=0)[np.newaxis], axis=0)[0]
-        of_one = np.maximum(total[0] ** 2 / spread, of_largest)
-        freedom = np.where(own > 1, single[:, 0].sum(axis=0) ** 2 / spread, of_one)
-    of_cluster = [place for place, terms in enumerate(system.terms) if cluster in terms]
-    freedom[-1] = freedom[[*of_cluster, -1]].min()
-    scaled_error, error = np.where(own > 0, np.sqrt(np.where(total > NO_SPREAD**2, total, 0.0)), np.nan)
-    return _Jackknife(centre[0, :, 0], scaled_error, error, freedom)
+                freedoms.append(np.minimum(n - 1.0, np.where(spare > 0.0, 2.0 * sums[0] ** 2 / spare, np.inf)))
+        single, free = np.stack([squares[unit] for unit in units]), np.stack(freedoms[: len(units)])
+        total = np.sum([part * (-1) ** (chosen.bit_count() + 1) for chosen, part in squares.items()], axis=0)
+        total = np.maximum(total, single.max(axis=0))
+        of_terms = [sum(any(t & unit for t in terms) for unit in units) for terms in [*self.terms, [self.cluster]]]
+        n_levels = np.array([*of_terms[:-1], *of_terms])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spread = (single[:, 0] ** 2 / free).sum(axis=0)
+            of_largest = np.take_along_axis(free, single[:, 0].argmax(axis=0)[np.newaxis], axis=0)[0]
+            of_one = np.maximum(total[0] ** 2 / spread, of_largest)
+            freedom = np.where(n_levels > 1, single[:, 0].sum(axis=0) ** 2 / spread, of_one)
+        freedom[-1] = min(freedom[-1], *(freedom[i] for i, terms in enumerate(self.terms) if self.cluster in terms))
+        errors = np.where(n_levels > 0, np.sqrt(np.where(total > NO_SPREAD**2, total, 0.0)), np.nan)
+        return errors[0], errors[1], freedom
 
-
-def _moments(solution: Floats, means: Floats, measured: _Measures, centre: Floats) -> tuple[Floats, Floats, int]:
-    """Return sums of squared deviations and of their fourth powers over replicates, and the number of replicates.
-
-    Both on the scale of the intervals and on that of the values: shape (2, 2, number of values).
-    """
-    n = means.shape[1]
-    sums = np.zeros((2, *centre.shape[:2]))
-    for start in range(0, n, _AT_ONCE):
-        values = measured.values(solution @ means[:, start : start + _AT_ONCE])
-        squares = (np.stack([measured.scaled(values), values]) - centre) ** 2
-        sums += np.stack([squares.sum(axis=-1), (squares**2).sum(axis=-1)])
-    return sums[0], sums[1], n
-
-
-def _correlations(design: _Design, pairs: _Pairs, system: _System, total: float) -> dict[str, float]:
-    shared = [terms for terms in system.observed if terms]
-    if not total > 0.0:
-        return {design.label(terms): float("nan") for terms in shared}
-    return {
-        design.label(terms): float(1.0 - half / total)
-        for terms, half in zip(shared, pairs.half_differences(shared), strict=True)
-    }
-
-
-def _doubled(design: _Design, system: _System, weights: Floats, parts: Floats) -> tuple[Doubling, ...]:
-    """Return the predicted standard errors of the mean with twice the values of each level, best first."""
-    positive = weights * np.maximum(parts, 0.0)
-    now = float(positive.sum())
-    rows = []
-    levels = {name: 1 << i for i, name in enumerate(design.names)}
-    if design.finest:
-        levels[design.finest] = design.full & ~sum(levels.values())
-    for name, level in levels.items():
-        shares = np.array([np.mean([bool(terms & level) for terms in of_one]) for of_one in system.terms])
-        is_told = " + " not in name and bool(np.isin(shares[positive > 0.0], [0.0, 1.0]).all())
-        after = float(positive @ (1.0 - shares / 2.0)) if is_told else float("nan")
-        rows.append(Doubling(name, after**0.5, (after / now) ** 0.5 if now > 0.0 else float("nan")))
-    return tuple(sorted(rows, key=lambda row: (row.ratio != row.ratio, row.ratio)))
+    def doubled(self) -> tuple[Doubling, ...]:
+        """Return the predicted standard errors of the mean with twice the values of each level, best first."""
+        variances = self.weights * self.parts
+        if variances.sum() <= 0.0:
+            variances = np.maximum(variances, 0.0)
+        now = float(variances.sum())
+        levels = {name: 1 << i for i, name in enumerate(self.design.names)}
+        if self.design.has_residual:
+            levels[RESIDUAL] = 1 << len(levels)
+        rows = []
+        for name, level in levels.items():
+            halved = np.array([np.mean([bool(t & level) for t in terms]) for terms in self.terms])
+            is_told = now > 0.0 and " + " not in name and set(halved[variances != 0.0].tolist()) <= {0.0, 1.0}
+            ratio = min(max(1.0 - float(variances @ halved) / now / 2.0, 0.5), 1.0) ** 0.5 if is_told else float("nan")
+            rows.append(Doubling(name, ratio * now**0.5, ratio))
+        return tuple(sorted(rows, key=lambda row: (row.ratio != row.ratio, row.ratio)))
