@@ -62,7 +62,7 @@ class Design:
         sets = {self.outer(names): (" x ".join(names), value) for names, value in self.latent.items()}
         total = sum(self.latent.values())
         if not self.cuts:
-            return {name: value for name, value in sets.values()}
+            return dict(sets.values())
         products = {frozenset(): self.product(0.0)}
         components: dict[frozenset[str], float] = {}
         for terms in sorted(sets, key=len):
@@ -216,7 +216,8 @@ def simulate(repeats: int, only: str) -> None:
             outside += sum(not 0.93 <= rate <= 0.985 for rate in rates)
             coverages, components, biased = coverages + 2, components + 1, biased + (abs(z) > 2)
             marks = "".join("*" if not 0.93 <= rate <= 0.985 else " " for rate in rates)
-            print(f"{name:<34} {key:<28} {truth[key]:7.4f} {np.mean(values):8.4f} {z:7.2f} {rates[0]:6.3f} {rates[1]:6.3f} {marks}")  # fmt: skip
+            numbers = f"{truth[key]:7.4f} {np.mean(values):8.4f} {z:7.2f} {rates[0]:6.3f} {rates[1]:6.3f} {marks}"
+            print(f"{name:<34} {key:<28} {numbers}")
     print(f"{outside} of {coverages} coverages outside 93 to 98.5 %; {biased} of {components} biases above 2 errors")
 
 
@@ -232,7 +233,7 @@ class Recorded:
     def draw(
         self, rng: np.random.Generator, clusters: np.ndarray, last: np.ndarray, sizes: tuple[int, int, int]
     ) -> Rows:
-        """Return answers and levels of a random part: some of the clusters, and of the last axis where it is crossed."""
+        """Return answers and levels of a random part: of the clusters, and of the last axis where it is crossed."""
         chosen, common = rng.choice(clusters, sizes[0], replace=False), rng.choice(last, sizes[2], replace=False)
         parts, codes = [], []
         for cluster in chosen:
@@ -355,8 +356,8 @@ def speed() -> None:
     rng = np.random.default_rng(0)
     order = rng.permutation(len(levels["problem"]))
     levels = {name: codes[order] for name, codes in levels.items()}
-    chance = rng.random(3000)[levels["problem"]]
-    outcomes = (rng.random(len(order)) < chance).astype(float)
+    outcomes = (rng.random(len(order)) < rng.random(3000)[levels["problem"]]).astype(float)
+    del order
     timed("made: problem x wording, repeats nested", outcomes, levels, nested=["repeat"])
     timed("made: problem x wording x repeat, all crossed", outcomes, levels)
 

@@ -1,4 +1,4 @@
-"""Variance components: a naive oracle over pairs of rows, the analysis of variance, REML, and designs that are refused."""
+"""Variance components: an oracle over all pairs of rows, the analysis of variance, REML, and what is refused."""
 
 from itertools import combinations
 from typing import Any
@@ -85,7 +85,8 @@ DESIGNS: dict[str, tuple[Levels, dict[str, set[str]]]] = {
     ),
     "crossed with nested repeats": (
         {**CELLS, "repeat": CELLS["problem"] * 100 + CELLS["wording"] * 10 + CELLS["repeat"]},
-        {"wording": {"wording"}, "problem x wording": {"problem", "wording"}, "repeat": {"problem", "wording", "repeat"}},
+        {"wording": {"wording"}, "problem x wording": {"problem", "wording"},
+         "repeat": {"problem", "wording", "repeat"}},
     ),
     "crossed threefold": (
         CELLS,

@@ -54,7 +54,7 @@ def variance(
     """Divide the variance of answers between problems, wordings, repeats and judges.
 
     paraconsist variance answers.csv --level problem=bucket --level wording=variant
-    paraconsist variance log.eval --bucket metadata.question --level problem=bucket --level repeat=epoch --nested repeat
+    paraconsist variance log.eval --bucket metadata.id --level problem=bucket --level repeat=epoch --nested repeat
     """
     from paraconsist.measures.variance_components import variance_components
     from paraconsist.scoring.variance import read_outcomes

@@ -160,7 +160,9 @@ def variance_components(
         values = values - mean
     order = np.lexsort(design.codes[::-1])  # groups of rows that lie together are summed faster
     design = replace(design, codes=[code[order] for code in design.codes])
-    found = _Components(_Pairs(design, values[order], None if labels is None else labels[order]))
+    values, labels = values[order], None if labels is None else labels[order]
+    del order
+    found = _Components(_Pairs(design, values, labels))
     names, total = found.names, found.total
     low, high, error = found.intervals(level)
     keys = [*(f"variance/{name}" for name in names), *(f"share/{name}" for name in names), "dependability"]
@@ -360,12 +362,13 @@ class _Pairs:
 
         def product(one: Floats, two: Floats, at: Any = place, code: Integers = inner) -> tuple[Floats, Floats]:
             outside, of_cluster, of_unit = at
-            a: Floats = np.bincount(code, weights=one)
+            a: Any = np.bincount(code, weights=one)
             b = a if two is one else np.bincount(code, weights=two)
             whole_a = np.bincount(outside, weights=a)[outside]
             whole_b = whole_a if two is one else np.bincount(outside, weights=b)[outside]
             total = a * whole_b  # over the groups inside one: the product of its sums
-            lost = total + b * whole_a - a * b
+            lost = b * (whole_a - a)
+            lost += total
             whole: Any = total.sum() if of_cluster is None else np.bincount(of_cluster, weights=total)
             return whole, np.bincount(of_unit, weights=lost).astype(np.float64)
 
@@ -429,19 +432,17 @@ class _Pairs:
     def replicates(self, observed: Sequence[int], unit: int) -> Floats:
         """Return the means without each unit in turn, shape (number of sets, number of units)."""
         exact, cluster, unit_of = self.exact(unit)
-        rows = []
-        for terms in observed:
-            sums = exact[terms]
+        means = np.empty((len(observed), int(unit_of.max()) + 1))
+        for place, terms in enumerate(observed):
+            sums = exact.pop(terms)
             mean, weight, scale = self._mean(sums, terms)
-            lost, lost_weight = sums.differences_without, sums.weights_without
+            lost: list[Any] = [sums.differences_without, sums.weights_without]
             if terms & 1:
-                lost, lost_weight = (
-                    np.bincount(unit_of, weights=scale[cluster] * part) for part in (lost, lost_weight)
-                )
-            left = weight - lost_weight
-            some = left > 1e-9 * weight
-            rows.append(np.where(some, (mean * weight - lost) / np.where(some, left, 1.0), mean))
-        return np.stack(rows)
+                lost = [np.bincount(unit_of, weights=scale[cluster] * part) for part in lost]
+            left = weight - lost[1]
+            means[place] = mean
+            np.divide(mean * weight - lost[0], left, out=means[place], where=left > 1e-9 * weight)
+        return means
 
 
 def _representatives(codes: Integers) -> npt.NDArray[np.intp]:
