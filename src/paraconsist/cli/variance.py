@@ -35,8 +35,8 @@ def variance(
     paths: list[Path] = argument("Files of answers: tables, or logs of other tools; several are joined."),
     level: list[str] = option(
         REQUIRED,
-        "NAME=COLUMN, repeated: problem=bucket, wording=variant, repeat=epoch, judge=file. The first is the cluster, of "
-        "which each counts once. A level is nested in another or crossed with it as the values say.",
+        "NAME=COLUMN, repeated: problem=bucket, wording=variant, repeat=epoch, judge=file. The first is the cluster: "
+        "each counts once. A level is nested in another or crossed with it as the values say.",
     ),
     outcome: str = option(
         "correct", "correct (prediction and label agree), prediction (the answers as labels), or a column."

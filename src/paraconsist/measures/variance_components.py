@@ -357,33 +357,40 @@ class _Pairs:
         inner, outer = self.groups(terms | unit), self.groups(terms)
         where = self.groups(unit | 1) if has_cluster else self.groups(unit)
         row_weights: Floats = np.ones(len(self.values)) if has_cluster else self.by_row
-        first = _representatives(inner)
-        place = (outer[first], self.cluster[first] if has_cluster else None, where[first])
+        rows = self.groups(self.design.full)  # each row a group of its own: nothing to add up
 
-        def product(one: Floats, two: Floats, at: Any = place, code: Integers = inner) -> tuple[Floats, Floats]:
-            outside, of_cluster, of_unit = at
-            a: Any = np.bincount(code, weights=one)
-            b = a if two is one else np.bincount(code, weights=two)
+        def added(codes: Integers, weights: Any) -> Any:
+            return weights if codes is rows else np.bincount(codes, weights=weights)
+
+        def at_groups(inner: Integers, outer: Integers) -> tuple[Integers, ...]:
+            """Return for each group inside the one it is in, its cluster and its unit."""
+            first = slice(None) if inner is rows else _representatives(inner)
+            return inner, outer[first], self.cluster[first], where if inner is rows else where[first]
+
+        def product(one: Floats, two: Floats, at: tuple[Integers, ...]) -> tuple[Any, Any]:
+            inner, outside, of_cluster, of_unit = at
+            a = added(inner, one)
+            b = a if two is one else added(inner, two)
             whole_a = np.bincount(outside, weights=a)[outside]
             whole_b = whole_a if two is one else np.bincount(outside, weights=b)[outside]
             total = a * whole_b  # over the groups inside one: the product of its sums
             lost = b * (whole_a - a)
             lost += total
-            whole: Any = total.sum() if of_cluster is None else np.bincount(of_cluster, weights=total)
-            return whole, np.bincount(of_unit, weights=lost).astype(np.float64)
+            return np.bincount(of_cluster, weights=total) if has_cluster else total.sum(), added(of_unit, lost)
 
-        weights, weights_without = product(row_weights, row_weights)
+        at = at_groups(inner, outer)
+        weights, weights_without = product(row_weights, row_weights, at)
         if self.labels is None:
             weighted = row_weights * self.values
-            squares = product(row_weights, weighted * self.values)
-            products = product(weighted, weighted)
+            squares = product(row_weights, weighted * self.values, at)
+            products = product(weighted, weighted, at)
         else:
             n_labels = int(self.labels.max()) + 1
-            joint = partition_integers(inner.astype(np.int64) * n_labels + self.labels).codes
-            outside = partition_integers(outer.astype(np.int64) * n_labels + self.labels).codes
-            rows = _representatives(joint)
-            at = (outside[rows], self.cluster[rows] if has_cluster else None, where[rows])
-            squares, products = (weights, weights_without), product(row_weights, row_weights, at, joint)
+            joint, outside = (
+                partition_integers(code.astype(np.int64) * n_labels + self.labels).codes for code in (inner, outer)
+            )
+            squares = weights, weights_without
+            products = product(row_weights, row_weights, at_groups(joint, outside))
         return _Sums(squares[0] - products[0], weights, squares[1] - products[1], weights_without)
 
     def exact(self, unit: int) -> tuple[dict[int, _Sums], Integers, Integers]:
