@@ -230,6 +230,20 @@ def test_a_component_next_to_nothing_may_be_below_0_and_is_told() -> None:
     assert any("do not differ" in warning for warning in same.warnings)
 
 
+def test_a_level_that_is_all_but_nested_is_told() -> None:
+    query, passage = np.repeat(np.arange(12), 10), np.arange(120)
+    passage[60] = 0  # a passage of two queries
+    rng = np.random.default_rng(0)
+    levels = {"query": np.repeat(query, 2), "passage": np.repeat(passage, 2)}
+    outcomes = rng.normal(size=12)[levels["query"]] + rng.normal(size=240)
+    found = variance_components(outcomes, levels)
+    (warning,) = [warning for warning in found.warnings if "nearly all values of passage" in warning]
+    assert "`nested`" in warning
+    low, high = found.confidence_interval["variance/query x passage"]
+    assert low < found.variance["query x passage"] < high
+    assert list(variance_components(outcomes, levels, nested=["passage"]).variance) == ["query", "passage", "residual"]
+
+
 def test_outcomes_that_are_all_the_same_have_no_share() -> None:
     found = variance_components([1] * 20, {"problem": np.repeat(np.arange(10), 2)})
     assert found.variance == {"problem": 0.0, "residual": 0.0}

@@ -4,30 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from paraconsist.cli.options import AS_JSON, REQUIRED, Fields, argument, read_pairs, show_results
+from paraconsist.cli.options import AS_JSON, REQUIRED, argument, read_pairs, show_results
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import input_error
 from paraconsist.files import make_folder
 
 if TYPE_CHECKING:
     from paraconsist.measures.variance_components import VarianceComponentsResult
     from paraconsist.reporting.table import Part
-
-_READ = (
-    "bucket",
-    "prediction",
-    "label",
-    "label_names",
-    "group",
-    "variant",
-    "same",
-    "right",
-    "metric",
-    "filter",
-    "encoding",
-)
 
 
 def variance(
@@ -46,7 +31,7 @@ def variance(
         "Level whose values mean something only within the levels before it, such as repeats that are numbered 1, 2, 3 "
         "for every wording; repeat for several.",
     ),
-    read: Annotated[SourceOptions, Fields(only=_READ)],
+    read: SourceOptions,
     plots: Path | None = option(None, "Also draw the shares in this folder, as PNG and as SVG."),
     confidence_level: float = option(0.95, "Confidence level of the intervals.", min=0, max=1),
     as_json: bool = AS_JSON,
@@ -59,8 +44,6 @@ def variance(
     from paraconsist.measures.variance_components import variance_components
     from paraconsist.scoring.variance import read_outcomes
 
-    if not paths:
-        raise input_error("variance", "paths", "name at least one file", got=[])
     columns = read_pairs("variance", "level", level)
     outcomes, levels = read_outcomes(paths, columns, outcome, read)
     result = variance_components(outcomes, levels, nested=nested or (), confidence_level=confidence_level)

@@ -49,6 +49,7 @@ RESIDUAL = "residual"
 """Rows that share all levels."""
 _MOST_LEVELS = 6
 _LEAST = 0.05  # of a variance between means, in the logarithm of a replicate that is below 0
+_NEARLY = 1.1  # values of the outer level that occur with one of the inner level, if it is all but nested
 _AT_ONCE = 1 << 16  # replicates: bounds the memory
 _ROUNDING = 1e-12  # of the largest component; of the weight of all pairs
 
@@ -166,7 +167,7 @@ def variance_components(
     names, total = found.names, found.total
     low, high, error = found.intervals(level)
     keys = [*(f"variance/{name}" for name in names), *(f"share/{name}" for name in names), "dependability"]
-    warnings = [
+    warnings = design.notes + [
         f"the design cannot tell {' and '.join(name.split(' + '))} apart: they are one component"
         for name in names
         if " + " in name
@@ -234,6 +235,7 @@ class _Design:
     has_residual: bool  # whether two rows share all levels
     confounded: str  # a level that has one value: what it adds is in the finest component
     closed: list[int]  # the sets of levels that two rows may share, from the smallest
+    notes: list[str]
 
     @property
     def full(self) -> int:
@@ -303,11 +305,17 @@ def _design(levels: Mapping[str, Any], nested: Sequence[str], n: int) -> _Design
             codes.append(divided.codes.astype(np.int32))
             sizes.append(size)
     k = range(len(names))
-    within = [sum(1 << j for j in k if j != i and _n_joint(codes[j], codes[i], sizes[i]) == sizes[i]) for i in k]
+    joint = {(i, j): _n_joint(codes[j], codes[i], sizes[i]) for i in k for j in k if i != j}
+    within = [sum(1 << j for j in k if j != i and joint[i, j] == sizes[i]) for i in k]
+    notes = [
+        f"nearly all values of {names[i]} occur with one value of {names[j]}: the few others decide its components; "
+        "make it `nested` if it was drawn within them"
+        for (i, j), size in joint.items()
+        if sizes[i] < size <= _NEARLY * sizes[i]
+    ]
     closed = {reduce(int.__or__, (within[i] | 1 << i for i in k if mask >> i & 1), 0) for mask in range(1 << len(k))}
-    design = _Design(
-        names, codes, sizes, within, False, confounded, sorted(closed, key=lambda terms: (terms.bit_count(), terms))
-    )
+    ordered = sorted(closed, key=lambda terms: (terms.bit_count(), terms))
+    design = _Design(names, codes, sizes, within, False, confounded, ordered, notes)
     if design.groups(design.full)[1] < n:
         design = replace(design, has_residual=True, closed=[*design.closed, (1 << len(k) + 1) - 1])
     return design
@@ -417,6 +425,10 @@ class _Pairs:
             float(sum(np.sum((self.by_pair if t & 1 else 1.0) * self.whole[t].weights) for t in larger))
             / len(self.by_pair) ** 2
         )
+
+    def largest_variance(self) -> float:
+        """Return the largest variance of outcomes in the range of these; of labels, of any."""
+        return 1.0 if self.labels is not None else float(np.ptp(self.values)) ** 2 / 4.0
 
     def observed(self) -> list[int]:
         """Return the sets that two rows share exactly."""
@@ -535,7 +547,13 @@ class _Components:
             with np.errstate(over="ignore", invalid="ignore"):
                 shares = self.most - (self.most + self.noise / self.total) / (1.0 + np.exp(z[k:-1]))
                 ends.append(np.concatenate([np.exp(z[:k]) - self.noise, shares, 1.0 - np.exp(-z[-1:])]))
-        return ends[0], ends[1], error
+        low, high = ends
+        with np.errstate(invalid="ignore"):  # an estimate below what noise can do is on no logarithm
+            is_off = (whole[:, 0] <= low) | (whole[:, 0] >= high)
+        half = stdtrit(freedom, 0.5 + level / 2.0) * error
+        low, high = np.where(is_off, whole[:, 0] - half, low), np.where(is_off, whole[:, 0] + half, high)
+        high[:k] = np.minimum(high[:k], self.pairs.largest_variance())
+        return low, high, error
 
     def _errors(self, centre: Floats) -> tuple[Floats, Floats, Floats]:
         """Return standard errors on the scale of the intervals and on that of the values, and degrees of freedom.
