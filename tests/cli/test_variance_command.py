@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.commands import Command
 from helpers.logs import inspect_log
+from helpers.report import write_run
 
 import paraconsist as pc
 
@@ -79,6 +80,11 @@ def test_a_log_with_epochs(command: Command) -> None:
     levels = ["--level", "problem=bucket", "--level", "repeat=epoch", "--nested", "repeat"]
     found: Any = command.json("variance", inspect_log("yes-no"), "--bucket", "question_id", *levels)
     assert found["variance"].keys() <= {"problem", "repeat", "residual", "residual + repeat"}
+
+
+def test_a_run_folder(command: Command, tmp_path: Path) -> None:
+    found = command.json("variance", write_run(tmp_path / "run"), "--level", "problem=bucket")
+    assert {*found["variance"]} == {"problem", "residual"}
 
 
 def test_what_is_refused(command: Command, answers: Path, tmp_path: Path) -> None:

@@ -168,9 +168,9 @@ def test_what_doubling_a_level_does_is_the_variance_of_the_mean() -> None:
 def test_reml_agrees_on_balanced_data_with_positive_components() -> None:
     models = pytest.importorskip("statsmodels.regression.mixed_linear_model")
     pandas = pytest.importorskip("pandas")
-    levels = nest(rows({"problem": 12, "wording": 4, "repeat": 3}, 0), "wording", "problem")
+    levels = nest(rows({"problem": 8, "wording": 3, "repeat": 2}, 0), "wording", "problem")
     rng = np.random.default_rng(5)
-    y = rng.normal(size=12)[levels["problem"]] + rng.normal(size=1200)[levels["wording"]] + rng.normal(size=144)
+    y = 2 * rng.normal(size=8)[levels["problem"]] + rng.normal(size=800)[levels["wording"]] + rng.normal(size=48)
     found = variance_components(y, {name: levels[name] for name in ("problem", "wording")})
     assert min(found.variance.values()) > 0
     frame = pandas.DataFrame({**levels, "y": y})
@@ -228,6 +228,13 @@ def test_a_component_next_to_nothing_may_be_below_0_and_is_told() -> None:
     same = variance_components([0, 1] * 10, {"problem": np.repeat(np.arange(10), 2)})
     assert np.isnan(same.confidence_interval["variance/problem"]).all()
     assert any("do not differ" in warning for warning in same.warnings)
+
+
+def test_repeats_that_never_differ_have_a_component_of_0_and_no_interval() -> None:
+    found = variance_components(np.repeat([0, 1, 1, 0, 1, 0, 0, 1, 1], 2), {"problem": np.repeat(np.arange(9), 2)})
+    assert found.variance["residual"] == 0.0
+    assert np.isnan(found.confidence_interval["variance/residual"]).all()
+    assert np.isfinite(found.confidence_interval["variance/problem"]).all()
 
 
 def test_a_level_that_is_all_but_nested_is_told() -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def variance(
     *,
-    paths: list[Path] = argument("Files of answers: tables, or logs of other tools; several are joined."),
+    paths: list[Path] = argument("Answers: tables, logs of other tools, or run folders; several are joined."),
     level: list[str] = option(
         REQUIRED,
         "NAME=COLUMN, repeated: problem=bucket, wording=variant, repeat=epoch, judge=file. The first is the cluster: "

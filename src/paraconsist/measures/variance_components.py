@@ -48,7 +48,7 @@ FEW_CLUSTERS = 8
 RESIDUAL = "residual"
 """Rows that share all levels."""
 _MOST_LEVELS = 6
-_LEAST = 0.05  # of a variance between means, in the logarithm of a replicate that is below 0
+_LEAST = 0.3  # of a variance between means: what a replicate counts as, at least, in the logarithm
 _NEARLY = 1.1  # values of the outer level that occur with one of the inner level, if it is all but nested
 _AT_ONCE = 1 << 16  # replicates: bounds the memory
 _ROUNDING = 1e-12  # of the largest component; of the weight of all pairs
@@ -81,9 +81,9 @@ class VarianceComponentsResult(Result):
         Intraclass correlation: of two answers that share this level (with all that it is nested in) and no other.
     dependability : float
         Phi of generalizability theory: the share of the variance of the clusters' means that is between clusters, with
-        the wordings, repeats and judges of this design; in [0, 1], up is good.
+        the wordings, repeats and judges of this design; at most 1, up is good.
     doubled : tuple of Doubling
-        What doubling each level would do to the standard error of the mean, best first: from 1/2 to 1 of the variance.
+        What doubling each level would do to the standard error of the mean, best first. The variance is at best halved.
     n_rows : int
     n_values : dict of str to int
         Of each level.
@@ -208,7 +208,7 @@ def variance_components(
 
 
 def _as_outcomes(outcomes: Any) -> tuple[Floats, Integers | None]:
-    """Return numbers, or ones with the codes of labels."""
+    """Return outcomes as floats; of labels, ones and the codes of the labels."""
     listed = outcomes if hasattr(outcomes, "__array__") else list(outcomes)
     kind = np.asarray(listed).dtype.kind if len(listed) else "f"
     if kind not in "biuf":
@@ -247,22 +247,22 @@ class _Design:
         """The levels that are nested in no other, as sets."""
         return [1 << i for i, outer in enumerate(self.within) if not outer]
 
-    def own(self, terms: int) -> list[int]:
-        """Return the levels of a set in which no other of them is nested."""
+    def innermost(self, terms: int) -> list[int]:
+        """Return the levels of a set that imply the others, which they are nested in."""
         members = [i for i in range(len(self.within)) if terms >> i & 1]
         implied = reduce(int.__or__, (self.within[i] for i in members), 0)
         return [i for i in members if not implied >> i & 1]
 
     def label(self, terms: int) -> str:
         """Return what a component is called."""
-        label = " x ".join(self.names[i] for i in self.own(terms))
+        label = " x ".join(self.names[i] for i in self.innermost(terms))
         if terms == self.full:
             label = " + ".join(filter(None, (RESIDUAL if self.has_residual else label, self.confounded)))
         return label
 
     def groups(self, terms: int) -> tuple[Integers, int]:
         """Return the group of each row by the levels of a set, and the number of groups."""
-        members = self.own(terms)
+        members = self.innermost(terms)
         if not members:
             return np.zeros(len(self.codes[0]), dtype=np.int32), 1
         code, size = self.codes[members[0]], self.sizes[members[0]]
@@ -548,7 +548,7 @@ class _Components:
                 shares = self.most - (self.most + self.noise / self.total) / (1.0 + np.exp(z[k:-1]))
                 ends.append(np.concatenate([np.exp(z[:k]) - self.noise, shares, 1.0 - np.exp(-z[-1:])]))
         low, high = ends
-        with np.errstate(invalid="ignore"):  # an estimate below what noise can do is on no logarithm
+        with np.errstate(invalid="ignore"):  # below minus the noise there is no logarithm: a plain t interval
             is_off = (whole[:, 0] <= low) | (whole[:, 0] >= high)
         half = stdtrit(freedom, 0.5 + level / 2.0) * error
         low, high = np.where(is_off, whole[:, 0] - half, low), np.where(is_off, whole[:, 0] + half, high)
@@ -572,7 +572,8 @@ class _Components:
             n, sums, fourths = means.shape[1], np.zeros(centre.shape[:2]), np.zeros(centre.shape[:2])
             for start in range(0, n, _AT_ONCE):
                 values = self.values(self.solution @ means[:, start : start + _AT_ONCE])
-                square = (np.stack([self._scaled(values), values]) - centre) ** 2
+                with np.errstate(invalid="ignore"):  # a component of 0 has no logarithm, and no interval
+                    square = (np.stack([self._scaled(values), values]) - centre) ** 2
                 sums, fourths = sums + square.sum(axis=-1), fourths + (square**2).sum(axis=-1)
             squares[chosen] = (n - 1) / n * sums
             spare = fourths[0] - sums[0] ** 2 / n

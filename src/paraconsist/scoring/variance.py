@@ -1,4 +1,4 @@
-"""From files to what `paraconsist.measures.variance_components` takes: an outcome, and the level of each row."""
+"""From files and run folders to variance components: an outcome, and the level of each row."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import read_rows
+from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.tables import column_of, numeric
 from paraconsist.errors import input_error
 from paraconsist.scoring.free_text import compared
@@ -40,7 +41,7 @@ def read_outcomes(
     wanted = replace(read, trial=read.trial or "epoch", stratum=named)
     values: list[NDArray[Any]] = []
     columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in levels}
-    for file in files:
+    for file in [file for path in files for file in RunFolder(path).predictions_files() or [path]]:
         for predictions in read_logs([file], wanted).values():
             is_log = "source" in predictions.metadata
             names = SourceOptions(variant=read.variant, stratum=()) if is_log else replace(wanted, stratum=())
