@@ -289,6 +289,10 @@ def test_levels_that_cannot_be_told_apart_are_one_component() -> None:
         ([0], {"problem": [1]}, {}, "at least two"),
         ([0, 1], {"problem": [1, 2]}, {"nested": ["problem"]}, "`nested` must"),
         ([0, 1], {"problem": [1, None]}, {}, "missing values"),
+        ([0, 1], {"a + b": [1, 2]}, {}, "names without"),
+        ([0, 1], {"residual": [1, 2]}, {}, "names without"),
+        (["a", None], {"problem": [1, 2]}, {}, "missing values"),
+        ([[0, 1], [1, 0]], {"problem": [1, 2]}, {}, "list of at least two"),
         ([0, 1], {"problem": [1, 2]}, {"confidence_level": 1.0}, "between 0 and 1"),
         (
             [0, 1, 0, 1],
