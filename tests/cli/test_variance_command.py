@@ -102,6 +102,13 @@ def test_what_is_refused(command: Command, answers: Path, tmp_path: Path) -> Non
     assert "prediction" in command.refused("variance", tmp_path / "unlabelled.parquet", *LEVELS)
     blank = table.append_column("blank", pa.array([None] + [1.0] * 119))
     pq.write_table(blank, tmp_path / "blank.parquet")
+    for options, sentence in (
+        (["--level", "problem=a.b"], "`--level`"),
+        ([*LEVELS, "--outcome", "odd"], "hold numbers"),
+    ):
+        odd = table.append_column("odd", pa.array(["bad"] + ["1"] * 119))
+        pq.write_table(odd, tmp_path / "odd.parquet")
+        assert sentence in command.refused("variance", tmp_path / "odd.parquet", *options)
     assert "have no empty cell" in command.refused(
         "variance", tmp_path / "blank.parquet", *LEVELS, "--outcome", "blank"
     )

@@ -286,11 +286,7 @@ def _design(levels: Mapping[str, Any], nested: Sequence[str], n: int) -> _Design
     sizes: list[int] = []
     confounded = ""
     for name, values in levels.items():
-        if (
-            not isinstance(name, str)
-            or name == RESIDUAL
-            or {" + ", " x "} & {name[i : i + 3] for i in range(len(name))}
-        ):
+        if not isinstance(name, str) or name == RESIDUAL or " + " in name or " x " in name:
             raise input_error(
                 _FUNCTION, "levels", f"have names without ' + ' and ' x ' other than {RESIDUAL}", got=name
             )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data.answers import mark_unparsed
@@ -17,8 +18,8 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import read_rows
 from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.tables import column_of, numeric
-from paraconsist.errors import input_error
+from paraconsist.data.tables import column_of, floats, numeric
+from paraconsist.errors import input_error, renamed
 from paraconsist.scoring.free_text import compared
 
 FUNCTION = "variance"
@@ -42,7 +43,9 @@ def read_outcomes(
     values: list[NDArray[Any]] = []
     columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in levels}
     for file in [file for path in files for file in RunFolder(path).predictions_files() or [path]]:
-        for predictions in read_logs([file], wanted).values():
+        with renamed(stratum="level"):
+            of_file = read_logs([file], wanted)
+        for predictions in of_file.values():
             is_log = "source" in predictions.metadata
             names = SourceOptions(variant=read.variant, stratum=()) if is_log else replace(wanted, stratum=())
             values.append(_outcome(predictions, outcome, names))
@@ -56,7 +59,7 @@ def read_outcomes(
                     )
                     column = column_of(table, found or name, parameter="level", function=FUNCTION)
                 columns[level].append(column)
-    if len({of_file.dtype.kind in "UO" for of_file in values}) > 1:
+    if len({part.dtype.kind in "UO" for part in values}) > 1:
         raise input_error(FUNCTION, "outcome", "be numbers in all files, or labels in all", got=outcome)
     return np.concatenate(values), {level: _codes(level, levels[level], parts) for level, parts in columns.items()}
 
@@ -65,6 +68,8 @@ def _outcome(predictions: Predictions, outcome: str, names: SourceOptions) -> ND
     table = predictions.table
     if outcome != PREDICTION and (outcome != CORRECT or CORRECT in table.column_names):
         column = numeric(column_of(table, outcome, parameter="outcome", function=FUNCTION))
+        if pa.types.is_string(column.type) and pc.any(pc.match_substring_regex(column, r"^[-+]?\d+(\.\d*)?$")).as_py():
+            floats(column, outcome, "outcome")  # names the cell that is no number
         if column.null_count:
             row = column.is_null().to_pylist().index(True)
             remedy = "Leave out rows without an outcome."
