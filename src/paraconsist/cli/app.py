@@ -60,6 +60,7 @@ COMMANDS = {
     "leaderboard": Command("Measure", "Rank many models, on a static site.", module="report", spares_pandas=True),
     "lm-eval": Command("Measure", "Print where the tasks for lm-evaluation-harness are.", module="build"),
     "plan": Command("Measure", "How many buckets and paraphrases does a study need?", spares_pandas=True),
+    "variance": Command("Measure", "Is it problems, wordings, repeats or judges that vary?", spares_pandas=True),
     "init": Command("Measure", "Write questions, a test and a workflow to begin with."),
     "list": Command("Test sets", "Show measures, bucket sets, tasks and presets.", module="build"),
     "build": Command("Test sets", "Download, verify and prepare bucket sets.", KEPT),

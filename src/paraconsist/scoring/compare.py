@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -39,12 +39,14 @@ from paraconsist.measures.standings import (
 )
 from paraconsist.scoring.alarms import degenerate
 from paraconsist.scoring.alignment import Aligned, align, rows_with_ids
-from paraconsist.scoring.checked import CheckedDifference, checked_differences, read_checked
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.outcomes import Ranking, rank
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, per_problem, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
 from paraconsist.scoring.sources import Opened, Source
+
+if TYPE_CHECKING:
+    from paraconsist.scoring.checked import CheckedDifference
 
 Difference: TypeAlias = ConsistencyDifferenceResult | InconsistencyDifferenceResult
 
@@ -120,6 +122,8 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
     ]
     if not options.checked:
         return compared
+    from paraconsist.scoring.checked import checked_differences, read_checked
+
     sheets, level = read_checked(options.checked), options.confidence_level
     for i, comparison in enumerate(compared):
         found, notes = checked_differences(sets[comparison.set], parts[comparison.set].who, sheets, level)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,6 @@ from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.alarms import check_not_swapped, degenerate, judged, repeated_rows, row_alarms
-from paraconsist.scoring.checked import Checked, checked_rates, read_checked
 from paraconsist.scoring.free_text import compared_together
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
@@ -54,7 +53,10 @@ from paraconsist.scoring.roles import (
 from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of, without_buckets
 from paraconsist.scoring.training_overlap import Overlap, training_overlap
 from paraconsist.scoring.until import Known, known, note_of, with_known, with_own
-from paraconsist.scoring.validity import Validity, read_validity
+
+if TYPE_CHECKING:
+    from paraconsist.scoring.checked import Checked
+    from paraconsist.scoring.validity import Validity
 
 #: Names of columns that results.json keeps.
 _COLUMNS = (
@@ -303,12 +305,16 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         notes.append(note_of(found))
     corrected = None
     if options.checked:
+        from paraconsist.scoring.checked import checked_rates, read_checked
+
         if options.policy != "wrong":
             raise input_error("score", "unparsed", "be wrong with `checked`", got=options.policy)
         corrected = checked_rates(source, read_checked(options.checked), options.confidence_level)
         notes += corrected.warnings
     judged_wordings = None
     if options.validity is not None:
+        from paraconsist.scoring.validity import read_validity
+
         known_rates: dict[str, Values] = {**measures, **({} if wording is None else {"wording": wording})}
         judged_wordings = read_validity(options.validity, known_rates, options.confidence_level)
         notes += [f"{key} has no bounds: {b.withheld}" for key, b in judged_wordings.bounds.items() if b.withheld]

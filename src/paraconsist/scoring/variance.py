@@ -1,0 +1,103 @@
+"""From files and run folders to variance components: an outcome, and the level of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from paraconsist.data.answers import mark_unparsed
+from paraconsist.data.logs.reading import read_logs
+from paraconsist.data.options import SourceOptions
+from paraconsist.data.predictions import Predictions
+from paraconsist.data.rows import read_rows
+from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.tables import column_of, floats, numeric
+from paraconsist.errors import input_error, renamed
+from paraconsist.scoring.free_text import compared
+
+FUNCTION = "variance"
+CORRECT, PREDICTION, FILE = "correct", "prediction", "file"
+"""Outcomes that are made of the predictions, and the level that is the file, where several are read."""
+_ROLES = ("bucket", "variant", "group", "trial", "example")
+
+
+def read_outcomes(
+    files: Sequence[Path], levels: Mapping[str, str], outcome: str, read: SourceOptions
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+    """Return the outcome, and the levels by name as codes; `levels` are names with the columns of the files.
+
+    A column may also be called as the option that names it (bucket, variant, group, trial, example), and ``file`` is
+    the file. The outcome is ``correct`` (a column of that name, else whether prediction and label are the same; what
+    could not be read is wrong), ``prediction``, or a column of numbers or labels. InputError if a column is missing or
+    has empty cells.
+    """
+    named = tuple(name for name in levels.values() if name not in (*_ROLES, FILE))
+    wanted = replace(read, trial=read.trial or "epoch", stratum=named)
+    values: list[NDArray[Any]] = []
+    columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in levels}
+    for file in [file for path in files for file in RunFolder(path).predictions_files() or [path]]:
+        with renamed(stratum="level"):
+            of_file = read_logs([file], wanted)
+        for predictions in of_file.values():
+            is_log = "source" in predictions.metadata
+            names = SourceOptions(variant=read.variant, stratum=()) if is_log else replace(wanted, stratum=())
+            values.append(_outcome(predictions, outcome, names))
+            table = predictions.table
+            for level, name in levels.items():
+                if name not in table.column_names and name == FILE:
+                    column = pa.chunked_array([pa.array([file.stem] * len(table))])
+                else:
+                    found = (
+                        name if name in table.column_names else getattr(names, name, None) if name in _ROLES else name
+                    )
+                    column = column_of(table, found or name, parameter="level", function=FUNCTION)
+                columns[level].append(column)
+    if len({part.dtype.kind in "UO" for part in values}) > 1:
+        raise input_error(FUNCTION, "outcome", "be numbers in all files, or labels in all", got=outcome)
+    return np.concatenate(values), {level: _codes(level, levels[level], parts) for level, parts in columns.items()}
+
+
+def _outcome(predictions: Predictions, outcome: str, names: SourceOptions) -> NDArray[Any]:
+    table = predictions.table
+    if outcome != PREDICTION and (outcome != CORRECT or CORRECT in table.column_names):
+        column = numeric(column_of(table, outcome, parameter="outcome", function=FUNCTION))
+        if pa.types.is_string(column.type) and pc.any(pc.match_substring_regex(column, r"^[-+]?\d+(\.\d*)?$")).as_py():
+            floats(column, outcome, "outcome")  # names the cell that is no number
+        if column.null_count:
+            row = column.is_null().to_pylist().index(True)
+            remedy = "Leave out rows without an outcome."
+            raise input_error(FUNCTION, "outcome", "have no empty cell", got=outcome, row=row, remedy=remedy)
+        is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if is_number or pa.types.is_boolean(column.type):
+            return np.asarray(column.cast(pa.int8() if not is_number else column.type).to_numpy(), dtype=np.float64)
+        return np.array([str(value) for value in column.to_pylist()], dtype=object)
+    predictions = compared(predictions, names, names.same, names.right)
+    rows = read_rows(predictions, names, need_buckets=False)
+    if outcome == PREDICTION:
+        return np.array([str(x) for x in mark_unparsed(rows.predictions, rows.unparsed, rows.labels)], dtype=object)
+    if not rows.has_gold.all():
+        remedy = f"Without gold labels, take the answers themselves: {PREDICTION}."
+        raise input_error(FUNCTION, "outcome", "have a gold label in every row", got=CORRECT, remedy=remedy)
+    return np.asarray((rows.predictions == rows.labels) & ~rows.unparsed, dtype=np.float64)
+
+
+def _codes(level: str, name: str, parts: Sequence[pa.ChunkedArray]) -> NDArray[Any]:
+    """Return a column of all files as codes."""
+    kinds = {part.type for part in parts}
+    column = pa.chunked_array(
+        [chunk if len(kinds) == 1 else chunk.cast(pa.string()) for part in parts for chunk in part.chunks]
+    )
+    if column.null_count:
+        row = column.is_null().to_pylist().index(True)
+        raise input_error(FUNCTION, "level", "name columns without empty cells", got=f"{level}={name}", row=row)
+    if pa.types.is_nested(column.type):
+        raise input_error(FUNCTION, "level", "name columns of numbers or text", got=f"{level}={name}")
+    encoded = column.combine_chunks().dictionary_encode()
+    return np.asarray(encoded.indices.to_numpy(), dtype=np.int64)

@@ -1,0 +1,114 @@
+"""`paraconsist variance`: tables, JSON that equals the library, logs, several files, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers.commands import Command
+from helpers.logs import inspect_log
+from helpers.report import write_run
+
+import paraconsist as pc
+
+RNG = np.random.default_rng(0)
+PROBLEM, WORDING = np.repeat(np.arange(12), 10), np.tile(np.repeat(["a", "b", "c", "d", "e"], 2), 12)
+REPEAT = np.tile([1, 2], 60)
+ANSWER = (RNG.random(120) < np.repeat(RNG.random(12), 10)).astype(int)
+LEVELS = ["--level", "problem=bucket", "--level", "wording=variant"]
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    columns = {
+        "bucket_id": PROBLEM,
+        "variant": WORDING,
+        "epoch": REPEAT,
+        "prediction": ANSWER,
+        "label": np.ones(120, int),
+    }
+    pq.write_table(pa.table({**columns, "score": ANSWER * 0.5}), tmp_path / "answers.parquet")
+    return tmp_path / "answers.parquet"
+
+
+def test_the_json_is_the_librarys_and_the_table_shows_it(command: Command, answers: Path, tmp_path: Path) -> None:
+    found = command.json("variance", answers, *LEVELS, "--plots", tmp_path / "plots")
+    expected = pc.variance_components(ANSWER, {"problem": PROBLEM, "wording": WORDING}).to_dict()
+    assert found.pop("outcome") == "correct"
+    assert found["variance"] == expected["variance"]
+    assert found["doubled"] == expected["doubled"]
+    assert found["confidence_interval"]["variance/wording"] == [None, None]
+    assert {path.name for path in (tmp_path / "plots").iterdir()} == {
+        "variance-components.png",
+        "variance-components.svg",
+    }
+    out = command.out("variance", answers, *LEVELS, "--level", "repeat=epoch", "--nested", "repeat")
+    for text in (
+        "correct, mean",
+        "problem x wording",
+        "repeat is nested in",
+        "Dependability of the problem means",
+        "calls",
+    ):
+        assert text in out
+    assert "no interval over fewer than 8 values of a level: wording" in out
+
+
+def test_outcomes_may_be_columns_and_labels(command: Command, answers: Path) -> None:
+    right, score, labels = (
+        command.json("variance", answers, *LEVELS, "--outcome", outcome)["variance"]
+        for outcome in ("correct", "score", "prediction")
+    )
+    for name, value in right.items():
+        assert score[name] == pytest.approx(value / 4)
+        assert labels[name] == pytest.approx(2 * value)  # two labels: the sum of two equal variances
+
+
+def test_several_files_are_levels(command: Command, answers: Path, tmp_path: Path) -> None:
+    table = pq.read_table(answers)
+    other = table.set_column(3, "prediction", pa.array(1 - ANSWER))
+    pq.write_table(other, tmp_path / "other.parquet")
+    levels = [*LEVELS, "--level", "judge=file"]
+    found = command.json("variance", answers, tmp_path / "other.parquet", *levels)
+    assert found["n_values"] == {"problem": 12, "wording": 5, "judge": 2}
+    assert found["n_rows"] == 240
+
+
+def test_a_log_with_epochs(command: Command) -> None:
+    levels = ["--level", "problem=bucket", "--level", "repeat=epoch", "--nested", "repeat"]
+    found: Any = command.json("variance", inspect_log("yes-no"), "--bucket", "question_id", *levels)
+    assert found["variance"].keys() <= {"problem", "repeat", "residual", "residual + repeat"}
+
+
+def test_a_run_folder(command: Command, tmp_path: Path) -> None:
+    found = command.json("variance", write_run(tmp_path / "run"), "--level", "problem=bucket")
+    assert {*found["variance"]} == {"problem", "residual"}
+
+
+def test_what_is_refused(command: Command, answers: Path, tmp_path: Path) -> None:
+    for options, sentence in (
+        (["--level", "problem"], "`--level` must be items of the form NAME=VALUE"),
+        (["--level", "problem=question"], "`--level` must name a column of the predictions; got 'question'"),
+        ([*LEVELS, "--outcome", "quality"], "`--outcome` must name a column"),
+        ([*LEVELS, "--nested", "judge"], "`--nested` must be among wording"),
+    ):
+        assert sentence in command.refused("variance", answers, *options)
+    table = pq.read_table(answers)
+    pq.write_table(table.set_column(1, "variant", pa.array([None] * 120, pa.string())), tmp_path / "empty.parquet")
+    assert "without empty cells" in command.refused("variance", tmp_path / "empty.parquet", *LEVELS)
+    pq.write_table(table.drop_columns(["label"]), tmp_path / "unlabelled.parquet")
+    assert "prediction" in command.refused("variance", tmp_path / "unlabelled.parquet", *LEVELS)
+    blank = table.append_column("blank", pa.array([None] + [1.0] * 119))
+    pq.write_table(blank, tmp_path / "blank.parquet")
+    for options, sentence in (
+        (["--level", "problem=a.b"], "`--level`"),
+        ([*LEVELS, "--outcome", "odd"], "hold numbers"),
+    ):
+        odd = table.append_column("odd", pa.array(["bad"] + ["1"] * 119))
+        pq.write_table(odd, tmp_path / "odd.parquet")
+        assert sentence in command.refused("variance", tmp_path / "odd.parquet", *options)
+    assert "have no empty cell" in command.refused(
+        "variance", tmp_path / "blank.parquet", *LEVELS, "--outcome", "blank"
+    )
