@@ -281,3 +281,22 @@ def test_people_on_natural_questions(command, tmp_path, data_folder):
     assert low < 2381 / 3020 < high
     assert high - low < 0.09  # labels alone: .113
     assert rate["confidence_interval"]["observed"][1] < 0.66
+
+
+def test_a_sheet_that_nobody_has_marked_says_so(command, run, tmp_path):
+    sheet = drawn(command, run, "--n", "20", output=tmp_path / "sheet.csv")
+    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet)
+    assert code == 2
+    assert "`--checked` must have yes or no in at least one row; got 0. Nobody has filled in" in err
+
+
+def test_a_run_that_stopped_on_a_condition_is_not_corrected(command, tmp_path):
+    questions = [{key: row[key] for key in ("bucket_id", "question")} for row in rows()]
+
+    def model(texts):
+        return [ANSWERS[len(text) * 7 % 6] for text in texts]
+
+    done = pc.run(model, questions, output=tmp_path / "run", version="1", until="wording_change ± 0.2")
+    sheet = mark(drawn(command, done.folder, "--n", "20", output=tmp_path / "sheet.csv"), same=lambda line: "yes")
+    with pytest.raises(InputError, match="`checked` must not be given for a run that was asked until"):
+        pc.score(done.folder, same="tokens", checked=[sheet])

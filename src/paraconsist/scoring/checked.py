@@ -217,6 +217,9 @@ def read_checked(paths: Iterable[str | Path]) -> Sheets:
                 raise input_error("score", "checked", must, got=[of_row[name] for name in marks], row=row) from None
             pair, of_set, model, bucket = (of_row[name] for name in ids)
             found[kind].append(Line(row, pair, of_set, model, bucket, wordings, *texts, given, weight))
+    if not any(mark is not None for lines in found.values() for line in lines for mark in line.marks):
+        remedy = "Nobody has filled in `same` or `right` yet."
+        raise input_error("score", "checked", "have yes or no in at least one row", got=0, remedy=remedy)
     return {kind: lines for kind, lines in found.items() if lines}
 
 

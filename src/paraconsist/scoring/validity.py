@@ -51,9 +51,8 @@ class Validity(Record):
 def read_validity(path: str | Path, rates: Mapping[str, Values], confidence_level: float) -> Validity:
     """Read a sheet with a column ``valid`` (or several, ``valid_1`` ...), and bound the `rates` that are known.
 
-    `rates` is name -> a result with the rate and its interval. Rows without a mark, and
-    candidates that are not in the set, are left out. InputError if there is
-    no such column, a cell is neither yes, no nor empty, or nothing was judged.
+    `rates` is name -> a result with the rate and its interval. Rows without a mark, and candidates that are not in the
+    set, are left out. InputError if there is no such column, a cell is neither yes, no nor empty, or nothing is judged.
     """
     table = read_table(path, function="score", parameter="validity")
     columns = [name for name in table.column_names if name == "valid" or name.startswith("valid_")]
