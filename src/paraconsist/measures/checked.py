@@ -398,7 +398,8 @@ def _found(fit: _Fit, yes: _Part, no: _Part) -> tuple[float, float, list[float]]
     Medicine 27, 1693-1702).
     """
 
-    def share(of_yes: float, of_no: float, observed: float) -> float:
+    def share(*parts: float) -> float:
+        of_yes, of_no, observed = parts
         return observed * of_yes / max(observed * of_yes + (1.0 - observed) * of_no, 1e-300)
 
     values, half = (yes.share, no.share, fit.observed), fit.quantile * fit.observed_error
