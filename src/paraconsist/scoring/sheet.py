@@ -74,7 +74,7 @@ def _drawn(source: Source, model: str, mark: Kind, n: int, seed: int, question: 
     places, asked, answers = places_of(buckets), _questions(source, question), table["raw_output"].to_pylist()
     accepted = table[ACCEPTED].to_pylist() if ACCEPTED in table.column_names else [[]] * len(answers)
     drawn = []
-    for unit, weight in _sample(strata, _order(buckets[units.first], seed), n_units):
+    for unit, weight in sample_units(strata, _order(buckets[units.first], seed), n_units):
         members = list(dict.fromkeys((int(units.first[unit]), int(units.second[unit]))))
         bucket, right = str(buckets[members[0]]), [json.dumps(accepted[i], ensure_ascii=False) for i in members]
         ids: dict[str, Any] = {"set": source.name, "model": model, "bucket_id": bucket}
@@ -98,7 +98,7 @@ def _order(buckets: NDArray[Any], seed: int) -> NDArray[np.float64]:
     return np.asarray((starts[codes] + places_of(buckets) / counts[codes]) % 1.0)
 
 
-def _sample(strata: Integers, order: NDArray[np.float64], n: int) -> list[tuple[int, float]]:
+def sample_units(strata: Integers, order: NDArray[np.float64], n: int) -> list[tuple[int, float]]:
     """Draw n units, half of them in proportion to the strata's sizes and half equally; with 1 over their chances."""
     names, sizes = np.unique(strata, return_counts=True)
     wanted, shares = np.zeros(len(names), dtype=np.intp), 0.5 * sizes / sizes.sum() + 0.5 / len(names)
