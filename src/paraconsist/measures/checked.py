@@ -180,7 +180,8 @@ def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level
     """Return the rate of unlabelled `units` corrected by the comparer's errors on `checked` ones.
 
     (observed - f) / (s - f) with sensitivity s and false-match rate f, cut to [0, 1]: valid where the comparer errs as
-    often on these units as on those that were checked.
+    often on these units as on those that were checked. Intervals are cautious (nominal 95 % cover 95 to 99 %): the
+    shares of verdicts among checked units count as random, though sheets are drawn by verdict.
 
     Examples
     --------
