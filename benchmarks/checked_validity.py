@@ -24,7 +24,7 @@ import numpy as np
 
 from paraconsist.comparing.comparer import get_comparer
 from paraconsist.measures.checked import CheckedUnits, corrected_difference, corrected_rate, differs
-from paraconsist.scoring.sheet import _sample
+from paraconsist.scoring.sheet import sample_units
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from comparers import judged, similarities
@@ -38,7 +38,7 @@ def labelled(
 ) -> CheckedUnits:
     """Return units with people's labels on a sample from strata of their verdicts."""
     labels, sampling = np.full(len(verdicts), np.nan), np.ones(len(verdicts))
-    for unit, weight in _sample(2 * verdicts + strata if strata.max() < 2 else strata, order, N_LABELS):
+    for unit, weight in sample_units(2 * verdicts + strata if strata.max() < 2 else strata, order, N_LABELS):
         labels[unit], sampling[unit] = truth[unit], weight
     return CheckedUnits.of(verdicts, labels, sampling=sampling, strata=strata, **columns)
 

@@ -118,6 +118,14 @@ def test_questions_are_those_that_the_run_kept(command, tmp_path):
     } == {""}
 
 
+def test_a_sheet_of_a_log_has_its_questions(command, tmp_path):
+    (log,) = (Path(__file__).parents[1] / "fixtures" / "logs" / "inspect_ai").glob("*_yes-no_*.eval")
+    given = ("--bucket", "metadata.question_id", "--prediction", "completion", "--mark", "right")
+    lines = lines_of(drawn(command, log, *given, output=tmp_path / "sheet.csv"))
+    assert {line["model"] for line in lines} == {"arbitrary/checksum"}
+    assert all(line["question"].endswith("?") and line["accepted"] in ('["yes"]', '["no"]') for line in lines)
+
+
 def test_problems_of_one_wording_are_drawn_as_single_answers(command, tmp_path):
     some = [row for i, row in enumerate(rows(12)) if i % 4 == 0 or i > 23]  # one wording of six problems
     pd.DataFrame(some).to_csv(tmp_path / "some.csv", index=False)

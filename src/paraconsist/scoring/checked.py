@@ -195,7 +195,7 @@ def _halves(verdicts: NDArray[np.bool_], similarity: NDArray[np.float64] | None)
 def read_checked(paths: Iterable[str | Path]) -> Sheets:
     """Read marked sheets; InputError if one is none, or a cell is neither yes, no nor empty."""
     found: dict[Kind, list[Line]] = {"same": [], "right": []}
-    for path in paths:
+    for number, path in enumerate(paths):
         table = read_table(path, function="score", parameter="checked")
         cells = {name: [x or "" for x in table[name].cast(pa.string()).to_pylist()] for name in table.column_names}
         kind: Kind = "right" if "answer" in cells else "same"
@@ -216,7 +216,7 @@ def read_checked(paths: Iterable[str | Path]) -> Sheets:
                 must = f"have yes, no or nothing in {', '.join(marks)}, and all else as it was written"
                 raise input_error("score", "checked", must, got=[of_row[name] for name in marks], row=row) from None
             pair, of_set, model, bucket = (of_row[name] for name in ids)
-            found[kind].append(Line(row, pair, of_set, model, bucket, wordings, *texts, given, weight))
+            found[kind].append(Line(row, f"{number}.{pair}", of_set, model, bucket, wordings, *texts, given, weight))
     if not any(mark is not None for lines in found.values() for line in lines for mark in line.marks):
         remedy = "Nobody has filled in `same` or `right` yet."
         raise input_error("score", "checked", "have yes or no in at least one row", got=0, remedy=remedy)

@@ -74,6 +74,7 @@ class ScoreOptions(IntervalOptions, MeasureOptions):
         None,
         "A sheet in which people judged paraphrases, as `paraconsist paraphrase` writes it (a column valid): shows "
         "how many are none, and bounds of the rates among valid ones.",
+        rare=True,
     )
 
 

@@ -18,6 +18,7 @@ from paraconsist.errors import input_error
 from paraconsist.scoring.checked import Integers, Kind, Pairs, alike_of, answers_of, pairs_of, places_of, rows_of
 from paraconsist.scoring.sources import Source
 
+_SHOWN = ("question", "answer")
 _IDS = ("example_id", "input_id")  # by which rows and their texts are joined
 _QUESTIONS = ("question", "input", "prompt", "query", "problem", "text")  # columns of texts that people see
 
@@ -73,19 +74,18 @@ def _drawn(source: Source, model: str, mark: Kind, n: int, seed: int, question: 
     places, asked, answers = places_of(buckets), _questions(source, question), table["raw_output"].to_pylist()
     accepted = table[ACCEPTED].to_pylist() if ACCEPTED in table.column_names else [[]] * len(answers)
     drawn = []
-    for unit, weight in _sample(strata, _order(buckets[units.first], seed), n_units):
+    for unit, weight in sample_units(strata, _order(buckets[units.first], seed), n_units):
         members = list(dict.fromkeys((int(units.first[unit]), int(units.second[unit]))))
-        bucket, right = str(buckets[members[0]]), json.dumps(accepted[members[0]], ensure_ascii=False)
+        bucket, right = str(buckets[members[0]]), [json.dumps(accepted[i], ensure_ascii=False) for i in members]
         ids: dict[str, Any] = {"set": source.name, "model": model, "bucket_id": bucket}
-        texts = [{"question": asked[i], "answer": answers[i] or ""} for i in members]
-        wordings = [int(places[i]) for i in members]
+        texts, wordings = [(asked[i], answers[i] or "") for i in members], [int(places[i]) for i in members]
         if mark == "right":
-            shown = [{"question": t["question"], "accepted": right, "answer": t["answer"]} for t in texts]
+            shown = [{"question": q, "accepted": gold, "answer": a} for (q, a), gold in zip(texts, right, strict=True)]
             cells = [(t, {**ids, "wording": w, "weight": weight}) for t, w in zip(shown, wordings, strict=True)]
         else:
-            both = {f"{name}_{k}": text for k, of_row in enumerate(texts, 1) for name, text in of_row.items()}
+            both = {f"{name}_{k}": cell for k, t in enumerate(texts, 1) for name, cell in zip(_SHOWN, t, strict=True)}
             ids |= {f"wording_{k}": w for k, w in enumerate(wordings, 1)}
-            cells = [(both, {**ids, "weight": weight, "accepted": right})]
+            cells = [(both, {**ids, "weight": weight, "accepted": right[0]})]
         drawn.append((hashlib.sha256(f"{seed}:{model}:{bucket}:{wordings}".encode()).hexdigest(), cells))
     return drawn
 
@@ -98,7 +98,7 @@ def _order(buckets: NDArray[Any], seed: int) -> NDArray[np.float64]:
     return np.asarray((starts[codes] + places_of(buckets) / counts[codes]) % 1.0)
 
 
-def _sample(strata: Integers, order: NDArray[np.float64], n: int) -> list[tuple[int, float]]:
+def sample_units(strata: Integers, order: NDArray[np.float64], n: int) -> list[tuple[int, float]]:
     """Draw n units, half of them in proportion to the strata's sizes and half equally; with 1 over their chances."""
     names, sizes = np.unique(strata, return_counts=True)
     wanted, shares = np.zeros(len(names), dtype=np.intp), 0.5 * sizes / sizes.sum() + 0.5 / len(names)

@@ -1,4 +1,4 @@
-"""What a sheet in which people judged paraphrases says: how many are none, and bounds of rates among valid ones."""
+"""The share of paraphrases that people judged invalid, and bounds of rates among the valid ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KINDS = ("source", "generator", "method", "category", "kind", "property")  # co
 
 @dataclass(frozen=True, kw_only=True)
 class Validity(Record):
-    """What people's judgements say of a set's wordings.
+    """People's judgements of a set's wordings, and the rates that they bound.
 
     Attributes
     ----------
