@@ -66,6 +66,12 @@ def test_outcomes_may_be_columns_and_labels(command: Command, answers: Path) -> 
         assert labels[name] == pytest.approx(2 * value)  # two labels: the sum of two equal variances
 
 
+def test_answers_need_no_gold_labels(command: Command, answers: Path, tmp_path: Path) -> None:
+    found = command.json("variance", answers, *LEVELS, "--outcome", "prediction")
+    pq.write_table(pq.read_table(answers).drop_columns(["label"]), tmp_path / "unlabelled.parquet")
+    assert command.json("variance", tmp_path / "unlabelled.parquet", *LEVELS, "--outcome", "prediction") == found
+
+
 def test_several_files_are_levels(command: Command, answers: Path, tmp_path: Path) -> None:
     table = pq.read_table(answers)
     other = table.set_column(3, "prediction", pa.array(1 - ANSWER))

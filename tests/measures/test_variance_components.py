@@ -217,6 +217,26 @@ def test_intervals_are_over_levels_with_eight_values() -> None:
     assert wider[0] < low < high < wider[1]
 
 
+@pytest.mark.parametrize("wordings", ["nested", "crossed", "labels"])
+def test_standard_errors_are_the_jackknifes(wordings: str) -> None:
+    levels = rows({"problem": 9, "wording": 4, "repeat": 2}, 6, 0.2)
+    levels = levels if wordings == "crossed" else nest(levels, "wording", "problem")
+    levels.pop("repeat")
+    outcomes = np.random.default_rng(8).normal(size=len(levels["problem"])) + levels["problem"] / 3
+    outcomes = outcomes if wordings != "labels" else np.array(["a", "b", "c"])[np.digitize(outcomes, [0.5, 2])]
+    found = variance_components(outcomes, levels)
+    without = []
+    for problem in range(9):
+        kept = levels["problem"] != problem
+        without.append(variance_components(outcomes[kept], {name: of[kept] for name, of in levels.items()}))
+    for name, value in found.variance.items():
+        squares = [(result.variance[name] - value) ** 2 for result in without]
+        if np.isfinite(found.standard_error[f"variance/{name}"]):
+            expected = (8 / 9 * sum(squares)) ** 0.5
+            assert found.standard_error[f"variance/{name}"] == pytest.approx(expected, rel=1e-9), name
+    assert np.isfinite(found.standard_error["variance/problem"])
+
+
 def test_a_component_next_to_nothing_may_be_below_0_and_is_told() -> None:
     outcomes = [0, 1] * 8 + [0, 0, 1, 1]
     found = variance_components(outcomes, {"problem": np.repeat(np.arange(10), 2)})

@@ -47,18 +47,17 @@ def read_outcomes(
             of_file = read_logs([file], wanted)
         for predictions in of_file.values():
             is_log = "source" in predictions.metadata
-            names = SourceOptions(variant=read.variant, stratum=()) if is_log else replace(wanted, stratum=())
+            of_log = SourceOptions(variant=read.variant, same=read.same, right=read.right, stratum=())
+            names = of_log if is_log else replace(wanted, stratum=())
             values.append(_outcome(predictions, outcome, names))
             table = predictions.table
             for level, name in levels.items():
                 if name not in table.column_names and name == FILE:
-                    column = pa.chunked_array([pa.array([file.stem] * len(table))])
-                else:
-                    found = (
-                        name if name in table.column_names else getattr(names, name, None) if name in _ROLES else name
-                    )
-                    column = column_of(table, found or name, parameter="level", function=FUNCTION)
-                columns[level].append(column)
+                    columns[level].append(pa.chunked_array([[file.stem] * len(table)]))
+                    continue
+                is_role = name in _ROLES and name not in table.column_names
+                found = (getattr(names, name) if is_role else None) or name
+                columns[level].append(column_of(table, found, parameter="level", function=FUNCTION))
     if len({part.dtype.kind in "UO" for part in values}) > 1:
         raise input_error(FUNCTION, "outcome", "be numbers in all files, or labels in all", got=outcome)
     return np.concatenate(values), {level: _codes(level, levels[level], parts) for level, parts in columns.items()}
@@ -77,6 +76,9 @@ def _outcome(predictions: Predictions, outcome: str, names: SourceOptions) -> ND
         is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         if is_number or pa.types.is_boolean(column.type):
             return np.asarray(column.cast(pa.int8() if not is_number else column.type).to_numpy(), dtype=np.float64)
+        return np.array([str(value) for value in column.to_pylist()], dtype=object)
+    if outcome == PREDICTION and names.label not in table.column_names and names.same is None:
+        column = column_of(table, names.prediction, parameter="prediction", function=FUNCTION)
         return np.array([str(value) for value in column.to_pylist()], dtype=object)
     predictions = compared(predictions, names, names.same, names.right)
     rows = read_rows(predictions, names, need_buckets=False)
