@@ -60,10 +60,12 @@ RARE = {
     "role": "place", "groups_from": "groups", "confidence": "sure", "probabilities": "p_no,p_yes",
     "label_names": "no,yes", "original_prediction": "first", "trial": "wording", "places": "no,yes",
     "relations": "groups", "encoding": "latin-1", "metric": "accuracy", "filter": "none", "epoch": 1, "same": "text",
-    "right": "exact", "classes": "groups"
+    "right": "exact", "classes": "groups", "checked": "groups", "validity": "groups"
 }  # fmt: skip
 #: Options that name files of the folder.
-FILES = {"exclude": "marked.csv", "classes": "groups.csv", "groups_from": "groups.csv", "relations": "groups.csv"}
+FILES = {"exclude": "marked.csv"} | dict.fromkeys(
+    ("classes", "groups_from", "relations", "checked", "validity"), "groups.csv"
+)
 NAMES = {
     each.name: each.metadata.get("option", f"--{each.name.replace('_', '-')}")
     for options in (SourceOptions, ScoreOptions, CompareOptions)
@@ -81,7 +83,7 @@ def drawn(options: dict[str, Any]) -> Any:
 def test_every_option_is_drawn() -> None:
     for strategy, family in ((OF_SCORE, ScoreOptions), (OF_COMPARE, CompareOptions)):
         of_family = {each.name for options in (SourceOptions, family) for each in fields(options)}
-        assert of_family == {*strategy, *RARE, *COLUMNS, "n_resamples"} | {"n_permutations"} & of_family
+        assert of_family | {"validity"} == {*strategy, *RARE, *COLUMNS, "n_resamples"} | {"n_permutations"} & of_family
 
 
 @pytest.fixture(scope="module")

@@ -192,8 +192,9 @@ def _halves(verdicts: NDArray[np.bool_], similarity: NDArray[np.float64] | None)
 # ---- the sheets
 
 
-def read_checked(paths: Iterable[str | Path]) -> Sheets:
+def read_checked(paths: str | Path | Iterable[str | Path]) -> Sheets:
     """Read marked sheets; InputError if one is none, or a cell is neither yes, no nor empty."""
+    paths = [paths] if isinstance(paths, (str, Path)) else paths
     found: dict[Kind, list[Line]] = {"same": [], "right": []}
     for number, path in enumerate(paths):
         table = read_table(path, function="score", parameter="checked")
