@@ -142,7 +142,7 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     if not units.is_labelled.any():
         raise input_error("corrected_rate", "labels", "hold at least one label", got=0)
     fit = _fit(units, of_set, confidence_level)
-    values: dict[str, Any] = {"observed": fit.observed, "corrected": fit.value}
+    values = {"observed": fit.observed, "corrected": fit.value}
     errors = {"observed": fit.observed_error, "corrected": fit.error}
     ends = {name: _limits(values[name], errors[name], fit.n_labels, fit.quantile) for name in values}
     for name, (yes, no) in {"sensitivity": (fit.yes, fit.no), "false_match_rate": (fit.yes.less, fit.no.less)}.items():
@@ -150,9 +150,19 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     refused, n_needed = _refusal(units, values, fit)
     if refused:
         values["corrected"], errors["corrected"], ends["corrected"] = math.nan, math.nan, [math.nan, math.nan]
-    sizes: dict[str, Any] = {"n_units": len(units.labels), "n_labels": fit.n_labels, "n_clusters": fit.n_clusters}
-    uncertain: dict[str, Any] = {"standard_error": errors, "confidence_interval": ends}
-    return Corrected(**sizes, **values, **uncertain, refused=refused, n_needed=n_needed)
+    return Corrected(
+        n_units=len(units.labels),
+        n_labels=fit.n_labels,
+        n_clusters=fit.n_clusters,
+        observed=values["observed"],
+        corrected=values["corrected"],
+        sensitivity=values["sensitivity"],
+        false_match_rate=values["false_match_rate"],
+        standard_error=errors,
+        confidence_interval=ends,
+        refused=refused,
+        n_needed=n_needed,
+    )
 
 
 def corrected_difference(

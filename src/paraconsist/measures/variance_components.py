@@ -118,7 +118,7 @@ class VarianceComponentsResult(Result):
 @documented("a level with one value, more than six levels, designs in which components cannot be estimated")
 def variance_components(
     outcomes: Any,
-    levels: Mapping[str, Any],
+    levels: Mapping[str, npt.ArrayLike],
     *,
     nested: Sequence[str] = (),
     confidence_level: float = 0.95,
@@ -272,7 +272,7 @@ class _Design:
         return code, size
 
 
-def _design(levels: Mapping[str, Any], nested: Sequence[str], n: int) -> _Design:
+def _design(levels: Mapping[str, npt.ArrayLike], nested: Sequence[str], n: int) -> _Design:
     """Return the design after its checks."""
     if not isinstance(levels, Mapping) or not 0 < len(levels) <= _MOST_LEVELS:
         must = f"be a mapping of one to {_MOST_LEVELS} names to columns"

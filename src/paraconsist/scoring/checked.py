@@ -283,8 +283,16 @@ def checked_differences(
         except InputError as problem:
             notes.append(f"{key} of {first} and {second} is not corrected: of the comparer, {problem.got}")
         else:
-            uncertain: dict[str, Any] = {"standard_error": error, "confidence_interval": ends}
-            found.append(CheckedDifference(first=first, second=second, rate=key, difference=value, **uncertain))
+            found.append(
+                CheckedDifference(
+                    first=first,
+                    second=second,
+                    rate=key,
+                    difference=value,
+                    standard_error=error,
+                    confidence_interval=ends,
+                )
+            )
     return found, notes
 
 

@@ -77,7 +77,7 @@ def _drawn(source: Source, model: str, mark: Kind, n: int, seed: int, question: 
     for unit, weight in sample_units(strata, _order(buckets[units.first], seed), n_units):
         members = list(dict.fromkeys((int(units.first[unit]), int(units.second[unit]))))
         bucket, right = str(buckets[members[0]]), [json.dumps(accepted[i], ensure_ascii=False) for i in members]
-        ids: dict[str, Any] = {"set": source.name, "model": model, "bucket_id": bucket}
+        ids: dict[str, object] = {"set": source.name, "model": model, "bucket_id": bucket}
         texts, wordings = [(asked[i], answers[i] or "") for i in members], [int(places[i]) for i in members]
         if mark == "right":
             shown = [{"question": q, "accepted": gold, "answer": a} for (q, a), gold in zip(texts, right, strict=True)]

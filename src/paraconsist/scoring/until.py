@@ -110,7 +110,7 @@ class Known(Record):
     own: Known | None = None  # of the run's own mean, where it is a difference
 
 
-def known(rows: Rows, about: Mapping[str, Any], confidence_level: float = 0.95) -> Known:
+def known(rows: Rows, about: Values, confidence_level: float = 0.95) -> Known:
     """Return what is known of the condition of a run that was asked until it is.
 
     `rows` are as the policy for unparsed answers has left them, in the order in which they were asked; `about` is what
@@ -136,7 +136,7 @@ def known(rows: Rows, about: Mapping[str, Any], confidence_level: float = 0.95) 
     return Known(str(until), until.quantity, about["of_set"], mean, low, high, *counts, verdict, until.reference)
 
 
-def with_own(found: Known, rows: Rows, about: Mapping[str, Any], confidence_level: float = 0.95) -> Known:
+def with_own(found: Known, rows: Rows, about: Values, confidence_level: float = 0.95) -> Known:
     """Return what is known, with that of the run's own mean where the condition is on a difference."""
     if found.reference is None:
         return found
@@ -144,7 +144,7 @@ def with_own(found: Known, rows: Rows, about: Mapping[str, Any], confidence_leve
     return replace(found, own=known(rows, about, confidence_level))
 
 
-def values_of_run(until: Until, wanted: Mapping[str, Collection[str]], about: Mapping[str, Any]) -> dict[str, float]:
+def values_of_run(until: Until, wanted: Mapping[str, Collection[str]], about: Values) -> dict[str, float]:
     """Return the value of each bucket in the run that a condition refers to, of the same wordings.
 
     Parameters
@@ -228,7 +228,7 @@ def _blank(value: Any) -> Any:
     return {k: _blank(v) for k, v in value.items()} if isinstance(value, Mapping) else [float("nan")] * 2
 
 
-def _without_intervals(strata: Values) -> dict[str, Any]:
+def _without_intervals(strata: Values) -> Values:
     return {
         key: _blank(value)
         if key == "confidence_interval"

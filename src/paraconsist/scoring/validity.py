@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +43,7 @@ class Validity(Record):
     n_buckets: int
     invalid: float
     confidence_interval: list[float]
-    by: dict[str, dict[str, dict[str, Any]]]
+    by: dict[str, dict[str, Values]]
     bounds: dict[str, Bounds]
 
 
@@ -74,7 +73,7 @@ def read_validity(path: str | Path, rates: Mapping[str, Values], confidence_leve
         raise input_error("score", "validity", "have at least one judgement", got=str(path))
     groups = np.array(cells[unit])
     share, ends = label_share(labels[judged], groups[judged], confidence_level)
-    by: dict[str, dict[str, dict[str, Any]]] = {}
+    by: dict[str, dict[str, Values]] = {}
     for name in (name for name in _KINDS if name in cells):
         kinds = np.array(cells[name])
         for kind in np.unique(kinds[judged]).tolist():
