@@ -54,6 +54,27 @@ def test_one_set(condition, passed):
     assert [one.passed for one in check(parse_conditions(condition), ONE)] == passed
 
 
+@pytest.mark.parametrize(("condition", "passed"), [("pass_hat_3.low >= .8", False), ("pass_hat_3 >= .85", True)])
+def test_numbered_values_have_names(condition, passed):
+    keys = {"pass_hat_n": {"1": 0.97, "3": 0.9}, "pass_at_n": {"1": 0.97, "3": 1.0}, "accuracy": 0.97}
+    results = {
+        "a": {"measures": {"prompt_sensitivity": keys | {"confidence_interval": {"pass_hat_n/3": [0.75, 0.95]}}}}
+    }
+    (one,) = check(parse_conditions(condition), results)
+    assert one.passed == passed
+    with pytest.raises(InputError, match="pass_hat_1, pass_hat_3"):
+        check(parse_conditions("pass_hat_2 > 0"), results)
+
+
+def test_the_chance_that_three_wordings_are_right_is_that_of_its_definition():
+    right = np.array([[1, 1, 1, 1], [1, 1, 1, 0], [1, 0, 0, 1], [1, 1, 1, 1]])
+    scores = pc.score(
+        {"bucket_id": np.repeat(range(4), 4), "prediction": right.ravel(), "label": [1] * 16},
+        measures=["prompt_sensitivity"],
+    )
+    assert [one.passed for one in scores.checks("pass_hat_3 >= .5625 and pass_hat_3 <= .5625")] == [True, True]
+
+
 def test_every_set_that_has_the_quantity():
     found = check(parse_conditions("unparsed_rate < 0.1"), TWO)
     assert [(one.set_name, one.passed) for one in found] == [("a", True), ("b", False)]

@@ -151,7 +151,7 @@ def prompt_sensitivity(
     variants: Any = None,
     roles: Sequence[str] | None = None,
     groups: Any = None,
-    draws: Sequence[int] = (1, 2, 4, 8),
+    draws: Sequence[int] = (1, 2, 3, 4, 5, 8),
     interval_method: str = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 10_000,
@@ -195,7 +195,7 @@ def prompt_sensitivity(
         must get another answer. Without `roles` every row is a wording.
     groups : sequence of int or str, shape (n,), optional
         What intervals resample in place of buckets, one group a bucket.
-    draws : sequence of int, default (1, 2, 4, 8)
+    draws : sequence of int, default (1, 2, 3, 4, 5, 8)
         The n of `pass_hat_n` and `pass_at_n`; those that no bucket has are left out.
     interval_method, confidence_level, n_resamples, seed
         As for `paraconsist.measures.paraphrastic.paraphrastic_consistency`.

@@ -336,7 +336,7 @@ def _find(condition: Condition, result: Values, allow_degenerate: bool) -> tuple
 
 def _place(quantity: str, result: Values) -> tuple[Values, str]:
     """Return the keys of results among which a quantity is, and its key, which these may lack."""
-    measures: Results = result["measures"]
+    measures: Results = {measure: _numbered(keys) for measure, keys in result["measures"].items()}
     first, _, rest = quantity.partition(".")
     spec, published = _spec_of(first)
     name = first if spec is None else spec.name
@@ -354,6 +354,16 @@ def _place(quantity: str, result: Values) -> tuple[Values, str]:
         remedy = f"There are {', '.join(f'{holder}.{first}' for holder in holders)}."
         raise input_error("gate", "condition", f"say whose {first}", got=quantity, remedy=remedy)
     return (measures[holders[0]], first) if holders else ({}, first)
+
+
+def _numbered(keys: Values) -> Values:
+    """Return a measure's keys with a name for each of its numbered values: ``pass_hat_3``, ``pass_at_3``."""
+    if "pass_hat_n" not in keys:
+        return keys
+    parts = {f"{name[:-1]}{n}": f"{name}/{n}" for name in ("pass_hat_n", "pass_at_n") for n in keys[name]}
+    values = {key: keys[name][n] for key, (name, _, n) in ((key, part.partition("/")) for key, part in parts.items())}
+    ends = keys.get("confidence_interval") or {}
+    return {**keys, **values, "confidence_interval": {**ends, **{k: ends[p] for k, p in parts.items() if p in ends}}}
 
 
 def _spec_of(name: str) -> tuple[MeasureSpec | None, bool]:
@@ -390,7 +400,7 @@ def _value(condition: Condition, keys: Values, key: str, void: str = "") -> tupl
 
 
 def _known(result: Values) -> list[str]:
-    whole = [each for keys in result["measures"].values() for each in keys.items()]
+    whole = [each for keys in result["measures"].values() for each in _numbered(keys).items()]
     numbers = [key for key, value in whole if isinstance(value, (int, float)) and not isinstance(value, bool)]
     names = [CATALOGUE[name].short if name in CATALOGUE else name for name in result["measures"]]
     return [*(_OF_THE_WORDINGS if "wording" in result else ()), *names, *numbers, *_OF_THE_SET]
