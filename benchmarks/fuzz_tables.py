@@ -178,6 +178,9 @@ def table_case(rng: Rng) -> Case:
             gold = gold if role in ("paraphrase", "merged") else rng.choice(labels)
             guess = None if rng.random() < missing else gold if rng.random() < hit else rng.choice(labels)
             rows.append({"bucket_id": bucket, "role": one, "label": gold, "prediction": guess})
+    if "-1" in labels and "-1" not in {row["label"] for row in rows}:  # where it is no gold label, -1 is no answer
+        for row in rows:
+            row["label"] = "-1" if row["bucket_id"] == ids[0] else row["label"]
     if rng.random() < 0.2:
         rows.append(rng.choice(rows))
     if rng.random() < 0.5:

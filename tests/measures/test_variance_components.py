@@ -8,6 +8,7 @@ import pytest
 from helpers.errors import refuses
 
 import paraconsist as pc
+from paraconsist.errors import InputError
 from paraconsist.measures.noise_floor import trial_noise
 from paraconsist.measures.variance_components import variance_components
 
@@ -345,3 +346,9 @@ def test_components_are_unbiased_and_intervals_hold(name: str) -> None:
         assert abs(np.mean(values) - true) < 3.5 * np.std(values) / 150**0.5
         ends = [result.confidence_interval[f"variance/{key}"] for result in results]
         assert np.mean([low <= true <= high for low, high in ends]) > 0.88
+
+
+@pytest.mark.parametrize("outcomes", [1, None, "text"])
+def test_what_is_no_list_is_refused(outcomes):
+    with pytest.raises(InputError, match="`outcomes` must be a list of numbers or texts"):
+        variance_components(outcomes, {"problem": [1, 2]})

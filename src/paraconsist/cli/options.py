@@ -155,7 +155,7 @@ def _type(kind: Any, metadata: Mapping[str, Any]) -> Any:
     """What click reads a value with: names with commas between are one text."""
     least, most = metadata.get("min"), metadata.get("max")
     if kind is Path:
-        return click.Path(path_type=Path)
+        return _PathOfAFile(path_type=Path)
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
     if least is not None or most is not None:
@@ -163,6 +163,15 @@ def _type(kind: Any, metadata: Mapping[str, Any]) -> Any:
         bounded.name = "integer" if kind is int else "float"
         return bounded
     return kind if kind in (bool, int, float) else str
+
+
+class _PathOfAFile(click.Path):
+    """A path; one with a zero byte, which no file has, is refused before the system is asked."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if "\0" in str(value):
+            self.fail("a path has no zero byte", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _read(hint: Any, value: Any) -> Any:

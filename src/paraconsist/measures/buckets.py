@@ -168,6 +168,8 @@ def check_rows(
 
 def check_length(function: str, parameter: str, values: Sized, n: int, other: str = "predictions") -> None:
     """Raise unless there are n `values`, as many as rows of `other`."""
+    if not hasattr(values, "__len__"):
+        raise input_error(function, parameter, "be a list", got=values)
     if len(values) != n:
         must = f"have one value per row of `{other}` ({n})"
         raise input_error(function, parameter, must, got=f"{len(values)} values")

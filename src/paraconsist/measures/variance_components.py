@@ -18,7 +18,7 @@ variance between means less the noise of these means: the t interval is on the l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import combinations
@@ -209,7 +209,9 @@ def variance_components(
 
 def _as_outcomes(outcomes: Any) -> tuple[Floats, Integers | None]:
     """Return outcomes as floats; of labels, ones and the codes of the labels."""
-    listed = outcomes if hasattr(outcomes, "__array__") else list(outcomes)
+    if not isinstance(outcomes, Iterable) or isinstance(outcomes, (str, bytes)):
+        raise input_error(_FUNCTION, "outcomes", "be a list of numbers or texts", got=outcomes)
+    listed: Any = outcomes if hasattr(outcomes, "__array__") else list(outcomes)
     kind = np.asarray(listed).dtype.kind if len(listed) else "f"
     if kind not in "biuf":
         codes = partition(as_column(listed, function=_FUNCTION, parameter="outcomes")).codes
