@@ -433,7 +433,7 @@ def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any
 def _may_repeat_a_key(text: str, value: Any) -> bool:
     """Say whether a JSON text may hold a key twice in an object: it has more keys, or what looks like them, than that.
 
-    Counting takes a tenth of the time of decoding with a hook for each object.
+    Counting takes less time than decoding with a hook for each object.
     """
     if text.count(":") == (len(value) if isinstance(value, dict) else 0):
         return False

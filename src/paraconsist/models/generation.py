@@ -304,7 +304,7 @@ def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:
 class _GrowingLayer(causal_engine.FrozenLayer):
     """One layer of a prefix, copied once for every row, and behind it the keys and values that each row adds.
 
-    New ones are written into the room behind them; copying all for every token moves a hundred times as many bytes.
+    New ones are written into the room behind them, so that a token moves its own bytes only.
     """
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:

@@ -70,7 +70,7 @@ def corrected(of_set: str, differences: Sequence[CheckedDifference]) -> Table:
     rows = [
         [
             Cell(f"{each.first} less {each.second}", head=True),
-            Cell(rate_label(each.rate)),
+            Cell(rate_label(each.rate), symbols=True),
             Cell(each.difference, bounds({"difference": each.confidence_interval}, "difference"), DIFFERENCE),
         ]
         for each in differences

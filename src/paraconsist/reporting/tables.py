@@ -630,7 +630,7 @@ def corrected(name: str, checked: Checked) -> Table:
     keys = ("observed", "corrected", "sensitivity", "false_match_rate")
     rows = [
         [
-            Cell(rate_label(key), head=True),
+            Cell(rate_label(key), head=True, symbols=True),
             *(share(rate, each) for each in keys),
             Cell(rate.n_labels, unit=NUMBER),
         ]
@@ -654,7 +654,10 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
     columns = [Column("wordings", words=True), Column("no paraphrase", interval="interval"), Column("judged")]
     yield Table(f"{name}: wordings that people judged (per cent)", columns, shares)
     ends = {key: (of.low, of.high, *of.confidence_interval) for key, of in found.bounds.items()}
-    rows = [[Cell(rate_label(key), head=True), *(Cell(end, unit=PERCENT) for end in of)] for key, of in ends.items()]
+    rows = [
+        [Cell(rate_label(key), head=True, symbols=True), *(Cell(end, unit=PERCENT) for end in of)]
+        for key, of in ends.items()
+    ]
     columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]
     caption = "Low and high: with the intervals of the rate and of the share of wordings that are no paraphrases."
     yield Table(f"{name}: bounds among valid paraphrases (per cent)", columns, rows, caption)

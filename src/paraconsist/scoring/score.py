@@ -299,6 +299,9 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
             must = "not be drop_bucket for a run that was asked until something was known"
             raise input_error("score", "unparsed", must, got="drop_bucket")
         asked, level = predictions.metadata["until"], options.confidence_level
+        if "reference" in asked and options.policy != "wrong":
+            must = "be wrong for a run whose condition names another run: its answers were compared so"
+            raise input_error("score", "unparsed", must, got=options.policy)
         found = with_own(known(kept, asked, level), kept, asked, level)
         measures = {name: with_known(result, found) for name, result in measures.items()}
         wording = None if wording is None else with_known(wording, found)

@@ -195,8 +195,10 @@ def _relations(models: Sequence[Model]) -> Iterator[Table]:
 
 
 def _reliability(model: Model) -> Iterator[Table]:
-    """Yield what is known of the comparer's errors, noise, unparsed answers and confidence."""
+    """Yield what is known of the comparer's errors, invalid paraphrases, noise, unparsed answers and confidence."""
     yield from (tables.corrected(name, scored.checked) for name, scored in model.sets.items() if scored.checked)
+    for name, scored in model.sets.items():
+        yield from () if scored.validity is None else tables.validity(name, scored.validity)
     yield from (tables.noise(name, scored.noise_floor) for name, scored in model.sets.items() if scored.noise_floor)
     figured = [(name, *item) for name, scored in model.sets.items() for item in scored.figures.items()]
     yield from _there(tables.policies(model.sets), *(tables.confidence(*arguments) for arguments in figured))
