@@ -227,12 +227,10 @@ class Recorded:
 
     answers: list[np.ndarray]
     levels: tuple[str, str, str]
-    base: tuple[int, int, int]  # the design whose levels are doubled
+    base: tuple[int, ...]  # the design whose levels are doubled
     is_crossed: bool  # whether the last axis is the same for all, else it is nested in the second level
 
-    def draw(
-        self, rng: np.random.Generator, clusters: np.ndarray, last: np.ndarray, sizes: tuple[int, int, int]
-    ) -> Rows:
+    def draw(self, rng: np.random.Generator, clusters: np.ndarray, last: np.ndarray, sizes: tuple[int, ...]) -> Rows:
         """Return answers and levels of a random part: of the clusters, and of the last axis where it is crossed."""
         chosen, common = rng.choice(clusters, sizes[0], replace=False), rng.choice(last, sizes[2], replace=False)
         parts, codes = [], []
@@ -262,7 +260,7 @@ class Recorded:
     def observed(self, rng: np.random.Generator, clusters: np.ndarray, repeats: int) -> dict[str, float]:
         """Return the ratio from pairs of parts that share nothing: half their squared difference is the variance."""
 
-        def variance(sizes: tuple[int, int, int]) -> float:
+        def variance(sizes: tuple[int, ...]) -> float:
             squares = []
             for _ in range(repeats):
                 order = rng.permutation(clusters)
@@ -280,7 +278,7 @@ class Recorded:
         for place, name in enumerate(self.levels):
             if self.base[place] > 1:
                 doubled = tuple(size * (1 + (i == place)) for i, size in enumerate(self.base))
-                ratios[name] = (variance(doubled) / now) ** 0.5  # type: ignore[arg-type]
+                ratios[name] = (variance(doubled) / now) ** 0.5
         return ratios
 
 

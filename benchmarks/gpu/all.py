@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-NAMES = ("answers", "processes", "memory", "speed")
+NAMES = ("answers", "processes", "memory", "batches", "speed")
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """`paraconsist variance`: tables, JSON that equals the library, logs, several files, and what is refused."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,23 @@ def test_what_is_refused(command: Command, answers: Path, tmp_path: Path) -> Non
     assert "have no empty cell" in command.refused(
         "variance", tmp_path / "blank.parquet", *LEVELS, "--outcome", "blank"
     )
+
+
+@pytest.mark.real_data
+def test_the_documents_table_is_what_the_command_finds(command: Command, data_folder: Path) -> None:
+    levels = ("--level", "model=model", "--level", "problem=item", "--level", "repeat=epoch", "--nested", "repeat")
+    found = json.loads(command.done("variance", data_folder / "recorded" / "gpqa_epochs.csv", *levels, "--json"))
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "variance.md").read_text(encoding="utf-8")
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")
+    ]
+    told = {line[0]: line[1:] for line in lines if line[0] in found["variance"]}
+    assert told.keys() == found["variance"].keys()
+    for name, (variance, interval, share, icc) in told.items():
+        low, high = found["confidence_interval"][f"variance/{name}"]
+        assert variance == f"{found['variance'][name]:.4f}"
+        assert interval == ("" if low is None else f"[{low:.4f}, {high:.4f}]")
+        assert share == f"{100 * found['share'][name]:.1f} %"
+        assert icc == (f"{found['icc'][name]:.3f}" if name in found["icc"] else "")
+    smaller = {row["level"]: round(100 * (1 - row["ratio"])) for row in found["doubled"]}
+    assert (smaller["problem"], smaller["repeat"]) == (13, 1)
