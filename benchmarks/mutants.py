@@ -104,7 +104,7 @@ def reached(rooms: Sequence[str], folder: Path) -> dict[str, dict[int, list[str]
     if subprocess.run(tests, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL).returncode:
         raise SystemExit("the tests fail before anything is changed: run pytest to see which")
     report = folder / "coverage.json"
-    command = [sys.executable, "-m", "coverage", "json", "-q", "--show-contexts", "-o", str(report)]
+    command = [sys.executable, "-m", "coverage", "json", "-q", "--fail-under=0", "--show-contexts", "-o", str(report)]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     files = json.loads(report.read_text(encoding="utf-8"))["files"]
     return {

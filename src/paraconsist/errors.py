@@ -158,6 +158,15 @@ def check_choice(function: str, parameter: str, value: Any, choices: Iterable[st
         raise input_error(function, parameter, f"be one of {', '.join(listed)}", got=value)
 
 
+def check_names(function: str, parameter: str, value: Any) -> tuple[Any, ...]:
+    """Return one name or several as a tuple, or raise."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Iterable):
+        raise input_error(function, parameter, "be a name or a sequence of names", got=value)
+    return tuple(value)
+
+
 def check_fraction(function: str, parameter: str, value: Any) -> float:
     """Return `value` as a float strictly between 0 and 1, or raise."""
     if isinstance(value, bool) or not isinstance(value, _REAL) or not 0.0 < value < 1.0:

@@ -39,6 +39,8 @@ def test_filters_join_and_names_that_no_row_has_are_refused():
         pc.published(paper="X")
     with pytest.raises(pc.InputError, match="`measure` must be one of"):
         pc.published(paper="A24", measure="rho")
+    with pytest.raises(pc.InputError, match=r"`paper` must be a name or a sequence of names; got 2\.0"):
+        pc.published(paper=2.0)  # type: ignore[arg-type]
 
 
 def test_measures_are_called_as_in_the_results():

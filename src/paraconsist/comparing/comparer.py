@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.entry_points import added, load
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, check_names, input_error
 from paraconsist.measures.buckets import as_column, check_length, partition
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -252,9 +252,10 @@ def answer_classes(
     texts = _texts("answer_classes", "answers", answers)
     ids = as_column(buckets, function="answer_classes", parameter="buckets")
     check_length("answer_classes", "buckets", ids, len(texts), "answers")
-    offered = (
-        None if choices is None else [None if c is None else _texts("answer_classes", "choices", c) for c in choices]
-    )
+    offered = None
+    if choices is not None:
+        rows = check_names("answer_classes", "choices", choices)
+        offered = [None if row is None else _texts("answer_classes", "choices", row) for row in rows]
     check_length("answer_classes", "choices", texts if offered is None else offered, len(texts), "answers")
     comparer = get_comparer(same, function="answer_classes")
     return compare_within(texts, partition(ids).codes.astype(np.intp), comparer, offered).classes

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, ClassVar, TypeVar
 
-from paraconsist.errors import input_error
+from paraconsist.errors import InputError, check_names, unknown_option
 
 # Help texts of options that several commands have.
 DATA_DIR = "Folder with the upstream files, used instead of the network."
@@ -151,7 +150,8 @@ class SourceOptions:
         for name in ("label_names", "places", "probabilities"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, tuple(value.split(",") if isinstance(value, str) else value))
+                names = value.split(",") if isinstance(value, str) else check_names("", name, value)
+                object.__setattr__(self, name, tuple(names))
 
     def named(self, name: str) -> Any:
         """Return an option that the user changed, or None if it has its default."""
@@ -168,16 +168,18 @@ def taken(function: Callable[..., Any], values: Mapping[str, Any], *classes: typ
     for name in [name for name in values if not any(name in of_class for of_class in names)]:
         parameters = [each.name for each in signature(function).parameters.values() if each.kind is each.KEYWORD_ONLY]
         listed = [*dict.fromkeys([*(name for of_class in names for name in of_class), *parameters])]
-        near = get_close_matches(name, listed, 1)
-        remedy = f"Did you mean `{near[0]}`?" if near else ""
-        raise input_error(function.__name__, name, f"be a parameter; there are {', '.join(listed)}", remedy=remedy)
+        raise unknown_option(function.__name__, name, listed)
     none = {each.name: each.metadata.get("none") for options in classes for each in fields(options)}  # type: ignore[arg-type]
     set_values = {name: none[name] if value is None else value for name, value in values.items()}
     set_values = {name: value for name, value in set_values.items() if value is not None}
-    return [
-        options(**{name: value for name, value in set_values.items() if name in of_class})
-        for options, of_class in zip(classes, names, strict=True)
-    ]
+    try:
+        return [
+            options(**{name: value for name, value in set_values.items() if name in of_class})
+            for options, of_class in zip(classes, names, strict=True)
+        ]
+    except InputError as problem:
+        problem.function = problem.function or function.__name__
+        raise
 
 
 def converted(options: Any, target: type[_Options], **changes: Any) -> _Options:

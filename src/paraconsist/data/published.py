@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from paraconsist.data.arrays import own_stream
-from paraconsist.errors import input_error
+from paraconsist.errors import check_names, input_error
 
 #: The papers, by the names in the column `paper`.
 PAPERS = {
@@ -79,7 +79,7 @@ def published(
     for name, wanted in {"paper": paper, "dataset": dataset, "model": model, "measure": measure}.items():
         if wanted is None:
             continue
-        names = [wanted] if isinstance(wanted, str) else [*wanted]
+        names = check_names("published", name, wanted)
         known = table[name].unique().to_pylist()
         for unknown in (value for value in names if value not in known):
             must = f"be one of {', '.join(known)}" if known else "be in the rows that fit the other filters"

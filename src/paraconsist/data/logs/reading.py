@@ -16,7 +16,7 @@ from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
 from paraconsist.data.logs.format import Head, LogFormat, bad_log, unique_ids
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions, read_predictions
-from paraconsist.data.tables import ENDINGS
+from paraconsist.data.tables import ENDINGS, column_of
 from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError, first_line, input_error
 
@@ -33,6 +33,9 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
     columns = [query.bucket, query.prediction, query.label, *(text for text, _ in named)]
     predictions = read_predictions(path, query.encoding, columns)
     table = predictions.table
+    for name in query.stratum or ():
+        if not is_expression(name) and "." not in name:
+            column_of(table, name, parameter="stratum")
     for name in _MODEL_COLUMNS:
         if name not in table.column_names or name in (query.stratum or ()) or not pa.types.is_string(table[name].type):
             continue
