@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from paraconsist.comparing.comparer import get_comparer
-from paraconsist.measures.checked import CheckedUnits, corrected_difference, corrected_rate, differs
+from paraconsist.measures.checked import CheckedUnits, corrected_difference, corrected_rate, corrected_variance, differs
 from paraconsist.scoring.sheet import sample_units
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -170,6 +170,43 @@ def simulated(n_draws: int, n_designs: int = 30) -> Iterator[str]:
         )
 
 
+def variances(n_draws: int) -> Iterator[str]:
+    """Yield how often the intervals of corrected VAP and PVAP cover: four answers to each of 500 problems."""
+    rng, (i, j), n = np.random.default_rng(3), np.triu_indices(4, 1), 500
+    for s, f, a, b in ((0.9, 0.05, 2, 1), (0.7, 0.02, 4, 2), (0.8, 0.2, 1, 0.3), (0.95, 0.1, 0.5, 0.5)):
+        mean = a / (a + b)
+        truth = {"vap": mean * (1 - mean) * (a + b) / (a + b + 1), "pvap": (a + b) / (a + b + 1)}
+        n_covered, n_naive, n_shown = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0), 0
+        for _ in range(n_draws):
+            right = rng.random((n, 4)) < rng.beta(a, b, n)[:, None]
+            said = np.where(right, rng.random(right.shape) < s, rng.random(right.shape) < f)
+            alike, strata = said[:, i] == said[:, j], (said[:, i] + 1 * said[:, j]).ravel()
+            order = (rng.random(n)[np.repeat(np.arange(n), 6)] + np.tile(np.arange(6), n) / 6) % 1.0
+            groups = np.repeat(np.arange(n), 6)
+            pairs = labelled(alike.ravel(), 1.0 * (right[:, i] == right[:, j]).ravel(), strata, order, groups=groups)
+            # both answers of a pair on the sheet are labelled, as `paraconsist sheet` draws them
+            marked = np.flatnonzero(pairs.is_labelled)
+            labels, weight = np.full((n, 4), np.nan), np.zeros((n, 4))
+            for of in (i, j):
+                rows, columns = groups[marked], of[marked % 6]
+                labels[rows, columns] = right[rows, columns]
+                np.add.at(weight, (rows, columns), pairs.sampling[marked])
+            sampling = np.where(weight > 0, weight / 3, 1.0).ravel()
+            answers = CheckedUnits.of(
+                said.ravel(), labels.ravel(), sampling=sampling, groups=np.repeat(np.arange(n), 4)
+            )
+            found = dict(zip(truth, corrected_variance(answers, pairs), strict=True))
+            n_shown += not found["pvap"].refused
+            for key, value in truth.items():
+                n_covered[key] += not found[key].refused and covers(found[key].confidence_interval["corrected"], value)
+                n_naive[key] += covers(found[key].confidence_interval["observed"], value)
+        rates = ", ".join(
+            f"{key} {100 * n_covered[key] / max(n_shown, 1):.1f} (by the comparer {100 * n_naive[key] / n_draws:.1f})"
+            for key in truth
+        )
+        yield f"s {s:.2f} f {f:.2f}, accuracy {mean:.2f}: covers (%) {rates}; refused {1 - n_shown / n_draws:.2f}"
+
+
 def pooled(n_draws: int) -> Iterator[str]:
     """Yield how often a sheet of two models is warned of, whose comparer errs alike or not."""
     rng = np.random.default_rng(2)
@@ -190,7 +227,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=1_000)
     n_draws = parser.parse_args().draws
-    for part in (of_people(n_draws, ("tokens", "contains", "text")), simulated(n_draws), pooled(max(n_draws // 5, 20))):
+    people, cautions = of_people(n_draws, ("tokens", "contains", "text")), pooled(max(n_draws // 5, 20))
+    for part in (people, simulated(n_draws), variances(n_draws), cautions):
         for line in part:
             print(line, flush=True)
 

@@ -113,6 +113,7 @@ def reached(rooms: Sequence[str], folder: Path) -> dict[str, dict[int, list[str]
             for line, contexts in part["contexts"].items()
         }
         for name, part in files.items()
+        if (ROOT / name).relative_to(SOURCE).parts[0] in rooms
     }
 
 

@@ -2,7 +2,7 @@
 
     python docs/tables.py              # writes every table whose data are there
     python docs/tables.py --check      # says which tables are out of date, and changes nothing
-    python docs/tables.py --figures    # draws docs/figures/pc_by_training_rows.png anew
+    python docs/tables.py --figures    # draws pc_by_training_rows.png and terse_and_verbose.png of docs/figures anew
 
 A document holds ``<!-- table: NAME -->`` ... ``<!-- end -->``, on lines of their own around a table (its heading stays)
 or within a line of text. A cell that is None here is prose: it stays as it stands in the document. Stored runs are in
@@ -35,12 +35,14 @@ from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paired_tests import exact_p_value
 from paraconsist.reporting import formatting
 from paraconsist.reporting.papers import paper_values
+from paraconsist.reporting.plots.canvas import Plot
 from paraconsist.scoring.noise import score_noise
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.score import SetScores, score_set
 from paraconsist.scoring.sources import Source
 
 sys.path += [str(Path(__file__).resolve().parent.parent / name) for name in ("docs", "tests", "examples/reproduce")]
+import answer_tables
 import cells as reproduced_cells
 import coherence_tables  # noqa: F401
 import index_tables  # noqa: F401 (their tables are listed when they are imported)
@@ -330,7 +332,6 @@ def sweep() -> list[Cells]:
 
 def draw_sweep(folder: Path) -> Path:
     """Draw accuracy and unbiased P_C against training rows."""
-    from paraconsist.reporting.plots.canvas import write_plot
     from paraconsist.studies.plots import curve_plot
 
     series = {}
@@ -344,7 +345,13 @@ def draw_sweep(folder: Path) -> Path:
     title = "Accuracy and consistency against training rows, delta-ATOMIC"
     caption = "Small marks are single trainings, lines go through their means."
     axes = {"xlabel": "training rows", "ylabel": "per cent", "log": True}
-    plot = curve_plot("pc_by_training_rows", title, series, caption=caption, **axes)
+    return drawn(curve_plot("pc_by_training_rows", title, series, caption=caption, **axes), folder)
+
+
+def drawn(plot: Plot, folder: Path) -> Path:
+    """Write a plot as a PNG."""
+    from paraconsist.reporting.plots.canvas import write_plot
+
     with tempfile.TemporaryDirectory() as made:
         (file,) = (file for file in write_plot(plot, Path(made)) if file.suffix == ".png")
         target = folder / file.name
@@ -448,6 +455,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"left out, the papers' data are not there: {name}")
     if options.figures:
         print(draw_sweep(ROOT / "docs" / "figures"))
+        print(drawn(answer_tables.terse_and_verbose(), ROOT / "docs" / "figures"))
     changes = list(outdated(names))
     for document, name, _, wanted in changes:
         print(f"{document}: {name}")

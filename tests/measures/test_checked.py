@@ -6,12 +6,14 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from paraconsist import paraphrastic_consistency
 from paraconsist.errors import InputError
 from paraconsist.measures.checked import (
     CheckedUnits,
     agreement,
     corrected_difference,
     corrected_rate,
+    corrected_variance,
     differs,
     rogan_gladen,
 )
@@ -48,6 +50,49 @@ def test_error_is_that_by_hand():
     assert found.standard_error["corrected"] == pytest.approx(math.sqrt(finite))
     units = (60 * (0.9 - 0.64) ** 2 + 40 * (0.25 - 0.64) ** 2) / 100**2
     assert corrected_rate(sheet()).standard_error["corrected"] == pytest.approx(math.sqrt(spread + units))
+
+
+def right_answers(right, verdicts, labelled=None):
+    """Return the answers and their pairs as units; both arrays are problems x wordings."""
+    n, k = right.shape
+    first, second = np.triu_indices(k, 1)
+    labelled = np.ones(n, dtype=bool) if labelled is None else labelled
+    label = np.where(labelled[:, None], right * 1.0, NAN)
+    alike = np.where(labelled[:, None], (right[:, first] == right[:, second]) * 1.0, NAN)
+    of_pairs = CheckedUnits.of(
+        (verdicts[:, first] == verdicts[:, second]).ravel(),
+        alike.ravel(),
+        groups=np.repeat(np.arange(n), len(first)),
+        strata=(verdicts[:, first].astype(int) + verdicts[:, second]).ravel(),
+    )
+    return CheckedUnits.of(verdicts.ravel(), label.ravel(), groups=np.repeat(np.arange(n), k)), of_pairs
+
+
+def test_variance_due_to_wording_is_that_of_the_measure_where_all_is_checked():
+    rng = np.random.default_rng(3)
+    right = rng.random((300, 4)) < rng.beta(2, 1, 300)[:, None]
+    verdicts = np.where(rng.random(right.shape) < 0.85, right, ~right)
+    vap, pvap = corrected_variance(*right_answers(right, verdicts))
+    for name, answers in (("observed", verdicts), ("corrected", right)):
+        rows = (answers.ravel().astype(int), np.ones(answers.size, dtype=int), np.repeat(np.arange(300), 4))
+        measured = paraphrastic_consistency(*rows)
+        assert vap[name] == pytest.approx(measured.vap_unbiased, abs=1e-12)
+        assert pvap[name] == pytest.approx(measured.pvap_unbiased, abs=1e-12)
+        if name == "observed":  # of labels, the error assumes that they say no more than their verdict does
+            for found, key in ((vap, "vap_unbiased"), (pvap, "pvap_unbiased")):
+                assert found.standard_error[name] == pytest.approx(measured.standard_error[key], rel=0.01)
+        low, high = pvap.confidence_interval[name]
+        assert low < pvap[name] < high
+
+
+def test_variance_due_to_wording_is_refused_with_the_rates_it_is_made_of():
+    right = np.tile([[True, False]], (40, 1))
+    checked = np.arange(40) < 4
+    vap, pvap = corrected_variance(*right_answers(right, right, checked))
+    assert np.isnan([vap.corrected, pvap.corrected]).all()
+    assert "were checked" in pvap.refused
+    constant = corrected_variance(*right_answers(np.ones((40, 3), dtype=bool), np.ones((40, 3), dtype=bool)))[1]
+    assert math.isnan(constant.corrected)  # nothing varies
 
 
 def test_a_naive_loop_says_the_same():

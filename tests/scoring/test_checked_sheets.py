@@ -160,6 +160,9 @@ def test_a_whole_sheet_gives_what_people_say(command, run, tmp_path):
     consistency = rates["paraphrastic_consistency_unbiased"]
     assert consistency["observed"] == pytest.approx(measured["paraphrastic_consistency_unbiased"])
     assert consistency["corrected"] == pytest.approx(of_alike)
+    for key in ("vap_unbiased", "pvap_unbiased"):
+        assert rates[key]["observed"] == pytest.approx(measured[key])
+    assert rates["pvap_unbiased"]["corrected"] == pytest.approx((1 - of_alike) / 2 / (of_right * (1 - of_right)))
 
 
 def test_a_part_of_it_covers_what_people_say(command, run, tmp_path):

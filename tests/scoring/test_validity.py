@@ -127,3 +127,31 @@ def test_bounds_from_automatic_paraphrases_hold_that_of_human_ones(data_folder, 
     bounds = validity_bounds(automatic[P_C], automatic["confidence_interval"][P_C], share, ends)
     assert bounds.withheld == ""
     assert bounds.low <= results["human"][P_C] <= bounds.high
+
+
+#: Detectors of paraphrases (PARAPHRASUS): per cent wrong on AMR, OneStop and, in both orders, ANLI, as published.
+DETECTORS = {
+    "XLM-RoBERTa-EN-ORIG": (31.4, 5.3, 7.2),
+    "LLama3 zero-shot (Paraph)": (9.0, 14.7, 13.0),
+    "LLama3 zero-shot (Sem Equiv)": (34.7, 47.3, 1.2),
+    "LLama3 zero-shot (Ex. Same Content)": (35.3, 37.5, 1.7),
+    "LLama3 ICL_4 (Paraph)": (29.9, 33.3, 2.0),
+    "LLama3 ICL_4 (Sem Equiv)": (40.1, 42.3, 0.8),
+    "LLama3 ICL_4 (Ex. Same Content)": (50.9, 45.5, 0.8),
+    "llama_3_8b_ins_q4_k_m": (13.8, 15.2, 13.2),
+    "llama_3_3_70b_ins_q8": (6.6, 18.5, 3.1),
+}
+
+
+@pytest.mark.real_data
+def test_published_error_rates_of_detectors(data_folder):
+    verdicts = pd.read_parquet(data_folder / "validity" / "paraphrase_detectors.parquet")
+    verdicts["wrong"] = (verdicts["verdict"] != verdicts["gold"]).astype(float)
+    for detector, published in DETECTORS.items():
+        runs = verdicts[verdicts["detector"].str.startswith(detector)]
+        assert runs["detector"].nunique() == (8 if detector.endswith("ORIG") else 1)
+        for name, per_cent in zip(("AMR", "OneStop", "ANLI"), published, strict=True):
+            of_set = runs[runs["set"] == name]
+            share, (low, high) = label_share(of_set["wrong"].to_numpy(), of_set["pair"].to_numpy())
+            assert round(100 * share, 1) == per_cent
+            assert low < share < high

@@ -176,14 +176,79 @@ def corrected_difference(
         if refused := corrected_rate(units, confidence_level=confidence_level).refused:
             raise input_error("corrected_difference", "units", "carry a correction", got=refused)
     one, two = (_fit(units, of_set, confidence_level) for units in (first, second))
+    error = _joint_error(first, second, one, two, (1.0, -1.0))
+    value, half = one.value - two.value, max(one.quantile, two.quantile) * error
+    return value, error, [max(value - half, -1.0), min(value + half, 1.0)]
+
+
+def corrected_variance(
+    accuracy: CheckedUnits, alike: CheckedUnits, *, confidence_level: float = 0.95
+) -> tuple[Corrected, Corrected]:
+    """Return the variance of correctness that wordings cause, and its share of all, as people would have them.
+
+    Parameters
+    ----------
+    accuracy : CheckedUnits
+        Answers to paraphrases, of problems with two or more; the verdict is whether they are right.
+    alike : CheckedUnits
+        Pairs of these answers, with the same `groups`; the verdict is whether both are right or both wrong.
+    confidence_level : float
+        Of the intervals, for the population of problems.
+
+    Returns
+    -------
+    vap, pvap : Corrected
+        With P the corrected rate of `alike` (P_C) and a that of `accuracy`, VAP is (1 - P) / 2, in [0, .5], and PVAP is
+        VAP / (a (1 - a)), the unbiased ones of S24; down is good, and 1 less PVAP is P_C above chance. Sensitivity and
+        false-match rate are those of `alike`. VAP is refused where P is, PVAP also where a is.
+    """
+    found, of_answers = (corrected_rate(units, confidence_level=confidence_level) for units in (alike, accuracy))
+    refused, errors, ends = found.refused or of_answers.refused, found.standard_error, found.confidence_interval
+    rates = ("observed", "corrected")
+    vap = replace(
+        found,
+        observed=(1.0 - found.observed) / 2.0,
+        corrected=(1.0 - found.corrected) / 2.0,
+        standard_error={**errors, **{name: errors[name] / 2.0 for name in rates}},
+        confidence_interval={**ends, **{name: [(1.0 - end) / 2.0 for end in ends[name][::-1]] for name in rates}},
+    )
+    # where the verdicts are the labels, the corrected rate is the observed one
+    said, told = (replace(units, labels=units.verdicts.astype(np.float64)) for units in (alike, accuracy))
+    observed, corrected = _pvap(said, told, confidence_level), (math.nan, math.nan, [math.nan, math.nan])
+    if not refused:
+        corrected = _pvap(alike, accuracy, confidence_level)
+    pvap = replace(
+        found,
+        observed=observed[0],
+        corrected=corrected[0],
+        standard_error={**errors, "observed": observed[1], "corrected": corrected[1]},
+        confidence_interval={**ends, "observed": observed[2], "corrected": corrected[2]},
+        refused=refused,
+        n_needed=found.n_needed or of_answers.n_needed,
+    )
+    return vap, pvap
+
+
+def _pvap(alike: CheckedUnits, accuracy: CheckedUnits, confidence_level: float) -> tuple[float, float, list[float]]:
+    """Return PVAP, its error, and an interval that is symmetric on the scale of logarithms."""
+    one, two = (_fit(units, False, confidence_level) for units in (alike, accuracy))
+    if (whole := two.value * (1.0 - two.value)) < 1e-12:  # nothing varies
+        return math.nan, math.nan, [math.nan, math.nan]
+    inner = max(1.0 - one.value, 0.5 / (one.n_labels + 1))
+    error = _joint_error(alike, accuracy, one, two, (-1.0 / inner, (2.0 * two.value - 1.0) / whole))
+    value, middle, half = (1.0 - one.value) / 2.0 / whole, inner / 2.0 / whole, max(one.quantile, two.quantile) * error
+    return value, error * middle, [min(middle * math.exp(-half), value), middle * math.exp(half)]
+
+
+def _joint_error(first: CheckedUnits, second: CheckedUnits, one: _Fit, two: _Fit, slopes: tuple[float, float]) -> float:
+    """Return the standard error of a function of two rates with these slopes; the same groups are in both."""
     codes = np.unique(np.concatenate([first.groups, second.groups]), return_inverse=True)[1]
     own, n = np.split(codes, [len(first.groups)]), int(codes.max()) + 1
     ours, theirs = (np.bincount(of, fit.influence, n) for of, fit in zip(own, (one, two), strict=True))
     size = math.sqrt(float(ours @ ours) * float(theirs @ theirs))
     shared = float(ours @ theirs) / size * one.error * two.error if size > 0.0 else 0.0
-    error = math.sqrt(max(one.error**2 + two.error**2 - 2.0 * shared, 0.0))
-    value, half = one.value - two.value, max(one.quantile, two.quantile) * error
-    return value, error, [max(value - half, -1.0), min(value + half, 1.0)]
+    parts = (slopes[0] * one.error) ** 2 + (slopes[1] * two.error) ** 2 + 2.0 * slopes[0] * slopes[1] * shared
+    return math.sqrt(max(parts, 0.0))
 
 
 def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level: float = 0.95) -> Corrected:

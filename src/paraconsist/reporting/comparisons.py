@@ -31,7 +31,7 @@ from paraconsist.reporting.table import (
     Table,
     remarks,
 )
-from paraconsist.reporting.tables import MODEL, SET, direction, link, rate_label
+from paraconsist.reporting.tables import MODEL, SET, corrected_quantity, direction, link
 
 if TYPE_CHECKING:
     from paraconsist.scoring.checked import CheckedDifference
@@ -70,7 +70,7 @@ def corrected(of_set: str, differences: Sequence[CheckedDifference]) -> Table:
     rows = [
         [
             Cell(f"{each.first} less {each.second}", head=True),
-            Cell(rate_label(each.rate), symbols=True),
+            Cell(corrected_quantity(each.rate).label, symbols=True),
             Cell(each.difference, bounds({"difference": each.confidence_interval}, "difference"), DIFFERENCE),
         ]
         for each in differences

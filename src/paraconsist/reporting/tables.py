@@ -17,6 +17,7 @@ from paraconsist.measures.catalogue import (
     FOOLING,
     PARAPHRASTIC,
     MeasureSpec,
+    Quantity,
 )
 from paraconsist.reporting.formatting import Values, bounds, count, decimal, known, percent, plural
 from paraconsist.reporting.table import (
@@ -610,11 +611,11 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     return Finding(claim, sure, changed, f"{parts}, {count(wording.n_wrong)} wrong in every wording")
 
 
-def rate_label(key: str) -> str:
-    """Return what tables call a rate that people's checks correct."""
+def corrected_quantity(key: str) -> Quantity:
+    """Return what people's checks correct."""
     from paraconsist.scoring.outcomes import OF_WORDINGS  # reads rows, which takes pyarrow
 
-    return next((q.label for q in (*OF_WORDINGS, *PARAPHRASTIC.quantities) if q.key == key), key)
+    return next((q for q in (*OF_WORDINGS, *PARAPHRASTIC.quantities) if q.key == key), Quantity(key, key, key))
 
 
 def corrected(name: str, checked: Checked) -> Table:
@@ -627,15 +628,13 @@ def corrected(name: str, checked: Checked) -> Table:
         Column("false matches", interval="interval"),
         Column("checked"),
     ]
-    keys = ("observed", "corrected", "sensitivity", "false_match_rate")
-    rows = [
-        [
-            Cell(rate_label(key), head=True, symbols=True),
-            *(share(rate, each) for each in keys),
-            Cell(rate.n_labels, unit=NUMBER),
-        ]
-        for key, rate in checked.rates.items()
-    ]
+    rows = []
+    for key, rate in checked.rates.items():
+        quantity, unit = corrected_quantity(key), PERCENT if corrected_quantity(key).is_share else QUANTITY
+        rates = [replace(share(rate, each), unit=unit) for each in ("observed", "corrected")]
+        errors = [share(rate, each) for each in ("sensitivity", "false_match_rate")]
+        labels = Cell(rate.n_labels, unit=NUMBER)
+        rows.append([Cell(quantity.label, head=True, symbols=True), *rates, *errors, labels])
     agreed = [
         f"Two people gave {count(each['n_labels'])} of the labels `{kind}`, {percent(each['share'])} % of them alike "
         f"(kappa {decimal(each['kappa'], digits=2)}): no comparer can be known to be better."
@@ -655,7 +654,7 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
     yield Table(f"{name}: wordings that people judged (per cent)", columns, shares)
     ends = {key: (of.low, of.high, *of.confidence_interval) for key, of in found.bounds.items()}
     rows = [
-        [Cell(rate_label(key), head=True, symbols=True), *(Cell(end, unit=PERCENT) for end in of)]
+        [Cell(corrected_quantity(key).label, head=True, symbols=True), *(Cell(end, unit=PERCENT) for end in of)]
         for key, of in ends.items()
     ]
     columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]

@@ -247,13 +247,19 @@ def checked_rates(source: Source, sheets: Sheets, confidence_level: float) -> Ch
         if two := [line.marks[:2] for line in lines if len(line.marks) > 1 and None not in line.marks[:2]]:
             share, kappa = measures.agreement(*([bool(pair[i]) for pair in two] for i in range(2)))
             alike[kind] = {"n_labels": len(two), "share": share, "kappa": kappa}
-        for key, units in _labelled(source, rows, lines, kind).items():
+        of_kind = _labelled(source, rows, lines, kind)
+        for key, units in of_kind.items():
             if units.is_labelled.any():
                 rates[key] = measures.corrected_rate(units, confidence_level=confidence_level)
             elif key != PARAPHRASTIC.headline and not _ours(source, lines):
                 errors, warnings = _errors_elsewhere(source, lines, kind)
                 notes += warnings
                 rates[key] = measures.rogan_gladen(units, errors, confidence_level=confidence_level)
+        if kind == "right" and PARAPHRASTIC.headline in rates:
+            in_pairs = _per_bucket(rows, answers_of(source, rows)) > 1
+            answers, pairs = of_kind["accuracy"].where(in_pairs), of_kind[PARAPHRASTIC.headline]
+            variance = measures.corrected_variance(answers, pairs, confidence_level=confidence_level)
+            rates |= dict(zip(("vap_unbiased", "pvap_unbiased"), variance, strict=True))
     if SAME_ANSWER.key in rates:
         rates[WORDING_CHANGE.key] = _complement(rates[SAME_ANSWER.key])
     notes += [f"{key} is not corrected: of the comparer, {r.refused}" for key, r in rates.items() if r.refused]

@@ -1,0 +1,65 @@
+"""What comparers of answers say of five systems that people judged (EVOUNA, Natural Questions): table and figure."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+
+import numpy as np
+from table_sources import ROOT, Cells, table
+
+from paraconsist.comparing.comparer import get_comparer
+from paraconsist.reporting.plots.canvas import Plot
+from paraconsist.studies.plots import curve_plot
+
+sys.path.append(str(ROOT / "benchmarks"))
+from comparers import judged, similarities
+
+SYSTEMS = {"fid": "FiD", "gpt35": "GPT-3.5", "chatgpt": "ChatGPT", "gpt4": "GPT-4", "newbing": "New Bing"}
+COMPARERS = ("text", "contains", "tokens")
+
+
+@cache
+def judgements() -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Return the system of each answer, its number of words, and whether people and comparers find it right."""
+    rows = judged()
+    systems, right = (np.array([row[name] for row in rows]) for name in ("system", "correct"))
+    by = {name: similarities(name, rows) >= get_comparer(name).threshold for name in COMPARERS}
+    return systems, np.array([len(row["answer"].split()) for row in rows]), {"people": right.astype(bool), **by}
+
+
+@table("comparer_errors", "docs/concepts/same.md")
+def comparer_errors() -> list[Cells]:
+    """A line for each system, the tersest first."""
+    systems, words, by = judgements()
+    made: list[Cells] = []
+    for system, label in SYSTEMS.items():
+        mine = systems == system
+        shares = [f"{100 * by[name][mine].mean():.1f}" for name in ("people", *COMPARERS)]
+        made.append([label, f"{np.median(words[mine]):.0f}", *shares])
+    return made
+
+
+@table("comparer_sensitivity", "docs/concepts/same.md")
+def comparer_sensitivity() -> str:
+    """The least and the greatest share of right answers that `tokens` finds."""
+    systems, _, by = judgements()
+    shares = [100 * by["tokens"][by["people"] & (systems == system)].mean() for system in SYSTEMS]
+    return f"{min(shares):.0f} to {max(shares):.0f} %"
+
+
+def terse_and_verbose() -> Plot:
+    """Return the plot of the right answers that comparers find, by the length of the answer."""
+    _, words, by = judgements()
+    right, octaves = by["people"], np.clip(np.log2(np.maximum(words, 1)).astype(int), 0, 6)
+    members = [right & (octaves == octave) for octave in range(7)]
+    series = {name: [(float(np.median(words[of])), float(by[name][of].mean())) for of in members] for name in COMPARERS}
+    return curve_plot(
+        "terse_and_verbose",
+        "The longer the answer, the more right ones a comparer misses",
+        series,
+        xlabel="words of the answer",
+        ylabel="right answers that are found, per cent",
+        log=True,
+        caption="Answers of five systems to Natural Questions that people find right.",
+    )
