@@ -6,14 +6,15 @@ import sys
 from functools import cache
 
 import numpy as np
-from table_sources import ROOT, Cells, table
+import pyarrow.parquet as pq
+from table_sources import ROOT, Cells, data, table
 
 from paraconsist.comparing.comparer import get_comparer
 from paraconsist.reporting.plots.canvas import Plot
 from paraconsist.studies.plots import curve_plot
 
 sys.path.append(str(ROOT / "benchmarks"))
-from comparers import judged, similarities
+from comparers import area, judged, similarities
 
 SYSTEMS = {"fid": "FiD", "gpt35": "GPT-3.5", "chatgpt": "ChatGPT", "gpt4": "GPT-4", "newbing": "New Bing"}
 COMPARERS = ("text", "contains", "tokens")
@@ -46,6 +47,20 @@ def comparer_sensitivity() -> str:
     systems, _, by = judgements()
     shares = [100 * by["tokens"][by["people"] & (systems == system)].mean() for system in SYSTEMS]
     return f"{min(shares):.0f} to {max(shares):.0f} %"
+
+
+@table("similar_as_check", "docs/howto/paraphrase.md")
+def similar_as_check() -> str:
+    """What `similar` keeps of the variations of queries that people found valid, and of the others."""
+    rows = pq.read_table(data() / "validity" / "query_variations.parquet").to_pylist()
+    rows = [row for row in rows if row["annotator"] is not None]  # the others were set by a rule
+    valid = np.array([row["valid"] for row in rows], dtype=bool)
+    comparer = get_comparer("similar")
+    values = (comparer.values([row[name] for row in rows]) for name in ("query", "variation"))
+    scores = comparer.pairs(*values)
+    kept = scores >= comparer.threshold
+    shares = f"{100 * kept[valid].mean():.0f} % of the valid and {100 * kept[~valid].mean():.0f} % of the invalid ones"
+    return f"{shares} (area under the curve {area(scores, valid):.2f})"
 
 
 def terse_and_verbose() -> Plot:
