@@ -1,4 +1,4 @@
-"""What comparers of answers say of five systems that people judged (EVOUNA, Natural Questions): table and figure."""
+"""What comparers of answers say of five systems that people judged (EVOUNA), and judges under 26 wordings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from paraconsist.comparing.comparer import get_comparer
 from paraconsist.reporting.plots.canvas import Plot
 from paraconsist.studies.plots import curve_plot
 
-sys.path.append(str(ROOT / "benchmarks"))
+sys.path += [str(ROOT / "benchmarks"), str(ROOT / "examples" / "judges")]
+import relevance
 from comparers import area, judged, similarities
 
 SYSTEMS = {"fid": "FiD", "gpt35": "GPT-3.5", "chatgpt": "ChatGPT", "gpt4": "GPT-4", "newbing": "New Bing"}
@@ -78,3 +79,45 @@ def terse_and_verbose() -> Plot:
         log=True,
         caption="Answers of five systems to Natural Questions that people find right.",
     )
+
+
+@cache
+def judges() -> list[relevance.Judge]:
+    """Return the judges in binary mode, also without the wordings that ask the opposite, and in graded mode."""
+    found = []
+    for judge in relevance.read(data()):
+        found += [judge, judge.without(relevance.REVERSED)] if judge.mode == "binary" else [judge]
+    return found
+
+
+def called(judge: relevance.Judge) -> str:
+    return f"{judge.name}, {judge.verdicts.shape[1]} wordings"
+
+
+@table("judges_consistency", "docs/judges.md")
+def judges_consistency() -> list[Cells]:
+    """P_C, the same verdict, and accuracy by wording."""
+    return [[called(judge), f"{len(judge.labels):,}", *relevance.consistency(judge)] for judge in judges()]
+
+
+def _apart() -> list[relevance.Judge]:
+    return [judge for judge in judges() if not set(relevance.REVERSED) <= set(judge.verdicts) or judge.mode == "graded"]
+
+
+@table("judges_variance", "docs/judges.md")
+def judges_variance() -> list[Cells]:
+    """Shares of the variance of right and wrong."""
+    return [[judge.name, *relevance.shares(judge)] for judge in _apart()]
+
+
+@table("judges_two", "docs/judges.md")
+def judges_two() -> list[Cells]:
+    """What two wordings say."""
+    return [[judge.name, *relevance.of_two(judge)] for judge in _apart()]
+
+
+@table("judges_alarm", "docs/judges.md")
+def judges_alarm() -> str:
+    """The alarm of each judge that has one."""
+    alarms = [(judge.name, relevance.reversing(judge)) for judge in judges()]
+    return "; ".join(f"{name}: {alarm.partition(':')[0]}" for name, alarm in alarms if alarm)

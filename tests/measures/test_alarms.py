@@ -5,7 +5,7 @@ import pytest
 
 from paraconsist.errors import InputError
 from paraconsist.measures import alarms
-from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
+from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels, reversed_wordings
 
 
 def noisy(rng: np.random.Generator, gold: np.ndarray, accuracy: float, n_labels: int) -> np.ndarray:
@@ -124,3 +124,43 @@ def test_few_labels_are_assigned_as_many_are():
         gains = rng.integers(0, 20, (n_labels, n_labels)).astype(float)
         rows, columns = linear_sum_assignment(gains, maximize=True)
         assert gains[rows, alarms._assignment(gains)].sum() == gains[rows, columns].sum()
+
+
+def naive_kappa(answers: np.ndarray, wording: int) -> float:
+    """Return Cohen's kappa of a wording with one of the other answers to the same problem, drawn at random."""
+    n, k = answers.shape
+    others = [w for w in range(k) if w != wording]
+    observed = np.mean([np.mean(answers[b, wording] == answers[b, others]) for b in range(n)])
+    labels = np.unique(answers)
+    chance = sum(np.mean(answers[:, wording] == x) * np.mean(answers[:, others] == x) for x in labels)
+    return float((observed - chance) / (1.0 - chance))
+
+
+def rows_of(answers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    n, k = answers.shape
+    return answers.ravel(), np.repeat(np.arange(n), k), np.tile(np.arange(k), n)
+
+
+def test_a_wording_that_asks_the_opposite_is_named_with_its_kappa() -> None:
+    rng = np.random.default_rng(0)
+    answers = (rng.random((120, 6)) < rng.beta(0.5, 0.5, (120, 1))).astype(int)
+    assert reversed_wordings(*rows_of(answers)) is None
+    answers[:, [1, 4]] = 1 - answers[:, [1, 4]]
+    kappas = ", ".join(f"{naive_kappa(answers, wording):.2f}" for wording in (1, 4))
+    found = reversed_wordings(*rows_of(answers))
+    assert found is not None
+    assert found.startswith(f"wordings 1, 4 go against the others (kappa {kappas} with their answers)")
+    answers[:, 2] = 1 - answers[:, 2]  # half against half: nobody knows which
+    assert reversed_wordings(*rows_of(answers)) is None
+
+
+def test_wordings_without_any_relation_and_of_few_problems_raise_no_alarm() -> None:
+    rng = np.random.default_rng(1)
+    n_alarms = sum(reversed_wordings(*rows_of(rng.integers(0, 3, (40, 8)))) is not None for _ in range(100))
+    assert n_alarms <= 1
+    against = np.array([[0, 0, 1], [1, 1, 0]] * 4)
+    assert reversed_wordings(*rows_of(against)) is None  # 8 problems
+    many = np.tile(against, (10, 1))
+    assert reversed_wordings(*rows_of(many)) is not None
+    clusters = np.repeat(np.arange(8), 30)  # of 80 problems in 8 clusters nothing is known either
+    assert reversed_wordings(*rows_of(many), clusters) is None

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.scripts import ROOT
+from helpers.scripts import ROOT, load_script
 
 import paraconsist as pc
 from paraconsist.measures.paired_tests import paired_difference_interval
@@ -142,3 +142,32 @@ def test_judges_of_llmbar(data_folder, judge, agreement, accuracy, bias):
     assert round(419 * (apart["inconsistency"] - values["inconsistency"])) == n_both
     low, high = values["confidence_interval"]["first_place_share"]
     assert (low > 0.5) - (high < 0.5) == bias
+
+
+#: Relevance judges: passages, wordings, P_C, accuracy of the worst and of the best wording, same verdict.
+RELEVANCE = {
+    ("gpt-4o", "binary"): (1688, 26, 0.788, 0.23, 0.77, 0.788),
+    ("gpt-4o", "graded"): (1683, 25, 0.834, 0.50, 0.55, 0.775),
+    ("llama3.2", "binary"): (11156, 25, 0.669, 0.17, 0.85, 0.669),
+    ("llama3.2", "graded"): (10336, 26, 0.696, 0.10, 0.59, 0.502),
+    ("mistral", "binary"): (11374, 26, 0.750, 0.17, 0.83, 0.750),
+    ("mistral", "graded"): (11368, 26, 0.774, 0.18, 0.48, 0.626),
+}
+
+
+@pytest.mark.real_data
+def test_relevance_judges_and_the_wordings_that_ask_the_opposite(data_folder):
+    study = load_script("examples/judges/relevance.py")
+    judges = study.read(data_folder)
+    assert len(judges) == len(RELEVANCE)
+    for judge in judges:
+        n, k, consistency, worst, best, same = RELEVANCE[judge.model, judge.mode]
+        assert judge.verdicts.shape == (n, k)
+        rows = judge.rows()
+        result = pc.paraphrastic_consistency(rows["prediction"], rows["label"], rows["bucket_id"], groups=rows["query"])
+        found = (result.paraphrastic_consistency_unbiased, result.agreement_unbiased)
+        assert [round(value, 3) for value in found] == [consistency, same]
+        of_wordings = judge.right.mean(axis=0)
+        assert (round(of_wordings.min(), 2), round(of_wordings.max(), 2)) == (worst, best)
+        alarm = study.reversing(judge)
+        assert alarm is None if judge.mode == "graded" else alarm.startswith("wordings 10, 14 go against the others")

@@ -133,6 +133,53 @@ model's order? (rows selected against the model look the same)
     ).replace("%", " %")
 
 
+def reversed_wordings(predictions: Any, buckets: Any, variants: Any, clusters: Any = None) -> str | None:
+    """Return a warning that names the wordings whose answers go against those of the others, else None.
+
+    A wording that asks the opposite ("is it irrelevant?") turns every answer round, and an average over it says nothing
+    of the model. Cohen's kappa of a wording with the other answers to each bucket is below -.1 and, by a one-sided
+    cluster-robust t test, below 0 with p < .001 after Bonferroni over the wordings. All have shape (n_rows,); buckets
+    of one of the `clusters` are not independent, by default all are. None with fewer than 10 clusters, and where half
+    of the wordings are against the other half.
+
+    >>> problems, wordings = [i for i in range(20) for _ in range(4)], [0, 1, 2, 3] * 20
+    >>> print(reversed_wordings([(i + (w == 3)) % 2 for i, w in zip(problems, wordings)], problems, wordings))
+    wording 3 goes against the others (kappa -1.00 with their answers): does it ask the opposite? Score them without it
+    """
+    others = {"buckets": buckets, "variants": variants, "clusters": buckets if clusters is None else clusters}
+    columns = code_columns("reversed_wordings", {"predictions": predictions}, others)
+    (answers,), n_labels = columns.codes.values(), len(columns.labels)
+    bucket, variant, cluster = (np.unique(columns.columns[name].values, return_inverse=True) for name in others)
+    counts = np.zeros((len(bucket[0]), n_labels))
+    np.add.at(counts, (bucket[1], answers), 1.0)
+    n_clusters, n_against, found = len(cluster[0]), 0, []
+    limit = stdtrit(max(n_clusters - 1, 1), _LARGEST_P / len(variant[0]))
+    for number, name in enumerate(variant[0].tolist()):
+        rows = np.flatnonzero((variant[1] == number) & (counts.sum(axis=1)[bucket[1]] > 1.0))
+        if n_clusters < FEW_UNITS or not len(rows):
+            continue
+        shares, own = counts[bucket[1][rows]], np.arange(len(rows))
+        shares[own, answers[rows]] -= 1.0
+        shares /= shares.sum(axis=1, keepdims=True)
+        usual, gives = shares.mean(axis=0), np.bincount(answers[rows], minlength=n_labels) / len(rows)
+        chance = float(usual @ gives)
+        above = shares[own, answers[rows]] - usual[answers[rows]] - shares @ gives + chance  # by chance 0 in the mean
+        mean = float(shares[own, answers[rows]].mean()) - chance
+        sums = np.bincount(cluster[1][rows], weights=above - above.mean(), minlength=n_clusters)
+        error = math.sqrt(n_clusters / (n_clusters - 1) * float(sums @ sums)) / len(rows)
+        n_against += mean < -2.0 * error
+        if mean < -_LEAST_GAIN * (1.0 - chance) and mean < limit * error:
+            found.append((name, mean / (1.0 - chance)))
+    if not found or 2 * n_against >= len(variant[0]):
+        return None
+    names, kappas = ", ".join(str(name) for name, _ in found), ", ".join(f"{kappa:.2f}" for _, kappa in found)
+    one = len(found) == 1
+    return (
+        f"wording{'' if one else 's'} {names} go{'es' if one else ''} against the others (kappa {kappas} with their "
+        f"answers): do{'es it' if one else ' they'} ask the opposite? Score them without {'it' if one else 'these'}"
+    )
+
+
 def _assignment(gains: Floats) -> npt.NDArray[np.intp]:
     """Return the column of each row, all different, with the largest sum of `gains`."""
     if len(gains) <= 4:  # importing scipy.optimize takes longer than a whole scoring of a small file

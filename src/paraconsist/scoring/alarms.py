@@ -18,7 +18,7 @@ from paraconsist.data.predictions import VALUE
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.errors import input_error
-from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
+from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels, reversed_wordings
 from paraconsist.measures.catalogue import BUILT_IN, MeasureSpec
 from paraconsist.measures.results import Result
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
@@ -66,6 +66,9 @@ def row_alarms(
         named = parsed.where(_is_gold_name(parsed)) if is_text(parsed.labels) else parsed
         notes.append(permuted_labels(named.predictions, named.labels) if len(named) else None)
         notes.append(None if label_names else _strays(parsed))
+    if rows.variants is not None and rows.values is None:
+        read = rows.where(~rows.unparsed)
+        notes.append(reversed_wordings(read.predictions, read.buckets, read.variants, read.groups))
     return [note for note in notes if note is not None]
 
 
