@@ -109,7 +109,7 @@ def reached(rooms: Sequence[str], folder: Path) -> dict[str, dict[int, list[str]
     files = json.loads(report.read_text(encoding="utf-8"))["files"]
     return {
         name: {
-            int(line): sorted({test.partition("|")[0] for test in contexts if test.endswith("|run")})
+            int(line): sorted({test.partition("|")[0] for test in contexts if "|" in test})  # fixtures' lines too
             for line, contexts in part["contexts"].items()
         }
         for name, part in files.items()

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, stdtrit
 
 from paraconsist.errors import InputError
 from paraconsist.measures.antecedents import additive_inconsistency
@@ -222,3 +222,13 @@ def test_bad_members(options: dict[str, Any], parameter: str) -> None:
     with pytest.raises(InputError) as raised:
         additive([0, 1, 0], **options)
     assert raised.value.parameter == parameter
+
+
+def test_the_closed_form_interval_is_the_t_interval_of_the_share() -> None:
+    rng = np.random.default_rng(3)
+    members = (rng.integers(0, 30, 200), 30 + rng.integers(0, 30, 200))
+    violated = rng.random(200) < 0.3
+    found = additive(violated, groups=members, interval_method="closed_form")
+    error, freedom = Dyads(*members).standard_error(violated)
+    half = float(stdtrit(freedom, 0.975)) * error
+    assert found.confidence_interval[NAME] == pytest.approx([found[NAME] - half, found[NAME] + half])

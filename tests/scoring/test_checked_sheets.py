@@ -4,12 +4,13 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import paraconsist as pc
 from paraconsist.errors import InputError
-from paraconsist.scoring.checked import read_checked
+from paraconsist.scoring.checked import places_of, read_checked
 
 ANSWERS = ("red", "a deep red", "crimson", "blue", "not red", "red")
 #: What people know and `tokens` does not: it takes "not red" for "red", and "crimson" for another answer.
@@ -311,3 +312,7 @@ def test_a_run_that_stopped_on_a_condition_is_not_corrected(command, tmp_path):
     sheet = mark(drawn(command, done.folder, "--n", "20", output=tmp_path / "sheet.csv"), same=lambda line: "yes")
     with pytest.raises(InputError, match="`checked` must not be given for a run that was asked until"):
         pc.score(done.folder, same="tokens", checked=[sheet])
+
+
+def test_places_count_within_each_bucket():
+    assert places_of(np.array(["b", "a", "b", "b", "a"])).tolist() == [0, 0, 1, 2, 1]

@@ -195,3 +195,9 @@ def test_the_most_incoherent_tuples_are_told_with_the_bets_that_win(command: Com
 def test_wordings_with_label_probabilities_have_no_table_of_statements() -> None:
     scores = pc.score(labelled("paraphrase", 2), measures=[NAME])
     assert tuples_of(scores.sets["predictions"].kept) == []
+
+
+def test_a_statement_is_held_true_from_one_half_on() -> None:
+    rows = pd.DataFrame({"bucket_id": [0, 0, 1, 1], "role": ["P", "not_P"] * 2, "probability": [0.5, 0.49, 0.51, 0.0]})
+    (scored,) = pc.score(rows).sets.values()
+    assert scored.source.predictions.table["prediction"].to_pylist() == [1, 0, 1, 0]

@@ -191,3 +191,21 @@ def test_two_coin_flips_fail_a_gate_on_agreement():
         assert by_key.value == measured[name]
     assert measured["agreement_unbiased"] < 0.6 < 0.75 < measured["agreement"]
     assert not judged("agreement >= 0.75", scores)[0].passed
+
+
+def test_intervals_are_those_of_agreement_where_all_rows_are_paraphrases():
+    rng = np.random.default_rng(0)
+    rows = [(f"q{b}", int(rng.random() < b / 60), 1, "paraphrase") for b in range(60) for _ in range(4)]
+    scored = only(pc.score(table(rows)))
+    low, high = scored.measures["paraphrastic_consistency"].confidence_interval["agreement_unbiased"]
+    assert scored.wording.confidence_interval["wording_change"] == pytest.approx([1 - high, 1 - low])
+    assert scored.wording.confidence_interval["same_answer"] == pytest.approx([low, high])
+
+
+def test_the_interval_above_chance_of_free_text_is_that_of_changes_on_its_scale():
+    found = only(pc.score(free_answers(first_is_original=False), same="tokens:0.5")).wording
+    rest = 1 - found.chance
+    low, high = found.confidence_interval["wording_change"]
+    assert found.above_chance == pytest.approx(1 - found.wording_change / rest)
+    assert found.confidence_interval["above_chance"] == pytest.approx([1 - high / rest, 1 - low / rest])
+    assert found.standard_error["above_chance"] == pytest.approx(found.standard_error["wording_change"] / rest)

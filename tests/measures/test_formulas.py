@@ -1,0 +1,84 @@
+"""Formulas that stand in one place of a longer computation, against their definitions."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import beta, t
+
+import paraconsist as pc
+from paraconsist.measures.alarms import nearly_constant
+from paraconsist.measures.buckets import _is_sum_of_squares
+from paraconsist.measures.intervals import stratified_interval
+from paraconsist.measures.paired_tests import mcnemar_p_value
+
+
+def partitions(n, most=None):
+    """Yield the ways to write n as a sum of positive integers, the largest first."""
+    if n == 0:
+        yield ()
+    for part in range(min(n, most or n), 0, -1):
+        yield from ((part, *rest) for rest in partitions(n - part, part))
+
+
+@pytest.mark.parametrize("n", range(10))
+def test_sums_of_squares_of_answers_by_label(n):
+    possible = {sum(part * part for part in parts) for parts in partitions(n)}
+    assert {total for total in range(n * n + 2) if _is_sum_of_squares(n, total)} == possible
+
+
+@pytest.mark.parametrize("mid_p", [False, True])
+def test_as_many_changes_either_way_have_p_1(mid_p):
+    assert mcnemar_p_value([3, 0, 5], [3, 0, 5], mid_p=mid_p).tolist() == [1.0] * 3
+
+
+def test_strata_of_zeros_and_ones_are_jeffreys_intervals_put_together():
+    of_strata, weights = ([0, 1, 1, 1], [0, 0, 1, 0, 1, 1, 0]), np.array([0.3, 0.7])
+    values = np.concatenate(of_strata).astype(float)
+    low, high = stratified_interval(values, np.repeat([0, 1], [4, 7]), weights)
+    down = up = 0.0
+    for stratum, weight in zip(of_strata, weights, strict=True):
+        hits, n = sum(stratum), len(stratum)
+        ends = beta.ppf([0.025, 0.975], hits + 0.5, n - hits + 0.5)
+        down += (weight * (hits / n - ends[0])) ** 2
+        up += (weight * (ends[1] - hits / n)) ** 2
+    mean = float(weights @ [np.mean(stratum) for stratum in of_strata])
+    assert (low, high) == pytest.approx((mean - math.sqrt(down), mean + math.sqrt(up)))
+
+
+def rows(seed, n=60, n_groups=12):
+    rng = np.random.default_rng(seed)
+    level = np.repeat(rng.beta(1, 1, n_groups), n // n_groups)
+    predictions = (rng.random((n, 4)) < level[:, np.newaxis]).astype(int)
+    return predictions.ravel(), np.ones(4 * n, dtype=int), np.repeat(np.arange(n), 4), n_groups
+
+
+def test_the_design_effect_of_consistency_above_chance_is_against_independent_buckets():
+    predictions, labels, buckets, n_groups = rows(0)
+    alone = pc.paraphrastic_consistency(predictions, labels, buckets)
+    grouped = pc.paraphrastic_consistency(predictions, labels, buckets, groups=buckets // (60 // n_groups))
+    assert alone.design_effect["chance_corrected"] == 1.0
+    ratio = grouped.standard_error["chance_corrected"] / alone.standard_error["chance_corrected"]
+    assert grouped.design_effect["chance_corrected"] == pytest.approx(ratio**2)
+    assert ratio > 1.1
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_a_nearly_constant_answer_is_told_where_its_gain_is_not_above_zero(size):
+    """The lower 95 % bound of the mean gain of a row over the commonest label, by the t interval of sums of clusters."""
+    told = {True: 0, False: 0}
+    order = np.random.default_rng(0).permutation(100)
+    for n_right, n_wrong, n_gold in product(range(10), (0, 1), (52, 60)):
+        gold = np.array([1] * n_gold + [0] * (100 - n_gold))
+        predictions = np.ones(100, dtype=int)
+        predictions[n_gold : n_gold + n_right] = predictions[:n_wrong] = 0
+        if not 0.9 <= predictions.mean() < 1.0:
+            continue
+        predictions, gold = predictions[order], gold[order]
+        gain = ((predictions == gold) * 1.0 - (gold == 1)).reshape(-1, size).sum(axis=1)
+        bound = gain.sum() / 100 - t.ppf(0.95, len(gain) - 1) * gain.std(ddof=1) * math.sqrt(len(gain)) / 100
+        is_told = nearly_constant(predictions, gold, np.arange(100) // size) is not None
+        assert is_told == (bound <= 0)
+        told[is_told] += 1
+    assert min(told.values()) >= 3
