@@ -66,7 +66,7 @@ def test_the_design_effect_of_consistency_above_chance_is_against_independent_bu
 
 @pytest.mark.parametrize("size", [1, 5])
 def test_a_nearly_constant_answer_is_told_where_its_gain_is_not_above_zero(size):
-    """The lower 95 % bound of the mean gain of a row over the commonest label, by the t interval of sums of clusters."""
+    """The lower 95 % bound of the mean gain over the commonest label, by the t interval of sums of clusters."""
     told = {True: 0, False: 0}
     order = np.random.default_rng(0).permutation(100)
     for n_right, n_wrong, n_gold in product(range(10), (0, 1), (52, 60)):
