@@ -4,6 +4,7 @@ import json
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.logs import inspect_log, samples
 
@@ -292,3 +293,25 @@ def test_a_log_that_score_reads(command, log, bucket):
     for bound, code in ((found - 0.01, 0), (found + 0.01, 1)):
         ended, out, _ = command("gate", f"pc >= {bound:.4f}", log, "--bucket", bucket, "--allow-degenerate")
         assert (ended, f"(found {found:.4f}: " in out) == (code, True)
+
+
+def test_problems_below_a_share_of_right_wordings_are_counted(command, tmp_path):
+    """Ten problems of five wordings with 0 to 5 right, and one of two with one right: 1/2 is below 4/5 too."""
+    n_right = [5, 5, 5, 5, 4, 4, 3, 2, 5, 0]
+    rows = [(f"q{b}", int(w < n), 1) for b, n in enumerate(n_right) for w in range(5)]
+    rows += [("short", 1, 1), ("short", 0, 1)]
+    path = tmp_path / "answers.csv"
+    pd.DataFrame(rows, columns=["bucket_id", "prediction", "label"]).to_csv(path, index=False)
+    results = pc.score(path).to_dict()
+    assert results["answers"]["wording"]["n_by_right"] == {
+        **{"0/5": 1, "1/2": 1, "2/5": 1, "3/5": 1, "4/5": 2, "5/5": 5},
+    }
+    for condition, passed in (
+        ("below_4_of_5 <= 4", True),
+        ("below_4_of_5 <= 3", False),
+        ("below_5_of_5 <= 6 and below_1_of_2 <= 2 and below_6_of_10 <= 3", True),
+    ):
+        assert command("gate", condition, path)[0] == (0 if passed else 1)
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    assert command("gate", "below_4_of_5 <= 4", tmp_path / "results.json")[0] == 0
+    assert "4" in command("gate", "below_4_of_5 <= 3", path)[1]

@@ -5,7 +5,8 @@ A condition is ``QUANTITY OPERATOR NUMBER``, several joined by ``and``. A quanti
 that is another (``pc`` is the unbiased P_C, ``pc_published`` the plug-in; so are ``agreement``, ``vap``, ``pvap`` and
 ``between_variance``), any other key of its results (``paraphrastic_consistency_unbiased``, ``accuracy``),
 ``measure.key``, which is never another estimator's, or a key of the set: ``wording_change``, ``same_answer``,
-``above_chance`` (`paraconsist.scoring.outcomes`), ``unparsed_rate``. ``.low`` and ``.high`` take the ends of its
+``above_chance`` (`paraconsist.scoring.outcomes`), ``unparsed_rate``, or ``below_4_of_5``, the number of problems less
+than 4/5 of whose wordings (or runs) are right, with any two numbers. ``.low`` and ``.high`` take the ends of its
 interval.
 
 Where the policies for unparsed answers disagree on a condition it fails, unless one of them was named; so it does for
@@ -29,6 +30,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
@@ -56,6 +58,7 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 _CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)\s*(%?)\s*")
 _OF_THE_SET = ("unparsed_rate", "n_unparsed", "n_rows", "majority_rate", "n_dropped_buckets")
 _OF_THE_WORDINGS = tuple(quantity.key for quantity in OF_WORDINGS)
+_BELOW = re.compile(r"below_([0-9]+)_of_([1-9][0-9]*)")
 _N_WORST = 3
 _PUBLISHED = "_published"
 #: Names whose bare key is a plug-in estimate: they mean the unbiased one, as ``pc`` does.
@@ -346,6 +349,9 @@ def _place(quantity: str, result: Values) -> tuple[Values, str]:
         return result, quantity
     if first in _OF_THE_WORDINGS:
         return result.get("wording", {}), first
+    if (bar := _BELOW.fullmatch(first)) and (by_right := result.get("wording", {}).get("n_by_right")):
+        counted = ((Fraction(share), n) for share, n in by_right.items())
+        return {first: sum(n for share, n in counted if share < Fraction(int(bar[1]), int(bar[2])))}, first
     short, of_buckets = first.removesuffix(_PUBLISHED), measures.get(PARAPHRASTIC.name, {})
     if short in _SHORT and f"{short}_unbiased" in of_buckets:
         return of_buckets, short if published else f"{short}_unbiased"

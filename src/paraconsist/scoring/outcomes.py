@@ -95,6 +95,14 @@ class Problems:
         right, wrong = (float(np.mean(chance**self.n_wordings)) for chance in (accuracy, 1.0 - accuracy))
         return Coin(accuracy, right, wrong)
 
+    @property
+    def by_right(self) -> dict[str, int] | None:
+        """How many problems have k of their n wordings right, by k/n; None without gold labels."""
+        if self.n_right is None:
+            return None
+        shares, counts = np.unique([self.n_right, self.n_wordings], axis=1, return_counts=True)
+        return {f"{k}/{n}": m for k, n, m in zip(*shares.tolist(), counts.tolist(), strict=True)}
+
     def count(self, outcome: Outcome) -> int:
         """Return how many problems have this outcome."""
         return int(np.count_nonzero(self.outcomes == outcome))
@@ -119,6 +127,8 @@ class Outcomes(Result):
         Problems all of whose wordings get one answer, and the others.
     n_right, n_depends, n_wrong : int or None
         Problems that are right in every wording, in some, and in none; None without gold labels.
+    n_by_right : dict of str to int, or None
+        Problems by how many of their wordings are right: ``{"4/5": 7, "5/5": 33}``.
     """
 
     wording_change: float
@@ -131,6 +141,7 @@ class Outcomes(Result):
     n_right: int | None = None
     n_depends: int | None = None
     n_wrong: int | None = None
+    n_by_right: dict[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -293,7 +304,8 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
     if problems.n_right is not None:
         values |= {f"n_{outcome}": problems.count(outcome) for outcome in ("right", "depends", "wrong")}
     estimates.note_undefined(values)
-    return Outcomes(**estimates.fields(values, bounds.method, avg="bucket", unparsed=options.policy))
+    fields = estimates.fields(values, bounds.method, avg="bucket", unparsed=options.policy)
+    return Outcomes(**fields, n_by_right=problems.by_right)
 
 
 def _counts(counted: Rows) -> tuple[BucketCounts, LabelPool, NDArray[np.intp] | None]:
