@@ -232,3 +232,17 @@ def test_the_closed_form_interval_is_the_t_interval_of_the_share() -> None:
     error, freedom = Dyads(*members).standard_error(violated)
     half = float(stdtrit(freedom, 0.975)) * error
     assert found.confidence_interval[NAME] == pytest.approx([found[NAME] - half, found[NAME] + half])
+
+
+def test_the_degrees_of_freedom_are_the_effective_number_of_members() -> None:
+    """Kish's of the rows of members less 1, or that of the squared sums of residuals, whichever is smaller."""
+    rng = np.random.default_rng(4)
+    members = rng.integers(0, 25, (80, 2))
+    members[:, 1] += 25
+    for values in ((rng.random(80) < 0.5) * 1.0, (members[:, 0] == 3) * 1.0):
+        of_member = [np.flatnonzero((members == member).any(axis=1)) for member in np.unique(members)]
+        n_rows = np.array([len(rows) for rows in of_member], dtype=float)
+        squares = np.array([(values - values.mean())[rows].sum() ** 2 for rows in of_member])
+        kish, effective = n_rows.sum() ** 2 / (n_rows**2).sum() - 1, squares.sum() ** 2 / (squares**2).sum()
+        assert Dyads(*members.T).standard_error(values)[1] == pytest.approx(min(kish, effective))
+    assert Dyads(np.arange(10), np.arange(10) + 10).standard_error(np.arange(10) % 2)[1] == 19.0

@@ -9,7 +9,7 @@ from scipy.stats import beta, t
 
 import paraconsist as pc
 from paraconsist.measures.alarms import nearly_constant
-from paraconsist.measures.buckets import _is_sum_of_squares
+from paraconsist.measures.buckets import BucketCounts, _is_sum_of_squares
 from paraconsist.measures.intervals import stratified_interval
 from paraconsist.measures.paired_tests import mcnemar_p_value
 
@@ -82,3 +82,15 @@ def test_a_nearly_constant_answer_is_told_where_its_gain_is_not_above_zero(size)
         assert is_told == (bound <= 0)
         told[is_told] += 1
     assert min(told.values()) >= 3
+
+
+def test_counts_without_labels_are_of_two_labels():
+    counts = BucketCounts.from_counts([5, 3], [2, 0])
+    assert counts.same_label.tolist() == [2 * 2 + 3 * 3, 9]
+
+
+def test_buckets_with_fewer_answers_than_draws_are_counted_in_the_warning():
+    sizes = (2, 2, 3, 4)
+    buckets = np.repeat(np.arange(4), sizes)
+    found = pc.prompt_sensitivity(np.arange(11) % 2, np.ones(11, dtype=int), buckets, draws=[2, 3, 4])
+    assert any("(n: buckets; 3: 2, 4: 3)" in warning for warning in found.warnings)
