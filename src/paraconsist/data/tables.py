@@ -44,9 +44,8 @@ _SHORT = 64  # characters; longer text is kept as objects
 _LARGEST_EXACT = 2.0**53
 _ANY_SIZE = 1 << 30  # bytes that any file may unpack to
 _MOST_UNPACKED = 1000
-_DEEPEST = 64  # levels of JSON
+_DEEPEST = 63  # levels of JSON below the first
 _MOST_SHOWN = 60
-_SPACED_KEY = re.compile(r'"[ \t\r]+:')
 _LEADING_NULL = re.compile(rb"\[\s*null")
 _LONGEST_LINE = 4000  # bytes of a JSON line for Arrow's reader: a line this short is not nested too deeply for it
 _IN_MEMORY = 1 << 28  # bytes of a table
@@ -407,47 +406,22 @@ def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any
     Halves of surrogate pairs, which no other file takes, are replaced (see `paraconsist.data.door`). ValueError, with
     the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep.
     """
-    checked = json.JSONDecoder(object_pairs_hook=_once).decode
-    decode = json.JSONDecoder().raw_decode
+    decode = json.JSONDecoder(object_pairs_hook=_once).decode
     with file.open(encoding=encoding) as stream:
         is_array = stream.read(1) == "["
         stream.seek(0)
-        for row, line in enumerate(checked(stream.read()) if is_array else filter(str.strip, stream), 1):
-            value, text = line, "" if is_array else line.strip()
+        for row, line in enumerate(decode(stream.read()) if is_array else filter(str.strip, stream), 1):
             try:
-                if not is_array:
-                    value, end = decode(text)
-                    if end < len(text) or _may_repeat_a_key(text, value):
-                        value = checked(text)
+                value = line if is_array else decode(line.strip())
+                if is_array or "\\u" in line or line.count("[") + line.count("{") > _DEEPEST:
+                    value = cleaned(value, depth=_DEEPEST)
             except RecursionError:
                 raise ValueError(f"the values at row {row} are nested too deeply") from None
             except ValueError as problem:
                 raise ValueError(f"row {row} is not a whole JSON object: {first_line(problem)}") from None
             if not isinstance(value, dict):
                 raise ValueError(f"row {row} is not a JSON object but {json.dumps(value)[:_MOST_SHOWN]}")
-            if (is_array or text.count("[") + text.count("{") > _DEEPEST) and _is_deep(value):
-                raise ValueError(f"the values at row {row} are nested too deeply")
-            yield cleaned(value) if is_array or "\\u" in text else value
-
-
-def _may_repeat_a_key(text: str, value: Any) -> bool:
-    """Say whether a JSON text may hold a key twice in an object: it has more keys, or what looks like them, than that.
-
-    Counting takes less time than decoding with a hook for each object.
-    """
-    if text.count(":") == (len(value) if isinstance(value, dict) else 0):
-        return False
-    return _SPACED_KEY.search(text) is not None or text.count('":') != _n_keys(value)
-
-
-def _n_keys(value: Any) -> int:
-    items: Iterable[Any] = value
-    n = 0
-    if isinstance(value, dict):
-        n, items = len(value), value.values()
-    elif not isinstance(value, list):
-        return 0
-    return n + sum(_n_keys(item) for item in items if isinstance(item, (dict, list)))
+            yield value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -456,14 +430,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
         raise ValueError(f"the key {twice!r} is repeated")
     return row
-
-
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(_DEEPEST):
-        nested = (item for item in level if isinstance(item, (dict, list)))
-        level = [value for item in nested for value in (item.values() if isinstance(item, dict) else item)]
-    return bool(level)
 
 
 def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
