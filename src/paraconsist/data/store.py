@@ -311,8 +311,8 @@ class ShardWriter:
             if not any(n_cut) and "".join(input_ids).encode("utf-8", "surrogatepass").isalnum():
                 rows = zip(input_ids, results.tolist(), strict=True)
                 # in the shortest digits that read back as the same numbers
-                lines = (f'{{"input_id": "{i}", "probabilities": {row}' for i, row in rows)
-                self._write(b"".join(_sealed(line.encode()) for line in lines))
+                plain = (f'{{"input_id": "{input_id}", "probabilities": {row}' for input_id, row in rows)
+                self._write(b"".join(_sealed(line.encode()) for line in plain))
                 return
             results = results.tolist()
         lines = []

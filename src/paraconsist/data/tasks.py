@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import repeat
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -122,15 +121,6 @@ def _render(pattern: str, values: Mapping[str, str]) -> str:
     return rendered
 
 
-def _filled(pattern: str, columns: Mapping[str, Sequence[str]]) -> Iterable[str]:
-    """Fill `pattern` for rows without empty texts."""
-    pieces: list[Iterable[str]] = []
-    for literal, column in _parse(pattern):
-        pieces += [repeat(literal)] if literal else []
-        pieces += [] if column is None else [columns[column]]
-    return pieces[0] if len(pieces) == 1 else map("".join, zip(*pieces, strict=False))
-
-
 @dataclass(frozen=True)
 class Template:
     """A pair of `str.format` patterns with plain ``{column}`` fields that join the text columns of a task.
@@ -151,10 +141,7 @@ class Template:
 
     def render_all(self, columns: Mapping[str, Sequence[str]]) -> list[ModelInput]:
         """Fill both patterns for all rows; `columns` maps columns to texts, of equal length."""
-        if not all(map(all, columns.values())):  # an empty text also removes a space
-            return [self.render(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
-        pairs = repeat(None) if self.text_pair is None else _filled(self.text_pair, columns)
-        return [*map(ModelInput, _filled(self.text, columns), pairs)]
+        return [self.render(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     @property
     def columns(self) -> frozenset[str]:

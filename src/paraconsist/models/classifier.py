@@ -206,13 +206,6 @@ def by_row(
     ]
 
 
-def _arrays(rows: Sequence[Sequence[int]]) -> list[TokenArray]:
-    """Return rows of numbers as arrays, which share one."""
-    ends = np.cumsum([0, *map(len, rows)])
-    numbers = np.fromiter(chain.from_iterable(rows), np.int64, ends[-1])
-    return [*map(numbers.__getitem__, map(slice, ends[:-1].tolist(), ends[1:].tolist()))]
-
-
 def warn_of_cut(prepared: Sequence[Prepared], max_length: int | None = None) -> None:
     """Warn about rows that were cut to the model's window, or to `max_length`."""
     cut = [row.n_cut for row in prepared if row.n_cut]
@@ -300,7 +293,7 @@ class HeadClassifier(ModuleClassifier):
             for name, cut in self._tokenise([flat[i] for i in long], truncate=True).items():
                 for i, numbers in zip(long, cut, strict=True):
                     columns[name][i] = numbers
-        arrays = {name: _arrays(column) for name, column in columns.items()}
+        arrays = {name: [np.array(row, dtype=np.int64) for row in column] for name, column in columns.items()}
         return by_row(inputs, arrays["input_ids"], arrays.get("token_type_ids"), n_cut=n_cut)
 
     def _tokenise(self, flat: Sequence[ModelInput], *, truncate: bool) -> dict[str, list[list[int]]]:

@@ -347,7 +347,7 @@ def synonyms(
     `counts` are the nouns of the corpus in lower case -> how often each was seen; `blocked` words are left alone.
     """
     stem: Callable[[str], str] = importlib.import_module("nltk.stem.porter").PorterStemmer().stem
-    distance = _distance()
+    distance: Callable[[str, str], int] = importlib.import_module("nltk.metrics.distance").edit_distance
     parts = PARTS if synset == "first" else ("n",)
     substitutes = {}
     for word in sorted(counts):
@@ -375,12 +375,3 @@ def pluralised(words: str, lexicon: Lexicon) -> str:
     head = max(parts.index("of") - 1, 0) if "of" in parts else len(parts) - 1
     parts[head] = lexicon.plural(parts[head])
     return " ".join(parts)
-
-
-def _distance() -> Callable[[str, str], int]:
-    """Return Levenshtein's distance; nltk's gives the same, more slowly."""
-    try:
-        distance: Callable[[str, str], int] = importlib.import_module("rapidfuzz.distance.Levenshtein").distance
-    except ImportError:
-        distance = importlib.import_module("nltk.metrics.distance").edit_distance
-    return distance
