@@ -94,7 +94,9 @@ class WordNetTagger:
         may_be = {word: self._may_be(word) for word in counts}
         unsure = {word for word, answer in may_be.items() if answer is None}
         nouns = {word for word, answer in may_be.items() if answer}
-        nouns |= {word for words in lists if not unsure.isdisjoint(words) for word in self._in_place(words, unsure)}
+        for words in lists:
+            neighbours = zip(("", *words), words, (*words[1:], ""), strict=False)
+            nouns.update(word for before, word, after in neighbours if word in unsure and self._is_place(before, after))
         return {word: n for word, n in counts.items() if word in nouns}
 
     def flags(self, text: str) -> list[bool]:
@@ -122,10 +124,6 @@ class WordNetTagger:
         if modifier == n == 0:
             return None
         return modifier < n or modifier < 0
-
-    def _in_place(self, words: Sequence[str], wanted: set[str]) -> list[str]:
-        neighbours = zip(("", *words), words, (*words[1:], ""), strict=False)
-        return [w for before, w, after in neighbours if w in wanted and self._is_place(before, after)]
 
     def _is_place(self, before: str, after: str) -> bool:
         """Return whether a noun may stand between two words."""
