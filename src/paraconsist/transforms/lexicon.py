@@ -19,24 +19,6 @@ from paraconsist.errors import input_error
 #: Where systems put WordNet's own files; Debian and its kin use the first.
 SYSTEM_FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/local/WordNet-3.0/dict")
 
-#: The names of the lexicographer files, by part of speech (1 noun, 2 verb, 3 adjective, 4 adverb) in the order of
-#: their numbers. Debian leaves the file with them out; they are part of the format.
-_NOUNS = (
-    "Tops act animal artifact attribute body cognition communication event feeling food group location motive object "
-    "person phenomenon plant possession process quantity relation shape state substance time"
-)
-_VERBS = (
-    "body change cognition communication competition consumption contact creation emotion motion perception "
-    "possession social stative weather"
-)
-_LEXICOGRAPHER_FILES = [
-    *(("adj", name, 3) for name in ("all", "pert")),
-    ("adv", "all", 4),
-    *(("noun", name, 1) for name in _NOUNS.split()),
-    *(("verb", name, 2) for name in _VERBS.split()),
-    ("adj", "ppl", 3),
-]
-
 _REMEDY = (
     "Install nltk (pip install 'paraconsist[nlp]'), then WordNet: `python -m nltk.downloader wordnet`, or on Debian "
     "and Ubuntu `apt-get install wordnet-base`, or name the folder with WordNet's dict files as `wordnet`."
@@ -74,9 +56,12 @@ def load_wordnet(folder: str | os.PathLike[str] | None = None) -> Any:
 
 @cache
 def _reader(source: str) -> Any:
-    """Return nltk's reader with the one file that Debian omits, and without the map to other versions."""
+    """Return nltk's reader without the map to other versions, and without the names of the lexicographers' files.
+
+    These 45 names, which Debian omits, are read of no synset here: numbers take their place.
+    """
     base: Any = importlib.import_module("nltk.corpus.reader.wordnet").WordNetCorpusReader
-    lexnames = "".join(f"{i:02d}\t{kind}.{name}\t{part}\n" for i, (kind, name, part) in enumerate(_LEXICOGRAPHER_FILES))
+    lexnames = "".join(f"{i:02d}\t{i}\t0\n" for i in range(45))
 
     def open_file(self: Any, file: str) -> Any:
         return io.StringIO(lexnames) if file == "lexnames" else base.open(self, file)
