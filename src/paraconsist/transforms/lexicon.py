@@ -154,7 +154,7 @@ class Lexicon:
 
 @cache
 def known_lexicon(folder: str | os.PathLike[str] | None = None) -> Lexicon | None:
-    """Return the table, None where nltk or WordNet is not installed."""
+    """Return WordNet's single words, None where nltk or WordNet is not installed."""
     return None if find_wordnet(folder) is None else load_lexicon(folder)
 
 
