@@ -86,7 +86,6 @@ def half_of_the_fits(folder: Path, rhos: list[float], runs: int, half: int) -> f
     from sklearn.ensemble import GradientBoostingClassifier
 
     from paraconsist.studies.ie.experiment import prepare
-    from paraconsist.studies.ie.learners import weigh
     from paraconsist.studies.ie.options import ExperimentOptions
 
     options = ExperimentOptions(
@@ -104,7 +103,7 @@ def half_of_the_fits(folder: Path, rhos: list[float], runs: int, half: int) -> f
     seconds = 0.0
     for unit in options.units[half::2]:
         sample = prepared.work.sample(unit.rho, unit.run)
-        matrix, _ = weigh([block[sample.train] for block in prepared.learner.counts["train"]], (), "counts", None)
+        matrix, *_ = prepared.learner.matrices(sample)
         started = time.process_time()
         GradientBoostingClassifier(random_state=0).fit(matrix, sample.train_labels)
         seconds += time.process_time() - started

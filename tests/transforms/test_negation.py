@@ -190,8 +190,6 @@ def test_wordnet_forms(lexicon):
     assert lexicon.base_forms("qwerty", "v") == []
     assert lexicon.frequency("plays", "v") > lexicon.frequency("plays", "n") > 0
     assert lexicon.frequency("qwerty", "v") == -1
-    assert load_wordnet().synset("dog.n.01").lexname() == "noun.animal"
-    assert load_wordnet().synset("run.v.01").lexname() == "verb.motion"
 
 
 def test_no_wordnet_says_how_to_get_it(monkeypatch, tmp_path):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
+import shutil
 import warnings
 from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -13,7 +15,6 @@ from helpers.errors import refuses
 from helpers.perturb import wordnet_or_skip, write_csv
 
 from paraconsist.errors import InputError
-from paraconsist.transforms import lexicon as lexicon_cache
 from paraconsist.transforms import wordnet_nouns as nouns
 from paraconsist.transforms.dictionary import (
     FittedDictionary,
@@ -33,7 +34,7 @@ from paraconsist.transforms.interface import (
     lengths_by_label,
     plain_text,
 )
-from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon, scan
+from paraconsist.transforms.lexicon import PARTS, Lexicon, find_wordnet, load_lexicon
 from paraconsist.transforms.registry import TRANSFORMATIONS, transformation
 from paraconsist.transforms.wordnet_nouns import (
     ListTagger,
@@ -295,14 +296,26 @@ def test_differences_of_words():
     assert differences(["a"], ["a"]) == []
 
 
-# ---------- Noun substitution: taggers, the published rule by hand, WordNet's table and its cache
+# ---------- Noun substitution: taggers, the published rule by hand, WordNet
 
 
 def lexicon(**words):
-    """A lexicon of a few words: word={"n": (times seen, words of the first synset)}."""
-    empty = {part: {} for part in PARTS}
-    endings = {**{part: [] for part in PARTS}, "n": [("s", ""), ("ies", "y")], "v": [("ed", "e"), ("s", "")]}
-    return Lexicon(words, {**empty, "n": {"feet": ["foot"], "geese": ["goose"]}}, endings, "test")
+    """A lexicon of a few words, on what it reads of nltk: word={"n": (times seen, words of the first synset)}."""
+    endings = {"n": [("s", ""), ("ies", "y")], "v": [("ed", "e"), ("s", "")]}
+    irregular = {"feet": ["foot"], "geese": ["goose"]}
+
+    def forms(word, part):
+        by_rule = [word[: -len(old)] + new for old, new in endings.get(part, ()) if word.endswith(old)]
+        known = [word, *(irregular.get(word, by_rule) if part == "n" else by_rule)]
+        return [form for form in dict.fromkeys(known) if part in words.get(form, ())]
+
+    reader = SimpleNamespace(
+        _morphy=forms,
+        _exception_map={"n": irregular},
+        _lemma_pos_offset_map={word: {part: [word] for part in parts} for word, parts in words.items()},
+        synset_from_pos_and_offset=lambda part, word: SimpleNamespace(lemma_names=lambda: words[word][part][1]),
+    )
+    return Lexicon(reader, {(word, part): times for word, parts in words.items() for part, (times, _) in parts.items()})
 
 
 WORDS = lexicon(
@@ -428,16 +441,15 @@ def test_a_corpus_without_a_noun_is_refused():
 
 def test_wordnet_absent(monkeypatch, tmp_path):
     pytest.importorskip("nltk")
-    monkeypatch.setattr(lexicon_cache, "find_wordnet", lambda folder: None)
     monkeypatch.setattr("paraconsist.transforms.lexicon.find_wordnet", lambda folder: None)
     with pytest.raises(InputError, match=r"`wordnet` must be found, and nltk installed.*wordnet-base"):
-        lexicon_cache.read_or_make(str(tmp_path / "never"))
+        load_lexicon(str(tmp_path / "never"))
 
 
 def test_the_lexicon_is_wordnets():
     wordnet = wordnet_or_skip()
     words = load_lexicon()
-    sample = sorted(words.entries)[::400]
+    sample = sorted(word for word in wordnet.all_lemma_names() if "_" not in word)[::400]
     sample += [word + ending for word in sample for ending in ("s", "ies", "ed", "er", "ing")]
     for word in [*sample, "men", "children", "geese", "leaves", "better", "saw"]:
         for part in PARTS:
@@ -452,82 +464,11 @@ def test_the_lexicon_is_wordnets():
     ]  # fmt: skip
 
 
-@pytest.fixture
-def small_wordnet(tmp_path, monkeypatch):
-    """A folder with the names of WordNet's files, and a scan that counts how often it was made."""
-    pytest.importorskip("nltk")
-    folder = tmp_path / "dict"
-    folder.mkdir()
-    for name in lexicon_cache._FILES:
-        (folder / name).write_text(name)
-    made = []
-
-    def count(reader, source):
-        made.append(source)
-        return WORDS
-
-    monkeypatch.setattr(lexicon_cache, "load_wordnet", lambda folder: None)
-    monkeypatch.setattr(lexicon_cache, "scan", count)
-    monkeypatch.setenv("PARACONSIST_CACHE", str(tmp_path / "kept"))
-    return folder, made, tmp_path / "kept"
-
-
-def test_the_cache_is_read_until_the_files_change(small_wordnet):
-    folder, made, kept = small_wordnet
-    first, again = (lexicon_cache.read_or_make(str(folder)) for _ in range(2))
-    assert len(made) == 1
-    assert again.base_forms("feet", "n") == first.base_forms("feet", "n") == ["foot"]
-    assert again.first_synset("dog") == ("dog", "hound")
-    (folder / "noun.exc").write_text("noun.exE")  # as long as before
-    lexicon_cache.read_or_make(str(folder))
-    assert len(made) == 2
-    assert len(list(kept.iterdir())) == 2
-
-
-@pytest.mark.parametrize("damage", [b"", b"x", b"0" * 64 + b"\n{}"])
-def test_a_damaged_cache_is_made_anew(small_wordnet, damage):
-    folder, made, kept = small_wordnet
-    lexicon_cache.read_or_make(str(folder))
-    (file,) = kept.iterdir()
-    whole = file.read_bytes()
-    for content in (damage, whole[:-1], whole.replace(b"hound", b"horse")):
-        file.write_bytes(content)
-        assert lexicon_cache.read_or_make(str(folder)).first_synset("dog") == ("dog", "hound")
-        assert file.read_bytes() == whole
-    assert len(made) == 4
-
-
-def test_many_writers_leave_one_whole_file(tmp_path):
-    file = tmp_path / "wordnet-x.json"
-    tables = [{"who": who, "filler": [who] * 20_000} for who in range(4)]
-    seen = []
-
-    def work(table):
-        for _ in range(5):
-            lexicon_cache._write(file, table)
-            seen.append(lexicon_cache._read(file))
-
-    threads = [threading.Thread(target=work, args=(table,)) for table in tables]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(seen) == 20
-    assert all(table in tables for table in seen)
-    assert [path.name for path in tmp_path.iterdir()] == [file.name]
-
-
-def test_a_cache_that_cannot_be_written_is_said(small_wordnet, monkeypatch, tmp_path):
-    folder, made, _ = small_wordnet
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("PARACONSIST_CACHE", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="could not be kept .* PARACONSIST_CACHE names another folder"):
-        lexicon_cache.read_or_make(str(folder))
-    assert len(made) == 1
-
-
-def test_a_wordnet_folder_that_is_not_whole(small_wordnet):
-    folder, _, _ = small_wordnet
-    (folder / "cntlist.rev").unlink()
-    refuses(r"`wordnet` must hold cntlist\.rev", lexicon_cache.read_or_make, str(folder))
-    refuses(r"hold cntlist\.rev; got", scan, None, str(folder))
+def test_a_wordnet_folder_that_is_not_whole(tmp_path):
+    wordnet_or_skip()
+    folder = Path(find_wordnet())
+    if not folder.is_dir():
+        pytest.skip("WordNet is in nltk's own data")
+    shutil.copytree(folder, tmp_path / "dict", ignore=shutil.ignore_patterns("cntlist.rev"))
+    must = r"`wordnet` must hold cntlist\.rev; got .* Install WordNet 3.0 whole"
+    refuses(must, load_lexicon, str(tmp_path / "dict"))

@@ -334,18 +334,31 @@ def bucket_set_from_table(
     n_rows = table.num_rows
     example_ids = columns.get("example_id")
     if example_ids is not None and (example_ids.null_count or len(first_rows(example_ids)) < n_rows):
-        _check_unique(example_ids.to_pylist(), name)
+        ids = example_ids.to_pylist()
+        first = {example_id: row for row, example_id in reversed([*enumerate(ids)])}
+        row = next(row for row, example_id in enumerate(ids) if example_id is None or first[example_id] < row)
+        remedy = f"Mend {name}: every row needs a different id."
+        raise _wrong(name, "example_id", "be present and unique", ids[row], row, remedy)
     for role in columns["role"].unique().to_pylist() if "role" in columns else ():
         if role not in ROLES:
             row = pc.index(columns["role"], role).as_py()
             raise _wrong(name, "role", f"be one of {', '.join(ROLES)}", role, row)
     names, rules = label_names or (), columns.get("allowed_labels")
     if not is_free:
-        gold = _distinct_labels(columns["label"], resolved, name)
+        try:
+            gold = columns["label"].unique()
+        except pa.ArrowNotImplementedError:
+            raise _wrong(name, "label", _must_be(resolved.label_names), columns["label"][0].as_py(), 0) from None
         names = names or _label_names(gold.to_pylist(), () if rules is None else _values(rules), resolved)
         numbers = _integer_labels(gold, columns["label"], names, name)
     if rules is not None:
-        columns["allowed_labels"] = pa.array(_checked_rules(rules, names, name))
+        allowed = allowed_labels(_values(rules), names, "run")
+        for row, labels in enumerate(allowed):
+            if not all(label in range(-1, len(names)) for label in labels):
+                must = f"be a list of numbers from 0 to {len(names) - 1}"
+                remedy = f"Mend {name}, or leave the column out."
+                raise _wrong(name, "allowed_labels", must, rules[row].as_py(), row, remedy)
+        columns["allowed_labels"] = pa.array(allowed)
     for row in table.select(resolved.columns).slice(0, 1).to_pylist():
         resolved.values(row)  # raises if a value is not text
     strata = [c for c in table.column_names if c not in KEY_COLUMNS and c not in resolved.columns]
@@ -408,24 +421,6 @@ def _values(column: Any) -> Iterator[Any]:
         yield from column.slice(start, _BLOCK).to_pylist()
 
 
-def _checked_rules(rules: Any, label_names: tuple[str, ...], name: str) -> list[list[int]]:
-    allowed, numbers = allowed_labels(_values(rules), label_names, "run"), range(-1, len(label_names))
-    for row, labels in enumerate(allowed):
-        if not all(label in numbers for label in labels):
-            must, remedy = f"be a list of numbers from 0 to {numbers[-1]}", f"Mend {name}, or leave the column out."
-            raise _wrong(name, "allowed_labels", must, rules[row].as_py(), row, remedy)
-    return allowed
-
-
-def _check_unique(example_ids: list[str], name: str) -> None:
-    seen: set[str] = set()
-    for row, example_id in enumerate(example_ids):
-        if example_id is None or example_id in seen:
-            remedy = f"Mend {name}: every row needs a different id."
-            raise _wrong(name, "example_id", "be present and unique", example_id, row, remedy)
-        seen.add(example_id)
-
-
 def _label_names(labels: Iterable[Any], rules: Iterable[Any], task: Task) -> tuple[str, ...]:
     """Return the task's label names, or the file's if it has others (two-way NLI, for example)."""
     names = {label for label in labels if isinstance(label, str)}
@@ -433,14 +428,6 @@ def _label_names(labels: Iterable[Any], rules: Iterable[Any], task: Task) -> tup
         in_rules = (label for rule in rules for label in labels_in(rule))
         names |= {label for label in in_rules if isinstance(label, str) and not label.isdecimal()}
     return task.label_names if names <= set(task.label_names) else tuple(sorted(names))
-
-
-def _distinct_labels(column: Any, task: Task, name: str) -> Any:
-    """Return the labels, each once, in the order of their first appearance."""
-    try:
-        return column.unique()
-    except pa.ArrowNotImplementedError:
-        raise _wrong(name, "label", _must_be(task.label_names), column[0].as_py(), 0) from None
 
 
 def _must_be(names: Sequence[str]) -> str:

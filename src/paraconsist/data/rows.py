@@ -336,7 +336,11 @@ def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) ->
         matrix = np.full((len(table), held.shape[1]), np.nan)
         matrix[rows] = held
     if "(none)" not in predictions.metadata.get("label_map", ""):  # a partial map leaves probability out
-        _check_probabilities(matrix[rows], columns[0], rows)
+        good = (np.abs(matrix[rows].sum(axis=1) - 1) <= _PROBABILITY_TOLERANCE) & (matrix[rows] >= 0).all(axis=1)
+        if not good.all():
+            row = int(rows[np.argmin(good)])
+            got, remedy = [round(float(p), 6) for p in matrix[row]], "Logits become probabilities by softmax."
+            raise column_error("probabilities", columns[0], "be non-negative and sum to one", got, row, remedy)
     return matrix if len(rows) else None
 
 
@@ -357,13 +361,3 @@ def _lists(column: pa.ChunkedArray, name: str, rows: NDArray[np.intp]) -> NDArra
         raise column_error("probabilities", name, "hold equally long lists", column[row].as_py(), int(rows[row]))
     flat = floats(pa.chunked_array([column.flatten()]), name, "probabilities")
     return flat.reshape(len(column), lengths[0].as_py())
-
-
-def _check_probabilities(probabilities: NDArray[np.float64], name: str, rows: NDArray[np.intp]) -> None:
-    sums = probabilities.sum(axis=1)
-    good = (np.abs(sums - 1) <= _PROBABILITY_TOLERANCE) & (probabilities >= 0).all(axis=1)
-    if not good.all():
-        wrong = int(np.argmin(good))
-        values = [round(float(p), 6) for p in probabilities[wrong]]
-        remedy = "Logits become probabilities by softmax."
-        raise column_error("probabilities", name, "be non-negative and sum to one", values, int(rows[wrong]), remedy)

@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import repeat
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -62,17 +61,13 @@ class Task:
         return self.single.render(self.values(row))
 
     def encode_choices(self, row: Row) -> tuple[ModelInput, ...]:
-        """Return a multiple-choice model's input for each label; raise as `templates` and `values` do."""
-        templates, values = self.templates(multiple_choice=True), self.values(row)
-        return tuple(template.render(values) for template in templates)
-
-    def templates(self, *, multiple_choice: bool) -> tuple[Template, ...]:
-        """Return the template for sequence classifiers, or those of the choices; InputError if there are none."""
-        if multiple_choice and not self.choices:
+        """Return a multiple-choice model's input for each label; raise as `values` does, and for a task without any."""
+        if not self.choices:
             must = "be one that can be put as multiple choice"
             remedy = "Use a model with a sequence-classification head for this task."
             raise input_error("encode_choices", "task", must, got=self.name, remedy=remedy)
-        return self.choices if multiple_choice else (self.single,)
+        values = self.values(row)
+        return tuple(template.render(values) for template in self.choices)
 
     @property
     def template_hash(self) -> str:
@@ -122,15 +117,6 @@ def _render(pattern: str, values: Mapping[str, str]) -> str:
     return rendered
 
 
-def _filled(pattern: str, columns: Mapping[str, Sequence[str]]) -> Iterable[str]:
-    """Fill `pattern` for rows without empty texts."""
-    pieces: list[Iterable[str]] = []
-    for literal, column in _parse(pattern):
-        pieces += [repeat(literal)] if literal else []
-        pieces += [] if column is None else [columns[column]]
-    return pieces[0] if len(pieces) == 1 else map("".join, zip(*pieces, strict=False))
-
-
 @dataclass(frozen=True)
 class Template:
     """A pair of `str.format` patterns with plain ``{column}`` fields that join the text columns of a task.
@@ -148,13 +134,6 @@ class Template:
         """Fill both patterns with `values` (column -> text); an empty premise leaves no leading space."""
         pair = None if self.text_pair is None else _render(self.text_pair, values)
         return ModelInput(_render(self.text, values), pair)
-
-    def render_all(self, columns: Mapping[str, Sequence[str]]) -> list[ModelInput]:
-        """Fill both patterns for all rows; `columns` maps columns to texts, of equal length."""
-        if not all(map(all, columns.values())):  # an empty text also removes a space
-            return [self.render(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
-        pairs = repeat(None) if self.text_pair is None else _filled(self.text_pair, columns)
-        return [*map(ModelInput, _filled(self.text, columns), pairs)]
 
     @property
     def columns(self) -> frozenset[str]:

@@ -86,7 +86,7 @@ class Classifier:
 
     def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
         """Encode all rows of a table with the task's columns."""
-        raise NotImplementedError
+        return [self.encode(task, row) for row in rows.select(task.columns).to_pylist()]
 
     def prepare(self, inputs: Inputs) -> list[Prepared]:
         """Tokenise all rows at once, on the CPU, without padding."""
@@ -149,11 +149,6 @@ class ModuleClassifier(Classifier):
     def encode(self, task: Task, row: Mapping[str, str]) -> tuple[ModelInput, ...]:
         return task.encode_choices(row) if self.multiple_choice else (task.encode(row),)
 
-    def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
-        columns = {name: rows[name].to_pylist() for name in task.columns}
-        templates = task.templates(multiple_choice=self.multiple_choice)
-        return [*zip(*(template.render_all(columns) for template in templates), strict=True)]
-
     @torch.inference_mode()
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:
         return self.scores(batch) if self.fixed is None else self.fixed.scores(self.scores, batch)
@@ -204,13 +199,6 @@ def by_row(
         Prepared.of(sequences[place], None if type_ids is None else type_ids[place], sum(n_cut[place]))
         for place in places
     ]
-
-
-def _arrays(rows: Sequence[Sequence[int]]) -> list[TokenArray]:
-    """Return rows of numbers as arrays, which share one."""
-    ends = np.cumsum([0, *map(len, rows)])
-    numbers = np.fromiter(chain.from_iterable(rows), np.int64, ends[-1])
-    return [*map(numbers.__getitem__, map(slice, ends[:-1].tolist(), ends[1:].tolist()))]
 
 
 def warn_of_cut(prepared: Sequence[Prepared], max_length: int | None = None) -> None:
@@ -300,7 +288,7 @@ class HeadClassifier(ModuleClassifier):
             for name, cut in self._tokenise([flat[i] for i in long], truncate=True).items():
                 for i, numbers in zip(long, cut, strict=True):
                     columns[name][i] = numbers
-        arrays = {name: _arrays(column) for name, column in columns.items()}
+        arrays = {name: [np.array(row, dtype=np.int64) for row in column] for name, column in columns.items()}
         return by_row(inputs, arrays["input_ids"], arrays.get("token_type_ids"), n_cut=n_cut)
 
     def _tokenise(self, flat: Sequence[ModelInput], *, truncate: bool) -> dict[str, list[list[int]]]:

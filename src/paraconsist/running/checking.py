@@ -66,14 +66,9 @@ def _checked(path: Path, name: str, recorded: Json) -> CheckedFile:
         return CheckedFile(name, problem=f"cannot be read: {first_line(problem)}")
     if (rows := recorded.get("rows")) is not None and (not isinstance(rows, int) or content != _rows(rows)):
         return CheckedFile(name, problem=f"{content} in place of {rows:,}" if isinstance(rows, int) else _NO_NUMBER)
-    return CheckedFile(name, content, _unfinished(path))
-
-
-def _unfinished(path: Path) -> str:
-    """Return the problem of a record whose command has not finished; empty for other files."""
     record = _record(path)
     is_running = record.get("status") == "running" or (path.name == "run.json" and "ended" not in record)
-    return "not finished: the same command goes on from there" if is_running else ""
+    return CheckedFile(name, content, "not finished: the same command goes on from there" if is_running else "")
 
 
 def _record(path: Path) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,7 +101,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
     bodies: list[Json] = []
     for name, prompt in prompts.items():
         at = prompt.over(settings)
-        recorded = _recorded_method(job.folder, at, prompt, job.options)
+        recorded = _recorded_method(job, at, prompt)
         method = recorded or (Method("generate") if prompt.scoring == "generate" else Method("label", top=20))
         job.identities = {**job.identities, name: identity_of(at, prompt, method)}
         asked = Pass(name, job.groups[name][1], prompt, method, job.store(name))
@@ -143,7 +144,7 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
         say(estimate.describe())
     at = {name: prompt.over(settings) for name, prompt in prompts.items()}
     job.match_labels({name: prompt.label_names for name, prompt in prompts.items()})
-    offers = {name: _offer(job.folder, at[name], key, prompt, options, meter) for name, prompt in prompts.items()}
+    offers = {name: _offer(job, at[name], key, prompt, meter) for name, prompt in prompts.items()}
     methods = {name: next(iter(of_each.values())) for name, of_each in offers.items()}
     job.identities = {name: identity_of(at[name], prompts[name], methods[name]) for name in job.groups}
     statistics: dict[str, QueueStatistics] = {}
@@ -263,18 +264,18 @@ def open_folder(job: Job) -> None:
 
 
 def _offer(
-    folder: RunFolder,
-    settings: EndpointSettings,
-    key: Key | None,
-    prompt: EndpointPrompt,
-    options: RunOptions,
-    meter: Meter,
+    job: Job, settings: EndpointSettings, key: Key | None, prompt: EndpointPrompt, meter: Meter
 ) -> dict[str, Method]:
-    """Return what each address offers, the same for all; one of several that cannot be reached is left out."""
+    """Return what each address offers, the same for all; one of several that cannot be reached is left out.
+
+    It is what the run folder records, else what the endpoint shows.
+    """
     offers: dict[str, Method] = {}
     for server in settings.each():
         try:
-            offers[server.url] = _method(folder, server, key, prompt, options, meter)
+            offers[server.url] = _recorded_method(job, server, prompt) or with_client(
+                server, key, lambda client: find_method(client, prompt), meter
+            )
         except Unreachable:
             if not offers and server.url == settings.urls[-1]:
                 raise
@@ -286,30 +287,11 @@ def _offer(
     return offers
 
 
-def _method(
-    folder: RunFolder,
-    settings: EndpointSettings,
-    key: Key | None,
-    prompt: EndpointPrompt,
-    options: RunOptions,
-    meter: Meter,
-) -> Method:
-    """Return how labels are taken: as the run folder records, else as the endpoint shows."""
-    if recorded := _recorded_method(folder, settings, prompt, options):
-        return recorded
-    return with_client(settings, key, lambda client: find_method(client, prompt), meter)
-
-
-def _recorded_method(
-    folder: RunFolder, settings: EndpointSettings, prompt: EndpointPrompt, options: RunOptions
-) -> Method | None:
+def _recorded_method(job: Job, settings: EndpointSettings, prompt: EndpointPrompt) -> Method | None:
     """Return how labels are taken as the run folder records; None if it does not, or the record is damaged."""
-    path = method_file(folder, settings, prompt)
-    if path.is_file() and not options.overwrite:
-        try:
-            return Method.from_dict(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, KeyError):
-            pass
+    path = method_file(job.folder, settings, prompt)
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        return None if job.options.overwrite else Method.from_dict(json.loads(path.read_text(encoding="utf-8")))
     return None
 
 

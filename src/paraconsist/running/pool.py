@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from importlib.util import find_spec
 from multiprocessing import get_context
 from typing import Any, Protocol, TypeVar
 
@@ -131,18 +132,14 @@ def alone(devices: Sequence[str] = ()) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def pinned(threads: int | None) -> Iterator[None]:
+def pinned(threads: int | None) -> AbstractContextManager[object]:
     """Limit the numerical libraries to a number of threads, so that sums keep their order."""
-    try:
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-    except ImportError:  # without scikit-learn; training sets torch's threads itself
-        threads = None
-    if threads is None:
-        yield
-    else:
-        with threadpool_limits(threads):
-            yield
+    if threads is None or find_spec("threadpoolctl") is None:  # without scikit-learn; training sets torch's threads
+        return nullcontext()
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    limits: AbstractContextManager[object] = threadpool_limits(threads)
+    return limits
 
 
 def visible_devices(device: str | None) -> list[str]:

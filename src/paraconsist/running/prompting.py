@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,13 +127,10 @@ def _with_labels_of(template: prompts.PromptTemplate, pool: Pool) -> tuple[promp
     """Return a pool's examples under the template's label names, which are matched like a model's."""
     from paraconsist.models.labels import resolve_label_map
 
-    mapped = resolve_label_map(pool.label_names, template.label_names, _two_way(pool.label_names, template.labels))
+    label_map = None
+    if set(template.labels) == {"entailment", "not_entailment"} and "neutral" in pool.label_names:
+        # the only many-to-one map that is never ambiguous
+        label_map = {name: "not_entailment" for name in pool.label_names if name != "entailment"}
+    mapped = resolve_label_map(pool.label_names, template.label_names, label_map)
     names = {name: template.label_names[to] for name, to in zip(pool.label_names, mapped.targets, strict=True)}
     return tuple(prompts.Example(example.values, names[example.label]) for example in pool.examples)
-
-
-def _two_way(pool: Sequence[str], template: Mapping[str, str]) -> dict[str, str] | None:
-    """Map all labels but entailment to not_entailment: the only many-to-one map that is never ambiguous."""
-    if set(template) == {"entailment", "not_entailment"} and "neutral" in pool:
-        return {name: "not_entailment" for name in pool if name != "entailment"}
-    return None

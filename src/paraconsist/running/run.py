@@ -352,7 +352,9 @@ def _predicted(table: pa.Table, places: Places, results: Results, kinds: set[typ
     others = {row: results.others[place] for row, place in enumerate(places.tolist()) if place in results.others}
     by_row = results.probabilities[places] if results.probabilities.size else np.empty((n, n_labels))
     for row, result in others.items():
-        by_row[row] = _as_probabilities(result, n_labels)
+        if not isinstance(result, list):  # a label read from an answer is mapped as certainty of it
+            result = [float(getattr(result, "label", None) == label) for label in range(n_labels)]
+        by_row[row] = result
     predictions, probabilities = label_map.apply(by_row)
     failed = {row: result.kind for row, result in others.items() if isinstance(result, Failed)}
     outputs = {row: result.raw_output for row, result in others.items() if isinstance(result, WrittenAnswer)}
@@ -381,13 +383,6 @@ def _written(table: pa.Table, places: Places, results: Results) -> pa.Table:
         kinds = [result.kind if isinstance(result, Failed) else None for result in found]
         columns[UNANSWERED] = pa.array(kinds, pa.string())
     return pa.table(columns)
-
-
-def _as_probabilities(result: Result, n_labels: int) -> list[float]:
-    """Return a written answer as certainty of the label read from it, to be mapped as probabilities are."""
-    if isinstance(result, list):
-        return result
-    return [float(getattr(result, "label", None) == label) for label in range(n_labels)]
 
 
 def texts_table(bucket_set: BucketSet) -> pa.Table:

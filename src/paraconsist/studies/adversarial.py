@@ -18,8 +18,8 @@ from paraconsist.reporting.formatting import percent
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.options import AdversarialOptions
 from paraconsist.studies.sweep import Measured, train_and_run
-from paraconsist.transforms.interface import Fitted, Items, Report, apply_to_columns, texts_of
-from paraconsist.transforms.registry import transformation
+from paraconsist.transforms.interface import Fitted, apply_to_columns, texts_of
+from paraconsist.transforms.registry import FixedTransformation, transformation
 
 _FUNCTION = "adversarial"
 KINDS = ("before", "after", "repeated")
@@ -158,19 +158,6 @@ class Augmented:
     n_variants: int  # how many of the rows the transformation changed; the others have no variant
 
 
-@dataclass(frozen=True)
-class _Variants:
-    """A function that makes a variant of each text, as a fitted transformation."""
-
-    make: Callable[[Sequence[str]], list[str]]
-
-    def apply(self, texts: Sequence[str]) -> list[str]:
-        return self.make(texts)
-
-    def report(self, texts: Items, changed: Items) -> Report:
-        return {"n_changed": sum(a != b for a, b in zip(texts, changed, strict=True))}
-
-
 def textattack_augmenter(recipe: str, share: float = 0.1) -> Callable[[Sequence[str]], list[str]]:
     """Return the function that makes one variant of each text by TextAttack; the text itself where there is none.
 
@@ -219,13 +206,16 @@ def augment(
     table = read_table(file, function=_FUNCTION, parameter="train_file")
     table = table if limit is None else table.slice(0, limit)
     texts = texts_of(table, columns, function=_FUNCTION, name=file.name)
-    fitted: Fitted
-    if name.startswith(_TEXTATTACK):
-        fitted = _Variants(textattack_augmenter(name.removeprefix(_TEXTATTACK), **(options or {})))
-    elif name.startswith(_PARAPHRASE):
-        fitted = _Variants(first_paraphrase(name.removeprefix(_PARAPHRASE), **(options or {})))
+    corpus, settings = [text for values in texts.values() for text in values], options or {}
+    makers: dict[str, Callable[..., Callable[[Sequence[str]], list[str]]]]
+    makers = {_TEXTATTACK: textattack_augmenter, _PARAPHRASE: first_paraphrase}
+    kind, colon, which = name.partition(":")
+    if make := makers.get(kind + colon):
+        distinct = list(dict.fromkeys(corpus))
+        variants = dict(zip(distinct, make(which, **settings)(distinct), strict=True))
+        fitted: Fitted = FixedTransformation(name, settings, variants.__getitem__, name)
     else:
-        fitted = transformation(name, **(options or {})).fit([text for values in texts.values() for text in values])
+        fitted = transformation(name, **settings).fit(corpus)
     changed = apply_to_columns(fitted, texts, name)
     different = [
         row for row in range(len(table)) if any(_words(changed[c][row]) != _words(texts[c][row]) for c in columns)

@@ -226,17 +226,15 @@ def check_dictionary(entries: Iterable[tuple[Any, Any]], *, source: str = "") ->
 
 def _in_rounds(dictionary: Mapping[str, str]) -> list[str]:
     """Return the keys from which the dictionary leads back to themselves."""
-    on_round: set[str] = set()
-    seen: set[str] = set()
-    for key in dictionary:
-        path: dict[str, int] = {}
-        while key in dictionary and key not in seen and key not in path:
-            path[key] = len(path)
-            key = dictionary[key].lower()
-        if key in path:
-            on_round |= {word for word, place in path.items() if place >= path[key]}
-        seen |= path.keys()
-    return sorted(on_round)
+
+    def leads_back(key: str) -> bool:
+        word, passed = dictionary[key].lower(), {key}
+        while word in dictionary and word not in passed:
+            passed.add(word)
+            word = dictionary[word].lower()
+        return word == key
+
+    return sorted(filter(leads_back, dictionary))
 
 
 def read_words(source: str | os.PathLike[str] | Iterable[str], *, parameter: str = "block_list") -> frozenset[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
 from math import nan
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 from paraconsist.errors import input_error
 
@@ -27,19 +27,12 @@ class Fitted(Protocol):
     """A transformation that has seen its corpus.
 
     `apply` returns each text's transformed form, in order, never an empty text where there was one; `report` shares and
-    counts of the changes, as `change_statistics` does.
+    counts of the changes, as `change_statistics` does. One that changes case and punctuation, too, has a method
+    `unchanged`, which returns a text as `apply` does when no word is replaced: that is not a change of words.
     """
 
     def apply(self, texts: Sequence[str]) -> list[str]: ...
     def report(self, texts: Items, changed: Items) -> Report: ...
-
-
-@runtime_checkable
-class HasSurface(Protocol):
-    """A fitted transformation that changes case and punctuation, too, which is not a change of words."""
-
-    def unchanged(self, text: str) -> str:
-        """Return the text as `apply` returns it when no word is replaced."""
 
 
 class Transformation(Protocol):
@@ -120,7 +113,7 @@ def apply_to_columns(
         if len(changed[column]) != len(texts):
             must = f"return {len(texts):,} texts for {column}"
             raise input_error(function, "transformation", must, got=len(changed[column]))
-    plain = fitted.unchanged if isinstance(fitted, HasSurface) else str
+    plain: Callable[[str], str] = getattr(fitted, "unchanged", str)
     before = {column: list(map(plain, texts)) for column, texts in columns.items()}
     if any(texts for texts in columns.values()) and before == changed:
         must = f"change at least one text of {', '.join(columns)}"

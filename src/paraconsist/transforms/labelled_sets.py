@@ -47,15 +47,12 @@ def load_labelled(
 
 def load_rows(spec: str, skipped: Counter[str], reading: RowOptions) -> BucketSet:
     """Read a file, or a set as `paraconsist run --dataset` takes it; a file's rows need neither ids nor all labels."""
-    if is_file_of_rows(spec):
-        return _from_file(Path(spec), skipped, reading)
-    if reading.columns or reading.label_names:
-        got = [*reading.columns, *(reading.label_names or ())]
-        raise input_error("perturb", "columns", "be given with a file only", got=got)
-    return load_bucket_set(spec, task=reading.task, data_dir=reading.data_dir, split=reading.split)
-
-
-def _from_file(path: Path, skipped: Counter[str], reading: RowOptions) -> BucketSet:
+    if not is_file_of_rows(spec):
+        if reading.columns or reading.label_names:
+            got = [*reading.columns, *(reading.label_names or ())]
+            raise input_error("perturb", "columns", "be given with a file only", got=got)
+        return load_bucket_set(spec, task=reading.task, data_dir=reading.data_dir, split=reading.split)
+    path = Path(spec)
     with renamed(column="columns"):
         table, declared, comparers = read_rows(path, function="perturb", parameter="data", column=reading.columns)
     names = reading.label_names or declared

@@ -94,7 +94,9 @@ class WordNetTagger:
         may_be = {word: self._may_be(word) for word in counts}
         unsure = {word for word, answer in may_be.items() if answer is None}
         nouns = {word for word, answer in may_be.items() if answer}
-        nouns |= {word for words in lists if not unsure.isdisjoint(words) for word in self._in_place(words, unsure)}
+        for words in lists:
+            neighbours = zip(("", *words), words, (*words[1:], ""), strict=False)
+            nouns.update(word for before, word, after in neighbours if word in unsure and self._is_place(before, after))
         return {word: n for word, n in counts.items() if word in nouns}
 
     def flags(self, text: str) -> list[bool]:
@@ -122,10 +124,6 @@ class WordNetTagger:
         if modifier == n == 0:
             return None
         return modifier < n or modifier < 0
-
-    def _in_place(self, words: Sequence[str], wanted: set[str]) -> list[str]:
-        neighbours = zip(("", *words), words, (*words[1:], ""), strict=False)
-        return [w for before, w, after in neighbours if w in wanted and self._is_place(before, after)]
 
     def _is_place(self, before: str, after: str) -> bool:
         """Return whether a noun may stand between two words."""
@@ -347,7 +345,7 @@ def synonyms(
     `counts` are the nouns of the corpus in lower case -> how often each was seen; `blocked` words are left alone.
     """
     stem: Callable[[str], str] = importlib.import_module("nltk.stem.porter").PorterStemmer().stem
-    distance = _distance()
+    distance: Callable[[str, str], int] = importlib.import_module("nltk.metrics.distance").edit_distance
     parts = PARTS if synset == "first" else ("n",)
     substitutes = {}
     for word in sorted(counts):
@@ -375,12 +373,3 @@ def pluralised(words: str, lexicon: Lexicon) -> str:
     head = max(parts.index("of") - 1, 0) if "of" in parts else len(parts) - 1
     parts[head] = lexicon.plural(parts[head])
     return " ".join(parts)
-
-
-def _distance() -> Callable[[str, str], int]:
-    """Return Levenshtein's distance; nltk's gives the same, more slowly."""
-    try:
-        distance: Callable[[str, str], int] = importlib.import_module("rapidfuzz.distance.Levenshtein").distance
-    except ImportError:
-        distance = importlib.import_module("nltk.metrics.distance").edit_distance
-    return distance

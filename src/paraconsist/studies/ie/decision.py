@@ -326,7 +326,14 @@ def decision_tables(decision: Decision, *, alpha: float) -> Iterator[Part]:
         yield _family_table(family, alpha)
         yield from remarks(family.warnings, [family.signature])
     if decision.hard_cases is not None:
-        yield Line(_hard(decision.hard_cases))
+        hard = decision.hard_cases
+        models = "" if hard.n_families == 1 else f" by all {hard.n_families} models"
+        parts = [
+            f"{len(lost.some_rho):,} at some rho and {len(lost.every_rho):,} at every rho in {name}"
+            for lost, name in ((hard.first_run, "the first run"), (hard.all_runs, "all runs"))
+        ]
+        rows = f"{hard.n_rows:,} rows right before and wrong after the change{models}"
+        yield Line(f"Hard cases, of {rows}: {'; '.join(parts)}.")
 
 
 def _family_table(family: FamilyDecision, alpha: float) -> Table:
@@ -369,15 +376,6 @@ def _caption(overall: OverallDecision, alpha: float) -> str:
         snr = decimal(overall.snr, digits=1, undefined="undefined")
         caption += f" Signal-to-noise ratio of accuracies: {snr}."
     return caption
-
-
-def _hard(hard: HardCases) -> str:
-    models = "" if hard.n_families == 1 else f" by all {hard.n_families} models"
-    parts = [
-        f"{len(lost.some_rho):,} at some rho and {len(lost.every_rho):,} at every rho in {name}"
-        for lost, name in ((hard.first_run, "the first run"), (hard.all_runs, "all runs"))
-    ]
-    return f"Hard cases, of {hard.n_rows:,} rows right before and wrong after the change{models}: {'; '.join(parts)}."
 
 
 def _p(value: float) -> str:

@@ -250,7 +250,7 @@ def make_learner(options: ExperimentOptions, rows: Rows) -> learners.Learner:
     """Return the learner called `options.model`, over these rows; hyperparameters that it lacks are refused."""
     weighting = learners.WEIGHTINGS.get(options.model)
     learner: learners.Learner = (
-        learners.BoostingLearner.over(rows, weighting) if weighting else learners.NeuralLearner.over(rows, options)
+        learners.BoostingLearner(rows.inputs, weighting) if weighting else learners.NeuralLearner.over(rows, options)
     )
     learner.check(options.parameters)
     return learner

@@ -1,8 +1,7 @@
 """The models of an IE experiment: trained on a sample, they answer both versions of the test set.
 
-The baseline of Salvatore et al. 2023 is gradient boosting on word counts or TF-IDF, with scikit-learn. Every text is
-split into words and counted once, in both versions; a sample is a choice of rows of the count matrix. Vocabulary and
-document frequencies are those of the sample, as if the vectoriser had been fitted to its texts.
+The baseline of Salvatore et al. 2023 is gradient boosting on word counts or TF-IDF, with scikit-learn. Vocabulary and
+document frequencies are those of the sample.
 
 Neural models are `bow`, the word models of Srikanth et al. 2024 and any Hugging Face classifier. Each process tokenises
 both versions of every text once; a sample is a list of references to them. One process runs one training
@@ -104,30 +103,11 @@ _KNOWN = (*_SPACE, "min_samples_leaf", "min_samples_split", "max_leaf_nodes", "m
 
 @dataclass(frozen=True)
 class BoostingLearner:
-    """Gradient boosting over the rows of an experiment; both versions of every split as count matrices."""
+    """Gradient boosting over the rows of an experiment; premise and hypothesis are counted apart."""
 
-    counts: Mapping[str, tuple[Any, ...]]  # a matrix for each text of a row: premise and hypothesis are counted apart
+    inputs: Mapping[str, Sequence[ModelInput]]  # both versions of every split
     weighting: str
     device: ClassVar[str] = "cpu"
-
-    @classmethod
-    def over(cls, rows: Rows, weighting: str) -> BoostingLearner:
-        """Count the words of every text, once."""
-        with extras(FUNCTION):
-            from sklearn.feature_extraction.text import CountVectorizer
-        counts: dict[str, list[Any]] = {split: [] for split in SPLITS}
-        n_texts = 1 if rows.inputs["train"][0].text_pair is None else 2
-        for k in range(n_texts):
-            vectorizer = CountVectorizer(dtype=np.float32)
-            for split in SPLITS:
-                texts = [row[k] or "" for row in rows.inputs[split]]
-                try:
-                    matrix = vectorizer.fit_transform(texts) if split == "train" else vectorizer.transform(texts)
-                except ValueError as problem:
-                    got = f"text {k + 1} of each row: {problem}"
-                    raise input_error(FUNCTION, "train", "hold texts with words", got=got) from None
-                counts[split].append(matrix)
-        return cls({split: tuple(blocks) for split, blocks in counts.items()}, weighting)
 
     @property
     def space(self) -> SearchSpace:
@@ -140,54 +120,45 @@ class BoostingLearner:
         return {"weighting": self.weighting, "scikit-learn": sklearn.__version__}
 
     def check(self, parameters: Parameters) -> None:
+        with extras(FUNCTION):
+            import sklearn  # noqa: F401
         refuse_unknown(parameters, _KNOWN, "gradient boosting")
 
     def train(self, sample: Sample, parameters: Parameters, seed: int) -> Answers:
         from sklearn.ensemble import GradientBoostingClassifier
 
         settings = dict(parameters)
-        train, others = weigh(
-            [block[sample.train] for block in self.counts["train"]],
-            ([block[sample.validation] for block in self.counts["validation"]], list(self.counts["test"])),
-            self.weighting,
-            settings.pop("max_words", None),
-        )
+        train, validation, test = self.matrices(sample, settings.pop("max_words", None))
         model = GradientBoostingClassifier(random_state=seed, **settings)
         try:
             model.fit(train, sample.train_labels)
         except TypeError as problem:  # as scikit-learn refuses values
             message = str(problem).splitlines()[0]
             raise input_error(FUNCTION, "parameters", "be values that it takes", got=message) from None
-        validation, test = (model.predict(matrix).astype(np.int64) for matrix in others)
-        n = len(test) // 2
-        return Answers(validation, test[:n], test[n:])
+        before, after = np.split(model.predict(test).astype(np.int64), 2)
+        return Answers(model.predict(validation).astype(np.int64), before, after)
 
+    def matrices(self, sample: Sample, max_words: int | None = None) -> list[Any]:
+        """Return what a model sees of the sample's training and validation rows, and of both versions of the test rows.
 
-def weigh(train: list[Any], others: tuple[list[Any], ...], weighting: str, max_words: int | None) -> tuple[Any, ...]:
-    """Turn counts into the matrices a model sees, with columns as a vectoriser fitted to the sample's texts has them.
+        Of each text the `max_words` words most frequent in the training rows are kept.
+        """
+        from scipy.sparse import hstack
+        from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-    `train` holds, for each text of a row, the counts of the sample's training rows over the words of all training rows;
-    `others` is the same of rows to answer. Of each text the `max_words` most frequent words are kept, as
-    `CountVectorizer(max_features=...)` does. Returns the matrix of `train`, and those of `others`.
-    """
-    from scipy.sparse import hstack
-    from sklearn.feature_extraction.text import TfidfTransformer
-
-    seen: list[Any] = []
-    answered: list[list[Any]] = [[] for _ in others]
-    for k, block in enumerate(train):
-        totals = np.asarray(block.sum(axis=0)).ravel()
-        words = np.flatnonzero(totals)
-        if max_words is not None and words.size > max_words:
-            words = np.sort(words[(-totals[words]).argsort()[:max_words]])
-        parts = [block[:, words], *(rows[k][:, words] for rows in others)]
-        if weighting == "tfidf":
-            transformer = TfidfTransformer().fit(parts[0])
-            parts = [transformer.transform(part) for part in parts]
-        seen.append(parts[0])
-        for place, part in zip(answered, parts[1:], strict=True):
-            place.append(part)
-    return hstack(seen, format="csr"), [hstack(part, format="csr") for part in answered]
+        chosen = {"train": sample.train, "validation": sample.validation}
+        rows = [[self.inputs[s][i] for i in chosen[s]] if s in chosen else self.inputs[s] for s in SPLITS]
+        blocks = []
+        for k in range(1 if rows[0][0].text_pair is None else 2):
+            kind = TfidfVectorizer if self.weighting == "tfidf" else CountVectorizer
+            vectorizer = kind(dtype=np.float32, max_features=max_words)
+            train, *others = ([row[k] or "" for row in part] for part in rows)
+            try:
+                blocks.append([vectorizer.fit_transform(train), *map(vectorizer.transform, others)])
+            except ValueError as problem:
+                got = f"text {k + 1} of each row: {problem}"
+                raise input_error(FUNCTION, "train", "hold texts with words", got=got) from None
+        return [hstack(part, format="csr") for part in zip(*blocks, strict=True)]
 
 
 _WORD_MODELS = ("bow", "glove_bow", "bilstm")

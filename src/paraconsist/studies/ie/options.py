@@ -126,17 +126,12 @@ class ExperimentOptions:
 
     def decisive(self) -> dict[str, object]:
         """Return everything that, besides the data, decides the answers of every unit."""
+        names = ("model", "repeats", "budget", "exact_count", "seed", "threads", "device")
         return {
-            "model": self.model,
+            **{name: getattr(self, name) for name in names},
             "parameters": dict(self.parameters),
-            "repeats": self.repeats,
-            "budget": self.budget,
             "search": self.search if self.budget else None,
             "search_rho": self.search_rho if self.n_trials else None,
-            "exact_count": self.exact_count,
-            "seed": self.seed,
-            "threads": self.threads,
-            "device": self.device,
         }
 
 

@@ -76,7 +76,12 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
         if dropped[split]:
             say(f"{rows.name}: {dropped[split]:,} of {rows.n_rows:,} rows have no gold label and are left out.")
     if "validation" not in parts:
-        parts["validation"], parts["train"] = _split_validation(parts["train"], options)
+        n, part = len(parts["train"].labels), parts["train"]  # at random, once for the whole experiment
+        n_validation = min(n, options.validation_rows or round(options.validation_share * n))
+        order = np.random.default_rng(unit_seed(options.seed, _VALIDATION)).permutation(n)
+        parts["validation"], parts["train"] = (
+            part.take(np.sort(rows)) for rows in (order[:n_validation], order[n_validation:])
+        )
     for number, split in enumerate(SPLITS):
         limit, part = getattr(options, f"{split}_rows"), parts[split]
         if limit is not None and limit < (n := len(part.labels)):
@@ -189,14 +194,6 @@ def _part(options: ExperimentOptions, rows: Source, task: Task, names: Sequence[
                 raise input_error(FUNCTION, column, must, got=values[i], row=i, remedy=remedy)
         texts[column] = [values[i] for i in labels]
     return _Part(texts, np.array(list(labels.values()), dtype=np.int64))
-
-
-def _split_validation(part: _Part, options: ExperimentOptions) -> tuple[_Part, _Part]:
-    """Take the validation rows from the training rows, at random, once for the whole experiment."""
-    n = len(part.labels)
-    n_validation = min(n, options.validation_rows or round(options.validation_share * n))
-    order = np.random.default_rng(unit_seed(options.seed, _VALIDATION)).permutation(n)
-    return part.take(np.sort(order[:n_validation])), part.take(np.sort(order[n_validation:]))
 
 
 def _encode(task: Task, texts: Mapping[str, Sequence[str]]) -> list[ModelInput]:

@@ -216,7 +216,7 @@ def read_written(sheet: Path, originals: Path) -> Written:
             remedy = "It equals the original or another paraphrase; case and white space do not count."
             raise input_error("select", f"{_NEW}{column}", must, got=text, row=place, remedy=remedy)
         seen[bucket].add(plain)
-        row = _long(original) | new
+        row = {**original, "writer": "", **new}
         row["example_id"], row["role"] = f"{bucket}.paraphrase-{len(paraphrases[bucket])}", "paraphrase"
         row["writer"] = line.get("writer", "").strip()
         paraphrases[bucket].append(row)
@@ -224,16 +224,12 @@ def read_written(sheet: Path, originals: Path) -> Written:
     if len(unwritten) == len(known):
         remedy = f"Fill in {_NEW}{rewrite[0]}."
         raise input_error("select", "written", "hold at least one paraphrase", got=str(sheet), remedy=remedy)
-    rows = [row for bucket, new in paraphrases.items() if new for row in (_long(known[bucket]), *new)]
+    rows = [row for bucket, new in paraphrases.items() if new for row in ({**known[bucket], "writer": ""}, *new)]
     return Written(rows, sum(map(len, paraphrases.values())), n_empty, unwritten)
 
 
 def _plain(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(even_space(text).casefold() for text in texts)
-
-
-def _long(original: Json) -> dict[str, Any]:
-    return {**original, "writer": ""}
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
