@@ -1,13 +1,12 @@
 """Reading predictions and rows from CSV and JSON Lines: what a cell says is what is read."""
 
 import json
-from importlib.resources import files
 
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.json
 import pytest
 
-from paraconsist.data.published import published
 from paraconsist.data.tables import json_rows, read_table
 from paraconsist.errors import InputError
 
@@ -118,18 +117,21 @@ def test_what_looks_like_a_key_is_none(tmp_path, text):
 
 
 @pytest.mark.faults
-def test_arrow_reads_from_memory_of_its_own(monkeypatch):
+@pytest.mark.parametrize(("ending", "module", "reader"), [("csv", pa.csv, "read_csv"), ("jsonl", pa.json, "read_json")])
+def test_arrow_reads_from_memory_of_its_own(tmp_path, monkeypatch, ending, module, reader):
     """Else a thread of its pool that lets go of Python's memory while the interpreter ends aborts the process."""
+    text = "id,answer\n" + "1,no\n" * 20_000 if ending == "csv" else '{"id": 1, "answer": "no"}\n' * 20_000
+    (tmp_path / f"rows.{ending}").write_text(text)
     before, at_call = pa.total_allocated_bytes(), list[int]()
-    whole = pa.csv.read_csv
+    whole = getattr(module, reader)
 
-    def counting(*arguments, **options):
+    def counting(*arguments):
         at_call.append(pa.total_allocated_bytes())
-        return whole(*arguments, **options)
+        return whole(*arguments)
 
-    monkeypatch.setattr(pa.csv, "read_csv", counting)
-    assert published().num_rows == 816
-    assert at_call[0] - before >= len(files("paraconsist.data").joinpath("published.csv").read_bytes())
+    monkeypatch.setattr(module, reader, counting)
+    assert read_table(tmp_path / f"rows.{ending}", function="score").num_rows == 20_000
+    assert at_call[0] - before >= len(text)
 
 
 @pytest.mark.faults

@@ -20,9 +20,12 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from paraconsist.data.arrays import own_stream
 from paraconsist.data.door import cleaned
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.writing import unquoted_columns
@@ -43,6 +46,8 @@ _ANY_SIZE = 1 << 30  # bytes that any file may unpack to
 _MOST_UNPACKED = 1000
 _DEEPEST = 63  # levels of JSON below the first
 _MOST_SHOWN = 60
+_LEADING_NULL = re.compile(rb"\[\s*null")
+_LONGEST_LINE = 4000  # bytes of a JSON line for Arrow's reader: a line this short is not nested too deeply for it
 _IN_MEMORY = 1 << 28  # bytes of a table
 _MARKS = {  # the longer first
     codecs.BOM_UTF32_LE: "utf-32",
@@ -315,12 +320,25 @@ def _table_of_cells(header: list[str], cells: list[pa.ChunkedArray], file: Path,
 
 
 def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
-    """Return the names of the columns, and their cells as text in blocks of rows."""
+    """Return the names of the columns, and their cells as text in blocks of rows.
+
+    Arrow reads them if every quote is in its place and every row has all cells; else Python does, whose errors name the
+    row.
+    """
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     limit = csv.field_size_limit(1 << 30)
     number, parts, block = 0, list[list[pa.Array]](), list[list[str]]()
     try:
         names = next(rows, [])
+        if len(names) > 1 and _is_quoted_well(text, delimiter):
+            with suppress(pa.ArrowInvalid):
+                numbers = list(map(str, range(len(names))))
+                reading = pa.csv.ReadOptions(column_names=numbers, skip_rows=rows.line_num)
+                parsing = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values='"' in text)
+                kinds = dict.fromkeys(numbers, pa.string())
+                as_text = pa.csv.ConvertOptions(column_types=kinds, strings_can_be_null=False)
+                table = pa.csv.read_csv(own_stream(text.encode()), reading, parsing, as_text)
+                return names, [batch.columns for batch in table.to_batches()]
         for cells in filter(None, rows):
             if len(cells) == 1 < len(names) and not cells[0].strip():
                 continue
@@ -339,6 +357,14 @@ def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[pa.Array]]]:
         raise ValueError(f"{problem}, in line {rows.line_num}") from None
     finally:
         csv.field_size_limit(limit)
+
+
+def _is_quoted_well(text: str, delimiter: str) -> bool:
+    """Say whether quotes, doubled ones apart, open and close cells in turn."""
+    pieces = "\n{}\n".format(text.replace('""', "")).split('"')
+    outside, ends = pieces[::2], {delimiter, "\r", "\n"}
+    before, after = {piece[-1:] for piece in outside[:-1]}, {piece[:1] for piece in outside[1:]}
+    return len(pieces) % 2 == 1 and before | after <= ends
 
 
 def _check_swallowed(columns: list[pa.ChunkedArray], delimiter: str) -> None:
@@ -411,6 +437,8 @@ def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
 
     ValueError as for `json_rows`, and if a column holds values of several kinds, or numbers beyond 64 bits.
     """
+    if (table := _by_arrow(file, encoding)) is not None:
+        return table
     rows, parts, start = json_rows(file, encoding), list[pa.Table](), 0
     while block := list(islice(rows, _BLOCK)):
         names = dict.fromkeys(chain.from_iterable(block))
@@ -424,6 +452,32 @@ def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
     except pa.ArrowException:
         raise ValueError("a column holds values of several kinds") from None
     return table.drop_columns([""]) if "" in table.column_names and table[""].type == pa.null() else table
+
+
+def _by_arrow(file: Path, encoding: str) -> pa.Table | None:
+    """Read JSON Lines with Arrow's reader, several times as fast; None where it may differ from `json_rows`.
+
+    In it a line ``null`` ends the process (47409), a list that begins with a null shifts the rows below (51305), deep
+    values overflow the stack, text like a time becomes a time, and whole numbers beyond 64 bits become doubles.
+    """
+    data = file.read_bytes()
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
+    n_rows = len(ends) + (not data.endswith(b"\n"))
+    is_plain = encoding == "utf-8" and data.startswith(b"{") and data.count(b"\n{") == n_rows - 1
+    longest = np.diff(ends, prepend=0, append=len(data)).max()
+    if not is_plain or longest > _LONGEST_LINE or _LEADING_NULL.search(data):
+        return None
+    try:
+        table = pa.json.read_json(own_stream(data))
+        table.validate(full=True)
+    except pa.ArrowException:
+        return None
+    for column in table.columns:
+        kind = column.type.value_type if pa.types.is_list(column.type) else column.type
+        is_large = pa.types.is_floating(column.type) and pc.any(pc.greater_equal(pc.abs(column), 2.0**53)).as_py()
+        if pa.types.is_nested(kind) or pa.types.is_temporal(kind) or is_large:
+            return None
+    return table if table.num_rows == n_rows else None
 
 
 def _json_column(name: str, values: list[Any], start: int) -> pa.Array:
