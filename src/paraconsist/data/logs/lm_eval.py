@@ -155,6 +155,8 @@ def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fiel
     if column is None:
         return fields, "none"
     names = as_texts(column).unique().to_pylist()
+    if wanted is None and fields.column("doc.wording") is not None:  # a task that `paraconsist reword` wrote
+        wanted = names[0]
     if wanted is None and len(names) > 1:
         remedy = f"{path.name} has every answer through {', '.join(map(str, names))}: give `filter` one of them."
         raise input_error("score", "filter", "name one of the log's filters", got=None, remedy=remedy)
@@ -194,7 +196,7 @@ def _fallbacks(results: Any, task: str) -> set[str]:
 
 def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None, unparsed: set[str]) -> LogAnswers:
     answers = fields.column("filtered_resps")
-    target = fields.column("target")
+    target = fields.column("doc.gold_option") or fields.column("target")
     if answers is None or target is None:
         raise logs.bad_log("hold targets and answers", fields.names()[:10])
     gold = [*map(str, target.to_pylist())]
@@ -202,11 +204,31 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
     if by_choice is not None:
         return by_choice
     texts = _singles(answers) or [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
+    if moved := _original_options(fields):
+        gold, texts = ([*map(_as_original, column, moved)] for column in (gold, texts))
     read = {text for text in set(texts) if text is not None and text.strip() and text not in unparsed}
     scored = right if right is not None else np.zeros(len(texts), dtype=bool)
     read_or_right = zip(texts, scored.tolist(), strict=True)
     parsed = [answer if is_right or answer in read else None for answer, is_right in read_or_right]
     return LogAnswers(gold, parsed, right, raw=_raw(fields))
+
+
+def _original_options(fields: Fields) -> list[list[str] | None] | None:
+    """Return what the original calls the options of each row, in the row's order; `paraconsist reword` writes it.
+
+    None in rows whose options are the original's, and where no row has others.
+    """
+    column = fields.column("doc.original_options")
+    return None if column is None or column.null_count == len(column) else column.to_pylist()
+
+
+def _as_original(text: str | None, options: list[str] | None) -> Any:
+    """Return an answer that is an option's label as the original's label of the same option."""
+    bare = "" if text is None else text.strip(" ().")
+    shown = sorted(options or ())
+    if text is None or not options or bare not in shown:
+        return text
+    return text.replace(bare, options[shown.index(bare)])
 
 
 def _raw(fields: Fields) -> list[str | None] | None:
@@ -287,6 +309,9 @@ def multiple_choice(
     with np.errstate(invalid="ignore"):
         exponents = np.exp(ranked - ranked.max(axis=1, keepdims=True))
         probabilities = exponents / exponents.sum(axis=1, keepdims=True)
+    if originals := _original_options(fields):
+        rows = [stripped] * len(sizes) if common else stripped
+        stripped = [names or row for names, row in zip(originals, rows, strict=True)]
     return LogAnswers(gold, chosen, right, stripped, np.where(np.isnan(scores), np.nan, probabilities))
 
 

@@ -1,0 +1,55 @@
+"""``paraconsist reword``: a benchmark's questions reworded, and a task that runs in the benchmark's own harness."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from paraconsist.cli.ends import say_status
+from paraconsist.cli.options import REQUIRED, argument, echo, print_json, quiet_libraries
+from paraconsist.data.options import option
+from paraconsist.errors import input_error
+from paraconsist.transforms.reworded_tasks import RewordedTask, RewordOptions
+
+
+def reword(
+    *,
+    source: str = argument("A task, group or tag of lm-evaluation-harness: lm-eval:TASK."),
+    output: Path = option(REQUIRED, "The folder to write, for lm_eval's --include_path."),
+    making: RewordOptions,
+    include_path: Path | None = option(None, "Folder with tasks of your own, as for lm_eval's --include_path."),
+    as_json: bool = option(False, "Print what was done as JSON.", option="--json"),
+    overwrite: bool = option(False, "Replace the folder."),
+) -> None:
+    """Reword a benchmark: every question in several wordings, which its own harness asks and scores.
+
+    paraconsist reword lm-eval:arc_easy --output arc
+    paraconsist reword lm-eval:mmlu --kinds option_order,option_labels --limit 100 --output mmlu
+    """
+    from paraconsist.transforms.reworded_tasks import reword_lm_eval
+
+    tool, _, name = source.partition(":")
+    if tool != "lm-eval" or not name:
+        raise input_error("reword", "source", "be lm-eval:TASK", got=source, remedy="Such as lm-eval:arc_easy.")
+    if output.exists() and not overwrite:
+        remedy = "Give `overwrite` to replace it."
+        raise input_error("reword", "output", "not be there already", got=str(output), remedy=remedy)
+    making.chosen()  # an unknown kind is refused before anything is read
+    quiet_libraries()
+    say_status("Reading lm-eval's tasks ...")
+    tasks = reword_lm_eval(name, output, making, include_path=include_path)
+    if as_json:
+        print_json({"folder": str(output), "tasks": [vars(task) for task in tasks]})
+        return
+    for task in tasks:
+        echo(_line(task))
+    task_name = f"{name}_reworded" if len(tasks) == 1 or (output / f"{name}_reworded.yaml").exists() else None
+    names = task_name or ",".join(f"{task.name}_reworded" for task in tasks)
+    say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL --tasks {names} \\")
+    say_status(f"        --include_path {shlex.quote(str(output))} --log_samples --output_path logs")
+    say_status("      paraconsist score logs")
+
+
+def _line(task: RewordedTask) -> str:
+    counts = ", ".join(f"{kind} {n:,}" for kind, n in task.counts.items())
+    return f"{task.name}: {task.n_questions:,} questions with {sum(task.counts.values()):,} wordings ({counts})"
