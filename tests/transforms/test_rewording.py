@@ -6,7 +6,8 @@ from random import Random
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.transforms.rewording import KINDS, Prompt, common_descriptors, listing, named_kinds, reworded
+from paraconsist.transforms.reworded_tasks import RewordOptions
+from paraconsist.transforms.rewording import KINDS, Prompt, common_descriptors, listing, reworded
 
 N = 10_000
 QUESTION = "A man is carrying a big lamp near 3 boats. What isn't on it?"
@@ -149,10 +150,10 @@ def test_descriptors_are_those_of_the_template():
 
 
 def test_the_catalogue():
-    assert [kind.name for kind in named_kinds(None)] == [name for name in KINDS if name != "wordnet"]
-    assert [kind.name for kind in named_kinds(["wordnet", "case"])] == ["case", "wordnet"]
+    assert [kind.name for kind in RewordOptions().chosen()] == [name for name in KINDS if name != "wordnet"]
+    assert [kind.name for kind in RewordOptions("wordnet, case").chosen()] == ["case", "wordnet"]
     with pytest.raises(InputError, match="Did you mean option_order"):
-        named_kinds(["option_ordr"])
+        RewordOptions("option_ordr").chosen()
     for kind in KINDS.values():
         assert all((kind.title, kind.keeps, kind.tasks, kind.source))
         assert len(kind.variants) in (0, 2, 3)

@@ -192,17 +192,11 @@ def _comparers() -> _Rows:
 
 def _kinds() -> _Rows:
     # rewording belongs to the studies, which the core commands do not import
-    kinds = import_module("paraconsist.transforms.rewording").KINDS
+    kinds, columns = import_module("paraconsist.transforms.rewording").KINDS, ("keeps", "tasks", "source")
     return [
-        {
-            "reword --kinds": kind.name,
-            "what it changes": kind.title,
-            "keeps": kind.keeps,
-            "for tasks": kind.tasks,
-            "examples before the question": "reworded alike" if kind.with_shots else "held",
-            "found valid by people": "not measured" if kind.valid is None else f"{kind.valid[0]} of {kind.valid[1]}",
-            "source": kind.source,
-        }
+        {"reword --kinds": kind.name, "what it changes": kind.title, **{name: getattr(kind, name) for name in columns}}
+        | {"examples": "reworded alike" if kind.with_shots else "held"}
+        | {"valid variants": f"{kind.valid[0]} of {kind.valid[1]}" if kind.valid else "not measured"}
         for kind in kinds.values()
     ]
 

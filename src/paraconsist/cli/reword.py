@@ -6,10 +6,10 @@ import shlex
 from pathlib import Path
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import REQUIRED, argument, echo, print_json, quiet_libraries
+from paraconsist.cli.options import REQUIRED, argument, echo, quiet_libraries
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
-from paraconsist.transforms.reworded_tasks import RewordedTask, RewordOptions
+from paraconsist.transforms.reworded_tasks import RewordOptions
 
 
 def reword(
@@ -18,7 +18,6 @@ def reword(
     output: Path = option(REQUIRED, "The folder to write, for lm_eval's --include_path."),
     making: RewordOptions,
     include_path: Path | None = option(None, "Folder with tasks of your own, as for lm_eval's --include_path."),
-    as_json: bool = option(False, "Print what was done as JSON.", option="--json"),
     overwrite: bool = option(False, "Replace the folder."),
 ) -> None:
     """Reword a benchmark: every question in several wordings, which its own harness asks and scores.
@@ -37,19 +36,12 @@ def reword(
     making.chosen()  # an unknown kind is refused before anything is read
     quiet_libraries()
     say_status("Reading lm-eval's tasks ...")
-    tasks = reword_lm_eval(name, output, making, include_path=include_path)
-    if as_json:
-        print_json({"folder": str(output), "tasks": [vars(task) for task in tasks]})
-        return
+    tasks = reword_lm_eval(name, output, making, include_path)
     for task in tasks:
-        echo(_line(task))
-    task_name = f"{name}_reworded" if len(tasks) == 1 or (output / f"{name}_reworded.yaml").exists() else None
-    names = task_name or ",".join(f"{task.name}_reworded" for task in tasks)
+        counts = ", ".join(f"{kind} {n:,}" for kind, n in task.counts.items())
+        echo(f"{task.name}: {task.n_questions:,} questions with {sum(task.counts.values()):,} wordings ({counts})")
+    is_one = len(tasks) == 1 or (output / f"{name}_reworded.yaml").exists()  # a tag has no file of its own
+    names = f"{name}_reworded" if is_one else ",".join(f"{task.name}_reworded" for task in tasks)
     say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL --tasks {names} \\")
     say_status(f"        --include_path {shlex.quote(str(output))} --log_samples --output_path logs")
     say_status("      paraconsist score logs")
-
-
-def _line(task: RewordedTask) -> str:
-    counts = ", ".join(f"{kind} {n:,}" for kind, n in task.counts.items())
-    return f"{task.name}: {task.n_questions:,} questions with {sum(task.counts.values()):,} wordings ({counts})"

@@ -7,7 +7,8 @@ the order in which the task would have drawn them. Only the harness imports this
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,29 +16,21 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from paraconsist.errors import input_error
-from paraconsist.transforms.reworded_tasks import (
-    ADDED,
-    ORIGINAL,
-    Description,
-    WordingRow,
-    original_config,
-    task_prompt,
-)
+from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, Description, WordingRow, original_config, task_prompt
 from paraconsist.transforms.rewording import KINDS, Prompt, reworded
 
 
 class Reworded:
-    """What the YAML of a reworded task names as its class: it makes the original task, with wordings."""
+    """The class that the YAML of a reworded task names: it makes the original task, with wordings."""
 
     def __new__(cls, config: dict[str, Any]) -> Any:
         """Return the task; `config` is its YAML, with what a group or the command line changed."""
         about: Description = config["metadata"]["reworded"]
-        rows = Path(config["metadata"]["config_source"]).with_name(about["rows"])
         original = original_config(about)
         base = original.pop("class", ConfigurableTask)
-        changes = {key: value for key, value in config.items() if key != "class"}
+        rows = Path(config["metadata"]["config_source"]).with_suffix(".jsonl")
         made = type("RewordedTask", (_Wordings, base), {"rows_file": rows, "about": about})
-        return made(config={**original, **changes})
+        return made(config={**original, **{key: value for key, value in config.items() if key != "class"}})
 
     def __init__(self, config: dict[str, Any]) -> None:
         """Tell the harness that a configuration is taken."""
@@ -52,29 +45,28 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
     def __init__(self, *args: Any, **options: Any) -> None:
         self._docs: list[dict[str, Any]] | None = None
         self._rows: dict[tuple[str, int], WordingRow] = {}
-        self._current: WordingRow | None = None
-        self._drawn: tuple[str, int, list[Any]] | None = None
+        self._current: WordingRow | None = None  # whose prompt is written
+        self._drawn: tuple[tuple[str, int] | None, list[Any]] = (None, [])  # of a question and a number of examples
         super().__init__(*args, **options)
         originals = super().eval_docs
         rows: list[WordingRow] = [*map(json.loads, self.rows_file.read_text(encoding="utf-8").splitlines())]
-        if rows and rows[-1]["question"] >= len(originals):
-            self._refuse(rows[-1]["question"])
+        self._check(rows[-1], rows[-1]["question"] < len(originals))
         self._rows = {(row["bucket_id"], row["wording"]): row for row in rows}
-        self._docs = [
+        self._docs = self.task_docs = [
             {
                 **originals[row["question"]],
-                "role": "paraphrase" if row["wording"] else ORIGINAL,
                 **{name: value for name, value in row.items() if name in ADDED},
+                "role": "paraphrase" if row["wording"] else ORIGINAL,
             }
             for row in rows
         ]
-        self.task_docs = self._docs
         if hasattr(self, "sampler"):
             self._sample, self.sampler.sample = self.sampler.sample, self._held
 
-    def _refuse(self, question: int) -> None:
-        remedy = "The task's data changed since: write the folder again with `paraconsist reword`."
-        raise input_error("lm_eval", "rows", f"be wordings of {self.task_name}", got=question, remedy=remedy)
+    def _check(self, row: WordingRow, is_same: bool) -> None:
+        if not is_same:
+            must, remedy = f"be wordings of {self.task_name}", "The data changed since: write the folder again."
+            raise input_error("lm_eval", "rows", must, got=row["question"], remedy=remedy)
 
     @property
     def eval_docs(self) -> Any:
@@ -88,7 +80,7 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         if samples:
             yield from super().doc_iterator(rank=rank, limit=limit, world_size=world_size, samples=samples)
             return
-        for number, doc in enumerate((self._docs or [])[: int(limit) if limit else None]):
+        for number, doc in enumerate(self.eval_docs[: int(limit) if limit else None]):
             if self._rows[doc["bucket_id"], doc["wording"]]["question"] % world_size == rank:
                 yield number, doc
 
@@ -97,21 +89,19 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         return self._rows.get((doc.get("bucket_id", ""), doc.get("wording", -1)))
 
     def _held(self, n: int, eval_doc: Any = None, **more: Any) -> Any:
-        """Draw solved examples once a question, as its original would; another wording has the same ones."""
+        """Draw solved examples once a question, as its original would; other wordings have the same ones."""
         row = self._current
         if row is None:
             return self._sample(n, eval_doc=eval_doc, **more)
-        if self._drawn is None or self._drawn[:2] != (row["bucket_id"], n):
+        if self._drawn[0] != (row["bucket_id"], n):
             plain = eval_doc and {name: value for name, value in eval_doc.items() if name not in ADDED}
-            self._drawn = (row["bucket_id"], n, [*self._sample(n, eval_doc=plain, **more)])
-        drawn = self._drawn[2]
-        if row["kind"] in KINDS and not KINDS[row["kind"]].variants and n > 1:
-            order = list(range(n))
+            self._drawn = ((row["bucket_id"], n), [*self._sample(n, eval_doc=plain, **more)])
+        drawn, order = self._drawn[1], list(range(n))
+        if row["kind"] == "shot_order" and n > 1:
             rng = Random(f"{self.about['seed']}/{row['bucket_id']}/{row['variant']}")
             while order == sorted(order):
                 rng.shuffle(order)
-            return [drawn[i] for i in order]
-        return drawn
+        return [drawn[i] for i in order]
 
     def fewshot_context(self, doc: Any, *args: Any, **options: Any) -> Any:
         """Write a wording's prompt; what kinds of format change in the question they change in the examples, too."""
@@ -125,46 +115,38 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         """Return a solved example in the current wording; None where it is held."""
         row, self._current = self._current, None  # what follows asks for the example as it is
         try:
-            if row is None or row["kind"] not in KINDS or not KINDS[row["kind"]].with_shots or self.multiple_input:
+            if row is None or self.multiple_input or row["kind"] == ORIGINAL or not KINDS[row["kind"]].with_shots:
                 return None
-            plain = task_prompt(self, doc)
-            prompt = Prompt(plain.text, plain.options, plain.answer, (), self.about["descriptors"])
+            prompt = replace(task_prompt(self, doc), descriptors=self.about["descriptors"])
             return reworded(prompt, row["kind"], row["variant"], "")
         finally:
             self._current = row
 
-    def doc_to_text(self, doc: Any, *args: Any) -> Any:
+    def _part(self, doc: Any, name: str, task_own: Callable[[], Any]) -> Any:
+        """Return the text, options or answer of a wording or of a solved example."""
         row = self._row(doc)
-        if row is None:
-            shot = self._shot(doc)
-            return super().doc_to_text(doc, *args) if shot is None else shot.text
-        if row["wording"] and "text" in row:
-            return row["text"]
-        text = super().doc_to_text(doc, *args)
-        if not row["wording"] and row.get("text", text) != text:
-            self._refuse(row["question"])
-        return text
+        shot = self._shot(doc) if row is None else None
+        changed = vars(shot) if shot is not None else row if row is not None and row["wording"] else {}
+        if (value := changed.get(name)) is not None and value not in ((), []):
+            return [*value] if isinstance(value, tuple) else value
+        own = task_own()
+        if name == "text" and row is not None and not row["wording"]:
+            self._check(row, row.get("text", own) == own)
+        return own
+
+    def doc_to_text(self, doc: Any, *args: Any) -> Any:
+        return self._part(doc, "text", lambda: super(_Wordings, self).doc_to_text(doc, *args))
 
     def doc_to_choice(self, doc: Any, *args: Any) -> Any:
-        row = self._row(doc)
-        shot = self._shot(doc) if row is None else None
-        if row is not None and row.get("options"):
-            return row["options"]
-        return super().doc_to_choice(doc, *args) if shot is None else [*shot.options]
+        return self._part(doc, "options", lambda: super(_Wordings, self).doc_to_choice(doc, *args))
 
     def doc_to_target(self, doc: Any, *args: Any) -> Any:
-        row = self._row(doc)
-        shot = self._shot(doc) if row is None else None
-        if row is not None and "answer" in row:
-            return row["answer"]
-        return super().doc_to_target(doc, *args) if shot is None or shot.answer is None else shot.answer
+        return self._part(doc, "answer", lambda: super(_Wordings, self).doc_to_target(doc, *args))
 
     def process_results(self, doc: Any, results: Any) -> dict[str, Any]:
         """Return the task's metrics; those of originals a second time, so that the table has the task's own number."""
         metrics: dict[str, Any] = super().process_results(doc, results)
-        row = self._row(doc)
-        own = metrics if row is not None and not row["wording"] else {}
-        return {**metrics, **{f"{ORIGINAL}_{name}": value for name, value in own.items()}}
+        return metrics if doc["wording"] else _twice(metrics)
 
     def aggregation(self) -> dict[str, Any]:
         return _twice(super().aggregation())

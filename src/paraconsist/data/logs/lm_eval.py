@@ -214,10 +214,7 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
 
 
 def _original_options(fields: Fields) -> list[list[str] | None] | None:
-    """Return what the original calls the options of each row, in the row's order; `paraconsist reword` writes it.
-
-    None in rows whose options are the original's, and where no row has others.
-    """
+    """Return what the original calls each row's options, in their order, where `paraconsist reword` changed these."""
     column = fields.column("doc.original_options")
     return None if column is None or column.null_count == len(column) else column.to_pylist()
 
