@@ -25,7 +25,7 @@ def reword(
     paraconsist reword lm-eval:arc_easy --output arc
     paraconsist reword lm-eval:mmlu --kinds option_order,option_labels --limit 100 --output mmlu
     """
-    from paraconsist.transforms.reworded_tasks import reword_lm_eval
+    from paraconsist.transforms.reworded_tasks import ORIGINAL, reword_lm_eval
 
     tool, _, name = source.partition(":")
     if tool != "lm-eval" or not name:
@@ -37,11 +37,12 @@ def reword(
     quiet_libraries()
     say_status("Reading lm-eval's tasks ...")
     tasks = reword_lm_eval(name, output, making, include_path)
-    for task in tasks:
-        counts = ", ".join(f"{kind} {n:,}" for kind, n in task.counts.items())
-        echo(f"{task.name}: {task.n_questions:,} questions with {sum(task.counts.values()):,} wordings ({counts})")
-    is_one = len(tasks) == 1 or (output / f"{name}_reworded.yaml").exists()  # a tag has no file of its own
-    names = f"{name}_reworded" if is_one else ",".join(f"{task.name}_reworded" for task in tasks)
+    for task, counts in tasks.items():
+        n = counts.pop(ORIGINAL)
+        kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
+        echo(f"{task}: {n:,} questions with {counts.total():,} wordings ({kinds})")
+    is_one = (output / f"{name}_reworded.yaml").exists()  # a tag has no file of its own
+    names = ",".join(f"{task}_reworded" for task in ([name] if is_one else tasks))
     say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL --tasks {names} \\")
     say_status(f"        --include_path {shlex.quote(str(output))} --log_samples --output_path logs")
     say_status("      paraconsist score logs")

@@ -16,7 +16,7 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from paraconsist.errors import input_error
-from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, Description, WordingRow, original_config, task_prompt
+from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, WordingRow, original_config, task_prompt
 from paraconsist.transforms.rewording import KINDS, Prompt, reworded
 
 
@@ -25,7 +25,7 @@ class Reworded:
 
     def __new__(cls, config: dict[str, Any]) -> Any:
         """Return the task; `config` is its YAML, with what a group or the command line changed."""
-        about: Description = config["metadata"]["reworded"]
+        about = config["metadata"]["reworded"]
         original = original_config(about)
         base = original.pop("class", ConfigurableTask)
         rows = Path(config["metadata"]["config_source"]).with_suffix(".jsonl")
@@ -40,7 +40,7 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
     """A task whose documents have several wordings; mixed with the class of the original task."""
 
     rows_file: Path
-    about: Description
+    about: Mapping[str, Any]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._docs: list[dict[str, Any]] | None = None
@@ -77,10 +77,8 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         self, *, rank: int = 0, limit: int | None = None, world_size: int = 1, samples: list[int] | None = None
     ) -> Iterator[tuple[int, Any]]:
         """Yield documents with their numbers; a question's wordings go to the process that its original would."""
-        if samples:
-            yield from super().doc_iterator(rank=rank, limit=limit, world_size=world_size, samples=samples)
-            return
-        for number, doc in enumerate(self.eval_docs[: int(limit) if limit else None]):
+        docs = [doc for number, doc in enumerate(self.eval_docs) if not samples or number in samples]
+        for number, doc in enumerate(docs[: int(limit) if limit else None]):
             if self._rows[doc["bucket_id"], doc["wording"]]["question"] % world_size == rank:
                 yield number, doc
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from paraconsist.data.options import option
 from paraconsist.errors import first_line, input_error
@@ -47,14 +47,6 @@ class WordingRow(TypedDict, total=False):
     gold_option: int  # where options are contexts, of which the harness logs no right one
 
 
-class Description(TypedDict):
-    """What the YAML of a reworded task says of it, under ``metadata: reworded``."""
-
-    yaml: str  # the original task's, from lm-eval's folder of tasks or absolute
-    seed: int
-    descriptors: dict[str, int]
-
-
 @dataclass(frozen=True)
 class RewordOptions:
     """Which wordings are made."""
@@ -74,18 +66,10 @@ class RewordOptions:
         return [kind for kind in KINDS.values() if (kind.default if names is None else kind.name in names)]
 
 
-class RewordedTask(NamedTuple):
-    """A task as it was written, with its numbers of questions and of wordings by kind."""
-
-    name: str
-    n_questions: int
-    counts: Counter[str]
-
-
 def reword_lm_eval(
     name: str, folder: Path, options: RewordOptions, include_path: Path | None = None
-) -> list[RewordedTask]:
-    """Write a task, or all of a group or tag, reworded; return what was written, task by task.
+) -> dict[str, Counter[str]]:
+    """Write a task, or all of a group or tag, reworded; return each task's number of wordings by kind.
 
     InputError if there is no such task, its data cannot be loaded, it has no prompt (perplexity), or no kind applies.
     """
@@ -99,27 +83,28 @@ def reword_lm_eval(
     except Exception as problem:  # of the Hub, of datasets, of the task's own code
         must, remedy = "be a task whose data can be loaded", f"{type(problem).__name__}: {first_line(problem)}"
         raise input_error("reword", "source", must, got=name, remedy=remedy) from problem
-    done, tasks = [], loaded["tasks"]
+    done: dict[str, Counter[str]] = {}
     with staged(folder) as place:
-        for task_name, task in tasks.items():
+        for task_name, task in loaded["tasks"].items():
             prompts, descriptors = _prompts(task, options.limit)
             rows = list(_rows(task, prompts, options))
-            counts = Counter(row["kind"] for row in rows)
+            counts = done[task_name] = Counter(row["kind"] for row in rows)
             absent = [kind for kind in options.chosen() if not counts[kind.name]]
-            if absent and (len(counts) == 1 or (options.kinds is not None and len(tasks) == 1)):
+            if absent and (len(counts) == 1 or (options.kinds is not None and len(loaded["tasks"]) == 1)):
                 remedy = f"{absent[0].name} is for {absent[0].tasks}."
                 raise input_error("reword", "kinds", f"be valid for {task_name}", got=absent[0].name, remedy=remedy)
-            done.append(RewordedTask(task_name, counts.pop(ORIGINAL), counts))
             path = manager.task_index[task_name].yaml_path.resolve()
             if path.is_relative_to(_tasks_folder()):  # which may be elsewhere on another machine
                 path = path.relative_to(_tasks_folder())
-            about = Description(yaml=path.as_posix(), seed=options.seed, descriptors=descriptors)
+            about = {"yaml": path.as_posix(), "seed": options.seed, "descriptors": descriptors}
             lines = "".join(f"{to_json(row, indent=None)}\n" for row in rows)
-            (place / _file(task_name, "jsonl")).write_text(lines, encoding="utf-8")
-            (place / _file(task_name, "yaml")).write_text(_task_yaml(task_name, task, about), encoding="utf-8")
-        for group, children in loaded.get("group_map", {}).items():
-            text = _group_yaml(group, children, loaded["groups"][group].aggregate_metric_list)
-            (place / _file(group, "yaml")).write_text(text, encoding="utf-8")
+            (place / f"{task_name}{_SUFFIX}.jsonl").write_text(lines, encoding="utf-8")
+            (place / f"{task_name}{_SUFFIX}.yaml").write_text(_task_yaml(task_name, task, about), encoding="utf-8")
+        for name, children in loaded.get("group_map", {}).items():
+            aggregates = loaded["groups"][name].aggregate_metric_list or ()
+            group = {"group": f"{name}{_SUFFIX}", "task": [f"{child}{_SUFFIX}" for child in children]}
+            group["aggregate_metric_list"] = [vars(each) for each in aggregates if isinstance(each.aggregation, str)]
+            (place / f"{name.replace('::', '_')}{_SUFFIX}.yaml").write_text(_yaml(group), encoding="utf-8")
     return done
 
 
@@ -212,7 +197,7 @@ def _tasks_folder() -> Path:
     return Path(tasks.__file__).resolve().parent
 
 
-def original_config(about: Description) -> dict[str, Any]:
+def original_config(about: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration of the task that was reworded, read from its YAML."""
     from lm_eval.tasks._yaml_loader import load_yaml
 
@@ -220,13 +205,14 @@ def original_config(about: Description) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key not in ("tag", "group", "task_list")}
 
 
-def _file(name: str, ending: str) -> str:
-    return f"{name.replace('::', '_').replace('/', '_')}{_SUFFIX}.{ending}"
-
-
-def _task_yaml(name: str, task: ConfigurableTask, about: Description) -> str:
-    """Return the YAML of a reworded task: the class that runs it, what it is of, and what a group sets for it."""
+def _yaml(values: Mapping[str, object]) -> str:
     import yaml
+
+    return str(yaml.safe_dump(values, allow_unicode=True, sort_keys=False))
+
+
+def _task_yaml(name: str, task: ConfigurableTask, about: Mapping[str, Any]) -> str:
+    """Return the YAML of a reworded task: the class that runs it, what it is of, and what a group sets for it."""
     from lm_eval.config.task import TaskConfig
 
     config = original_config(about)
@@ -234,16 +220,6 @@ def _task_yaml(name: str, task: ConfigurableTask, about: Description) -> str:
     named = {each.name for each in fields(TaskConfig)} - {"task", "metadata", "dataset_kwargs", "fewshot_config"}
     values = {name: getattr(task.config, name) for name in sorted(named)}
     changed = {name: v for name, v in values.items() if not callable(v) and v != getattr(own, name)}
-    metadata = {"version": (task.config.metadata or {}).get("version", 0), "reworded": dict(about)}
-    rest = yaml.safe_dump({**changed, "metadata": metadata}, allow_unicode=True, sort_keys=False)
-    called = yaml.safe_dump({"task": f"{name}{_SUFFIX}"})
-    return f"{called}class: !function paraconsist.plugins.reworded.Reworded\n{rest}"
-
-
-def _group_yaml(name: str, children: Sequence[str], aggregates: Sequence[Any] | None) -> str:
-    import yaml
-
-    group: dict[str, object] = {"group": f"{name}{_SUFFIX}", "task": [f"{child}{_SUFFIX}" for child in children]}
-    if plain := [vars(each) for each in aggregates or () if isinstance(each.aggregation, str)]:
-        group["aggregate_metric_list"] = plain
-    return str(yaml.safe_dump(group, allow_unicode=True, sort_keys=False))
+    metadata = {"version": (task.config.metadata or {}).get("version", 0), "reworded": about}
+    called = _yaml({"task": f"{name}{_SUFFIX}"}) + "class: !function paraconsist.plugins.reworded.Reworded\n"
+    return called + _yaml({**changed, "metadata": metadata})

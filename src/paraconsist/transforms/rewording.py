@@ -28,15 +28,12 @@ class Prompt:
     """A question as its benchmark puts it."""
 
     text: str
-    #: What the model is scored on, such as labels or texts of options; () where it writes its answer.
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # that are scored, such as labels or texts; () where the model writes its answer
     answer: Answer = None
-    #: Parts of `text` that are the question's own words, which rules of language may change.
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # parts of `text` in the question's own words, which rules of language may change
     #: Words of the template before a colon at the beginning of a line -> how often the template has them.
     descriptors: Mapping[str, int] = field(default_factory=dict)
-    #: Where a kind moved or relabelled options: what the original calls each, in the order in which they are now.
-    originals: tuple[str, ...] = ()
+    originals: tuple[str, ...] = ()  # where options moved or have new labels: what the original calls each
 
 
 Variant: TypeAlias = Callable[[Prompt, Random], "Prompt | None"]
