@@ -170,6 +170,15 @@ def test_examples_are_reworded_where_the_format_is_and_held_elsewhere(index, tmp
     assert all("ANSWER: A" in text for text in before["case"])
 
 
+def test_examples_with_a_form_of_their_own_keep_it(index, tmp_path):
+    """MMLU-Pro's examples answer with their reasoning, its question with a letter."""
+    _, manager = write(tmp_path / "new", "mmlu_pro_biology", kinds="case")
+    for row in answered(manager, "mmlu_pro_biology_reworded")[1]["mmlu_pro_biology_reworded"]:
+        prompt = row["arguments"][0][0]
+        assert prompt.count("It floats. The answer is (") == 5
+        assert prompt.count("ANSWER: Let's think") == (6 if row["doc"]["wording"] == 1 else 0)
+
+
 def test_the_order_of_examples(index, tmp_path):
     _, manager = write(tmp_path / "new", "gsm8k", per_kind=3)
     rows = answered(manager, "gsm8k_reworded")[1]["gsm8k_reworded"]
@@ -219,7 +228,7 @@ def refused(tmp_path, match):
     ("name", "options", "match"),
     [
         ("arc_esy", {}, "Did you mean lm-eval:arc_easy"),
-        ("wikitext", {}, "perplexity"),
+        ("wikitext", {}, "as perplexity does"),
         ("arc_easy", {"kinds": "option_order"}, "list their options"),
         ("arc_easy", {"kinds": "case,shot_order"}, "shot_order is for those with two or more"),
         ("arc_easy", {"kinds": "cases"}, "Did you mean case"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 
 from paraconsist.cli.ends import say_status
@@ -33,6 +34,8 @@ def reword(
     if output.exists() and not overwrite:
         remedy = "Give `overwrite` to replace it."
         raise input_error("reword", "output", "not be there already", got=str(output), remedy=remedy)
+    if find_spec("lm_eval") is None:
+        raise ModuleNotFoundError(name="lm_eval")
     making.chosen()  # an unknown kind is refused before anything is read
     quiet_libraries()
     say_status("Reading lm-eval's tasks ...")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,8 +15,8 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from paraconsist.errors import input_error
-from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, WordingRow, original_config, task_prompt
-from paraconsist.transforms.rewording import KINDS, Prompt, reworded
+from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, WordingRow, original_config
+from paraconsist.transforms.rewording import KINDS, Prompt, another_order, reworded
 
 
 class Reworded:
@@ -94,12 +93,10 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         if self._drawn[0] != (row["bucket_id"], n):
             plain = eval_doc and {name: value for name, value in eval_doc.items() if name not in ADDED}
             self._drawn = ((row["bucket_id"], n), [*self._sample(n, eval_doc=plain, **more)])
-        drawn, order = self._drawn[1], list(range(n))
-        if row["kind"] == "shot_order" and n > 1:
-            rng = Random(f"{self.about['seed']}/{row['bucket_id']}/{row['variant']}")
-            while order == sorted(order):
-                rng.shuffle(order)
-        return [drawn[i] for i in order]
+        if row["kind"] != "shot_order":
+            return self._drawn[1]
+        rng = Random(f"{self.about['seed']}/{row['bucket_id']}/{row['variant']}")
+        return [self._drawn[1][i] for i in another_order(n, rng)]
 
     def fewshot_context(self, doc: Any, *args: Any, **options: Any) -> Any:
         """Write a wording's prompt; what kinds of format change in the question they change in the examples, too."""
@@ -115,7 +112,10 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         try:
             if row is None or self.multiple_input or row["kind"] == ORIGINAL or not KINDS[row["kind"]].with_shots:
                 return None
-            prompt = replace(task_prompt(self, doc), descriptors=self.about["descriptors"])
+            cfg = self.fewshot_cfg  # an example may have a form and an answer of its own
+            text, answer = self.doc_to_text(doc, cfg.doc_to_text), self.doc_to_target(doc, cfg.doc_to_target)
+            options = tuple(self.doc_to_choice(doc, cfg.doc_to_choice)) if cfg.doc_to_choice else ()
+            prompt = Prompt(text, options, answer, (), self.about["descriptors"])
             return reworded(prompt, row["kind"], row["variant"], "")
         finally:
             self._current = row

@@ -118,14 +118,14 @@ def task_manager(include_path: Path | None) -> TaskManager:
 
 def _prompts(task: ConfigurableTask, limit: int | None) -> tuple[list[Prompt], dict[str, int]]:
     """Return the prompts of a task's questions, and the descriptors of its template."""
-    if task.OUTPUT_TYPE == "loglikelihood_rolling":
-        remedy = "Its measure is perplexity, which is of a whole text: reworded, it is another text."
-        raise input_error("reword", "source", "have a prompt", got=task.task_name, remedy=remedy)
     docs = [*islice(task.eval_docs, limit)]
     if taken := sorted({*ADDED} & set(docs[0])):
         must = f"have documents without the fields {', '.join(ADDED)}, which wordings bring"
         raise input_error("reword", "source", must, got=taken)
     prompts = [task_prompt(task, doc) for doc in docs]
+    if task.OUTPUT_TYPE == "loglikelihood_rolling" or not any(prompt.text.strip() for prompt in prompts):
+        remedy = "It scores whole texts, as perplexity does: reworded, these are other texts."
+        raise input_error("reword", "source", "have a prompt", got=task.task_name, remedy=remedy)
     stops = (task.config.generation_kwargs or {}).get("until", ()) if task.OUTPUT_TYPE == "generate_until" else ()
     descriptors = common_descriptors((prompt.text for prompt in prompts), stops)
     return [replace(prompt, descriptors=descriptors) for prompt in prompts], descriptors
@@ -136,7 +136,7 @@ def task_prompt(task: ConfigurableTask, doc: Mapping[str, Any]) -> Prompt:
 
     Where options are contexts, the text is the first one, and the answer the place of the right one.
     """
-    options = tuple(task.doc_to_choice(doc)) if task.config.doc_to_choice is not None else ()
+    options = tuple(map(str, task.doc_to_choice(doc))) if task.config.doc_to_choice is not None else ()
     text = task.doc_to_text(doc)
     if task.multiple_input:
         return Prompt(options[0], options, text)

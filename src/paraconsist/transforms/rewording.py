@@ -161,14 +161,19 @@ def _relisted(prompt: Prompt, listed: Listing, order: Sequence[int], labels: Seq
     return replace(prompt, text=text, options=options, answer=answer, originals=originals)
 
 
+def another_order(n: int, rng: Random) -> list[int]:
+    """Return 0, ..., n - 1 in a random order that is not theirs, if there is one."""
+    order = list(range(n))
+    while n > 1 and order == sorted(order):
+        rng.shuffle(order)
+    return order
+
+
 def _order(prompt: Prompt, rng: Random) -> Prompt | None:
     listed = _shown(prompt)
     if listed is None or any(map(_NAMES_OPTIONS.search, listed.texts)):
         return None
-    order = list(range(len(listed.texts)))
-    while order == sorted(order):
-        rng.shuffle(order)
-    return _relisted(prompt, listed, order, listed.labels)
+    return _relisted(prompt, listed, another_order(len(listed.texts), rng), listed.labels)
 
 
 def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
