@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import yaml
+
 from paraconsist.data.options import option
 from paraconsist.errors import first_line, input_error
 from paraconsist.files import staged, to_json
@@ -104,7 +106,9 @@ def reword_lm_eval(
             aggregates = loaded["groups"][name].aggregate_metric_list or ()
             group = {"group": f"{name}{_SUFFIX}", "task": [f"{child}{_SUFFIX}" for child in children]}
             group["aggregate_metric_list"] = [vars(each) for each in aggregates if isinstance(each.aggregation, str)]
-            (place / f"{name.replace('::', '_')}{_SUFFIX}.yaml").write_text(_yaml(group), encoding="utf-8")
+            (place / f"{name.replace('::', '_')}{_SUFFIX}.yaml").write_text(
+                yaml.safe_dump(group, sort_keys=False), encoding="utf-8"
+            )
     return done
 
 
@@ -205,12 +209,6 @@ def original_config(about: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key not in ("tag", "group", "task_list")}
 
 
-def _yaml(values: Mapping[str, object]) -> str:
-    import yaml
-
-    return str(yaml.safe_dump(values, allow_unicode=True, sort_keys=False))
-
-
 def _task_yaml(name: str, task: ConfigurableTask, about: Mapping[str, Any]) -> str:
     """Return the YAML of a reworded task: the class that runs it, what it is of, and what a group sets for it."""
     from lm_eval.config.task import TaskConfig
@@ -221,5 +219,5 @@ def _task_yaml(name: str, task: ConfigurableTask, about: Mapping[str, Any]) -> s
     values = {name: getattr(task.config, name) for name in sorted(named)}
     changed = {name: v for name, v in values.items() if not callable(v) and v != getattr(own, name)}
     metadata = {"version": (task.config.metadata or {}).get("version", 0), "reworded": about}
-    called = _yaml({"task": f"{name}{_SUFFIX}"}) + "class: !function paraconsist.plugins.reworded.Reworded\n"
-    return called + _yaml({**changed, "metadata": metadata})
+    called = yaml.safe_dump({"task": f"{name}{_SUFFIX}"}) + "class: !function paraconsist.plugins.reworded.Reworded\n"
+    return called + yaml.safe_dump({**changed, "metadata": metadata}, sort_keys=False)

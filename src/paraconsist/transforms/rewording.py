@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import islice
 from random import Random
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from paraconsist.transforms.paraphrase.kept import parts
 from paraconsist.transforms.paraphrase.rules import contractions, exchanges, structures, wordnet_nouns
@@ -90,22 +90,15 @@ def _apart(match: re.Match[str]) -> str:
     return match[0] if not before or before.endswith("\n\n") else f"\n{match[0]}"
 
 
-class Listing(NamedTuple):
-    """Options listed one a line in a prompt, between two places of its text."""
-
-    start: int
-    end: int
-    marks: list[tuple[str, str]]  # before each label and after it
-    labels: list[str]
-    texts: list[str]
-
-
 _LINE = re.compile(r"^([ \t]*\(?)([A-Z]|[a-z]|\d{1,2})([.):][ \t]*)(\S.*)$", re.MULTILINE)
 _FIRST = {"A": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "a": "abcdefghijklmnopqrstuvwxyz", "1": "123456789"}
 
 
-def listing(text: str, n: int = 0) -> Listing | None:
-    """Return the last list of options (`n`, if given), each on a line after A, B, ..., a, b, ... or 1, 2, ..."""
+def listing(text: str, n: int = 0) -> list[re.Match[str]]:
+    """Return the lines of the last options that a text lists, after A, B, ..., a, b, ... or 1, 2, ...: `n`, if given.
+
+    The groups of each are what is before the label, the label, what is after it, and the option.
+    """
     found: list[re.Match[str]] = []
     best: list[re.Match[str]] = []
     for match in _LINE.finditer(text):
@@ -114,10 +107,7 @@ def listing(text: str, n: int = 0) -> Listing | None:
         else:
             found = [match] if match[2] in _FIRST else []
         best = found if len(found) > 1 else best
-    if not best or (n and len(best) != n):
-        return None
-    marks = [(match[1], match[3]) for match in best]
-    return Listing(best[0].start(), best[-1].end(), marks, [match[2] for match in best], [match[4] for match in best])
+    return best if not n or len(best) == n else []
 
 
 #: Options that name others, and questions that name an option or the labels: neither order nor labels may change.
@@ -133,32 +123,38 @@ def _stripped(texts: Iterable[str]) -> list[str]:
     return [text.strip() for text in texts]
 
 
-def _shown(prompt: Prompt) -> Listing | None:
+def _columns(listed: Sequence[re.Match[str]]) -> tuple[list[str], list[str]]:
+    """Return the labels and the texts of listed options."""
+    return [line[2] for line in listed], [line[4].strip() for line in listed]
+
+
+def _shown(prompt: Prompt) -> list[re.Match[str]]:
     """Return the options that a prompt lists, if they can be told from what is scored and nothing names them."""
     listed = listing(prompt.text, len(prompt.options))
-    if listed is None or _NAMES_LABELS.search(prompt.text[: listed.start] + prompt.text[listed.end :]):
-        return None
-    return listed if _stripped(prompt.options) in ([], listed.labels, _stripped(listed.texts)) else None
+    if not listed or _NAMES_LABELS.search(prompt.text[: listed[0].start()] + prompt.text[listed[-1].end() :]):
+        return []
+    return listed if _stripped(prompt.options) in ([], *_columns(listed)) else []
 
 
-def _relisted(prompt: Prompt, listed: Listing, order: Sequence[int], labels: Sequence[str]) -> Prompt | None:
+def _relisted(
+    prompt: Prompt, listed: Sequence[re.Match[str]], order: Sequence[int], labels: Sequence[str]
+) -> Prompt | None:
     """Return a prompt with options in another order (the old place of each) and labels; None if the key names none."""
-    names, answer, options = _stripped(prompt.options) or listed.labels, prompt.answer, prompt.options
-    bare = answer.strip(" ().") if isinstance(answer, str) else ""
+    (old_labels, texts), answer, options = _columns(listed), prompt.answer, prompt.options
+    bare, names = answer.strip(" ().") if isinstance(answer, str) else "", _stripped(options) or old_labels
     if isinstance(answer, int) and 0 <= answer < len(order):
         answer = order.index(answer)
-    elif isinstance(answer, str) and bare in listed.labels:
-        answer = answer.replace(bare, labels[order.index(listed.labels.index(bare))])
-    elif bare not in [text.strip(" ().") for text in listed.texts]:
+    elif isinstance(answer, str) and bare in old_labels:
+        answer = answer.replace(bare, labels[order.index(old_labels.index(bare))])
+    elif bare not in [text.strip(" ().") for text in texts]:
         return None
-    if names == listed.labels:
-        options = tuple(own.replace(old, new) for own, old, new in zip(options, listed.labels, labels, strict=False))
-    elif options:
+    if names == old_labels:
+        options = tuple(own.replace(old, new) for own, old, new in zip(options, old_labels, labels, strict=False))
+    else:
         options = tuple(options[i] for i in order)
-    shown = zip(listed.marks, labels, (listed.texts[i] for i in order), strict=True)
-    lines = "\n".join(f"{before}{label}{after}{text}" for (before, after), label, text in shown)
-    text, originals = prompt.text[: listed.start] + lines + prompt.text[listed.end :], tuple(names[i] for i in order)
-    return replace(prompt, text=text, options=options, answer=answer, originals=originals)
+    lines = [f"{line[1]}{label}{line[3]}{listed[i][4]}" for line, label, i in zip(listed, labels, order, strict=True)]
+    text = prompt.text[: listed[0].start()] + "\n".join(lines) + prompt.text[listed[-1].end() :]
+    return replace(prompt, text=text, options=options, answer=answer, originals=tuple(names[i] for i in order))
 
 
 def another_order(n: int, rng: Random) -> list[int]:
@@ -171,19 +167,18 @@ def another_order(n: int, rng: Random) -> list[int]:
 
 def _order(prompt: Prompt, rng: Random) -> Prompt | None:
     listed = _shown(prompt)
-    if listed is None or any(map(_NAMES_OPTIONS.search, listed.texts)):
+    if not listed or any(_NAMES_OPTIONS.search(line[4]) for line in listed):
         return None
-    return _relisted(prompt, listed, another_order(len(listed.texts), rng), listed.labels)
+    return _relisted(prompt, listed, another_order(len(listed), rng), _columns(listed)[0])
 
 
 def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
     """Relabel scored options: what reads a written answer knows the task's own labels only."""
     listed = _shown(prompt)
-    n = 0 if listed is None else len(listed.texts)
-    if listed is None or not prompt.options or n > 9 or any(map(_NAMES_LABELS.search, listed.texts)):
+    if not (listed and prompt.options) or len(listed) > 9 or any(_NAMES_LABELS.search(line[4]) for line in listed):
         return None
-    first = [first for first in ("1", "a", "A") if first != listed.labels[0]][number]
-    return _relisted(prompt, listed, range(n), _FIRST[first][:n])
+    first = [first for first in ("1", "a", "A") if first != listed[0][2]][number]
+    return _relisted(prompt, listed, range(len(listed)), _FIRST[first][: len(listed)])
 
 
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?]+(?=\s|\Z)|[^.!?\n]+(?=\n|\Z)")
@@ -195,8 +190,7 @@ _NO_PROSE = re.compile(r"[`{}\\_<>=^|~$:]|\w\(|^\(?\w[.)]\s")
 def _by_rule(prompt: Prompt, _: Random, *, rule: Callable[[str], Iterable[str]], number: int) -> Prompt | None:
     """Return the prompt with a sentence of its own words changed by a rule, in the rule's next way for each number."""
     answers = prompt.answer if isinstance(prompt.answer, list) else [prompt.answer]
-    listed = listing(prompt.text, len(prompt.options))
-    texts = [*prompt.options, *(listed.texts if listed else ()), *map(str, answers)]
+    texts = [*prompt.options, *_columns(listing(prompt.text, len(prompt.options)))[1], *map(str, answers)]
     held = {text: prompt.text.count(text) for text in _stripped(texts) if len(text) > 2}  # shorter ones are labels
     kept = parts(prompt.text)
 
@@ -213,10 +207,6 @@ def _by_rule(prompt: Prompt, _: Random, *, rule: Callable[[str], Iterable[str]],
                         yield replace(prompt, text=text)
 
     return next(islice(ways(), number, None), None)
-
-
-def _turned(text: str) -> Iterator[str]:
-    return (rewritten for _, rewritten in (() if "'" in text else structures(text)))  # it reads no contractions
 
 
 def _descriptor_variants(*changes: Callable[[re.Match[str]], str]) -> tuple[Variant, ...]:
@@ -274,7 +264,7 @@ _KINDS = (
     RewordingKind(
         "structure", "A descriptive sentence turned round: there is, passive, cleft, fronted place.",
         "what the sentence says; options, accepted answers, code, numbers, formulas", _OWN, _RULES,
-        _numbered(_by_rule, 3, rule=_turned), english=True,
+        _numbered(_by_rule, 3, rule=lambda text: (new for _, new in structures(text) if "'" not in text)), english=True,
     ),
     RewordingKind(
         "wordnet", "A noun exchanged for a synonym of its first sense in WordNet.", _WORDS, _OWN, _PENHA,
