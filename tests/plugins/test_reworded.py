@@ -278,6 +278,7 @@ def test_the_command_and_its_log(index, tmp_path, command):
     command.out("variance", log, "--level", "problem=bucket", "--level", "wording=wording")
     assert "not be there already" in command.refused("reword", "lm-eval:gsm8k", "--output", tmp_path / "gsm8k")
     assert "lm-eval:TASK" in command.refused("reword", "gsm8k", "--output", tmp_path / "other")
+    assert "other files" in command.refused("reword", "lm-eval:gsm8k", "--output", tmp_path, "--overwrite")
     assert "2 questions" in command.out(
         *("reword", "lm-eval:gsm8k", "--output", tmp_path / "gsm8k", "--overwrite", "--limit", 2)
     )

@@ -31,8 +31,9 @@ def reword(
     tool, _, name = source.partition(":")
     if tool != "lm-eval" or not name:
         raise input_error("reword", "source", "be lm-eval:TASK", got=source, remedy="Such as lm-eval:arc_easy.")
-    if output.exists() and not overwrite:
-        remedy = "Give `overwrite` to replace it."
+    is_own = output.is_dir() and all("_reworded." in file.name for file in output.iterdir())
+    if output.exists() and not (overwrite and is_own):
+        remedy = "Give `overwrite` to replace it." if is_own else "It has other files: name another folder."
         raise input_error("reword", "output", "not be there already", got=str(output), remedy=remedy)
     if find_spec("lm_eval") is None:
         raise ModuleNotFoundError(name="lm_eval")
