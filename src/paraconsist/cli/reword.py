@@ -47,6 +47,5 @@ def reword(
         echo(f"{task}: {n:,} questions with {counts.total():,} wordings ({kinds})")
     is_one = (output / f"{name}_reworded.yaml").exists()  # a tag has no file of its own
     names = ",".join(f"{task}_reworded" for task in ([name] if is_one else tasks))
-    say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL --tasks {names} \\")
-    say_status(f"        --include_path {shlex.quote(str(output))} --log_samples --output_path logs")
-    say_status("      paraconsist score logs")
+    running = f"--tasks {names} --include_path {shlex.quote(str(output))} --log_samples --output_path logs"
+    say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL {running}\n      paraconsist score logs")

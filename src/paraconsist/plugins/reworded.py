@@ -19,7 +19,7 @@ from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, WordingRow, o
 from paraconsist.transforms.rewording import KINDS, Prompt, another_order, reworded
 
 
-class Reworded:
+class Reworded(ConfigurableTask):  # type: ignore[misc]  # whose signature says that a configuration is taken
     """The class that the YAML of a reworded task names: it makes the original task, with wordings."""
 
     def __new__(cls, config: dict[str, Any]) -> Any:
@@ -30,9 +30,6 @@ class Reworded:
         rows = Path(config["metadata"]["config_source"]).with_suffix(".jsonl")
         made = type("RewordedTask", (_Wordings, base), {"rows_file": rows, "about": about})
         return made(config={**original, **{key: value for key, value in config.items() if key != "class"}})
-
-    def __init__(self, config: dict[str, Any]) -> None:
-        """Tell the harness that a configuration is taken."""
 
 
 class _Wordings(ConfigurableTask):  # type: ignore[misc]
@@ -101,24 +98,17 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
     def fewshot_context(self, doc: Any, *args: Any, **options: Any) -> Any:
         """Write a wording's prompt; what kinds of format change in the question they change in the examples, too."""
         self._current = self._row(doc)
-        try:
-            return super().fewshot_context(doc, *args, **options)
-        finally:
-            self._current = None
+        return super().fewshot_context(doc, *args, **options)
 
     def _shot(self, doc: Mapping[str, Any]) -> Prompt | None:
         """Return a solved example in the current wording; None where it is held."""
-        row, self._current = self._current, None  # what follows asks for the example as it is
-        try:
-            if row is None or self.multiple_input or row["kind"] == ORIGINAL or not KINDS[row["kind"]].with_shots:
-                return None
-            cfg = self.fewshot_cfg  # an example may have a form and an answer of its own
-            text, answer = self.doc_to_text(doc, cfg.doc_to_text), self.doc_to_target(doc, cfg.doc_to_target)
-            options = tuple(self.doc_to_choice(doc, cfg.doc_to_choice)) if cfg.doc_to_choice else ()
-            prompt = Prompt(text, options, answer, (), self.about["descriptors"])
-            return reworded(prompt, row["kind"], row["variant"], "")
-        finally:
-            self._current = row
+        row, form = self._current, self.fewshot_cfg  # an example may have a form and an answer of its own
+        if row is None or self.multiple_input or row["kind"] == ORIGINAL or not KINDS[row["kind"]].with_shots:
+            return None
+        text, answer = super().doc_to_text(doc, form.doc_to_text), super().doc_to_target(doc, form.doc_to_target)
+        options = tuple(super().doc_to_choice(doc, form.doc_to_choice)) if form.doc_to_choice else ()
+        prompt = Prompt(text, options, answer, (), self.about["descriptors"])
+        return reworded(prompt, row["kind"], row["variant"], "")
 
     def _part(self, doc: Any, name: str, task_own: Callable[[], Any]) -> Any:
         """Return the text, options or answer of a wording or of a solved example."""

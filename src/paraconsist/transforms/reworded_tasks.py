@@ -126,7 +126,7 @@ def _prompts(task: ConfigurableTask, limit: int | None) -> tuple[list[Prompt], d
     if taken := sorted({*ADDED} & set(docs[0])):
         must = f"have documents without the fields {', '.join(ADDED)}, which wordings bring"
         raise input_error("reword", "source", must, got=taken)
-    prompts = [task_prompt(task, doc) for doc in docs]
+    prompts = [_prompt(task, doc) for doc in docs]
     if task.OUTPUT_TYPE == "loglikelihood_rolling" or not any(prompt.text.strip() for prompt in prompts):
         remedy = "It scores whole texts, as perplexity does: reworded, these are other texts."
         raise input_error("reword", "source", "have a prompt", got=task.task_name, remedy=remedy)
@@ -135,11 +135,8 @@ def _prompts(task: ConfigurableTask, limit: int | None) -> tuple[list[Prompt], d
     return [replace(prompt, descriptors=descriptors) for prompt in prompts], descriptors
 
 
-def task_prompt(task: ConfigurableTask, doc: Mapping[str, Any]) -> Prompt:
-    """Return a document as the task puts it, without what the task does to every prompt (examples, description).
-
-    Where options are contexts, the text is the first one, and the answer the place of the right one.
-    """
+def _prompt(task: ConfigurableTask, doc: Mapping[str, Any]) -> Prompt:
+    """Return a document as the task puts it; where options are contexts, the first, and the place of the right one."""
     options = tuple(map(str, task.doc_to_choice(doc))) if task.config.doc_to_choice is not None else ()
     text = task.doc_to_text(doc)
     if task.multiple_input:
