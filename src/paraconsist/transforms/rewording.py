@@ -136,11 +136,10 @@ def _shown(prompt: Prompt) -> list[re.Match[str]]:
     return listed if _stripped(prompt.options) in ([], *_columns(listed)) else []
 
 
-def _relisted(
-    prompt: Prompt, listed: Sequence[re.Match[str]], order: Sequence[int], labels: Sequence[str]
-) -> Prompt | None:
+def _relisted(prompt: Prompt, order: Sequence[int], labels: Sequence[str]) -> Prompt | None:
     """Return a prompt with options in another order (the old place of each) and labels; None if the key names none."""
-    (old_labels, texts), answer, options = _columns(listed), prompt.answer, prompt.options
+    listed, answer, options = listing(prompt.text, len(order)), prompt.answer, prompt.options
+    old_labels, texts = _columns(listed)
     bare, names = answer.strip(" ().") if isinstance(answer, str) else "", _stripped(options) or old_labels
     if isinstance(answer, int) and 0 <= answer < len(order):
         answer = order.index(answer)
@@ -169,7 +168,7 @@ def _order(prompt: Prompt, rng: Random) -> Prompt | None:
     listed = _shown(prompt)
     if not listed or any(_NAMES_OPTIONS.search(line[4]) for line in listed):
         return None
-    return _relisted(prompt, listed, another_order(len(listed), rng), _columns(listed)[0])
+    return _relisted(prompt, another_order(len(listed), rng), _columns(listed)[0])
 
 
 def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
@@ -178,7 +177,7 @@ def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
     if not (listed and prompt.options) or len(listed) > 9 or any(_NAMES_LABELS.search(line[4]) for line in listed):
         return None
     first = [first for first in ("1", "a", "A") if first != listed[0][2]][number]
-    return _relisted(prompt, listed, range(len(listed)), _FIRST[first][: len(listed)])
+    return _relisted(prompt, range(len(listed)), _FIRST[first][: len(listed)])
 
 
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?]+(?=\s|\Z)|[^.!?\n]+(?=\n|\Z)")

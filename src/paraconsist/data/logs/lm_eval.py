@@ -34,6 +34,7 @@ _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[^_]*)")
 _PREFERRED = ("acc", "exact_match", "em", "acc_norm")
 _UNPARSED = "[invalid]"
 _ROOTS = ("doc",)
+_MOVED = "doc.original_options"  # what the original calls each option, in the order in which `reword` put them
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -204,8 +205,8 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
     if by_choice is not None:
         return by_choice
     texts = _singles(answers) or [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
-    if moved := _original_options(fields):
-        gold, texts = ([*map(_as_original, column, moved)] for column in (gold, texts))
+    if (moved := fields.column(_MOVED)) is not None:
+        gold, texts = ([*map(_as_original, column, moved.to_pylist())] for column in (gold, texts))
     read = {text for text in set(texts) if text is not None and text.strip() and text not in unparsed}
     scored = right if right is not None else np.zeros(len(texts), dtype=bool)
     read_or_right = zip(texts, scored.tolist(), strict=True)
@@ -213,14 +214,8 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
     return LogAnswers(gold, parsed, right, raw=_raw(fields))
 
 
-def _original_options(fields: Fields) -> list[list[str] | None] | None:
-    """Return what the original calls each row's options, in their order, where `paraconsist reword` changed these."""
-    column = fields.column("doc.original_options")
-    return None if column is None or column.null_count == len(column) else column.to_pylist()
-
-
 def _as_original(text: str | None, options: list[str] | None) -> Any:
-    """Return an answer that is an option's label as the original's label of the same option."""
+    """Return an answer that is an option's label as the original's label of that option, which `reword` moved."""
     bare = "" if text is None else text.strip(" ().")
     shown = sorted(options or ())
     if text is None or not options or bare not in shown:
@@ -306,9 +301,9 @@ def multiple_choice(
     with np.errstate(invalid="ignore"):
         exponents = np.exp(ranked - ranked.max(axis=1, keepdims=True))
         probabilities = exponents / exponents.sum(axis=1, keepdims=True)
-    if originals := _original_options(fields):
+    if (moved := fields.column(_MOVED)) is not None:
         rows = [stripped] * len(sizes) if common else stripped
-        stripped = [names or row for names, row in zip(originals, rows, strict=True)]
+        stripped = [names or row for names, row in zip(moved.to_pylist(), rows, strict=True)]
     return LogAnswers(gold, chosen, right, stripped, np.where(np.isnan(scores), np.nan, probabilities))
 
 
