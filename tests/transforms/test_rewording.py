@@ -160,6 +160,13 @@ def test_the_catalogue():
         assert len(kind.variants) in (0, 2, 3)
 
 
+def test_the_command_lists_the_catalogue(command):
+    lines = command.out("list", "--kinds").splitlines()
+    assert [line.split()[0] for line in lines[1:-1]] == [*KINDS]
+    assert "valid variants: 87 of 230" in command.out("list", "--kinds", "wordnet")
+    assert "in the name of a kind" in command.refused("list", "--kinds", "nothing")
+
+
 @pytest.mark.real_data
 def test_the_measured_share_of_valid_variants(data_folder):
     """Recomputed: what a person judged of WordNet's synonyms, where the variation differs from the query."""
