@@ -18,7 +18,8 @@ COMMANDS = {
     ("run", "--model", "bow", "--dataset", "sample", "--output", "r"): "run",
     ("train", "--model", "bow", "--task", "nli", "--train-file", "x", "--output", "m"): "run",
     ("demo", "--output", "d"): "run", ("report", SAMPLE): "report", ("space", "ie_test"): "space",
-    ("score", SAMPLE, "--log-to", "trackio"): "trackers"
+    ("score", SAMPLE, "--log-to", "trackio"): "trackers",
+    ("reword", "lm-eval:arc_easy", "--output", "arc"): "integrations"
 }  # fmt: skip
 #: Python names -> what is called of them.
 CALLS = {

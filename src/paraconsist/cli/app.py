@@ -66,6 +66,7 @@ COMMANDS = {
     "build": Command("Test sets", "Download, verify and prepare bucket sets.", KEPT),
     "perturb": Command("Test sets", "Make symmetric, transitive or negated rows."),
     "paraphrase": Command("Test sets", "Generate and filter paraphrases, for people to judge.", _ANSWERS),
+    "reword": Command("Test sets", "Reword a benchmark, to run in its own harness."),
     "transform": Command("Test sets", "Change a file's texts by synonyms or your function."),
     "select": Command("Test sets", "Draw easy and difficult items to be paraphrased."),
     "check": Command("Test sets", "Check the files in a folder that a command wrote.", module="build"),

@@ -78,6 +78,7 @@ def list_(
     long: bool = option(False, "All that is known, not a line for each.", option="--long"),
     published: bool = option(False, "Instead: numbers and predictions of papers.", option="--published"),
     comparers: bool = option(False, "Instead: when answers in free text are the same.", option="--comparers"),
+    kinds: bool = option(False, "Instead: kinds of rewording, for `reword`.", option="--kinds"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Show measures, bucket sets, tasks and training presets.
@@ -89,6 +90,8 @@ def list_(
         tables = {"Published": _published(), "Published predictions": _published_predictions()}
     elif comparers:
         tables = {"Comparers": _comparers()}
+    elif kinds:
+        tables = {"Kinds of rewording": _kinds()}
     else:
         tables = {"Measures": _measures(), "Bucket sets": _bucket_sets(), "Tasks": _tasks(), "Presets": _presets()}
     wanted = {
@@ -97,7 +100,7 @@ def list_(
     }
     if not any(wanted.values()):
         what = "what papers published" if published else "a comparer" if comparers else "a measure, set, task or preset"
-        raise input_error("list", "name", f"be in the name of {what}", got=name)
+        raise input_error("list", "name", f"be in the name of {'a kind' if kinds else what}", got=name)
     if as_json:
         print_json(wanted)
         return
@@ -184,6 +187,17 @@ def _comparers() -> _Rows:
             "symmetric, transitive": ", ".join("yes" if x else "no" for x in (spec.is_symmetric, spec.is_transitive)),
         }
         for spec in specs
+    ]
+
+
+def _kinds() -> _Rows:
+    # rewording belongs to the studies, which the core commands do not import
+    kinds, columns = import_module("paraconsist.transforms.rewording").KINDS, ("keeps", "tasks", "source")
+    return [
+        {"reword --kinds": kind.name, "what it changes": kind.title, **{name: getattr(kind, name) for name in columns}}
+        | {"examples": "reworded alike" if kind.with_shots else "held"}
+        | {"valid variants": f"{kind.valid[0]} of {kind.valid[1]}" if kind.valid else "not measured"}
+        for kind in kinds.values()
     ]
 
 

@@ -34,6 +34,7 @@ _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[^_]*)")
 _PREFERRED = ("acc", "exact_match", "em", "acc_norm")
 _UNPARSED = "[invalid]"
 _ROOTS = ("doc",)
+_MOVED = "doc.original_options"  # what the original calls each option, in the order in which `reword` put them
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -155,6 +156,8 @@ def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fiel
     if column is None:
         return fields, "none"
     names = as_texts(column).unique().to_pylist()
+    if wanted is None and all(fields.column(f"doc.{name}") is not None for name in ("bucket_id", "wording", "kind")):
+        wanted = names[0]  # of a task that `paraconsist reword` wrote
     if wanted is None and len(names) > 1:
         remedy = f"{path.name} has every answer through {', '.join(map(str, names))}: give `filter` one of them."
         raise input_error("score", "filter", "name one of the log's filters", got=None, remedy=remedy)
@@ -194,7 +197,7 @@ def _fallbacks(results: Any, task: str) -> set[str]:
 
 def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None, unparsed: set[str]) -> LogAnswers:
     answers = fields.column("filtered_resps")
-    target = fields.column("target")
+    target = fields.column("doc.gold_option") or fields.column("target")
     if answers is None or target is None:
         raise logs.bad_log("hold targets and answers", fields.names()[:10])
     gold = [*map(str, target.to_pylist())]
@@ -202,11 +205,22 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
     if by_choice is not None:
         return by_choice
     texts = _singles(answers) or [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
+    if (moved := fields.column(_MOVED)) is not None:
+        gold, texts = ([*map(_as_original, column, moved.to_pylist())] for column in (gold, texts))
     read = {text for text in set(texts) if text is not None and text.strip() and text not in unparsed}
     scored = right if right is not None else np.zeros(len(texts), dtype=bool)
     read_or_right = zip(texts, scored.tolist(), strict=True)
     parsed = [answer if is_right or answer in read else None for answer, is_right in read_or_right]
     return LogAnswers(gold, parsed, right, raw=_raw(fields))
+
+
+def _as_original(text: str | None, options: list[str] | None) -> Any:
+    """Return an answer that is an option's label as the original's label of that option, which `reword` moved."""
+    bare = "" if text is None else text.strip(" ().")
+    shown = sorted(options or ())
+    if text is None or not options or bare not in shown:
+        return text
+    return text.replace(bare, options[shown.index(bare)])
 
 
 def _raw(fields: Fields) -> list[str | None] | None:
@@ -287,6 +301,9 @@ def multiple_choice(
     with np.errstate(invalid="ignore"):
         exponents = np.exp(ranked - ranked.max(axis=1, keepdims=True))
         probabilities = exponents / exponents.sum(axis=1, keepdims=True)
+    if (moved := fields.column(_MOVED)) is not None:
+        rows = [stripped] * len(sizes) if common else stripped
+        stripped = [names or row for names, row in zip(moved.to_pylist(), rows, strict=True)]
     return LogAnswers(gold, chosen, right, stripped, np.where(np.isnan(scores), np.nan, probabilities))
 
 

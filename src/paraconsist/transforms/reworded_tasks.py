@@ -1,0 +1,220 @@
+"""Reworded tasks of lm-evaluation-harness: a folder that ``lm_eval --include_path`` reads (tried with 0.4.13).
+
+For each task ``NAME_reworded.jsonl`` has a row for each wording of each question, and ``NAME_reworded.yaml`` is the
+task, which `paraconsist.plugins.reworded` runs: the task's own prompts for wording 0, these rows for the others.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import yaml
+
+from paraconsist.data.options import option
+from paraconsist.errors import first_line, input_error
+from paraconsist.files import staged, to_json
+from paraconsist.transforms.paraphrase.kept import language_of
+from paraconsist.transforms.rewording import KINDS, Answer, Prompt, RewordingKind, common_descriptors, reworded
+
+if TYPE_CHECKING:
+    from lm_eval.api.task import ConfigurableTask
+    from lm_eval.tasks import TaskManager
+
+#: What a reworded task's documents have beside their own fields; logs carry it.
+ADDED = ("bucket_id", "role", "wording", "kind", "original_options", "gold_option")
+ORIGINAL = "original"
+_SUFFIX = "_reworded"
+_FEWEST = 3  # wordings of a question: P_C needs two
+
+
+class WordingRow(TypedDict, total=False):
+    """A wording of a question; what the kind leaves as it is may be absent."""
+
+    question: int  # its place in the task's documents
+    bucket_id: str
+    wording: int  # 0 is the original; the others mean the same kind and variant for every question
+    kind: str
+    variant: int
+    text: str
+    options: list[str]  # what is scored; contexts, where the task scores one answer after several of them
+    answer: Answer
+    original_options: list[str]  # where options moved or have other labels: what the original calls each
+    gold_option: int  # where options are contexts, of which the harness logs no right one
+
+
+@dataclass(frozen=True)
+class RewordOptions:
+    """Which wordings are made."""
+
+    kinds: str | None = option(None, "Kinds, with commas between (`list --kinds`); by default all but wordnet.")
+    per_kind: int = option(1, "Wordings of each kind; more where a question has fewer than three.", min=1, max=3)
+    limit: int | None = option(None, "Only the first questions of each task.", min=1)
+    seed: int = option(0, "Random seed of orders.", min=0)
+
+    def chosen(self) -> list[RewordingKind]:
+        """Return the kinds in the catalogue's order; InputError for an unknown name, with the nearest one."""
+        names = None if self.kinds is None else self.kinds.replace(" ", "").split(",")
+        for name in names or ():
+            if name not in KINDS:
+                near = "".join(f"Did you mean {other}?" for other in get_close_matches(name, KINDS, 1))
+                raise input_error("reword", "kinds", f"be of {', '.join(KINDS)}", got=name, remedy=near)
+        return [kind for kind in KINDS.values() if (kind.default if names is None else kind.name in names)]
+
+
+def reword_lm_eval(
+    name: str, folder: Path, options: RewordOptions, include_path: Path | None = None
+) -> dict[str, Counter[str]]:
+    """Write a task, or all of a group or tag, reworded; return each task's number of wordings by kind.
+
+    InputError if there is no such task, its data cannot be loaded, it has no prompt (perplexity), or no kind applies.
+    """
+    manager = task_manager(include_path)
+    if name not in manager.all_tasks:
+        near = get_close_matches(name, manager.all_tasks, 1)
+        remedy = f"Did you mean lm-eval:{near[0]}?" if near else "`lm_eval ls tasks` lists them."
+        raise input_error("reword", "source", "name a task of lm-eval", got=f"lm-eval:{name}", remedy=remedy)
+    try:
+        loaded = manager.load(name)
+    except Exception as problem:  # of the Hub, of datasets, of the task's own code
+        must, remedy = "be a task whose data can be loaded", f"{type(problem).__name__}: {first_line(problem)}"
+        raise input_error("reword", "source", must, got=name, remedy=remedy) from problem
+    done: dict[str, Counter[str]] = {}
+    with staged(folder) as place:
+        for task_name, task in loaded["tasks"].items():
+            prompts, descriptors = _prompts(task, options.limit)
+            rows = list(_rows(task, prompts, options))
+            counts = done[task_name] = Counter(row["kind"] for row in rows)
+            absent = [kind for kind in options.chosen() if not counts[kind.name]]
+            if absent and (len(counts) == 1 or (options.kinds is not None and len(loaded["tasks"]) == 1)):
+                remedy = f"{absent[0].name} is for {absent[0].tasks}."
+                raise input_error("reword", "kinds", f"be valid for {task_name}", got=absent[0].name, remedy=remedy)
+            path = manager.task_index[task_name].yaml_path.resolve()
+            if path.is_relative_to(_tasks_folder()):  # which may be elsewhere on another machine
+                path = path.relative_to(_tasks_folder())
+            about = {"yaml": path.as_posix(), "seed": options.seed, "descriptors": descriptors}
+            lines = "".join(f"{to_json(row, indent=None)}\n" for row in rows)
+            (place / f"{task_name}{_SUFFIX}.jsonl").write_text(lines, encoding="utf-8")
+            (place / f"{task_name}{_SUFFIX}.yaml").write_text(_task_yaml(task_name, task, about), encoding="utf-8")
+        for name, children in loaded.get("group_map", {}).items():
+            aggregates = loaded["groups"][name].aggregate_metric_list or ()
+            group = {"group": f"{name}{_SUFFIX}", "task": [f"{child}{_SUFFIX}" for child in children]}
+            group["aggregate_metric_list"] = [vars(each) for each in aggregates if isinstance(each.aggregation, str)]
+            (place / f"{name.replace('::', '_')}{_SUFFIX}.yaml").write_text(
+                yaml.safe_dump(group, sort_keys=False), encoding="utf-8"
+            )
+    return done
+
+
+def task_manager(include_path: Path | None) -> TaskManager:
+    """Return lm-eval's index of tasks: its own, which takes some 10 s to read, and those in a folder."""
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    from lm_eval import tasks
+
+    return tasks.TaskManager(include_path=include_path)
+
+
+def _prompts(task: ConfigurableTask, limit: int | None) -> tuple[list[Prompt], dict[str, int]]:
+    """Return the prompts of a task's questions, and the descriptors of its template."""
+    docs = [*islice(task.eval_docs, limit)]
+    if taken := sorted({*ADDED} & set(docs[0])):
+        must = f"have documents without the fields {', '.join(ADDED)}, which wordings bring"
+        raise input_error("reword", "source", must, got=taken)
+    prompts = [_prompt(task, doc) for doc in docs]
+    if task.OUTPUT_TYPE == "loglikelihood_rolling" or not any(prompt.text.strip() for prompt in prompts):
+        remedy = "It scores whole texts, as perplexity does: reworded, these are other texts."
+        raise input_error("reword", "source", "have a prompt", got=task.task_name, remedy=remedy)
+    stops = (task.config.generation_kwargs or {}).get("until", ()) if task.OUTPUT_TYPE == "generate_until" else ()
+    descriptors = common_descriptors((prompt.text for prompt in prompts), stops)
+    return [replace(prompt, descriptors=descriptors) for prompt in prompts], descriptors
+
+
+def _prompt(task: ConfigurableTask, doc: Mapping[str, Any]) -> Prompt:
+    """Return a document as the task puts it; where options are contexts, the first, and the place of the right one."""
+    options = tuple(map(str, task.doc_to_choice(doc))) if task.config.doc_to_choice is not None else ()
+    text = task.doc_to_text(doc)
+    if task.multiple_input:
+        return Prompt(options[0], options, text)
+    answer = task.doc_to_target(doc)
+    parts = [part.strip() for part in doc.values() if isinstance(part, str) and len(part.split()) > 2]
+    parts = [part for part in parts if text.count(part) == 1]
+    words = tuple(part for part in parts if not any(part in other and part != other for other in parts))
+    return Prompt(text, options, answer if isinstance(answer, (int, str, list)) else None, tuple(dict.fromkeys(words)))
+
+
+def _valid_kinds(task: ConfigurableTask, prompts: Sequence[Prompt], options: RewordOptions) -> list[RewordingKind]:
+    """Return the kinds that are valid for a task; whether one is for a question, its variants say."""
+    from lm_eval.api.task import ConfigurableTask
+
+    config, kinds = task.config, options.chosen()
+    steps = [step["function"] for each in config.filter_list or () for step in each["filter"]]
+    reads_document = config.process_results is not None or any(map(callable, steps)) or "multi_choice_regex" in steps
+    is_fixed = reads_document or type(task).process_results is not ConfigurableTask.process_results
+    is_english = language_of(" ".join(part for prompt in prompts[:50] for part in prompt.words)) in ("en", None)
+    if task.multiple_input:
+        kinds = [kind for kind in kinds if kind.name in ("instruction", "shot_order")]
+    kinds = [kind for kind in kinds if kind.variants or (config.num_fewshot or 0) > 1]
+    return [kind for kind in kinds if not (kind.moves_key and is_fixed) and (is_english or not kind.english)]
+
+
+def _rows(task: ConfigurableTask, prompts: Sequence[Prompt], options: RewordOptions) -> Iterator[WordingRow]:
+    """Yield each question's original and its wordings; more than `per_kind` of a kind where they are too few."""
+    kinds = _valid_kinds(task, prompts, options)
+    plan = [(v, kind) for v in range(3) for kind in kinds if v < len(kind.variants or "all")]
+    for question, prompt in enumerate(prompts):
+        first = WordingRow(question=question, bucket_id=str(question), wording=0, kind=ORIGINAL)
+        if isinstance(prompt.answer, int) and task.multiple_input:
+            first["gold_option"] = prompt.answer
+        yield first if task.multiple_input else {**first, "text": prompt.text}
+        seen, n = {(prompt.text, prompt.options)}, 0
+        for wording, (variant, kind) in enumerate(plan, start=1):
+            if variant >= options.per_kind and n >= _FEWEST:
+                break
+            row: WordingRow = {**first, "wording": wording, "kind": kind.name, "variant": variant}
+            new = reworded(prompt, kind.name, variant, f"{options.seed}/{question}") if kind.variants else prompt
+            if new is None or (kind.variants and (new.text, new.options) in seen):
+                continue
+            seen.add((new.text, new.options))
+            if task.multiple_input:
+                before = new.text.removesuffix(prompt.text)
+                row["options"] = [before + context for context in prompt.options]
+            elif kind.variants:  # otherwise the harness changes the prompt
+                row["text"] = new.text
+            if kind.moves_key:
+                row |= {"options": [*new.options], "answer": new.answer, "original_options": [*new.originals]}
+            n += 1
+            yield row
+
+
+def _tasks_folder() -> Path:
+    from lm_eval import tasks
+
+    return Path(tasks.__file__).resolve().parent
+
+
+def original_config(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of the task that was reworded, read from its YAML."""
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    config = load_yaml(_tasks_folder() / about["yaml"])
+    return {key: value for key, value in config.items() if key not in ("tag", "group", "task_list")}
+
+
+def _task_yaml(name: str, task: ConfigurableTask, about: Mapping[str, Any]) -> str:
+    """Return the YAML of a reworded task: the class that runs it, what it is of, and what a group sets for it."""
+    from lm_eval.config.task import TaskConfig
+
+    config = original_config(about)
+    own = task.config if "class" in config else TaskConfig(**config)
+    named = {each.name for each in fields(TaskConfig)} - {"task", "metadata", "dataset_kwargs", "fewshot_config"}
+    values = {name: getattr(task.config, name) for name in sorted(named)}
+    changed = {name: v for name, v in values.items() if not callable(v) and v != getattr(own, name)}
+    metadata = {"version": (task.config.metadata or {}).get("version", 0), "reworded": about}
+    called = yaml.safe_dump({"task": f"{name}{_SUFFIX}"}) + "class: !function paraconsist.plugins.reworded.Reworded\n"
+    return called + yaml.safe_dump({**changed, "metadata": metadata}, sort_keys=False)

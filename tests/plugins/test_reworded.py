@@ -1,0 +1,284 @@
+"""Reworded tasks of lm-evaluation-harness: the original to the bit, its groups and examples, the log, refusals."""
+
+import statistics
+import sys
+from collections import defaultdict
+from contextlib import contextmanager
+
+import pytest
+from helpers.harness import lm_eval as lm_eval_command
+
+pytest.importorskip("lm_eval", reason="lm_eval is not installed: pip install 'paraconsist[integrations]'")
+
+from helpers.benchmark_rows import HashedModel, stand_in
+from lm_eval.evaluator import evaluate
+from lm_eval.loggers import EvaluationTracker
+from lm_eval.tasks import TaskManager
+
+import paraconsist as pc
+from paraconsist.errors import InputError
+from paraconsist.transforms.reworded_tasks import RewordOptions, reword_lm_eval
+
+#: Task of lm-eval's own tree -> what its wordings may be, beside an instruction.
+FORMAT, WORDS, KEY = {"case", "separator"}, {"phrase", "structure", "contraction"}, {"option_order", "option_labels"}
+TASKS = {
+    "arc_easy": FORMAT | WORDS,
+    "arc_challenge": FORMAT | WORDS,  # by an include
+    "hellaswag": {"phrase", "structure"},  # each question begins with words of its own before a colon
+    "piqa": FORMAT | {"phrase", "contraction"},
+    "openbookqa": {"phrase"},
+    "commonsense_qa": FORMAT | WORDS | KEY,
+    "boolq": FORMAT | {"phrase", "structure"},
+    "copa": set(),
+    "rte": FORMAT | {"phrase", "structure"},
+    "winogrande": set(),  # a context an option
+    "truthfulqa_mc1": {"separator", "phrase"},
+    "truthfulqa_mc2": {"separator", "phrase"},  # by an include; a function of its own scores it
+    "sciq": FORMAT | {"phrase", "structure"},
+    "mmlu_astronomy": FORMAT | WORDS | KEY,
+    "lambada_openai": set(),  # log-likelihood of a last word
+    "lambada_standard": set(),
+    "gsm8k": FORMAT | {"phrase", "shot_order"},  # written answers through two filters, with five examples
+    "nq_open": {"separator", "phrase"},
+    "triviaqa": FORMAT | {"phrase", "contraction"},
+    "drop": {"phrase", "contraction"},
+    "squadv2": FORMAT | {"structure"},  # a Python class
+    "mmlu_pro_biology": FORMAT | WORDS | {"option_order", "shot_order"},
+    "bbh_zeroshot_snarks": FORMAT,  # a filter of its own reads the options
+}
+
+
+@pytest.fixture(scope="module")
+def index():
+    """lm-eval's own tasks, on stand-in rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield stand_in(patch)
+
+
+def write(folder, name, **options):
+    """Write a reworded task; return what was written, and the harness's index of the folder."""
+    done = reword_lm_eval(name, folder, RewordOptions(**options))
+    return done, TaskManager(include_path=folder, include_defaults=False)
+
+
+def answered(manager, name, shots=None, **options):
+    """Return a task after the hashed model answered it, its results and its samples."""
+    loaded = manager.load(name)
+    for task in loaded["tasks"].values():
+        if shots is not None:
+            task.set_config("num_fewshot", shots)
+        task.set_fewshot_seed(1234)
+    out = evaluate(HashedModel(), loaded, bootstrap_iters=0, **options)
+    return out["results"], out["samples"]
+
+
+def originals(rows):
+    return [row for row in rows if row["doc"]["wording"] == 0]
+
+
+def asked(rows):
+    return [(row["arguments"], row["target"], row["resps"], row["filtered_resps"], row["filter"]) for row in rows]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_wording_0_is_the_original_to_the_bit(index, tmp_path, monkeypatch, name):
+    written, manager = write(tmp_path / "new", name)
+    if name == "squadv2":  # its metric is on the Hub
+        monkeypatch.setattr(sys.modules["lm_eval.tasks.squadv2.task"], "_squad_metric", _any_metric)
+    assert set(written[name]) == TASKS[name] | {"instruction", "original"}
+    results, samples = answered(index, name)
+    new_results, new_samples = answered(manager, f"{name}_reworded")
+    assert asked(originals(new_samples[f"{name}_reworded"])) == asked(samples[name])
+    numbers = {key: value for key, value in results[name].items() if "," in key and "stderr" not in key}
+    assert numbers
+    assert {key: new_results[f"{name}_reworded"][f"original_{key}"] for key in numbers} == numbers
+    rows = new_samples[f"{name}_reworded"]
+    for row in rows:
+        assert row["doc"]["role"] == ("paraphrase" if row["doc"]["wording"] else "original")
+        assert row["doc"]["kind"] in written[name]
+    verdict = next((key for key in ("acc", "exact_match", "em") if key in rows[0]), "f1")
+    if name not in ("truthfulqa_mc2", "squadv2"):  # their metrics are no verdicts of right and wrong
+        check_score(log_of(tmp_path, name, rows), rows, verdict)
+
+
+def _any_metric(predictions, references):
+    assert len(predictions) == len(references)
+    return {"exact": len(str(predictions)) % 97, "f1": len(str(references)) % 89}
+
+
+def log_of(folder, name, rows):
+    """Write samples as the harness does; return the file."""
+    tracker = EvaluationTracker(output_path=str(folder))
+    tracker.general_config_tracker.model_name_sanitized = "hashed"
+    tracker.date_id = "2026-01-01T00-00-00.000000"
+    tracker.save_results_samples(f"{name}_reworded", [dict(row) for row in rows])
+    (log,) = folder.rglob("samples_*.jsonl")
+    return log
+
+
+def check_score(log, rows, verdict):
+    """Scored without an option: the accuracies are the harness's, and a bucket is a question with its wordings."""
+    frame = pc.score(log, n_resamples=10).to_frame()
+    own = frame[frame.measure.str.startswith("paraphrastic_consistency.") & (frame.stratum.fillna("") == "")]
+    value = dict(zip(own.measure.str.partition(".")[2], own.value, strict=True))
+    rows = [row for row in rows if row["filter"] == rows[0]["filter"]]
+    reworded = [row for row in rows if row["doc"]["wording"]]
+    right = [float(row[verdict]) for row in reworded]
+    expected = pc.paraphrastic_consistency(right, [1.0] * len(right), [row["doc"]["bucket_id"] for row in reworded])
+    for name in ("accuracy", "paraphrastic_consistency", "vap"):
+        assert value[name] == pytest.approx(getattr(expected, name), nan_ok=True)
+    assert value["original_accuracy"] == pytest.approx(statistics.fmean(row[verdict] for row in originals(rows)))
+
+
+@pytest.mark.parametrize("name", ["arc_easy", "winogrande", "mmlu_astronomy", "mmlu_pro_biology"])
+def test_examples_are_those_that_the_original_draws(index, tmp_path, name):
+    """Drawn at random (arc_easy), from the evaluated split itself (winogrande), or the first ones."""
+    _, manager = write(tmp_path / "new", name)
+    samples = answered(index, name, shots=2)[1][name]
+    rows = answered(manager, f"{name}_reworded", shots=2)[1][f"{name}_reworded"]
+    assert asked(originals(rows)) == asked(samples)
+
+
+def test_each_process_draws_the_originals_examples(index, tmp_path):
+    _, manager = write(tmp_path / "new", "arc_easy")
+    prompts = []
+    for one, name in ((index, "arc_easy"), (manager, "arc_easy_reworded")):
+        parts = []
+        for rank in range(2):
+            task = one.load(name)["tasks"][name]
+            task.set_config("num_fewshot", 2)
+            task.set_fewshot_seed(7)
+            task.build_all_requests(rank=rank, world_size=2)
+            parts.append([each.args for each in task.instances if not each.doc.get("wording")])
+        prompts.append(parts)
+    assert prompts[0] == prompts[1]
+    assert prompts[0][0] != prompts[0][1]
+
+
+def test_examples_are_reworded_where_the_format_is_and_held_elsewhere(index, tmp_path):
+    _, manager = write(tmp_path / "new", "mmlu_astronomy")
+    rows = answered(manager, "mmlu_astronomy_reworded", shots=2)[1]["mmlu_astronomy_reworded"]
+    prompts = defaultdict(list)
+    for row in rows:
+        prompts[row["doc"]["kind"]].append(row["arguments"][0][0])
+    before = {kind: {text.rpartition("\n\n")[0] for text in texts} for kind, texts in prompts.items()}
+    assert before["option_order"] == before["phrase"] == before["original"]
+    (alike,) = before["option_labels"]
+    assert "1. the lantern" in alike
+    assert "\nAnswer: 1" in alike
+    assert "A." not in alike
+    assert all("ANSWER: A" in text for text in before["case"])
+
+
+def test_examples_with_a_form_of_their_own_keep_it(index, tmp_path):
+    """MMLU-Pro's examples answer with their reasoning, its question with a letter."""
+    _, manager = write(tmp_path / "new", "mmlu_pro_biology", kinds="case")
+    for row in answered(manager, "mmlu_pro_biology_reworded")[1]["mmlu_pro_biology_reworded"]:
+        prompt = row["arguments"][0][0]
+        assert prompt.count("It floats. The answer is (") == 5
+        assert prompt.count("ANSWER: Let's think") == (6 if row["doc"]["wording"] == 1 else 0)
+
+
+def test_the_order_of_examples(index, tmp_path):
+    _, manager = write(tmp_path / "new", "gsm8k", per_kind=3)
+    rows = answered(manager, "gsm8k_reworded")[1]["gsm8k_reworded"]
+    prompts = defaultdict(set)
+    for row in rows:
+        if row["doc"]["bucket_id"] == "0":
+            prompts[row["doc"]["kind"]].add(row["arguments"][0][0])
+    (original,) = prompts["original"]
+    for text in prompts["shot_order"]:
+        assert text != original
+        assert sorted(text) == sorted(original)
+        assert text.split("\n\n")[-1] == original.split("\n\n")[-1]
+
+
+def test_a_group(index, tmp_path):
+    """One of MMLU's groups, whose member is a tag of 19 tasks; the harness aggregates the reworded ones."""
+    done, manager = write(tmp_path / "new", "mmlu_stem", limit=2, kinds="option_order")
+    assert len(done) == 19
+    results, samples = answered(manager, "mmlu_stem_reworded")
+    assert len(samples) == 19
+    assert results["mmlu_stem_reworded"]["acc,none"] == pytest.approx(
+        sum(results[name]["acc,none"] for name in samples) / 19
+    )
+    assert results["mmlu_astronomy_reworded"]["alias"] == "astronomy"
+
+
+def test_a_groups_settings_hold_for_its_reworded_tasks(index, tmp_path):
+    tasks = "group: mine\ntask:\n  - task: arc_easy\n    num_fewshot: 2\n    description: 'Boats: '\n"
+    (tmp_path / "mine.yaml").write_text(tasks)
+    source = index.task_index["arc_easy"].yaml_path
+    (tmp_path / "arc_easy.yaml").write_text(f"include: {source}\ntask: arc_easy\n")
+    options = RewordOptions(kinds="case")
+    reword_lm_eval("mine", tmp_path / "new", options, include_path=tmp_path)
+    manager = TaskManager(include_path=tmp_path / "new", include_defaults=False)
+    task = manager.load("mine_reworded")["tasks"]["arc_easy_reworded"]
+    assert (task.config.num_fewshot, task.config.description) == (2, "Boats: ")
+
+
+@contextmanager
+def refused(tmp_path, match):
+    with pytest.raises(InputError, match=match):
+        yield tmp_path / "new"
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "match"),
+    [
+        ("arc_esy", {}, "Did you mean lm-eval:arc_easy"),
+        ("wikitext", {}, "as perplexity does"),
+        ("arc_easy", {"kinds": "option_order"}, "list their options"),
+        ("arc_easy", {"kinds": "case,shot_order"}, "shot_order is for those with two or more"),
+        ("arc_easy", {"kinds": "cases"}, "Did you mean case"),
+        ("copa", {"kinds": "phrase"}, "text of the question as it is"),
+    ],
+)
+def test_refusals(index, tmp_path, name, options, match):
+    with refused(tmp_path, match) as folder:
+        reword_lm_eval(name, folder, RewordOptions(**options))
+
+
+def test_data_that_cannot_be_loaded(index, tmp_path, monkeypatch):
+    def offline(*_, **__):
+        raise ConnectionError("Couldn't reach the Hub")
+
+    monkeypatch.setattr("lm_eval.api.task.datasets.load_dataset", offline)
+    with refused(tmp_path, "ConnectionError: Couldn't reach the Hub") as folder:
+        reword_lm_eval("arc_easy", folder, RewordOptions())
+
+
+def test_rows_of_other_data(index, tmp_path):
+    """The rows are of the questions that were there when they were written."""
+    _, manager = write(tmp_path / "new", "arc_easy")
+    file = tmp_path / "new" / "arc_easy_reworded.jsonl"
+    text = file.read_text()
+    file.write_text(text.replace("carrying a red", "carrying a white"))
+    with pytest.raises(InputError, match="write the folder again"):
+        answered(manager, "arc_easy_reworded")
+    file.write_text(text + text.splitlines()[-1].replace('"question": 5', '"question": 6') + "\n")
+    with pytest.raises(InputError, match="write the folder again"):
+        manager.load("arc_easy_reworded")
+
+
+def test_the_command_and_its_log(index, tmp_path, command):
+    """Written, run by lm_eval's own command, and scored without an option, two tasks at once."""
+    for name in ("mmlu_astronomy", "gsm8k"):
+        out = command.out("reword", f"lm-eval:{name}", "--output", tmp_path / name)
+        assert f"{name}: 6 questions with " in out
+        lm_eval_command(
+            *("--model", "dummy", "--tasks", f"{name}_reworded", "--include_path", tmp_path / name),
+            *("--log_samples", "--output_path", tmp_path / "logs"),
+        )
+    scored = command.out("score", tmp_path / "logs", "--n-resamples", 50)
+    assert "mmlu_astronomy_reworded" in scored
+    assert "gsm8k_reworded" in scored
+    (log,) = (tmp_path / "logs").rglob("samples_mmlu_astronomy_*.jsonl")
+    command.out("variance", log, "--level", "problem=bucket", "--level", "wording=wording")
+    assert "not be there already" in command.refused("reword", "lm-eval:gsm8k", "--output", tmp_path / "gsm8k")
+    assert "lm-eval:TASK" in command.refused("reword", "gsm8k", "--output", tmp_path / "other")
+    assert "other files" in command.refused("reword", "lm-eval:gsm8k", "--output", tmp_path, "--overwrite")
+    assert "2 questions" in command.out(
+        *("reword", "lm-eval:gsm8k", "--output", tmp_path / "gsm8k", "--overwrite", "--limit", 2)
+    )
