@@ -64,7 +64,7 @@ class RewordOptions:
         for name in names or ():
             if name not in KINDS:
                 near = "".join(f"Did you mean {other}?" for other in get_close_matches(name, KINDS, 1))
-                raise input_error("reword", "kinds", f"be of {', '.join(KINDS)}", got=name, remedy=near)
+                raise input_error("reword", "kinds", f"be one of {', '.join(KINDS)}", got=name, remedy=near)
         return [kind for kind in KINDS.values() if (kind.default if names is None else kind.name in names)]
 
 
