@@ -26,6 +26,7 @@ from paraconsist.measures.catalogue import (
     CHANGE,
     PARAPHRASTIC,
     SEMANTIC,
+    TRAJECTORIES,
     MeasureSpec,
     default_measures,
     reads_probabilities,
@@ -431,6 +432,11 @@ def chosen_measures(function: str, wanted: Sequence[str] | None, metadata: Metad
     Without gold labels they are those that need none. InputError if one that needs them was named.
     """
     names = wanted or metadata.get("measures") or default_measures(np.unique(rows.roles).tolist())
+    if rows.calls is not None and not wanted and names == [PARAPHRASTIC.name]:
+        names = [TRAJECTORIES.name]
+    if TRAJECTORIES.name in names and rows.calls is None:
+        remedy = "Name tau-bench's or another log of agents, or a table with a column of calls."
+        raise input_error(function, "calls", "be a column of lists of tools' names", got=None, remedy=remedy)
     if rows.is_without_gold:
         lacking = [name for name in wanted or () if spec_of(function, name).needs_gold]
         if lacking:
