@@ -15,6 +15,7 @@ import pytest
 from helpers.errors import refuses
 
 import paraconsist as pc
+from paraconsist.measures.alarms import repeated_runs
 from paraconsist.measures.trajectories import alike, edit_distance
 
 
@@ -119,6 +120,11 @@ def test_trajectories_by_their_definition(seed: int) -> None:
             assert result[f"{name}_{ending}"] == pytest.approx(expected, abs=1e-12)
     assert result.first_divergence == pytest.approx(by_definition(*rows, parted), abs=1e-12)
     assert result.identical_share == pytest.approx(by_definition(*rows, lambda a, b: float(a == b)), abs=1e-12)
+    per_task = [[won for won, of in zip(successes, tasks, strict=True) if of == task] for task in set(tasks)]
+    shares = [np.mean(won) for won in per_task if len(won) > 1]
+    assert result.outcome_consistency_published == pytest.approx(np.mean([(2 * p - 1) ** 2 for p in shares]), abs=1e-12)
+    alike_ends = [np.mean([a == b for a, b in combinations(won, 2)]) for won in per_task if len(won) > 1]
+    assert result.outcome_consistency == pytest.approx(2 * np.mean(alike_ends) - 1, abs=1e-12)
     start = by_definition(*rows, lambda a, b: parted(a, b) / max(len(a), len(b)) if a or b else 1.0)
     assert result.common_start == pytest.approx(start, abs=1e-12)
     as_lines = pc.trajectory_consistency(["\n".join(names) for names in calls], successes, tasks)
@@ -160,16 +166,12 @@ def test_outcomes_of_a_coin(k: int) -> None:
     success, tasks = rng.integers(0, 2, 20_000 * k), np.repeat(np.arange(20_000), k)
     tossed = pc.trajectory_consistency([[]] * len(tasks), success, tasks)
     assert abs(tossed.outcome_consistency) < 0.01
-    assert "no run has a call: trajectories say nothing" in tossed.warnings
+    assert "no run has a call, so nothing is known of trajectories" in tossed.warnings
 
 
 def test_what_is_refused() -> None:
-    wrong: list[tuple[Any, str]] = [
-        (["a", 3], "list of tools"),
-        ([["a"], [1]], "names"),
-        ([["a"]], "one value per row"),
-    ]
-    for calls, word in [*wrong, ("ab", "be a list")]:
+    wrong: list[tuple[Any, str]] = [(["a", 3], "list of tools"), ([["a"], [1]], "names")]
+    for calls, word in [*wrong, ([["a"]], "one value per row"), ("ab", "be a list")]:
         refuses(f"`calls` .*{word}", pc.trajectory_consistency, calls, [1, 0], ["x", "x"])
     refuses("`successes`", pc.trajectory_consistency, [["a"], []], [1, 2], ["x", "x"])
     for values in ([float("nan")], [30.0], []):
@@ -236,3 +238,45 @@ def test_tau_bench_had_so_many_successes(data_folder: Path) -> None:
     table = pq.read_table(data_folder / "agents" / "tau_bench_airline.parquet").to_pandas()
     counts = table.groupby("task")["reward"].sum().value_counts().sort_index().tolist()
     assert pc.pass_hat_counts([0.420, 0.273, 0.220, 0.200], n_tasks=50, decimals=3) == counts
+
+
+# ------------------------------------------------------------------------------------------------- copies of runs
+
+
+@pytest.mark.real_data
+def test_bfcl_published_cells_and_the_dates_that_are_copies(data_folder: Path) -> None:
+    """1,044 of 1,044 cells; 07-06 = 07-20 and 07-22 = 07-25, and 63 verdicts on the same answers that changed."""
+    table = pd.read_parquet(data_folder / "agents" / "bfcl.parquet")
+    keys = ["model", "format", "date", "category"]
+    cells = table.groupby(keys)["correct"].agg(["sum", "size"]).reset_index()
+    printed = pd.read_csv(data_folder / "agents" / "bfcl_published.csv").merge(cells, on=keys)
+    assert len(printed) == 1044
+    assert (printed["correct"].eq(printed["sum"]) & printed["total"].eq(printed["size"])).all()
+    assert (printed["accuracy_printed"] - printed["sum"] / printed["size"]).abs().max() < 5e-5
+    table["task"] = table["category"] + " " + table["item"].astype(str)
+    changed = 0
+    for _, rows in table[table["date"] < "2024-08"].groupby(["model", "format"]):
+        notes = repeated_runs(*(rows[name].tolist() for name in ("answer", "task", "date", "correct")))
+        pairs = [note.partition(" have")[0].removeprefix("runs ") for note in notes]
+        assert pairs == ["2024-07-06, 2024-07-20", "2024-07-22, 2024-07-25"]
+        changed += sum(int(note.partition("; of ")[2].split()[0]) for note in notes if "; of " in note)
+    assert changed == 63
+
+
+@pytest.mark.real_data
+def test_the_dates_that_are_copies_are_told_by_score(data_folder: Path) -> None:
+    table = pd.read_parquet(data_folder / "agents" / "bfcl.parquet")
+    rows = table[table["model"].str.startswith("gorilla") & table["category"].eq("simple")]
+    frame = rows.rename(columns={"date": "trial", "item": "task"})[["task", "trial", "correct", "answer"]]
+    (scored,) = pc.score(frame).sets.values()
+    copies = [note for note in scored.warnings if note.startswith("runs ")]
+    assert [note.partition(" have")[0] for note in copies] == ["runs 2024-07-06, 2024-07-20, 2024-07-22, 2024-07-25"]
+    assert scored.measures["trajectory_consistency"]["pass_hat_n"]["1"] == pytest.approx(rows["correct"].mean())
+
+
+def test_runs_that_differ_are_no_copies() -> None:
+    tasks = [*range(12)] * 2
+    runs = ["a"] * 12 + ["b"] * 12
+    assert not repeated_runs([f"call {i}" for i in range(24)], tasks, runs)
+    assert not repeated_runs(["same"] * 24, tasks, runs)
+    assert not repeated_runs([f"{i}" for i in range(9)] * 2, [*range(9)] * 2, ["a"] * 9 + ["b"] * 9)

@@ -161,15 +161,19 @@ def trajectory_consistency(
     estimates = Estimates(options, "bucket" if grouping is None else "group")
     sums = Sums(counts)
     _add_pairs(sums, trajectories, right.astype(np.int64), divided.codes, len(divided))
-    sums.mean(_OUTCOME, 1.0 - 2.0 * correct * (size - correct) / np.maximum(size * (size - 1), 1), size > 1)  # P_C
-    sums.mean(f"{_OUTCOME}_published", (2.0 * correct / size - 1.0) ** 2, size > 1)
+    unequal = 2.0 * correct * (size - correct) / np.maximum(size * (size - 1), 1)
+    sums.mean(_OUTCOME, (1.0 - unequal) * (size > 1), size > 1)  # P_C
+    sums.mean(f"{_OUTCOME}_published", (2.0 * correct / size - 1.0) ** 2 * (size > 1), size > 1)
     add_draws(sums, counts, range(1, min(int(size.max()), _MOST_RUNS) + 1))
     found, method = sums.estimate(estimates, (np.arange(len(divided)),), grouping)
     found[_OUTCOME] = 2.0 * found[_OUTCOME] - 1.0
     estimates.confidence_interval[_OUTCOME] = [2.0 * end - 1.0 for end in estimates.confidence_interval[_OUTCOME]]
     estimates.standard_error[_OUTCOME] *= 2.0
     if not any(trajectories):
-        estimates.warn("no run has a call: trajectories say nothing")
+        estimates.warn("no run has a call, so nothing is known of trajectories")
+        for name in [name for name in found if name not in (_OUTCOME, f"{_OUTCOME}_published") and "/" not in name]:
+            found[name] = float("nan")
+            estimates.put(name, (float("nan"), float("nan")), float("nan"), sums.n_units, None)
     if fewer := int((size < size.max()).sum()):
         least = f"the least has {size.min()} of {size.max()}"
         estimates.warn(f"{fewer} of {len(size)} buckets have fewer runs than others ({least}): pass^k leaves them out")

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from paraconsist.data.arrays import rows_counted
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import VALUE
+from paraconsist.data.predictions import CALLS, RUN, VALUE
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.errors import input_error
-from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels
+from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels, repeated_runs
 from paraconsist.measures.catalogue import BUILT_IN, MeasureSpec
 from paraconsist.measures.results import Result
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
@@ -79,6 +79,8 @@ def degenerate(rows: Rows, unparsed: str) -> list[str]:
     parsed = rows.where((rows.has_gold | rows.is_without_gold) & ~rows.unparsed)
     if not len(parsed):
         return [_nothing_parsed(rows)] if n_unparsed == n else []
+    if rows.calls is not None:  # whether runs of agents succeeded: all may, or none
+        return []
     clusters = parsed.buckets if parsed.groups is None else parsed.groups
     constant = constant_predictions(parsed.predictions)
     if constant is not None and n_unparsed and unparsed != "drop_bucket":
@@ -137,6 +139,15 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
         n = len(table) - len(table) // int(np.gcd.reduce(counts))
     equal = f"{n:,} of {len(table):,} rows equal another row in every column: if they are copies, leave them out"
     return [f"{equal}; if they are not, name the column that tells the rows of a bucket apart as `example`"][: n > 0]
+
+
+def copied_runs(table: pa.Table, columns: SourceOptions) -> list[str]:
+    """Return a warning about runs of agents that are copies of one another."""
+    names = ("raw_output", columns.bucket, RUN, columns.prediction)
+    if not {CALLS, *names} <= {*table.column_names}:
+        return []
+    answers, buckets, runs, won = (table[name].to_pylist() for name in names)
+    return repeated_runs([answer or "" for answer in answers], buckets, runs, won)
 
 
 def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:

@@ -34,7 +34,7 @@ from paraconsist.measures.catalogue import (
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
-from paraconsist.scoring.alarms import check_not_swapped, degenerate, judged, repeated_rows, row_alarms
+from paraconsist.scoring.alarms import check_not_swapped, copied_runs, degenerate, judged, repeated_rows, row_alarms
 from paraconsist.scoring.free_text import compared_together
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
@@ -289,6 +289,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     notes += _undivided(kept, specs, source.columns.stratum or ())
     notes += [] if paraphrastic is None else _single_buckets(kept, predictions.label_names)
     notes += [] if source.is_log else repeated_rows(predictions.table, source.columns)
+    notes += copied_runs(predictions.table, source.columns)
     notes += [_ABOVE_ALL] * (paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0)
     notes += [_NO_GOLD] * rows.is_without_gold
     notes += [] if overlap is None else overlap.warnings()
