@@ -131,7 +131,7 @@ def trajectory_consistency(
 
     References
     ----------
-    .. [1] Towards a Science of AI Agent Reliability (2026), arXiv 2602.16666, definitions 3.1 and 3.2.
+    .. [1] Rabanser et al. (2026), Towards a Science of AI Agent Reliability, arXiv 2602.16666.
     .. [2] Yao et al. (2025), tau-bench, ICLR: pass^k.
     .. [3] Hyyrö (2003), A bit-vector algorithm for computing Levenshtein and Damerau edit distances.
 

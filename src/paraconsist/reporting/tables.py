@@ -609,10 +609,14 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     ends = bounds(wording.confidence_interval, "wording_change")
     level = f"{100 * scored.options.confidence_level:g} %"
     sure = f"{level} interval {percent(ends[0])} to {percent(ends[1])}" if ends else "too few problems for an interval"
-    two, problem, each = ("wordings of a problem get different answers", "problem", "wording")
+    claim, problem, each = (
+        f"wordings of a problem get different answers{f' from {model}' if model else ''}",
+        "problem",
+        "wording",
+    )
     if scored.rows.calls is not None:
-        two, problem, each = "runs of a task end differently", "task", "run"
-    claim = f"Two {two}{f' from {model}' if model else ''} {percent(wording.wording_change)} % of the time"
+        claim, problem, each = f"runs of a task{f' by {model}' if model else ''} end differently", "task", "run"
+    claim = f"Two {claim} {percent(wording.wording_change)} % of the time"
     changed = (
         f"{count(wording.n_changed)} of {plural(wording.n_problems, problem)} change{'s' * (wording.n_problems == 1)}"
     )

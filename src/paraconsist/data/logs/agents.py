@@ -28,7 +28,7 @@ _REWARDS = ("reward", "success", "succeeded", "correct", "passed")
 _TRAJECTORIES = (CALLS, "tool_calls", "tools", "actions", "trajectory", "traj", "messages")
 _NAMES, _ARGUMENTS = ("name", "function", "tool", "tool_name"), ("arguments", "kwargs", "args", "input", "parameters")
 _ANSWER, _LARGE = "answer", ("traj", "messages", "info")
-_UNKNOWN = "(unknown tool)"
+_UNKNOWN, _BAR = "(unknown tool)", " ‖ "
 _ARRAY = re.compile(rb'\s*\[\s*\{\s*"task_(id|index)"\s*:')
 _TAU2 = re.compile(rb'\s*\{\s*("(timestamp|format_version)"\s*:[^{\[]*,\s*)*"info"\s*:\s*\{\s*"git_commit"\s*:')
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
@@ -59,14 +59,30 @@ def calls_of(value: Any) -> list[tuple[str, str]]:
 
 
 def run_columns(
-    trials: Iterable[Any], succeeded: Sequence[bool | None], calls: Sequence[Sequence[tuple[str, str]]]
+    tasks: Sequence[str],
+    trials: Iterable[Any],
+    succeeded: Sequence[bool | None],
+    calls: Sequence[Sequence[tuple[str, str]]],
 ) -> dict[str, pa.Array]:
-    """Return the columns of runs: their number, verdict (null where there is none) and calls."""
+    """Return the columns of runs: their number, verdict (null where there is none), calls, and these as text to show.
+
+    In the text a bar marks where the runs of a task part.
+    """
+    names = [[name for name, _ in of_run] for of_run in calls]
+    of_task: dict[str, list[list[str]]] = {}
+    for task, of_run in zip(tasks, names, strict=True):
+        of_task.setdefault(task, []).append(of_run)
+    starts = {
+        task: next((i for i, each in enumerate(zip(*runs, strict=False)) if len({*each}) > 1), min(map(len, runs)))
+        for task, runs in of_task.items()
+    }
+    parted = [(run[: starts[task]], run[starts[task] :]) for task, run in zip(tasks, names, strict=True)]
     return {
+        "text": pa.array([_BAR.join(" → ".join(part) for part in parts) for parts in parted], pa.string()),
         "label": pa.array([1] * len(succeeded)),
         "prediction": pa.array([None if won is None else int(won) for won in succeeded], pa.int64()),
         RUN: pa.array(map(str, trials), pa.string()),
-        CALLS: pa.array([[name for name, _ in of_run] for of_run in calls], pa.list_(pa.string())),
+        CALLS: pa.array(names, pa.list_(pa.string())),
         "raw_output": pa.array(["\n".join(text for _, text in of_run) for of_run in calls], pa.string()),
     }
 
@@ -114,8 +130,9 @@ def _run_rows(
         notes.append(f"{n} calls of {path.name} name no tool: they count as calls of one tool, {_UNKNOWN}")
     small = [{key: value for key, value in run.items() if key not in (calls, *_LARGE)} for run in runs]
     fields = Records([{**run, "bucket_id": str(run[str(task)])} for run in small])
-    ids = [f"{run['bucket_id']} run {number}" for run, number in zip(fields.rows, trials, strict=True)]
-    columns = logs.linked_columns(fields, query, roots=()) | run_columns(trials, succeeded, called)
+    tasks = [str(run["bucket_id"]) for run in fields.rows]
+    ids = [f"{of} run {number}" for of, number in zip(tasks, trials, strict=True)]
+    columns = logs.linked_columns(fields, query, roots=()) | run_columns(tasks, trials, succeeded, called)
     if any(run.get(_ANSWER) is not None for run in runs):
         columns["raw_output"] = pa.array([_text(run.get(_ANSWER)) for run in runs])
     source = {"format": tool, "tool": tool, "version": version, "file": path.name}

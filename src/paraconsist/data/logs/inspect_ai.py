@@ -93,8 +93,8 @@ def log_rows(
     if is_agent and answers.right is not None:
         scored = (scorer.partition(".")[0] in sample["scores"] for sample in samples)
         verdict = [bool(won) if known else None for won, known in zip(answers.right, scored, strict=True)]
-        epochs, label_names = [sample["epoch"] for sample in samples], LABELS
-        columns = run_columns(epochs, verdict, [sample[CALLS] for sample in samples])
+        keys = [str(sample["id"]) for sample in samples], [sample["epoch"] for sample in samples]
+        columns, label_names = run_columns(*keys, verdict, [sample[CALLS] for sample in samples]), LABELS
     for name in ("input_id", *own["strata"]) if own else ():
         if (column := fields.column(f"metadata.{name}")) is not None:
             columns[name] = column

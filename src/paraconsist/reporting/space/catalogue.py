@@ -194,7 +194,7 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
     },
     TRAJECTORIES.function: {
         "layouts": [_texts(_CALLS, _PREDICTION, _LABEL)],
-        "headlines": ["trajectory_consistency", "outcome_consistency"],
+        "headlines": [TRAJECTORIES.headline, "outcome_consistency"],
         "example_file": "runs.csv",
     },
     ie_test: {
