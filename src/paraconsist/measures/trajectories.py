@@ -177,6 +177,8 @@ def trajectory_consistency(
     if fewer := int((size < size.max()).sum()):
         least = f"the least has {size.min()} of {size.max()}"
         estimates.warn(f"{fewer} of {len(size)} buckets have fewer runs than others ({least}): pass^k leaves them out")
+    if size.max() == 1:
+        estimates.warn("no bucket has two runs to compare: run each task again")
     if sums.n_units < FEW_UNITS:
         estimates.warn_of_few(sums.n_units)
     estimates.note_undefined(found)

@@ -161,7 +161,7 @@ def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
     counted = np.asarray(rows.buckets)[is_counted(spec, rows)]
     if len(counted) and (counted == counted[0]).all():
         reason = f"there is one bucket, so {spec.symbol} is undefined: one bucket is not enough"
-    elif spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
+    elif rows.calls is None and spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
         reason = (
             f"no bucket has two rows to compare, so {spec.symbol} is undefined: give several wordings of each problem"
         )

@@ -129,7 +129,9 @@ def _run_rows(
     if n := sum(tool == _UNKNOWN for of_run in called for tool, _ in of_run):
         notes.append(f"{n} calls of {path.name} name no tool: they count as calls of one tool, {_UNKNOWN}")
     small = [{key: value for key, value in run.items() if key not in (calls, *_LARGE)} for run in runs]
-    fields = Records([{**run, "bucket_id": str(run[str(task)])} for run in small])
+    fields = Records(
+        [{**run, "bucket_id": str(run[str(task)]), RUN: str(n)} for run, n in zip(small, trials, strict=True)]
+    )
     tasks = [str(run["bucket_id"]) for run in fields.rows]
     ids = [f"{of} run {number}" for of, number in zip(tasks, trials, strict=True)]
     columns = logs.linked_columns(fields, query, roots=()) | run_columns(tasks, trials, succeeded, called)
