@@ -1,5 +1,6 @@
 """Repeated runs of agents: pass^k as printed, outcomes and trajectories with and without self-pairs, copies of runs."""
 
+import re
 import time
 from collections import Counter
 from itertools import combinations
@@ -280,3 +281,22 @@ def test_runs_that_differ_are_no_copies() -> None:
     assert not repeated_runs([f"call {i}" for i in range(24)], tasks, runs)
     assert not repeated_runs(["same"] * 24, tasks, runs)
     assert not repeated_runs([f"{i}" for i in range(9)] * 2, [*range(9)] * 2, ["a"] * 9 + ["b"] * 9)
+
+
+@pytest.mark.real_data
+def test_the_documents_table_is_what_score_finds(data_folder: Path) -> None:
+    """docs/howto/agents.md: each number of its table is a value, or an end of an interval, that `score` shows."""
+    (scored,) = pc.score(data_folder / "agents" / "tau_bench_airline.parquet").sets.values()
+    result = scored.measures["trajectory_consistency"]
+    shown = {f"{result['first_divergence']:.1f}", f"{100 * result['outcome_consistency_published']:.1f}"}
+    shown |= {f"{100 * result['pass_hat_n'][str(n)]:.1f}" for n in range(1, 5)}
+    shown |= {f"{end:.1f}" for end in result["confidence_interval"]["first_divergence"]}
+    for key, value in result.items():
+        if isinstance(value, float):
+            shown |= {f"{100 * number:.1f}" for number in (value, *result["confidence_interval"].get(key, ()))}
+    shown |= {f"{100 * end:.1f}" for end in result["confidence_interval"]["pass_hat_n/4"]}
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "agents.md").read_text(encoding="utf-8")
+    table = page.partition("| number | value | interval |")[2].partition("\n\n")[0]
+    numbers = re.findall(r"\d+\.\d", table)
+    assert len(numbers) > 20
+    assert set(numbers) <= shown
