@@ -500,7 +500,6 @@ BUILT_IN = (
         outcomes=("the same calls", "different calls"),
         higher_is_better=True,
         target=PARAPHRASE,
-        optional_partners=(ORIGINAL,),
         arguments={"calls": "rows.calls", "successes": "rows.right", "buckets": "rows.bucket"},
         breaks=_different_calls,
         mean_over="buckets",
