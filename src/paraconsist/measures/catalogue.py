@@ -486,7 +486,6 @@ BUILT_IN = (
             *_by_success("trajectory_consistency"),
             Quantity("distribution_consistency", "same calls in any order", "any order"),
             *_by_success("distribution_consistency"),
-            Quantity("common_start", "share of a run before two part", "start"),
             Quantity("first_divergence", "number of calls before two part", "parted", is_share=False),
             Quantity("identical_share", "two runs make the same calls throughout", "identical"),
             Quantity("outcome_consistency", "outcome consistency (0: a coin)", "outcome"),

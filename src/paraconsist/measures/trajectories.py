@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import comb, entr
@@ -30,8 +30,7 @@ from paraconsist.measures.results import Estimates, Result, documented, interval
 from paraconsist.measures.rules import Answers
 
 Calls: TypeAlias = tuple[str, ...]
-#: By how many of a pair's two runs succeeded.
-_KINDS = ("failed", "mixed", "succeeded")
+_KINDS = ("failed", "mixed", "succeeded")  # pairs of runs by how many of the two succeeded
 _ORDER, _DISTRIBUTION, _OUTCOME = "trajectory_consistency", "distribution_consistency", "outcome_consistency"
 _MOST_RUNS = 100  # drawn by pass^k
 
@@ -47,8 +46,6 @@ class TrajectoryConsistencyResult(Result):
         in [0, 1]; up is good.
     distribution_consistency : float
         1 less the Jensen-Shannon divergence (base 2) of how often the two runs call each tool, in [0, 1]; up is good.
-    common_start : float
-        Share of the longer run that passes before the two part, in [0, 1]; up is good.
     first_divergence : float
         Number of calls before they part, at least 0; up is good.
     identical_share : float
@@ -68,7 +65,6 @@ class TrajectoryConsistencyResult(Result):
 
     trajectory_consistency: float
     distribution_consistency: float
-    common_start: float
     first_divergence: float
     identical_share: float
     trajectory_consistency_succeeded: float
@@ -171,9 +167,10 @@ def trajectory_consistency(
     estimates.standard_error[_OUTCOME] *= 2.0
     if not any(trajectories):
         estimates.warn("no run has a call, so nothing is known of trajectories")
-        for name in [name for name in found if name not in (_OUTCOME, f"{_OUTCOME}_published") and "/" not in name]:
-            found[name] = float("nan")
-            estimates.put(name, (float("nan"), float("nan")), float("nan"), sums.n_units, None)
+        nan = float("nan")
+        for name in [name for name in found if "/" not in name and not name.startswith(_OUTCOME)]:
+            found[name] = nan
+            estimates.put(name, (nan, nan), nan, sums.n_units, None)
     if fewer := int((size < size.max()).sum()):
         least = f"the least has {size.min()} of {size.max()}"
         estimates.warn(f"{fewer} of {len(size)} buckets have fewer runs than others ({least}): pass^k leaves them out")
@@ -206,28 +203,21 @@ def as_trajectories(calls: Any, function: str) -> list[Calls]:
     return trajectories
 
 
-class Alike(NamedTuple):
-    """How alike two runs are."""
-
-    order: float  # 1 less the normalised edit distance, as the others in [0, 1]
-    distribution: float  # 1 less the Jensen-Shannon divergence
-    start: int  # calls before they part
-    longer: int  # calls of the longer run
-
-
 @lru_cache(maxsize=1 << 15)
-def alike(one: Calls, other: Calls) -> Alike:
-    """Return how alike two runs are; of two runs without calls all is the same."""
-    longer = max(len(one), len(other))
+def alike(one: Calls, other: Calls) -> tuple[float, float, int]:
+    """Return 1 less the normalised edit distance of two runs, 1 less their divergence, and the calls before they part.
+
+    Of two runs without calls all is the same.
+    """
     if one == other:
-        return Alike(1.0, 1.0, longer, longer)
-    start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+        return 1.0, 1.0, len(one)
     if not one or not other:
-        return Alike(0.0, 0.0, 0, longer)
+        return 0.0, 0.0, 0
+    start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     counts = [Counter(calls) for calls in (one, other)]
     p, q = (np.array([of[name] for name in counts[0] | counts[1]]) / of.total() for of in counts)
     divergence = float((entr((p + q) / 2.0) - (entr(p) + entr(q)) / 2.0).sum()) / np.log(2.0)
-    return Alike(1.0 - edit_distance(one, other) / longer, min(1.0, max(0.0, 1.0 - divergence)), start, longer)
+    return 1.0 - edit_distance(one, other) / max(len(one), len(other)), min(1.0, max(0.0, 1.0 - divergence)), start
 
 
 def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:
@@ -251,44 +241,42 @@ def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:
     return distance
 
 
+def _pairs(buckets: Integers) -> Integers:
+    """Return every two different rows of a bucket, shape (n_pairs, 2)."""
+    rows: dict[int, list[int]] = {}
+    for row, bucket in enumerate(buckets.tolist()):
+        rows.setdefault(bucket, []).append(row)
+    return np.array([pair for of in rows.values() for pair in combinations(of, 2)], dtype=np.int64).reshape(-1, 2)
+
+
 def _add_pairs(sums: Sums, trajectories: Sequence[Calls], right: Integers, buckets: Integers, n_buckets: int) -> None:
     """Add the means over the pairs of different runs of each bucket."""
-    runs: list[list[int]] = [[] for _ in range(n_buckets)]
-    for row, bucket in enumerate(buckets.tolist()):
-        runs[bucket].append(row)
-    pairs = [(bucket, i, j) for bucket, rows in enumerate(runs) for i, j in combinations(rows, 2)]
-    of, first, second = np.array(pairs, dtype=np.int64).reshape(-1, 3).T
-    values = [alike(trajectories[i], trajectories[j]) for _, i, j in pairs]
-    order, distribution, start, longer = np.array(values, dtype=np.float64).reshape(-1, 4).T
-    kinds = right[first] + right[second]
+    pairs = _pairs(buckets)
+    of, kinds = buckets[pairs[:, 0]], right[pairs].sum(axis=1)
+    values = [alike(trajectories[i], trajectories[j]) for i, j in pairs.tolist()]
+    order, distribution, start = np.array(values, dtype=np.float64).reshape(-1, 3).T
 
     def mean(name: str, amounts: Floats, kind: int | None = None, most: float = 1.0) -> None:
-        chosen = np.arange(len(of)) if kind is None else np.flatnonzero(kinds == kind)
+        chosen = np.flatnonzero((kinds == kind) | (kind is None))
         n = np.bincount(of[chosen], minlength=n_buckets)
         total = np.bincount(of[chosen], weights=amounts[chosen], minlength=n_buckets)
         sums.mean(name, total / np.maximum(n, 1), n > 0, most)
 
-    mean(_ORDER, order)
-    mean(_DISTRIBUTION, distribution)
-    mean("common_start", np.where(longer > 0.0, start / np.maximum(longer, 1.0), 1.0))
+    for name, amounts in ((_ORDER, order), (_DISTRIBUTION, distribution)):
+        mean(name, amounts)
+        for kind, ending in enumerate(_KINDS):
+            mean(f"{name}_{ending}", amounts, kind)
     mean("first_divergence", start, most=float(max([1, *map(len, trajectories)])))
     mean("identical_share", (order == 1.0).astype(np.float64))
-    for kind, ending in enumerate(_KINDS):
-        mean(f"{_ORDER}_{ending}", order, kind)
-        mean(f"{_DISTRIBUTION}_{ending}", distribution, kind)
 
 
 def calls_differ(answers: Answers) -> tuple[Floats, Any]:
     """Return the mean edit distance of each run to the others of its task, and which runs have others."""
-    amounts, size = np.zeros(len(answers.buckets)), np.bincount(answers.buckets)
-    runs: dict[int, list[int]] = {}
-    for row, bucket in enumerate(answers.buckets.tolist()):
-        runs.setdefault(bucket, []).append(row)
-    trajectories = as_trajectories(answers.calls, "score")
-    for rows in runs.values():
-        for i, j in combinations(rows, 2):
-            amounts[[i, j]] += (1.0 - alike(trajectories[i], trajectories[j]).order) / (len(rows) - 1)
-    return amounts, size[answers.buckets] > 1
+    pairs, amounts = _pairs(answers.buckets), np.zeros(len(answers.buckets))
+    others, runs = np.bincount(answers.buckets)[answers.buckets] - 1, [tuple(calls) for calls in answers.calls or ()]
+    for i, j in pairs.tolist():
+        amounts[[i, j]] += 1.0 - alike(runs[i], runs[j])[0]
+    return amounts / np.maximum(others, 1), others > 0
 
 
 def pass_hat_counts(
@@ -302,22 +290,12 @@ def pass_hat_counts(
     Parameters
     ----------
     pass_hat : sequence of float, shape (k,)
-        pass^1 to pass^k as printed, in [0, 1], or in [0, 100] with `percent`.
+        pass^1 to pass^k as printed, in [0, 1], or in [0, 100] with `percent`. InputError for values outside.
     n_tasks : int, optional
         The number of tasks, which makes the counts whole numbers; without it they are shares of the tasks.
     decimals : int, optional
         Of the printed numbers, by default the most that one of them has: each may be off by half a unit of the last.
     percent : bool, default False
-
-    Returns
-    -------
-    list of float, shape (k + 1,), or None
-        None where no numbers of tasks, none below 0, give these values.
-
-    Raises
-    ------
-    InputError
-        For no values, and those outside their range.
 
     References
     ----------
