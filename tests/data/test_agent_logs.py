@@ -5,7 +5,9 @@ The files are those of tests/fixtures/logs/making/agent_runs.py."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -212,3 +214,33 @@ def test_runs_of_ten_thousand_calls(tmp_path: Path) -> None:
 def test_options_still_name_fields(command: Any) -> None:
     result = scored(command, AGENTS / "tau2.json", "--stratum", "termination_reason", "--bucket", "trial")
     assert result["measures"]["trajectory_consistency"]["n_buckets"] == 3
+
+
+def places(value: Any, depth: int = 4) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every part of a value, of lists the first two."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for key, part in inner if depth else ():
+        yield (key,)
+        yield from ((key, *path) for path in places(part, depth - 1))
+
+
+@pytest.mark.parametrize("odd", [None, "x", [[1]], {"a": 1}, float("nan")], ids=str)
+@pytest.mark.parametrize("source", ["tau2.json", "inspect.json", "runs.jsonl", "bfcl"])
+def test_odd_values_anywhere_are_read_or_refused(tmp_path: Path, source: str, odd: Any) -> None:
+    file = shutil.copytree(AGENTS / "bfcl" / "run_0", tmp_path / "bfcl") if source == "bfcl" else AGENTS / source
+    if source == "bfcl":
+        file = next(file.rglob("*_result.json"))
+    are_lines = source in ("runs.jsonl", "bfcl")
+    whole: Any = lines(file) if are_lines else json.loads(file.read_text())
+    for name in {"simulations", "samples"} & ({*whole} if isinstance(whole, dict) else set()):
+        whole[name] = whole[name][:3]
+    for path in places(whole):
+        changed = json.loads(json.dumps(whole))
+        part = changed
+        for step in path[:-1]:
+            part = part[step]
+        part[path[-1]] = odd
+        target = file if source == "bfcl" else tmp_path / source
+        target.write_text("\n".join(map(json.dumps, changed)) if are_lines else json.dumps(changed))
+        with suppress(InputError):
+            read_logs([next(tmp_path.rglob("*_score.json")) if source == "bfcl" else target])

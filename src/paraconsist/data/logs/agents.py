@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -32,18 +32,19 @@ _UNKNOWN, _BAR = "(unknown tool)", " ‖ "
 _ARRAY = re.compile(rb'\s*\[\s*\{\s*"task_(id|index)"\s*:')
 _TAU2 = re.compile(rb'\s*\{\s*("(timestamp|format_version)"\s*:[^{\[]*,\s*)*"info"\s*:\s*\{\s*"git_commit"\s*:')
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
+_SCORE = {"accuracy", "correct_count", "total_count"}
 _NOT_RUN = ("infrastructure_error", "context_window_exceeded")  # runs that tau2 leaves out of its numbers
-LABELS = ["failed", "succeeded"]
-_NEARLY_ONE = 1.0 - 1e-6
+LABELS, _NEARLY_ONE = ["failed", "succeeded"], 1.0 - 1e-6
+Calls: TypeAlias = list[tuple[str, str]]  # the tools and the whole calls
 
 
-def calls_of(value: Any) -> list[tuple[str, str]]:
+def calls_of(value: Any) -> Calls:
     """Return the tools called by an agent, in order, each with the whole call as text.
 
     `value` is a list of messages, of which the assistant's are read, of calls (with the tool's name and arguments, in a
     ``function`` or not), or of names; or a text with a call a line.
     """
-    calls = list[tuple[str, str]]()
+    calls: Calls = []
     for item in value.splitlines() if isinstance(value, str) else value if isinstance(value, list) else ():
         if isinstance(item, str):
             calls.append((item, item))
@@ -59,15 +60,9 @@ def calls_of(value: Any) -> list[tuple[str, str]]:
 
 
 def run_columns(
-    tasks: Sequence[str],
-    trials: Iterable[Any],
-    succeeded: Sequence[bool | None],
-    calls: Sequence[Sequence[tuple[str, str]]],
+    tasks: Sequence[str], trials: Iterable[Any], succeeded: Sequence[bool | None], calls: Sequence[Calls]
 ) -> dict[str, pa.Array]:
-    """Return the columns of runs: their number, verdict (null where there is none), calls, and these as text to show.
-
-    In the text a bar marks where the runs of a task part.
-    """
+    """Return the columns of runs, and their calls as text to show: a bar marks where the runs of a task part."""
     names = [[name for name, _ in of_run] for of_run in calls]
     of_task: dict[str, list[list[str]]] = {}
     for task, of_run in zip(tasks, names, strict=True):
@@ -128,12 +123,11 @@ def _run_rows(
         notes.append(f"{n} of {len(runs)} runs of {path.name} have no reward: they count as failed here")
     if n := sum(tool == _UNKNOWN for of_run in called for tool, _ in of_run):
         notes.append(f"{n} calls of {path.name} name no tool: they count as calls of one tool, {_UNKNOWN}")
+    tasks = [str(run[str(task)]) for run in runs]
+    own = [{"bucket_id": of, RUN: str(number)} for of, number in zip(tasks, trials, strict=True)]
     small = [{key: value for key, value in run.items() if key not in (calls, *_LARGE)} for run in runs]
-    fields = Records(
-        [{**run, "bucket_id": str(run[str(task)]), RUN: str(n)} for run, n in zip(small, trials, strict=True)]
-    )
-    tasks = [str(run["bucket_id"]) for run in fields.rows]
-    ids = [f"{of} run {number}" for of, number in zip(tasks, trials, strict=True)]
+    fields = Records([{**run, **of_run} for run, of_run in zip(small, own, strict=True)])
+    ids = [f"{of['bucket_id']} run {of[RUN]}" for of in own]
     columns = logs.linked_columns(fields, query, roots=()) | run_columns(tasks, trials, succeeded, called)
     if any(run.get(_ANSWER) is not None for run in runs):
         columns["raw_output"] = pa.array([_text(run.get(_ANSWER)) for run in runs])
@@ -168,10 +162,6 @@ def runs_of_table(predictions: Predictions, query: SourceOptions, name: str) -> 
     return _any_runs(predictions.table.to_pylist(), Path(name), query, None)
 
 
-def _recognises_tau2(path: Path, head: logs.Head) -> bool:
-    return _TAU2.match(head.start) is not None
-
-
 def _read_tau2(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read tau2's results in one domain, also those with a file for each run beside them; InputError as `_run_rows`."""
     whole: Any = read_whole(path, "tau2-bench")
@@ -180,23 +170,18 @@ def _read_tau2(path: Path, query: SourceOptions, texts: Sequence[str] | None = N
     if not isinstance(found, list) or not found or not all(isinstance(run, dict) for run in found):
         raise logs.bad_log("hold simulations, or have them in the folder simulations beside it", path)
     info, tasks, notes = whole["info"], whole.get("tasks"), list[str]()
-    n_runs = (walk(info, "num_trials") or 0) * len(tasks if isinstance(tasks, list) else ())
+    n_asked = walk(info, "num_trials")
+    n_runs = n_asked * len(tasks) if isinstance(n_asked, int) and isinstance(tasks, list) else 0
     if n_runs > len(found):
         notes.append(f"{n_runs - len(found)} of {n_runs} runs are missing in {path.name}")
-    if n := sum(walk(run, "termination_reason") in _NOT_RUN for run in found):
-        notes.append(f"{n} runs ended by no fault of the agent, which tau2 leaves out")
-        found = [
-            {**run, "reward_info": run.get("termination_reason") not in _NOT_RUN and run.get("reward_info")}
-            for run in found
-        ]
-    runs = [{**run, "reward": walk(run, "reward_info", "reward")} for run in found]
+    is_out = [run.get("termination_reason") in _NOT_RUN for run in found]
+    if any(is_out):
+        notes.append(f"{sum(is_out)} runs ended by no fault of the agent, which tau2 leaves out")
+    rewards = [None if out else walk(run, "reward_info", "reward") for run, out in zip(found, is_out, strict=True)]
+    runs = [{**run, "reward": reward} for run, reward in zip(found, rewards, strict=True)]
     name = str(walk(info, "environment_info", "domain_name") or path.stem)
     model, version = walk(info, "agent_info", "llm"), walk(info, "git_commit")
     return _run_rows(path, query, texts, TAU2.name, runs, name=name, model=model, version=version, notes=notes)
-
-
-def _recognises_bfcl(path: Path, head: logs.Head) -> bool:
-    return path.name.endswith("_score.json") and head.first_row.keys() >= {"accuracy", "correct_count", "total_count"}
 
 
 def _read_bfcl(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
@@ -212,27 +197,22 @@ def _read_bfcl(path: Path, query: SourceOptions, texts: Sequence[str] | None = N
         remedy = f"A score file lists failures only; the answers are expected in {answers_file}."
         raise logs.bad_log("have the model's answers in a folder `result` beside `score`", path, remedy=remedy)
     (head, *failures), answers = (read_whole_lines(file, "BFCL") for file in (path, answers_file))
-    ids = [answer.get("id", answer.get("idx", number)) for number, answer in enumerate(answers)]
-    failed = {line.get("id") for line in failures}
-    if all(isinstance(one, int) for one in ids):  # before September 2024 score files counted from 1
-        failed = {one - 1 for one in failed if isinstance(one, int)}
+    ids = [str(answer.get("id", answer.get("idx", number))) for number, answer in enumerate(answers)]
+    failed = {str(line.get("id")) for line in failures}
+    if all(map(str.isdecimal, failed)):  # before September 2024 score files counted from 1
+        failed = {str(int(one) - 1) for one in failed}
     if not failed <= {*ids} or [len(ids), len(ids) - len(failed)] != [head["total_count"], head["correct_count"]]:
         got = f"{len(ids) - len(failed & {*ids})} of {len(ids)}"
         must = f"have as many right answers as its first line says ({head['correct_count']} of {head['total_count']})"
         raise logs.bad_log(must, got, remedy=f"Is {answers_file} of another run?")
+    results = [answer.get("result") for answer in answers]
     runs: list[Json] = [
-        {
-            "task": one,
-            "correct": one not in failed,
-            CALLS: _bfcl_calls(answer.get("result")),
-            _ANSWER: _text(answer.get("result")),
-        }
-        for one, answer in zip(ids, answers, strict=True)
+        {"task": one, "correct": one not in failed, CALLS: _bfcl_calls(result), _ANSWER: _text(result)}
+        for one, result in zip(ids, results, strict=True)
     ]
-    named = next((line["model_name"] for line in failures if "model_name" in line), path.parent.name)
-    return _run_rows(
-        path, query, texts, BFCL.name, runs, name=re.sub(r"^BFCL_v\d+_|_score$", "", path.stem), model=named
-    )
+    model = next((line["model_name"] for line in failures if "model_name" in line), path.parent.name)
+    name = re.sub(r"^BFCL_v\d+_|_score$", "", path.stem)
+    return _run_rows(path, query, texts, BFCL.name, runs, name=name, model=model)
 
 
 def _text(value: Any) -> str:
@@ -243,12 +223,16 @@ def _bfcl_calls(result: Any) -> list[str]:
     """Return the tools called in an answer: keys of objects, or code; in turns and steps, or not."""
     if isinstance(result, list):
         return [call for part in result for call in _bfcl_calls(part)]
-    return (
-        [*map(str, result)] if isinstance(result, Mapping) else _CALL.findall(result) if isinstance(result, str) else []
-    )
+    return _CALL.findall(result) if isinstance(result, str) else [*result] if isinstance(result, Mapping) else []
 
 
 _WHAT = "runs of agents, as tau-bench writes them or JSON Lines with task, trial, reward and calls"
 RUNS = logs.LogFormat("runs", _WHAT, _recognises_runs, _read_runs)
-TAU2 = logs.LogFormat("tau2_bench", "results of tau2-bench as JSON", _recognises_tau2, _read_tau2, repeats=True)
-BFCL = logs.LogFormat("bfcl", "*_score.json of BFCL", _recognises_bfcl, _read_bfcl, "*_score.json", repeats=True)
+TAU2 = logs.LogFormat(
+    "tau2_bench", "results of tau2-bench as JSON", lambda _, head: _TAU2.match(head.start) is not None, _read_tau2,
+    repeats=True,
+)  # fmt: skip
+BFCL = logs.LogFormat(
+    "bfcl", "*_score.json of BFCL", lambda _, head: head.first_row.keys() >= _SCORE, _read_bfcl, "*_score.json",
+    repeats=True,
+)  # fmt: skip
