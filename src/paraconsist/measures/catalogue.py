@@ -223,9 +223,9 @@ def _different_calls(answers: Answers) -> tuple[Floats, Mask]:
     return calls_differ(answers)
 
 
-def _by_success(key: str) -> list[Quantity]:
+def _by_success(key: str, words: str) -> list[Quantity]:
     kinds = {"succeeded": "both runs succeeded", "failed": "both failed", "mixed": "one succeeded"}
-    return [Quantity(f"{key}_{ending}", f"  where {words}", ending) for ending, words in kinds.items()]
+    return [Quantity(f"{key}_{ending}", f"{words}, {kind}", ending) for ending, kind in kinds.items()]
 
 
 BUILT_IN = (
@@ -483,9 +483,9 @@ BUILT_IN = (
                 "C_traj",
                 "two runs of a task make the same calls in the same order: 1 less their edit distance",
             ),
-            *_by_success("trajectory_consistency"),
+            *_by_success("trajectory_consistency", "same order"),
             Quantity("distribution_consistency", "same calls in any order", "any order"),
-            *_by_success("distribution_consistency"),
+            *_by_success("distribution_consistency", "any order"),
             Quantity("first_divergence", "number of calls before two part", "parted", is_share=False),
             Quantity("identical_share", "two runs make the same calls throughout", "identical"),
             Quantity("outcome_consistency", "outcome consistency (0: a coin)", "outcome"),

@@ -149,9 +149,9 @@ def by_stratum(strata: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterato
 
 
 def rates_of(measures: Iterable[str]) -> list[MeasureSpec]:
-    """Return those of the measures that are known by one share and compare pairs or rows."""
+    """Return those of the measures that are known by the share of pairs or rows that break a rule."""
     specs = [CATALOGUE[measure] for measure in measures if measure in CATALOGUE]
-    return [spec for spec in specs if spec.target and spec not in (PARAPHRASTIC, CHANGE)]
+    return [spec for spec in specs if spec.target and spec not in (PARAPHRASTIC, CHANGE) and not spec.higher_is_better]
 
 
 def common_symbol(specs: Sequence[MeasureSpec]) -> str:
