@@ -91,6 +91,11 @@ def test_gate_compare_and_report_take_them(command: Any, tmp_path: Path) -> None
     assert code == 0, err
     assert "A" in out
     assert command("report", log, "--output", tmp_path / "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "12 tasks in 36 runs" in page
+    assert "right in every run" in page
+    assert "find_book → find_book ‖ reserve" in page  # where the runs of task 7 part
+    assert "What flips it" not in page
 
 
 def test_calls_in_every_form() -> None:

@@ -279,7 +279,8 @@ def _facts(report: Report) -> list[str]:
     names = [item.name for item in sets if not is_generic(item.name)]
     of = [names[0]] if len(sets) == 1 and names else [f"{len(sets)} sets"] * (len(sets) > 1)
     model = [models[0].name] * (len(models) == 1 and models[0].name not in of and not is_generic(models[0].name))
-    return [*model, *of, f"{plural(n_problems, 'problem')} in {plural(n_rows, 'wording')}"]
+    problem, wording = ("task", "run") if all(r.calls is not None for r in rows) else ("problem", "wording")
+    return [*model, *of, f"{plural(n_problems, problem)} in {plural(n_rows, wording)}"]
 
 
 def _source(environment: Any, name: str) -> str:
