@@ -100,6 +100,9 @@ def rows_of(spec: MeasureSpec, answer: Callable[[np.random.Generator, int], int]
         sure = rng.uniform(0.5, 1.0, size=len(frame))
         frame["p0"] = np.where(frame["prediction"] == 0, sure, 1 - sure)
         frame["p1"] = 1 - frame["p0"]
+    if "rows.calls" in spec.arguments.values():
+        of_run = zip(frame["prediction"], rng.integers(1, 4, size=len(frame)), strict=True)
+        frame["calls"] = [["find"] * int(n) + ["book" if answer else "ask"] for answer, n in of_run]
     if any(path.endswith(".allowed") for path in spec.arguments.values()):
         frame["allowed_labels"] = [[label] for label in frame["label"]]
     return frame

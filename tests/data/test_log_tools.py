@@ -24,7 +24,7 @@ FILES = {file: file.relative_to(LOGS).parts[0] for file in LOGS.rglob("*") if fi
 FILES = {
     file: tool
     for file, tool in FILES.items()
-    if tool not in ("making", "README.md") and not file.name.startswith(("results_", "metrics"))
+    if tool not in ("making", "agents", "README.md") and not file.name.startswith(("results_", "metrics"))
 }
 
 

@@ -243,7 +243,7 @@ def test_expressions_that_are_none(text, sentence):
 
 
 def test_every_format_says_what_it_is():
-    assert len({one.name for one in built_in()}) == len(built_in()) == 8
+    assert len({one.name for one in built_in()}) == len(built_in()) == 11
     assert [detect(path).name for path in (samples("yes_no"), inspect_log("yes-no"))] == ["lm_eval", "inspect_ai"]
 
 

@@ -16,6 +16,7 @@ from paraconsist.measures.fooling_rate import fooling_rate
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
 from paraconsist.measures.probability_coherence import RELATIONS, probability_coherence
+from paraconsist.measures.trajectories import trajectory_consistency
 
 Rows = dict[str, Any]
 Columns = dict[str, list[str]]
@@ -206,6 +207,11 @@ def text_rows(rng: np.random.Generator, n: int) -> Rows:
         "entailed": rng.integers(0, 2, n).tolist(),
         "groups": lopsided(rng, n),
     }
+
+
+def agent_rows(rng: np.random.Generator, n: int) -> Rows:
+    calls = [rng.choice(["find", "book", "pay", "end"], rng.integers(0, 6)).tolist() for _ in range(n)]
+    return {"calls": calls, "successes": rng.integers(0, 2, n).tolist(), "buckets": lopsided(rng, n)}
 
 
 def run_rows(rng: np.random.Generator, n: int) -> Rows:
@@ -444,6 +450,27 @@ CASES: dict[str, Case] = {
     ),
     "semantic_inconsistency": _pairs(other_than("predictions")),
     "symmetric_inconsistency": _pairs(other_than("predictions"), symmetric_on_page),
+    "trajectory_consistency": Case(
+        {
+            "calls": ["find\nbook", "find", "", "book", "book", "find\nbook"],
+            "successes": [1, 1, 0, 1, 0, 1],
+            "buckets": BUCKETS["buckets"],
+        },
+        {"groups": [5, 5, 5, 6, 6, 6], **QUICK},
+        agent_rows,
+        {
+            "outcome_consistency": (-1, 1),
+            "first_divergence": (0, 6),
+            **dict.fromkeys(("trajectory_consistency", "distribution_consistency", "identical_share"), (0, 1)),
+        },
+        fails={
+            "swap": "has no two sides: order within a bucket is free",
+            "monotone": "a call more may be one that the other runs made: no order",
+        },
+        on_page=lambda c: trajectory_consistency(
+            c["calls"], [int(won == "yes") for won in c["prediction"]], c["bucket_id"]
+        ),
+    ),
     "transitive_inconsistency": Case(
         {
             "predictions": A,

@@ -18,9 +18,8 @@ from paraconsist.measures.results import parse_signature
 from paraconsist.registry import metric_kind, metric_script
 
 EVERY = sorted(CASES)
-WITH_LABELS = [
-    name for name in EVERY if name not in ("distribution_shift", "paraphrase_diversity", "probability_coherence")
-]
+_WITHOUT = ("distribution_shift", "paraphrase_diversity", "probability_coherence", "trajectory_consistency")
+WITH_LABELS = [name for name in EVERY if name not in _WITHOUT]
 LABEL_ENDINGS = ("predictions", "predictions1", "predictions2", "references")
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import PROBLEM, UNANSWERED, VALUE, Predictions
+from paraconsist.data.predictions import CALLS, PROBLEM, UNANSWERED, VALUE, Predictions
 from paraconsist.data.tables import column_error, column_of, filled_column, floats, is_text, plain_column, plain_table
 from paraconsist.errors import input_error
 
@@ -69,6 +69,7 @@ class Rows:
     same: frozenset[tuple[int, int]] | None = None
     chance: float = float("nan")
     problems: NDArray[Any] | None = None  # shape (n,): What was asked in several epochs, each of which is a bucket
+    calls: list[tuple[str, ...]] | None = None  # The tools that the run of an agent called, in order
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -177,7 +178,17 @@ def read_rows(
         same=predictions.metadata.get("same_pairs"),
         chance=predictions.metadata.get("chance", float("nan")),
         problems=filled_column(table, PROBLEM, "bucket") if PROBLEM in table.column_names else None,
+        calls=_calls(table),
     )
+
+
+def _calls(table: pa.Table) -> list[tuple[str, ...]] | None:
+    """Return the calls of each run; None where no column has them. A run without any has an empty list, or cell."""
+    kind = table.schema.field(CALLS).type if CALLS in table.column_names else pa.null()
+    if not (pa.types.is_string(kind) or (pa.types.is_list(kind) and pa.types.is_string(kind.value_type))):
+        return None
+    values = (value or () for value in table[CALLS].to_pylist())
+    return [tuple(value.splitlines() if isinstance(value, str) else map(str, value)) for value in values]
 
 
 def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Sequence[str]) -> pa.Table:

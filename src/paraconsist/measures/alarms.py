@@ -180,6 +180,38 @@ def reversed_wordings(predictions: Any, buckets: Any, variants: Any, clusters: A
     )
 
 
+def repeated_runs(answers: Any, buckets: Any, runs: Any, successes: Any = None) -> list[str]:
+    """Return a warning for each set of runs that have the same answers to the same ten or more buckets.
+
+    A run that was copied, or served from a cache, is no repeat: it makes every consistency and pass^k too high. Where
+    `successes` are given and differ between such runs, the grading changed. All have shape (n_rows,); an answer is all
+    that a run wrote, such as its calls with their arguments. None where all rows have one answer.
+
+    >>> tasks, first = [*range(10)] * 2, [f"call({task})" for task in range(10)]
+    >>> print(*(note.partition(":")[0] for note in repeated_runs(first * 2, tasks, ["a"] * 10 + ["b"] * 10)))
+    runs a, b have the same answers in all of 10 buckets
+    """
+    values = {"answers": answers, "buckets": buckets, "runs": runs}
+    columns = {name: as_column(of, function="repeated_runs", parameter=name).tolist() for name, of in values.items()}
+    by_run: dict[Any, dict[Any, Any]] = {}
+    verdicts: dict[Any, dict[Any, Any]] = {}
+    for row, (answer, bucket, run) in enumerate(zip(*columns.values(), strict=True)):
+        by_run.setdefault(run, {})[bucket] = answer
+        verdicts.setdefault(run, {})[bucket] = None if successes is None else successes[row]
+    alike: dict[frozenset[Any], list[Any]] = {}
+    for run, of_run in by_run.items():
+        if len(of_run) >= FEW_UNITS and len(set(columns["answers"])) > 1:
+            alike.setdefault(frozenset(of_run.items()), []).append(run)
+    notes = []
+    for same in (same for same in alike.values() if len(same) > 1):
+        n = len(by_run[same[0]])
+        what = f"runs {', '.join(map(str, same))} have the same answers in all of {n:,} buckets"
+        changed = sum(len({verdicts[run][bucket] for run in same}) > 1 for bucket in by_run[same[0]])
+        graded = f"; of {changed:,} the verdicts differ, so the grading changed" if changed else ""
+        notes.append(f"{what}: copies are no repeats, so leave all but one out unless the agent was run anew{graded}")
+    return notes
+
+
 def _assignment(gains: Floats) -> npt.NDArray[np.intp]:
     """Return the column of each row, all different, with the largest sum of `gains`."""
     if len(gains) <= 4:  # importing scipy.optimize takes longer than a whole scoring of a small file

@@ -217,6 +217,17 @@ def _incoherent(answers: Answers) -> tuple[Floats, Mask]:
     return incoherent(answers)
 
 
+def _different_calls(answers: Answers) -> tuple[Floats, Mask]:
+    from paraconsist.measures.trajectories import calls_differ
+
+    return calls_differ(answers)
+
+
+def _by_success(key: str, words: str) -> list[Quantity]:
+    kinds = {"succeeded": "both runs succeeded", "failed": "both failed", "mixed": "one succeeded"}
+    return [Quantity(f"{key}_{ending}", f"{words}, {kind}", ending) for ending, kind in kinds.items()]
+
+
 BUILT_IN = (
     MeasureSpec(
         "paraphrastic:paraphrastic_consistency",
@@ -459,6 +470,40 @@ BUILT_IN = (
         needs_gold=False,
     ),
     MeasureSpec(
+        "trajectories:trajectory_consistency",
+        title="Trajectory consistency",
+        question="Does an agent that is run again on a task succeed again, and by the same calls?",
+        direction="Up is good: 100 % means that all runs of a task make the same calls in the same order.",
+        headline="trajectory_consistency",
+        symbol="C_traj",
+        quantities=(
+            Quantity(
+                "trajectory_consistency",
+                "C_traj, same calls in the same order",
+                "C_traj",
+                "two runs of a task make the same calls in the same order: 1 less their edit distance",
+            ),
+            *_by_success("trajectory_consistency", "same order"),
+            Quantity("distribution_consistency", "same calls in any order", "any order"),
+            *_by_success("distribution_consistency", "any order"),
+            Quantity("first_divergence", "number of calls before two part", "parted", is_share=False),
+            Quantity("identical_share", "two runs make the same calls throughout", "identical"),
+            Quantity("outcome_consistency", "outcome consistency (0: a coin)", "outcome"),
+            Quantity("outcome_consistency_published", "outcome consistency as published, (2p - 1)^2", "outcome publ."),
+            Quantity("pass_hat_n", "pass^{n}, all of {n} runs succeed", "pass^n"),
+            Quantity("pass_at_n", "pass@{n}, one of {n} runs succeeds", "pass@n"),
+        ),
+        has_table=True,
+        chance="Runs without a call in common get 0 %.",
+        sentence="Two runs of a task make different calls",
+        outcomes=("the same calls", "different calls"),
+        higher_is_better=True,
+        target=PARAPHRASE,
+        arguments={"calls": "rows.calls", "successes": "rows.right", "buckets": "rows.bucket"},
+        breaks=_different_calls,
+        mean_over="buckets",
+    ),
+    MeasureSpec(
         "fooling_rate:fooling_rate",
         title="Fooling rate",
         question="How many right answers does at least one harmless variant change?",
@@ -556,6 +601,7 @@ CHANGE = CATALOGUE["prediction_change"]
 FOOLING = CATALOGUE["fooling_rate"]
 SENSITIVITY = CATALOGUE["prompt_sensitivity"]
 COHERENCE = CATALOGUE["probability_coherence"]
+TRAJECTORIES = CATALOGUE["trajectory_consistency"]
 SHIFT = CATALOGUE["distribution_shift"]
 IE_TEST = CATALOGUE["ie_test"]
 

@@ -252,6 +252,7 @@ MEASURE_NAMES: Mapping[str, str] = {
     "noise": "noise_floor",
     "sensitivity": "prompt_sensitivity",
     "coherence": "probability_coherence",
+    "trajectories": "trajectory_consistency",
 }
 SHORT_NAMES = {name: short for short, name in MEASURE_NAMES.items()}
 

@@ -36,6 +36,7 @@ class Answers:
     allowed: Sequence[Sequence[Any]] | None = None
     never_agree: bool = False  # whether an unparsed answer is a failure of every rule
     statements: Statements | None = None  # where the rule is about probabilities
+    calls: Sequence[Sequence[str]] | None = None  # the tools that the run of each counted row called, in order
 
     @property
     def unanswered(self) -> NDArray[np.bool_]:

@@ -62,7 +62,7 @@ _RATE = "share of broken rules; lower is better"
 _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
 #: Parts of keys whose values are no shares.
 _NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference")
-_MOST_BETS = 8
+_MOST_BETS, _MOST_ENTRIES = 8, 10
 _MOST_TRANSITIONS = 40  # more than three labels can make; of longer tables the commonest are shown
 
 
@@ -149,9 +149,9 @@ def by_stratum(strata: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterato
 
 
 def rates_of(measures: Iterable[str]) -> list[MeasureSpec]:
-    """Return those of the measures that are known by one share and compare pairs or rows."""
+    """Return those of the measures that are known by the share of pairs or rows that break a rule."""
     specs = [CATALOGUE[measure] for measure in measures if measure in CATALOGUE]
-    return [spec for spec in specs if spec.target and spec not in (PARAPHRASTIC, CHANGE)]
+    return [spec for spec in specs if spec.target and spec not in (PARAPHRASTIC, CHANGE) and not spec.higher_is_better]
 
 
 def common_symbol(specs: Sequence[MeasureSpec]) -> str:
@@ -232,15 +232,16 @@ def stratified(
 def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
     """Return every number of a measure on one set, a line each."""
     values, is_sketch = scored.measures[spec.name], scored.rows.same is not None  # classes of answers are
-    no_gold = scored.rows.is_without_gold
+    no_gold, is_run = scored.rows.is_without_gold, scored.rows.calls is not None
     rows = [
         [
-            Cell(q.label, symbols=True, head=True),
-            Cell(values[q.key], bounds(values["confidence_interval"], q.key), SHARE if q.is_share else QUANTITY),
+            Cell(label, symbols=True, head=True),
+            Cell(value, bounds(values["confidence_interval"], key), SHARE if q.is_share else QUANTITY),
         ]
         for q in spec.quantities
         if q.key in values and not (q.key == _AGREEMENT and (_has_two_labels(values) or is_sketch))
         if not (no_gold and q.needs_gold)
+        for key, label, value in _entries(q, values[q.key])
     ]
     if scored.n_unparsed:
         rows.append([Cell("unparsed answers", head=True), Cell(scored.n_unparsed / len(scored.rows), unit=SHARE)])
@@ -248,8 +249,8 @@ def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
     if scored.test_majority_rate is not None:
         majority += f" ({SHARE.show(scored.test_majority_rate)} on the full test set)"
     sizes = {
-        "n_buckets": "bucket",
-        "n_examples": "probability row" if spec.is_about_probabilities else "paraphrase",
+        "n_buckets": "task" if is_run else "bucket",
+        "n_examples": "run" if is_run else "probability row" if spec.is_about_probabilities else "paraphrase",
         "n_pairs": "pair",
     }
     model = scored.predictions.metadata.get("model", {}).get("model")
@@ -259,6 +260,14 @@ def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
         caption = f"Answers are the same by `{scored.predictions.metadata['same']}`."
     columns = [Column("measure", words=True), Column("value", interval="interval")]
     return Table(f"{name}: {f'{model}, ' if model else ''}{what}", columns, rows, caption, wide=True)
+
+
+def _entries(q: Quantity, value: Any) -> list[tuple[str, str, Any]]:
+    """Return key, label and value of a quantity; of one by numbers, such as pass^n, those of the first few."""
+    if not isinstance(value, Mapping):
+        return [(q.key, q.label, value)]
+    shown = list(value.items())[:_MOST_ENTRIES]
+    return [(f"{q.key}/{n}", q.label.format(n=n), of_n) for n, of_n in shown]
 
 
 def summary(by_model: ByModel) -> Table | None:
@@ -600,15 +609,21 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     ends = bounds(wording.confidence_interval, "wording_change")
     level = f"{100 * scored.options.confidence_level:g} %"
     sure = f"{level} interval {percent(ends[0])} to {percent(ends[1])}" if ends else "too few problems for an interval"
-    claim = f"Two wordings of a problem get different answers{f' from {model}' if model else ''} "
-    claim += f"{percent(wording.wording_change)} % of the time"
+    claim, problem, each = (
+        f"wordings of a problem get different answers{f' from {model}' if model else ''}",
+        "problem",
+        "wording",
+    )
+    if scored.rows.calls is not None:
+        claim, problem, each = f"runs of a task{f' by {model}' if model else ''} end differently", "task", "run"
+    claim = f"Two {claim} {percent(wording.wording_change)} % of the time"
     changed = (
-        f"{count(wording.n_changed)} of {plural(wording.n_problems, 'problem')} change{'s' * (wording.n_problems == 1)}"
+        f"{count(wording.n_changed)} of {plural(wording.n_problems, problem)} change{'s' * (wording.n_problems == 1)}"
     )
     if wording.n_right is None:
         return Finding(claim, sure, changed)
-    parts = f"{count(wording.n_right)} right in every wording, {count(wording.n_depends)} right in some"
-    return Finding(claim, sure, changed, f"{parts}, {count(wording.n_wrong)} wrong in every wording")
+    parts = f"{count(wording.n_right)} right in every {each}, {count(wording.n_depends)} right in some"
+    return Finding(claim, sure, changed, f"{parts}, {count(wording.n_wrong)} wrong in every {each}")
 
 
 def corrected_quantity(key: str) -> Quantity:

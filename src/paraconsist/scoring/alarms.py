@@ -14,11 +14,17 @@ from numpy.typing import NDArray
 
 from paraconsist.data.arrays import rows_counted
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import VALUE
+from paraconsist.data.predictions import CALLS, RUN, VALUE
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.errors import input_error
-from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels, reversed_wordings
+from paraconsist.measures.alarms import (
+    constant_predictions,
+    nearly_constant,
+    permuted_labels,
+    repeated_runs,
+    reversed_wordings,
+)
 from paraconsist.measures.catalogue import BUILT_IN, MeasureSpec
 from paraconsist.measures.results import Result
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
@@ -82,6 +88,8 @@ def degenerate(rows: Rows, unparsed: str) -> list[str]:
     parsed = rows.where((rows.has_gold | rows.is_without_gold) & ~rows.unparsed)
     if not len(parsed):
         return [_nothing_parsed(rows)] if n_unparsed == n else []
+    if rows.calls is not None:  # whether runs of agents succeeded: all may, or none
+        return []
     clusters = parsed.buckets if parsed.groups is None else parsed.groups
     constant = constant_predictions(parsed.predictions)
     if constant is not None and n_unparsed and unparsed != "drop_bucket":
@@ -142,6 +150,15 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
     return [f"{equal}; if they are not, name the column that tells the rows of a bucket apart as `example`"][: n > 0]
 
 
+def copied_runs(table: pa.Table, columns: SourceOptions) -> list[str]:
+    """Return a warning about runs of agents that are copies of one another."""
+    names = ("raw_output", columns.bucket, RUN, columns.prediction)
+    if not {CALLS, *names} <= {*table.column_names}:
+        return []
+    answers, buckets, runs, won = (table[name].to_pylist() for name in names)
+    return repeated_runs([answer or "" for answer in answers], buckets, runs, won)
+
+
 def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
     """Return a measure's result; undefined (nan), with the reason as first warning, if its rows cannot be judged.
 
@@ -153,7 +170,7 @@ def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
     counted = np.asarray(rows.buckets)[is_counted(spec, rows)]
     if len(counted) and (counted == counted[0]).all():
         reason = f"there is one bucket, so {spec.symbol} is undefined: one bucket is not enough"
-    elif spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
+    elif rows.calls is None and spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
         reason = (
             f"no bucket has two rows to compare, so {spec.symbol} is undefined: give several wordings of each problem"
         )

@@ -206,6 +206,7 @@ def _answers(spec: MeasureSpec, rows: Rows, positions: Positions, partners: Mapp
         target=spec.target,
         allowed=None if rows.allowed is None else [rows.allowed[i] for i in positions],
         never_agree=rows.never_agree,
+        calls=None if rows.calls is None else [rows.calls[i] for i in positions],
         statements=_statements(spec, rows, positions, partners) if spec.is_about_probabilities else None,
     )
 
@@ -257,6 +258,8 @@ def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> 
             "bucket": rows.buckets,
             "variant": rows.variants,
             "places": rows.places,
+            "calls": rows.calls,
+            "right": (rows.predictions == rows.labels) & ~rows.unparsed,
             "role": rows.roles.tolist() if (rows.roles == ORIGINAL).any() else None,
         }[column]
     if role == "tuple":

@@ -26,6 +26,7 @@ from paraconsist.measures.catalogue import (
     CHANGE,
     PARAPHRASTIC,
     SEMANTIC,
+    TRAJECTORIES,
     MeasureSpec,
     default_measures,
     reads_probabilities,
@@ -33,7 +34,7 @@ from paraconsist.measures.catalogue import (
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
-from paraconsist.scoring.alarms import check_not_swapped, degenerate, judged, repeated_rows, row_alarms
+from paraconsist.scoring.alarms import check_not_swapped, copied_runs, degenerate, judged, repeated_rows, row_alarms
 from paraconsist.scoring.free_text import compared_together
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
@@ -288,6 +289,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     notes += _undivided(kept, specs, source.columns.stratum or ())
     notes += [] if paraphrastic is None else _single_buckets(kept, predictions.label_names)
     notes += [] if source.is_log else repeated_rows(predictions.table, source.columns)
+    notes += copied_runs(predictions.table, source.columns)
     notes += [_ABOVE_ALL] * (paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0)
     notes += [_NO_GOLD] * rows.is_without_gold
     notes += [] if overlap is None else overlap.warnings()
@@ -431,6 +433,11 @@ def chosen_measures(function: str, wanted: Sequence[str] | None, metadata: Metad
     Without gold labels they are those that need none. InputError if one that needs them was named.
     """
     names = wanted or metadata.get("measures") or default_measures(np.unique(rows.roles).tolist())
+    if rows.calls is not None and not wanted and names == [PARAPHRASTIC.name]:
+        names = [TRAJECTORIES.name]
+    if TRAJECTORIES.name in names and rows.calls is None:
+        remedy = "Name tau-bench's or another log of agents, or a table with a column of calls."
+        raise input_error(function, "calls", "be a column of lists of tools' names", got=None, remedy=remedy)
     if rows.is_without_gold:
         lacking = [name for name in wanted or () if spec_of(function, name).needs_gold]
         if lacking:

@@ -255,6 +255,11 @@ def _as_run(folder: RunFolder, sources: Sequence[Source]) -> Opened:
 def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[ClassLine] = ()) -> Source:
     """Return a set as `options` and its file name its columns, with a row for each answer: what `read_rows` reads."""
     source = replace(source, has_name="set" in source.predictions.metadata)
+    if not source.is_log and options.prediction not in source.predictions.table.column_names:
+        from paraconsist.data.logs.agents import runs_of_table
+
+        if runs := runs_of_table(source.predictions, options, source.name):
+            source = replace(source, predictions=runs)
     predictions, columns, noise = source.predictions, options, source.noise
     if part := predictions.metadata.get("part"):
         must, remedy = f"be a whole run, not part {part} of one", "`paraconsist merge` puts the parts together."

@@ -41,6 +41,7 @@ class LogFormat:
     read: Callable[[Path, SourceOptions, Sequence[str] | None], Predictions]
     pattern: str | None = None  # of its files' names in a folder
     options: tuple[str, ...] = ()  # those of metric, filter and epoch that apply to it
+    repeats: bool = False  # whether several files of one set are further runs of it
 
 
 def linked_columns(fields: Fields, query: SourceOptions, *, roots: Sequence[str]) -> dict[str, pa.ChunkedArray]:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from paraconsist.data.door import cleaned
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.logs import format as logs
+from paraconsist.data.logs.agents import LABELS, calls_of, run_columns
 from paraconsist.data.logs.fields import Records, as_texts, value_of, walk
 from paraconsist.data.logs.verdicts import LogAnswers, verdicts
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import PROBLEM, TRIED, Metadata, Predictions
+from paraconsist.data.predictions import CALLS, PROBLEM, TRIED, Metadata, Predictions
 from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
@@ -74,19 +75,26 @@ def log_rows(
     if not samples:
         raise logs.bad_log("hold at least one sample", path)
     scorer = _scorer(header, samples, query.metric)
-    fields = Records([_row(sample) for sample in samples])
+    own = _bucket_set(header, len({str(sample["id"]) for sample in samples}))
+    #: Of an agent, whose runs of a sample are its epochs, unless the user says what the buckets are.
+    is_agent = any(sample.get(CALLS) for sample in samples) and not own and query.named("bucket") is None is query.trial
+    fields = Records([_row(sample) | ({"bucket_id": str(sample["id"])} if is_agent else {}) for sample in samples])
     failed = sum(not sample["scores"] for sample in samples)
     note = (
         f"{failed} of {len(samples)} samples of {path.name} have no score (they ended in an error or were cut off): "
         "they count as unparsed here, and inspect's own accuracy excludes them"
     )
     notes = [note] if failed else []
-    own = _bucket_set(header, len({str(sample["id"]) for sample in samples}))
     is_compared = query.named("prediction") is not None or bool(own.get("same"))
     answers = _answers(samples, scorer, own.get("label_names", []), compared=is_compared)
     columns, label_names = answers.columns(fields, query, _ROOTS)
     if own.get("same"):
         columns, label_names = _free_text(samples, scorer), None
+    if is_agent and answers.right is not None:
+        scored = (scorer.partition(".")[0] in sample["scores"] for sample in samples)
+        verdict = [bool(won) if known else None for won, known in zip(answers.right, scored, strict=True)]
+        keys = [str(sample["id"]) for sample in samples], [sample["epoch"] for sample in samples]
+        columns, label_names = run_columns(*keys, verdict, [sample[CALLS] for sample in samples]), LABELS
     for name in ("input_id", *own["strata"]) if own else ():
         if (column := fields.column(f"metadata.{name}")) is not None:
             columns[name] = column
@@ -98,7 +106,7 @@ def log_rows(
     if query.trial is not None:
         samples_of = pa.chunked_array([[str(sample["id"]) for sample in samples]])
         columns |= {query.trial: value_of(fields, query.trial, parameter="trial", roots=_ROOTS), TRIED: samples_of}
-    elif several and linked:
+    elif several and linked and not is_agent:
         linked = _by_epoch(linked, epochs)
         notes.append(
             f"{len(set(epochs))} epochs: wordings are compared within an epoch, and intervals resample buckets "
@@ -184,7 +192,7 @@ def _sample(sample: Any, path: Path) -> Json:
         raise logs.bad_log("have an id, scores and a whole epoch in every sample", path, remedy=remedy)
     by_scorer = {name: score for name, score in (scores or {}).items() if isinstance(score, Mapping)}
     small = {key: value for key, value in sample.items() if key not in _LARGE}
-    return {**small, "epoch": epoch, "scores": by_scorer}
+    return {**small, "epoch": epoch, "scores": by_scorer, CALLS: calls_of(sample.get("messages"))}
 
 
 def _not_whole(path: Path) -> InputError:

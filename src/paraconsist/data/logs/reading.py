@@ -15,7 +15,7 @@ import pyarrow as pa
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
 from paraconsist.data.logs.format import Head, LogFormat, bad_log, unique_ids
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import Predictions, read_predictions
+from paraconsist.data.predictions import RUN, Predictions, read_predictions
 from paraconsist.data.tables import ENDINGS, column_of
 from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError, first_line, input_error
@@ -75,6 +75,7 @@ PLAIN = LogFormat(
 @cache
 def built_in() -> tuple[LogFormat, ...]:
     """Return the formats of this package, in the order of detection."""
+    from paraconsist.data.logs.agents import BFCL, RUNS, TAU2
     from paraconsist.data.logs.deepeval import DEEPEVAL
     from paraconsist.data.logs.every_eval_ever import SAMPLES
     from paraconsist.data.logs.inspect_ai import INSPECT
@@ -83,7 +84,7 @@ def built_in() -> tuple[LogFormat, ...]:
     from paraconsist.data.logs.openai_evals import OPENAI_EVALS
     from paraconsist.data.logs.promptfoo import PROMPTFOO
 
-    return INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PROMPTFOO, OPENAI_EVALS, SAMPLES, PLAIN
+    return INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PROMPTFOO, OPENAI_EVALS, SAMPLES, TAU2, BFCL, RUNS, PLAIN
 
 
 #: Endings of files that are tables, so that the formats of other distributions need not be looked up.
@@ -146,13 +147,32 @@ def read_logs(
     models = {file: walk(p.metadata, "model", "model") for file, p in predictions.items()}
     remedy = "Score each model's files by themselves, and compare them with `paraconsist compare`."
     _check_same("hold one model's answers", models, remedy)
-    by_set: dict[str, Path] = {}
+    by_set: dict[str, list[Path]] = {}
     for file, of_file in predictions.items():
         name = str(of_file.metadata.get("set", file.stem))
-        if by_set.setdefault(name, file) != file:
+        of_set = by_set.setdefault(name, [])
+        of_set.append(file)
+        if len(of_set) > 1 and not formats[file].repeats:
             remedy = "They are of two runs, or two models: pass one of them only."
-            raise bad_log(f"hold one run of {name}", [by_set[name].name, file.name], remedy=remedy)
-    return {name: predictions[file] for name, file in by_set.items()}
+            raise bad_log(f"hold one run of {name}", [one.name for one in of_set], remedy=remedy)
+    return {name: _further_runs({file: predictions[file] for file in of_set}) for name, of_set in by_set.items()}
+
+
+def _further_runs(files: Mapping[Path, Predictions]) -> Predictions:
+    """Return the files of one set as one; where there are several, runs and rows are named after their file too."""
+    (first, *others), tables = files.values(), []
+    if not others:
+        return first
+    for file, predictions in files.items():
+        table = predictions.table
+        for name in ("example_id", RUN):
+            named = pa.array([f"{file.as_posix()}: {value}" for value in table[name].to_pylist()])
+            table = table.set_column(table.column_names.index(name), name, named)
+        tables.append(table)
+    notes = [note for predictions in files.values() for note in predictions.metadata.get("notes", ())]
+    return Predictions(
+        pa.concat_tables(tables, promote_options="permissive"), {**first.metadata, "notes": [*dict.fromkeys(notes)]}
+    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.predictions import VALUE
+from paraconsist.data.predictions import RUN, VALUE
 from paraconsist.data.rows import Rows
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
 from paraconsist.measures.rules import unchanged
@@ -198,7 +198,7 @@ class _SetMaker:
             "f": varying,
             "r": [
                 [
-                    str(rows.roles[at]),
+                    str(rows.roles[at]) if rows.calls is None else RUN,
                     self._example(row),
                     self._label(rows.labels.item(at)),
                     [next(of_field) for of_field in cut] if text else None,

@@ -309,9 +309,9 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
     broken = item.inconsistency[model]
     outcomes, untested = item.outcomes[model], np.isnan(broken)
     if _is_of_wordings(spec) and (outcomes != "").any():
-        shown = {"changes": "broken"}
+        shown, noun = {"changes": "broken"}, "wording" if item.rows[model].calls is None else "run"
         kinds = [
-            (shown.get(outcome, outcome), colour, OUTCOME_WORDS[outcome], outcomes == outcome)
+            (shown.get(outcome, outcome), colour, OUTCOME_WORDS[outcome].replace("wording", noun), outcomes == outcome)
             for outcome, colour in _COLOURS.items()
         ]
     else:  # the browser's "same" takes in what is not tested

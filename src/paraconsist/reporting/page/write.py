@@ -15,7 +15,7 @@ import numpy as np
 
 from paraconsist._version import __version__
 from paraconsist.files import make_folder, replacing, writing
-from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, list_measures
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, list_measures
 from paraconsist.reporting import comparisons, tables
 from paraconsist.reporting.formatting import count, known, listed, plural
 from paraconsist.reporting.page import figures, provenance, screen
@@ -185,13 +185,13 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
 
 
 def _relations(models: Sequence[Model]) -> Iterator[Table]:
-    """Yield what is known of the relations between statements, for each set and model."""
+    """Yield what is known of the relations between statements, and of runs of agents, for each set and model."""
     for model in models:
         for name, scored in model.sets.items():
             of = name if len(models) == 1 else f"{name}, {model.name}"
-            yield from (
-                replace(table, title=table.title.replace(name, of, 1)) for table in tables.relations(name, scored)
-            )
+            own = [tables.headline(name, scored, spec) for spec in [TRAJECTORIES] if spec.name in scored.measures]
+            for table in (*own, *tables.relations(name, scored)):
+                yield replace(table, title=table.title.replace(name, of, 1))
 
 
 def _reliability(model: Model) -> Iterator[Table]:
@@ -279,7 +279,8 @@ def _facts(report: Report) -> list[str]:
     names = [item.name for item in sets if not is_generic(item.name)]
     of = [names[0]] if len(sets) == 1 and names else [f"{len(sets)} sets"] * (len(sets) > 1)
     model = [models[0].name] * (len(models) == 1 and models[0].name not in of and not is_generic(models[0].name))
-    return [*model, *of, f"{plural(n_problems, 'problem')} in {plural(n_rows, 'wording')}"]
+    problem, wording = ("task", "run") if all(r.calls is not None for r in rows) else ("problem", "wording")
+    return [*model, *of, f"{plural(n_problems, problem)} in {plural(n_rows, wording)}"]
 
 
 def _source(environment: Any, name: str) -> str:

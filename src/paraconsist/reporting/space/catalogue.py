@@ -9,7 +9,7 @@ from typing import Any
 
 from paraconsist.errors import check_choice
 from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
-from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.diversity import paraphrase_diversity
@@ -138,6 +138,7 @@ _STATEMENTS = [
     _field("role", "Role", "role roles", "What the statement is in its bucket: P, not_P, P_and_Q, Q_given_P, ..."),
     _field("probability", "Probability", "probability probabilities prob p confidence", "That it is true"),
 ]
+_CALLS = _field("calls", "Calls", "calls tools tool_calls", "The tools that each run called, one a line")
 _MODELS = [
     _field("predictions1", "First model's predictions", "predictions1 prediction1 prediction_1 pred_1 a"),
     _field("predictions2", "Second model's predictions", "predictions2 prediction2 prediction_2 pred_2 b"),
@@ -190,6 +191,11 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
         "layouts": [_texts(*_STATEMENTS)],
         "measure": measure_coherence,
         "example_file": "statements.csv",
+    },
+    TRAJECTORIES.function: {
+        "layouts": [_texts(_CALLS, _PREDICTION, _LABEL)],
+        "headlines": [TRAJECTORIES.headline, "outcome_consistency"],
+        "example_file": "runs.csv",
     },
     ie_test: {
         "layouts": [

@@ -1,0 +1,239 @@
+"""Runs of agents: tau-bench, tau2-bench, the Berkeley Function Calling Leaderboard, and any lines with runs and calls.
+
+A row is one run of a task: its bucket is the task, its answer whether it succeeded (a reward of 1), and its calls are
+the names of the tools that the agent called, in order.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from paraconsist.data.logs import format as logs
+from paraconsist.data.logs.fields import Records, walk
+from paraconsist.data.logs.verdicts import read_whole, read_whole_lines
+from paraconsist.data.options import SourceOptions
+from paraconsist.data.predictions import CALLS, RUN, Predictions
+from paraconsist.files import Json
+
+#: What the fields of a run are called, the first that is there counts.
+_TASKS = ("task_id", "task", "task_index", "item")
+_TRIALS = ("trial", RUN, "run_id", "epoch", "attempt")
+_REWARDS = ("reward", "success", "succeeded", "correct", "passed")
+_TRAJECTORIES = (CALLS, "tool_calls", "tools", "actions", "trajectory", "traj", "messages")
+_NAMES, _ARGUMENTS = ("name", "function", "tool", "tool_name"), ("arguments", "kwargs", "args", "input", "parameters")
+_ANSWER, _LARGE = "answer", ("traj", "messages", "info")
+_UNKNOWN, _BAR = "(unknown tool)", " ‖ "
+_ARRAY = re.compile(rb'\s*\[\s*\{\s*"task_(id|index)"\s*:')
+_TAU2 = re.compile(rb'\s*\{\s*("(timestamp|format_version)"\s*:[^{\[]*,\s*)*"info"\s*:\s*\{\s*"git_commit"\s*:')
+_CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
+_SCORE = {"accuracy", "correct_count", "total_count"}
+_NOT_RUN = ("infrastructure_error", "context_window_exceeded")  # runs that tau2 leaves out of its numbers
+LABELS, _NEARLY_ONE = ["failed", "succeeded"], 1.0 - 1e-6
+Calls: TypeAlias = list[tuple[str, str]]  # the tools and the whole calls
+
+
+def calls_of(value: Any) -> Calls:
+    """Return the tools called by an agent, in order, each with the whole call as text.
+
+    `value` is a list of messages, of which the assistant's are read, of calls (with the tool's name and arguments, in a
+    ``function`` or not), or of names; or a text with a call a line.
+    """
+    calls: Calls = []
+    for item in value.splitlines() if isinstance(value, str) else value if isinstance(value, list) else ():
+        if isinstance(item, str):
+            calls.append((item, item))
+        elif isinstance(item, Mapping) and "role" in item:
+            content = item.get("content")
+            parts = [part for part in content if walk(part, "type") == "tool_use"] if isinstance(content, list) else []
+            calls += calls_of(item.get("tool_calls") or parts) if item["role"] == "assistant" else []
+        elif isinstance(item, Mapping):
+            call = item["function"] if isinstance(item.get("function"), Mapping) else item
+            name = next((call[key] for key in _NAMES if isinstance(call.get(key), str) and call[key]), _UNKNOWN)
+            calls.append((name, f"{name}({_text(next((call[key] for key in _ARGUMENTS if call.get(key)), ''))})"))
+    return calls
+
+
+def run_columns(
+    tasks: Sequence[str], trials: Iterable[Any], succeeded: Sequence[bool | None], calls: Sequence[Calls]
+) -> dict[str, pa.Array]:
+    """Return the columns of runs, and their calls as text to show: a bar marks where the runs of a task part."""
+    names = [[name for name, _ in of_run] for of_run in calls]
+    of_task: dict[str, list[list[str]]] = {}
+    for task, of_run in zip(tasks, names, strict=True):
+        of_task.setdefault(task, []).append(of_run)
+    starts = {
+        task: next((i for i, each in enumerate(zip(*runs, strict=False)) if len({*each}) > 1), min(map(len, runs)))
+        for task, runs in of_task.items()
+    }
+    parted = [(run[: starts[task]], run[starts[task] :]) for task, run in zip(tasks, names, strict=True)]
+    return {
+        "text": pa.array([_BAR.join(" → ".join(part) for part in parts) for parts in parted], pa.string()),
+        "label": pa.array([1] * len(succeeded)),
+        "prediction": pa.array([None if won is None else int(won) for won in succeeded], pa.int64()),
+        RUN: pa.array(map(str, trials), pa.string()),
+        CALLS: pa.array(names, pa.list_(pa.string())),
+        "raw_output": pa.array(["\n".join(text for _, text in of_run) for of_run in calls], pa.string()),
+    }
+
+
+def _keys(names: Iterable[str]) -> list[str | None]:
+    """Return which of the names are those of the task, the number of the run, the reward and the calls."""
+    present = {*names}
+    return [next((key for key in k if key in present), None) for k in (_TASKS, _TRIALS, _REWARDS, _TRAJECTORIES)]
+
+
+def _are_runs(names: Iterable[str]) -> bool:
+    task, trial, reward, calls = _keys(names)
+    return None not in (task, reward) and (trial or calls) is not None
+
+
+def _run_rows(
+    path: Path,
+    query: SourceOptions,
+    texts: Sequence[str] | None,
+    tool: str,
+    runs: Sequence[Json],
+    *,
+    name: str,
+    model: Any = None,
+    version: Any = None,
+    notes: Sequence[str] = (),
+) -> Predictions:
+    """Return runs as rows; InputError if a run has no task or an unreadable reward, or is there twice."""
+    task, trial, reward, calls = _keys(key for run in runs for key in run)
+    seen: dict[str, int] = {}
+    trials, succeeded = list[Any](), list[bool | None]()
+    for row, run in enumerate(runs):
+        of, won = run.get(str(task)), run.get(str(reward))
+        if of is None or isinstance(of, (list, dict)):
+            raise logs.bad_log("name the task of every run", of, row=row)
+        if not isinstance(won, (int, float, type(None))):
+            raise logs.bad_log("have a reward from 0 to 1, or true or false, in every run", won, row=row)
+        seen[str(of)] = seen.get(str(of), -1) + 1
+        trials.append(seen[str(of)] if run.get(str(trial)) is None else run[str(trial)])
+        succeeded.append(None if won is None or won != won else bool(won >= _NEARLY_ONE))
+    called, notes = [calls_of(run.get(str(calls))) for run in runs], [*notes]
+    if n := succeeded.count(None):
+        notes.append(f"{n} of {len(runs)} runs of {path.name} have no reward: they count as failed here")
+    if n := sum(tool == _UNKNOWN for of_run in called for tool, _ in of_run):
+        n_calls = sum(map(len, called))
+        notes.append(f"{n} of {n_calls} calls of {path.name} name no tool: they count as of one tool, {_UNKNOWN}")
+    tasks = [str(run[str(task)]) for run in runs]
+    own = [{"bucket_id": of, RUN: str(number)} for of, number in zip(tasks, trials, strict=True)]
+    small = [{key: value for key, value in run.items() if key not in (calls, *_LARGE)} for run in runs]
+    fields = Records([{**run, **of_run} for run, of_run in zip(small, own, strict=True)])
+    ids = [f"{of['bucket_id']} run {of[RUN]}" for of in own]
+    columns = logs.linked_columns(fields, query, roots=()) | run_columns(tasks, trials, succeeded, called)
+    if any(run.get(_ANSWER) is not None for run in runs):
+        columns["raw_output"] = pa.array([_text(run.get(_ANSWER)) for run in runs])
+    source = {"format": tool, "tool": tool, "version": version, "file": path.name}
+    ids, shown = logs.unique_ids(ids, path, "run"), logs.shown_texts(fields, texts, (), dict)
+    return logs.log_predictions(ids, columns, LABELS, name=name, model=model, source=source, notes=notes, texts=shown)
+
+
+def _recognises_runs(path: Path, head: logs.Head) -> bool:
+    is_array = _ARRAY.match(head.start) is not None and b'"reward"' in head.start
+    return is_array or (SourceOptions.prediction not in head.first_row and _are_runs(head.first_row))
+
+
+def _read_runs(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
+    """Read tau-bench's results, or any lines of runs; InputError if they are cut short, and as `_run_rows`."""
+    return _any_runs(read_whole_lines(path, "runs of agents"), path, query, texts)
+
+
+def _any_runs(runs: Sequence[Json], path: Path, query: SourceOptions, texts: Sequence[str] | None) -> Predictions:
+    models = [*dict.fromkeys(str(run["model"]) for run in runs if run.get("model"))]
+    if len(models) > 1:
+        raise logs.bad_log("hold one model's runs", models[:5], remedy="Write a file for each.")
+    tool = "tau_bench" if any("traj" in run for run in runs[:1]) else RUNS.name
+    return _run_rows(path, query, texts, tool, runs, name=path.stem, model=models[0] if models else None)
+
+
+def runs_of_table(predictions: Predictions, query: SourceOptions, name: str) -> Predictions | None:
+    """Return a table of tasks, rewards and runs or calls as rows of runs; None for any other table."""
+    names = predictions.table.column_names
+    if not len(predictions.table) or query.named("prediction") or not _are_runs(names):
+        return None
+    return _any_runs(predictions.table.to_pylist(), Path(name), query, None)
+
+
+def _read_tau2(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
+    """Read tau2's results in one domain, also those with a file for each run beside them; InputError as `_run_rows`."""
+    whole: Any = read_whole(path, "tau2-bench")
+    files = sorted((path.parent / "simulations").glob("*.json"))
+    found = whole.get("simulations") or [read_whole(file, "tau2-bench") for file in files]
+    if not isinstance(found, list) or not found or not all(isinstance(run, dict) for run in found):
+        raise logs.bad_log("hold simulations, or have them in the folder simulations beside it", path)
+    info, tasks, notes = whole["info"], whole.get("tasks"), list[str]()
+    n_asked = walk(info, "num_trials")
+    n_runs = n_asked * len(tasks) if isinstance(n_asked, int) and isinstance(tasks, list) else 0
+    if n_runs > len(found):
+        notes.append(f"{n_runs - len(found)} of {n_runs} runs are missing in {path.name}")
+    is_out = [run.get("termination_reason") in _NOT_RUN for run in found]
+    if any(is_out):
+        notes.append(f"{sum(is_out)} of {len(found)} runs ended by no fault of the agent, which tau2 leaves out")
+    rewards = [None if out else walk(run, "reward_info", "reward") for run, out in zip(found, is_out, strict=True)]
+    runs = [{**run, "reward": reward} for run, reward in zip(found, rewards, strict=True)]
+    name = str(walk(info, "environment_info", "domain_name") or path.stem)
+    model, version = walk(info, "agent_info", "llm"), walk(info, "git_commit")
+    return _run_rows(path, query, texts, TAU2.name, runs, name=name, model=model, version=version, notes=notes)
+
+
+def _read_bfcl(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
+    """Read one category of BFCL: its score file, which lists failures, and the result file, which has every answer.
+
+    InputError if the latter is not in the folder ``result`` beside ``score``, or the two do not agree.
+    """
+    parts = list(path.parts)
+    for place in [place for place, part in enumerate(parts[:-1]) if part.startswith("score")][-1:]:
+        parts[place] = parts[place].replace("score", "result", 1)
+    answers_file = Path(*parts).with_name(f"{path.name.removesuffix('_score.json')}_result.json")
+    if not answers_file.is_file():
+        remedy = f"A score file lists failures only; the answers are expected in {answers_file}."
+        raise logs.bad_log("have the model's answers in a folder `result` beside `score`", path, remedy=remedy)
+    (head, *failures), answers = (read_whole_lines(file, "BFCL") for file in (path, answers_file))
+    ids = [str(answer.get("id", answer.get("idx", number))) for number, answer in enumerate(answers)]
+    failed = {str(line.get("id")) for line in failures}
+    if all(map(str.isdecimal, failed)):  # before September 2024 score files counted from 1
+        failed = {str(int(one) - 1) for one in failed}
+    if not failed <= {*ids} or [len(ids), len(ids) - len(failed)] != [head["total_count"], head["correct_count"]]:
+        got = f"{len(ids) - len(failed & {*ids})} of {len(ids)}"
+        must = f"have as many right answers as its first line says ({head['correct_count']} of {head['total_count']})"
+        raise logs.bad_log(must, got, remedy=f"Is {answers_file} of another run?")
+    results = [answer.get("result") for answer in answers]
+    runs: list[Json] = [
+        {"task": one, "correct": one not in failed, CALLS: _bfcl_calls(result), _ANSWER: _text(result)}
+        for one, result in zip(ids, results, strict=True)
+    ]
+    model = next((line["model_name"] for line in failures if "model_name" in line), path.parent.name)
+    name = re.sub(r"^BFCL_v\d+_|_score$", "", path.stem)
+    return _run_rows(path, query, texts, BFCL.name, runs, name=name, model=model)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+
+
+def _bfcl_calls(result: Any) -> list[str]:
+    """Return the tools called in an answer: keys of objects, or code; in turns and steps, or not."""
+    if isinstance(result, list):
+        return [call for part in result for call in _bfcl_calls(part)]
+    return _CALL.findall(result) if isinstance(result, str) else [*result] if isinstance(result, Mapping) else []
+
+
+_WHAT = "runs of agents, as tau-bench writes them or JSON Lines with task, trial, reward and calls"
+RUNS = logs.LogFormat("runs", _WHAT, _recognises_runs, _read_runs)
+TAU2 = logs.LogFormat(
+    "tau2_bench", "results of tau2-bench as JSON", lambda _, head: _TAU2.match(head.start) is not None, _read_tau2,
+    repeats=True,
+)  # fmt: skip
+BFCL = logs.LogFormat(
+    "bfcl", "*_score.json of BFCL", lambda _, head: head.first_row.keys() >= _SCORE, _read_bfcl, "*_score.json",
+    repeats=True,
+)  # fmt: skip

@@ -1,0 +1,255 @@
+"""Runs of agents in the formats of four benchmarks: the same invented runs give the same numbers, by plain json.
+
+The files are those of tests/fixtures/logs/making/agent_runs.py."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers.logs import LOGS, lines, scored
+
+import paraconsist as pc
+from paraconsist.data.logs.agents import calls_of
+from paraconsist.data.logs.reading import _head, built_in, detect, read_logs
+from paraconsist.errors import InputError
+
+AGENTS = LOGS / "agents"
+FILES = {
+    "runs": AGENTS / "tau_bench.json",
+    "tau2_bench": AGENTS / "tau2.json",
+    "bfcl": AGENTS / "bfcl" / "run_0" / "score" / "shelf-1" / "BFCL_v3_simple_score.json",
+    "inspect_ai": AGENTS / "inspect.json",
+}
+
+
+def told() -> dict[int, list[dict[str, Any]]]:
+    """Return the runs of each task as the plain lines tell them."""
+    runs: dict[int, list[dict[str, Any]]] = {}
+    for line in lines(AGENTS / "runs.jsonl"):
+        runs.setdefault(line["task"], []).append(line)
+    return runs
+
+
+@pytest.mark.parametrize("file", ["runs.jsonl", "tau_bench.json", "tau2.json", "inspect.json", "bfcl"])
+def test_a_log_needs_no_option(command: Any, file: str) -> None:
+    result = scored(command, AGENTS / file)
+    measure = result["measures"]["trajectory_consistency"]
+    runs = told().values()
+    assert (measure["n_buckets"], measure["n_examples"]) == (12, 36)
+    assert measure["pass_hat_n"]["1"] == pytest.approx(np.mean([run["success"] for of in runs for run in of]))
+    assert measure["pass_hat_n"]["3"] == pytest.approx(np.mean([all(run["success"] for run in of) for of in runs]))
+    assert measure["pass_at_n"]["3"] == pytest.approx(np.mean([any(run["success"] for run in of) for of in runs]))
+    pairs = [np.mean([a["calls"] == b["calls"] for a, b in combinations(of, 2)]) for of in runs]
+    assert measure["identical_share"] == pytest.approx(np.mean(pairs))
+    assert result["n_unparsed"] == 0
+    assert result["warnings"] == []
+
+
+def test_the_formats_give_the_same_numbers(command: Any) -> None:
+    found = [scored(command, AGENTS / file)["measures"] for file in ("runs.jsonl", "tau_bench.json", "bfcl")]
+    for result in found:
+        del result["trajectory_consistency"]["signature"]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("tool", FILES)
+def test_a_file_is_of_the_tool_that_wrote_it(tool: str, tmp_path: Path) -> None:
+    file = FILES[tool]
+    if tool != "bfcl":  # as the tools write them
+        indented = tmp_path / file.name
+        indented.write_text(json.dumps(json.loads(file.read_text()), indent=2))
+        assert detect(indented).name == tool
+    assert detect(file).name == tool
+    assert [one.name for one in built_in()[:-1] if one.recognises(file, _head(file))] == [tool]
+
+
+def test_a_table_in_memory_and_on_disk(tmp_path: Path) -> None:
+    rows = lines(AGENTS / "runs.jsonl")
+    table = pa.Table.from_pylist(rows)
+    pa.parquet.write_table(table, tmp_path / "runs.parquet")
+    from_lines, *others = (pc.score(one) for one in (AGENTS / "runs.jsonl", table, tmp_path / "runs.parquet"))
+    expected = next(iter(from_lines.sets.values())).measures["trajectory_consistency"]
+    for other in others:
+        (scores,) = other.sets.values()
+        assert scores.measures["trajectory_consistency"]["confidence_interval"] == expected["confidence_interval"]
+
+
+def test_gate_compare_and_report_take_them(command: Any, tmp_path: Path) -> None:
+    log = AGENTS / "tau2.json"
+    assert command("gate", "pass_hat_3 >= .2", log)[0] == 0
+    assert command("gate", "outcome_consistency.low >= .5", log)[0] == 1
+    worse = json.loads(log.read_text())
+    for run in worse["simulations"]:
+        run["reward_info"]["reward"] *= run["trial"] > 0
+    (tmp_path / "faults.json").write_text(json.dumps(worse))
+    code, out, err = command("compare", log, tmp_path / "faults.json")
+    assert code == 0, err
+    assert "A" in out
+    assert command("report", log, "--output", tmp_path / "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "12 tasks in 36 runs" in page
+    assert "right in every run" in page
+    assert "find_book → find_book ‖ reserve" in page  # where the runs of task 7 part
+    assert "What flips it" not in page
+
+
+def test_calls_in_every_form() -> None:
+    arguments = {"b": 1, "a": "x"}
+    text = json.dumps(arguments, sort_keys=True)
+    forms: list[Any] = [
+        [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "tool_calls": [{"name": "f", "arguments": arguments}]},
+        ],
+        [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": text}}]}],
+        [{"role": "assistant", "content": [{"type": "text"}, {"type": "tool_use", "name": "f", "input": arguments}]}],
+        [{"function": "f", "arguments": arguments}],
+        [{"tool": "f", "args": arguments}],
+    ]
+    assert [calls_of(form) for form in forms] == [[("f", f"f({text})")]] * len(forms)
+    assert calls_of("f\ng") == calls_of(["f", "g"]) == [("f", "f"), ("g", "g")]
+    assert calls_of([{"arguments": {}}]) == [("(unknown tool)", "(unknown tool)()")]
+    assert calls_of(None) == calls_of([3, None]) == []
+
+
+def edited(tmp_path: Path, source: Path, change: Callable[[Any], Any]) -> Path:
+    """Write a file with something changed in what it holds, in a folder of its own."""
+    are_lines = source.suffix == ".jsonl"
+    value: Any = lines(source) if are_lines else json.loads(source.read_text())
+    changed = change(value) or value
+    file = tmp_path / source.name
+    file.write_text("\n".join(map(json.dumps, changed)) if are_lines else json.dumps(changed))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("source", "change", "sentence"),
+    [
+        ("runs.jsonl", lambda runs: runs.append(runs[4]), "have each run once; got '1 run 1'"),
+        ("runs.jsonl", lambda runs: runs[3].update(success="yes"), "must have a reward from 0 to 1.*'yes' at row 3"),
+        ("runs.jsonl", lambda runs: runs[3].update(task=None), "must name the task of every run; got None at row 3"),
+        ("runs.jsonl", lambda runs: runs[3].update(model="b") or runs[0].update(model="a"), "one model's runs"),
+        ("tau2.json", lambda whole: whole.update(simulations=[]), "must hold simulations, or have them in the folder"),
+        ("tau_bench.json", lambda runs: runs[5].pop("task_id"), "must name the task of every run"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, source: str, change: Callable[[Any], Any], sentence: str) -> None:
+    def changed(value: Any) -> None:
+        change(value)
+
+    with pytest.raises(InputError, match=sentence) as refused:
+        read_logs([edited(tmp_path, AGENTS / source, changed)])
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("file", ["runs.jsonl", "tau_bench.json", "tau2.json"])
+def test_a_file_that_was_cut_short(tmp_path: Path, file: str) -> None:
+    whole = (AGENTS / file).read_bytes()
+    (tmp_path / file).write_bytes(whole[: 9 * len(whole) // 10])
+    with pytest.raises(InputError, match="must be a readable, whole file"):
+        read_logs([tmp_path / file])
+
+
+def notes_of(tmp_path: Path, source: str, change: Callable[[Any], Any]) -> str:
+    (scores,) = pc.score(edited(tmp_path, AGENTS / source, change)).sets.values()
+    return "; ".join([*scores.warnings, *scores.measures["trajectory_consistency"]["warnings"]])
+
+
+def test_what_is_missing_is_told_in_a_sentence_each(tmp_path: Path) -> None:
+    fewer = notes_of(tmp_path, "tau2.json", lambda whole: whole["simulations"].pop() and None)
+    assert "1 of 36 runs are missing in tau2.json" in fewer
+    assert "1 of 12 buckets have fewer runs than others (the least has 2 of 3)" in fewer
+
+    def ended(whole: Any) -> None:
+        whole["simulations"][0].update(termination_reason="infrastructure_error", reward_info={"reward": 0.0})
+
+    out = notes_of(tmp_path, "tau2.json", ended)
+    assert "1 of 36 runs ended by no fault of the agent, which tau2 leaves out" in out
+    assert "1 of 36 runs of tau2.json have no reward: they count as failed here" in out
+    nameless = notes_of(tmp_path, "tau_bench.json", lambda runs: runs[0]["traj"].append(
+        {"role": "assistant", "tool_calls": [{"id": "x"}]}
+    ))  # fmt: skip
+    assert "calls of tau_bench.json name no tool" in nameless
+    none = notes_of(tmp_path, "runs.jsonl", lambda runs: [{**run, "calls": []} for run in runs])
+    assert "no run has a call" in none
+
+
+def test_runs_in_files_beside_the_results(tmp_path: Path) -> None:
+    whole = json.loads((AGENTS / "tau2.json").read_text())
+    (tmp_path / "simulations").mkdir()
+    for run in whole.pop("simulations"):
+        (tmp_path / "simulations" / f"{run['id']}.json").write_text(json.dumps(run))
+    (tmp_path / "results.json").write_text(json.dumps(whole))
+    (rows,) = read_logs([tmp_path / "results.json"]).values()
+    (expected,) = read_logs([AGENTS / "tau2.json"]).values()
+    assert sorted(rows.table["example_id"].to_pylist()) == sorted(expected.table["example_id"].to_pylist())
+
+
+def test_bfcl_needs_the_answers_beside_the_scores(tmp_path: Path) -> None:
+    score = FILES["bfcl"].read_text()
+    lonely = tmp_path / "simple_score.json"
+    lonely.write_text(score)
+    with pytest.raises(InputError, match=r"answers are expected in .*simple_result\.json"):
+        read_logs([lonely])
+    answers = lines(AGENTS / "bfcl" / "run_0" / "result" / "shelf-1" / "BFCL_v3_simple_result.json")
+    (tmp_path / "simple_result.json").write_text("\n".join(json.dumps(line) for line in answers[1:]))
+    with pytest.raises(InputError, match="as many right answers as its first line says"):
+        read_logs([lonely])
+    by_number = [{**line, "id": number} for number, line in enumerate(answers)]
+    head, *failures = map(json.loads, score.splitlines())
+    from_one = [{**line, "id": int(line["id"].split("_")[1]) + 1} for line in failures]
+    (tmp_path / "simple_result.json").write_text("\n".join(map(json.dumps, by_number)))
+    lonely.write_text("\n".join(map(json.dumps, [head, *from_one])))
+    (rows,) = read_logs([lonely]).values()
+    assert sum(rows.table["prediction"].to_pylist()) == head["correct_count"]
+
+
+def test_runs_of_ten_thousand_calls(tmp_path: Path) -> None:
+    rows = [{"task": t, "run": r, "success": True, "calls": ["a", "b", f"{r}"] * 3334} for t in "xy" for r in (1, 2)]
+    (tmp_path / "long.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (scores,) = pc.score(tmp_path / "long.jsonl").sets.values()
+    assert scores.measures["trajectory_consistency"]["trajectory_consistency"] == pytest.approx(2 / 3)
+
+
+def test_options_still_name_fields(command: Any) -> None:
+    result = scored(command, AGENTS / "tau2.json", "--stratum", "termination_reason", "--bucket", "trial")
+    assert result["measures"]["trajectory_consistency"]["n_buckets"] == 3
+
+
+def places(value: Any, depth: int = 4) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every part of a value, of lists the first two."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for key, part in inner if depth else ():
+        yield (key,)
+        yield from ((key, *path) for path in places(part, depth - 1))
+
+
+@pytest.mark.parametrize("odd", [None, "x", [[1]], {"a": 1}, float("nan")], ids=str)
+@pytest.mark.parametrize("source", ["tau2.json", "inspect.json", "runs.jsonl", "bfcl"])
+def test_odd_values_anywhere_are_read_or_refused(tmp_path: Path, source: str, odd: Any) -> None:
+    file = shutil.copytree(AGENTS / "bfcl" / "run_0", tmp_path / "bfcl") if source == "bfcl" else AGENTS / source
+    if source == "bfcl":
+        file = next(file.rglob("*_result.json"))
+    are_lines = source in ("runs.jsonl", "bfcl")
+    whole: Any = lines(file) if are_lines else json.loads(file.read_text())
+    for name in {"simulations", "samples"} & ({*whole} if isinstance(whole, dict) else set()):
+        whole[name] = whole[name][:3]
+    for path in places(whole):
+        changed = json.loads(json.dumps(whole))
+        part = changed
+        for step in path[:-1]:
+            part = part[step]
+        part[path[-1]] = odd
+        target = file if source == "bfcl" else tmp_path / source
+        target.write_text("\n".join(map(json.dumps, changed)) if are_lines else json.dumps(changed))
+        with suppress(InputError):
+            read_logs([next(tmp_path.rglob("*_score.json")) if source == "bfcl" else target])
