@@ -39,7 +39,7 @@ TASKS = {
     "lambada_openai": set(),  # log-likelihood of a last word
     "lambada_standard": set(),
     "gsm8k": FORMAT | {"phrase", "shot_order"},  # written answers through two filters, with five examples
-    "nq_open": {"separator", "phrase"},
+    "nq_open": {"separator"},  # without capitals, names cannot be told
     "triviaqa": FORMAT | {"phrase", "contraction"},
     "drop": {"phrase", "contraction"},
     "squadv2": FORMAT | {"structure"},  # a Python class

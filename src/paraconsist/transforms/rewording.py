@@ -16,6 +16,7 @@ from itertools import islice
 from random import Random
 from typing import TypeAlias
 
+from paraconsist.transforms.negation import NUMBERS
 from paraconsist.transforms.paraphrase.kept import parts
 from paraconsist.transforms.paraphrase.rules import contractions, exchanges, structures, wordnet_nouns
 
@@ -52,7 +53,7 @@ class RewordingKind:
     with_shots: bool = False  # are solved examples before the question reworded alike? Otherwise they are held.
     english: bool = False
     moves_key: bool = False  # then the task must score options or exact answers
-    valid: tuple[int, int] | None = None  # how many variants of a like method people found valid, of how many
+    valid: tuple[int, int] | None = None  # how many variants a person found valid, of how many: docs/rewordings.md
     default: bool = True  # is it taken where no kinds are named?
 
 
@@ -182,6 +183,7 @@ def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
 
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?]+(?=\s|\Z)|[^.!?\n]+(?=\n|\Z)")
 _HEADING = re.compile(r"^[A-Z][\w ]{0,40}:\s+")
+_COUNTS = re.compile(rf"\b(?:{'|'.join(sorted(NUMBERS))}|one|both|half|pair|couple|dozens?)\b", re.IGNORECASE)
 #: A sentence with any of these is code, a formula, an option or a line of a form, which the rules cannot read.
 _NO_PROSE = re.compile(r"[`{}\\_<>=^|~$:]|\w\(|^\(?\w[.)]\s")
 
@@ -191,18 +193,19 @@ def _by_rule(prompt: Prompt, _: Random, *, rule: Callable[[str], Iterable[str]],
     answers = prompt.answer if isinstance(prompt.answer, list) else [prompt.answer]
     texts = [*prompt.options, *_columns(listing(prompt.text, len(prompt.options)))[1], *map(str, answers)]
     held = {text: prompt.text.count(text) for text in _stripped(texts) if len(text) > 2}  # shorter ones are labels
-    kept = parts(prompt.text)
+    kept, counts = parts(prompt.text), Counter(_COUNTS.findall(prompt.text))
 
     def ways() -> Iterator[Prompt]:
         for words in prompt.words:
             for sentence in _SENTENCE.finditer(words):
                 old = _HEADING.sub("", sentence[0].strip())
-                if len(old.split()) < 3 or _NO_PROSE.search(old):
-                    continue
+                if len(old.split()) < 3 or _NO_PROSE.search(old) or not old[0].isupper():
+                    continue  # without capitals names cannot be told from other words
                 start = prompt.text.index(words) + sentence.start() + sentence[0].index(old)
                 for new in rule(old):
                     text = prompt.text[:start] + new + prompt.text[start + len(old) :]
-                    if parts(text) == kept and all(text.count(each) == n for each, n in held.items()):
+                    is_kept = parts(text) == kept and Counter(_COUNTS.findall(text)) == counts
+                    if is_kept and all(text.count(each) == n for each, n in held.items()):
                         yield replace(prompt, text=text)
 
     return next(islice(ways(), number, None), None)
@@ -254,16 +257,17 @@ _KINDS = (
     ),
     RewordingKind(
         "contraction", "A contraction made or taken apart: is not, isn't.", _WORDS, _OWN, _RULES,
-        _numbered(_by_rule, 3, rule=contractions), english=True,
+        _numbered(_by_rule, 3, rule=contractions), english=True, valid=(151, 151),
     ),
     RewordingKind(
         "phrase", "A word or phrase exchanged for one that means nearly the same, by a table.", _WORDS, _OWN, _RULES,
-        _numbered(_by_rule, 3, rule=exchanges), english=True,
+        _numbered(_by_rule, 3, rule=exchanges), english=True, valid=(198, 200),
     ),
     RewordingKind(
         "structure", "A descriptive sentence turned round: there is, passive, cleft, fronted place.",
         "what the sentence says; options, accepted answers, code, numbers, formulas", _OWN, _RULES,
         _numbered(_by_rule, 3, rule=lambda text: (new for _, new in structures(text) if "'" not in text)), english=True,
+        valid=(135, 140),
     ),
     RewordingKind(
         "wordnet", "A noun exchanged for a synonym of its first sense in WordNet.", _WORDS, _OWN, _PENHA,

@@ -35,8 +35,28 @@ from paraconsist.transforms.wordnet_nouns import pluralised
 #: Exchanged only where they end a clause: "inside a house" is not "indoors a house".
 _LAST_ONLY = frozenset({"inside", "outside"})
 _NOT = ("is", "are", "was", "were", "does", "do", "did", "has", "have")
-_CONTRACTED = {f"{verb} not": f"{verb}n't" for verb in _NOT} | {"can not": "can't", "cannot": "can't"}
-_CONTRACTED |= {"they are": "they're"} | {f"{who} is": f"{who}'s" for who in ("there", "it", "he", "she")}
+_WITH_IS = {f"{who} is": f"{who}'s" for who in ("there", "it", "he", "she")}
+_CONTRACTED = {f"{verb} not": f"{verb}n't" for verb in _NOT} | {"cannot": "can't", "can not": "can't"}
+_CONTRACTED |= {"they are": "they're"} | _WITH_IS
+#: Phrases that mean something else after some words ("how many", "the other two", "it was started") ...
+_NOT_AFTER = {
+    "many": word_set("how as so too that very not great good times"),
+    "two": DETERMINERS | word_set("other next last first only just every by times over"),
+    "started": word_set("is was were been being get gets got getting has have had having recently just already"),
+    "picture": word_set("motion"),
+    "want to": word_set("t not to do does did will would may might"),
+    "store": word_set("to can could will would"),
+}
+#: ... and before some: "has" is also an auxiliary, "he's been" is no "he is", and "how busy he is" has no short form.
+_ONLY_BEFORE = {
+    "has": re.compile(rf"\s+(?:(?:{'|'.join(sorted(DETERMINERS | NUMBERS))}|no|some|several)\b|\d)", re.IGNORECASE),
+    "two": re.compile(r"\s+[a-z]+s\b", re.IGNORECASE),
+    "road": re.compile(r"(?!\s+trip)"),
+    "watching": re.compile(r"(?!\s+(?:tv|television|movies|films)\b)", re.IGNORECASE),
+    "small": re.compile(r"(?!\s+change)"),
+    **dict.fromkeys((*_WITH_IS, "they are"), re.compile(r"\s+\w")),
+    **dict.fromkeys(_WITH_IS.values(), re.compile(r"\s+(?!\w+(?:ed|en|wn)\b|got|had|made|gone|won|lost|set|put)\w")),
+}
 #: Nouns that WordNet's first sense serves badly.
 _NOT_IN_WORDNET = NUMBERS | frozenset(english()["not_in_wordnet"])
 #: What begins so takes the place of an article before it.
@@ -59,9 +79,19 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w']){re.escape(phrase)}(?![\w']){end}", re.IGNORECASE)
 
 
+def _found(text: str, phrase: str) -> re.Match[str] | None:
+    """Return the first place of a phrase where it has its usual meaning."""
+    others, after = _NOT_AFTER.get(phrase, frozenset()), _ONLY_BEFORE.get(phrase)
+    for match in _pattern(phrase).finditer(text):
+        before = re.search(r"(\w+)\W*\Z", text[: match.start()])
+        if not (before and before[1].lower() in others) and (after is None or after.match(text, match.end())):
+            return match
+    return None
+
+
 def replaced(text: str, phrase: str, other: str) -> str | None:
     """Return a text with one phrase in the place of another, its first letter's case kept; None if it is not there."""
-    match = _pattern(phrase).search(text)
+    match = _found(text, phrase)
     if match is None:
         return None
     article = article_before(text, match.start())
@@ -72,7 +102,7 @@ def replaced(text: str, phrase: str, other: str) -> str | None:
 
 def exchanges(text: str) -> Iterator[str]:
     """Yield the text with one word or phrase of the table exchanged, each in turn, in the text's order."""
-    places = ((_pattern(one).search(text), one, other) for one, other in _table().items())
+    places = ((_found(text, one), one, other) for one, other in _table().items())
     in_order = sorted((match.start(), -len(one), one, other) for match, one, other in places if match)
     yield from filter(None, (replaced(text, one, other) for _, _, one, other in in_order))
 
