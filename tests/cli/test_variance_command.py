@@ -108,8 +108,8 @@ def test_what_is_refused(command: Command, answers: Path, tmp_path: Path) -> Non
     pq.write_table(table.drop_columns(["label"]), tmp_path / "unlabelled.parquet")
     assert "prediction" in command.refused("variance", tmp_path / "unlabelled.parquet", *LEVELS)
     pq.write_table(table.append_column("model", pa.array(["a", "b"] * 60)), tmp_path / "models.parquet")
-    refused = command.refused("variance", tmp_path / "models.parquet", "--level", "model=modle")
-    assert "`--level` must name a column of the predictions; got 'modle'" in refused
+    refused = command.refused("variance", tmp_path / "models.parquet", "--level", "model=mdl")
+    assert "`--level` must name a column of the predictions; got 'mdl'" in refused
     blank = table.append_column("blank", pa.array([None] + [1.0] * 119))
     pq.write_table(blank, tmp_path / "blank.parquet")
     for options, sentence in (

@@ -7,7 +7,7 @@ the order in which the task would have drawn them. Only the harness imports this
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,18 +15,19 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from paraconsist.errors import input_error
-from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, WordingRow, original_config
+from paraconsist.files import Json
+from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, About, WordingRow, original_config
 from paraconsist.transforms.rewording import KINDS, Prompt, another_order, reworded
 
 
 class Reworded(ConfigurableTask):  # type: ignore[misc]  # whose signature says that a configuration is taken
     """The class that the YAML of a reworded task names: it makes the original task, with wordings."""
 
-    def __new__(cls, config: dict[str, Any]) -> Any:
+    def __new__(cls, config: Json) -> Any:
         """Return the task; `config` is its YAML, with what a group or the command line changed."""
         about = config["metadata"]["reworded"]
         original = original_config(about)
-        base = original.pop("class", ConfigurableTask)
+        base: Any = original.pop("class", ConfigurableTask)
         rows = Path(config["metadata"]["config_source"]).with_suffix(".jsonl")
         made = type("RewordedTask", (_Wordings, base), {"rows_file": rows, "about": about})
         return made(config={**original, **{key: value for key, value in config.items() if key != "class"}})
@@ -36,10 +37,10 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
     """A task whose documents have several wordings; mixed with the class of the original task."""
 
     rows_file: Path
-    about: Mapping[str, Any]
+    about: About
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        self._docs: list[dict[str, Any]] | None = None
+        self._docs: Sequence[Json] | None = None
         self._rows: dict[tuple[str, int], WordingRow] = {}
         self._current: WordingRow | None = None  # whose prompt is written
         self._drawn: tuple[tuple[str, int] | None, list[Any]] = (None, [])  # of a question and a number of examples
@@ -78,7 +79,7 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
             if self._rows[doc["bucket_id"], doc["wording"]]["question"] % world_size == rank:
                 yield number, doc
 
-    def _row(self, doc: Mapping[str, Any]) -> WordingRow | None:
+    def _row(self, doc: Json) -> WordingRow | None:
         """Return a document's wording; None for a solved example."""
         return self._rows.get((doc.get("bucket_id", ""), doc.get("wording", -1)))
 
@@ -100,7 +101,7 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         self._current = self._row(doc)
         return super().fewshot_context(doc, *args, **options)
 
-    def _shot(self, doc: Mapping[str, Any]) -> Prompt | None:
+    def _shot(self, doc: Json) -> Prompt | None:
         """Return a solved example in the current wording; None where it is held."""
         row, form = self._current, self.fewshot_cfg  # an example may have a form and an answer of its own
         if row is None or self.multiple_input or row["kind"] == ORIGINAL or not KINDS[row["kind"]].with_shots:
@@ -131,17 +132,17 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
     def doc_to_target(self, doc: Any, *args: Any) -> Any:
         return self._part(doc, "answer", lambda: super(_Wordings, self).doc_to_target(doc, *args))
 
-    def process_results(self, doc: Any, results: Any) -> dict[str, Any]:
+    def process_results(self, doc: Any, results: Any) -> Json:
         """Return the task's metrics; those of originals a second time, so that the table has the task's own number."""
-        metrics: dict[str, Any] = super().process_results(doc, results)
+        metrics: Json = super().process_results(doc, results)
         return metrics if doc["wording"] else _twice(metrics)
 
-    def aggregation(self) -> dict[str, Any]:
+    def aggregation(self) -> Json:
         return _twice(super().aggregation())
 
-    def higher_is_better(self) -> dict[str, Any]:
+    def higher_is_better(self) -> Json:
         return _twice(super().higher_is_better())
 
 
-def _twice(values: Mapping[str, Any]) -> dict[str, Any]:
+def _twice(values: Json) -> Json:
     return {**values, **{f"{ORIGINAL}_{name}": value for name, value in values.items()}}

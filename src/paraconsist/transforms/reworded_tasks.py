@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import yaml
 
 from paraconsist.data.options import option
 from paraconsist.errors import first_line, input_error
-from paraconsist.files import staged, to_json
+from paraconsist.files import Json, staged, to_json
 from paraconsist.transforms.paraphrase.kept import language_of
 from paraconsist.transforms.rewording import KINDS, Answer, Prompt, RewordingKind, common_descriptors, reworded
 
@@ -47,6 +47,14 @@ class WordingRow(TypedDict, total=False):
     answer: Answer
     original_options: list[str]  # where options moved or have other labels: what the original calls each
     gold_option: int  # where options are contexts, of which the harness logs no right one
+
+
+class About(TypedDict):
+    """What a reworded task's YAML says of its making."""
+
+    yaml: str  # the original's file
+    seed: int
+    descriptors: dict[str, int]  # of its template
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,7 @@ def reword_lm_eval(
             path = manager.task_index[task_name].yaml_path.resolve()
             if path.is_relative_to(_tasks_folder()):  # which may be elsewhere on another machine
                 path = path.relative_to(_tasks_folder())
-            about = {"yaml": path.as_posix(), "seed": options.seed, "descriptors": descriptors}
+            about = About(yaml=path.as_posix(), seed=options.seed, descriptors=descriptors)
             lines = "".join(f"{to_json(row, indent=None)}\n" for row in rows)
             (place / f"{task_name}{_SUFFIX}.jsonl").write_text(lines, encoding="utf-8")
             (place / f"{task_name}{_SUFFIX}.yaml").write_text(_task_yaml(task_name, task, about), encoding="utf-8")
@@ -135,7 +143,7 @@ def _prompts(task: ConfigurableTask, limit: int | None) -> tuple[list[Prompt], d
     return [replace(prompt, descriptors=descriptors) for prompt in prompts], descriptors
 
 
-def _prompt(task: ConfigurableTask, doc: Mapping[str, Any]) -> Prompt:
+def _prompt(task: ConfigurableTask, doc: Json) -> Prompt:
     """Return a document as the task puts it; where options are contexts, the first, and the place of the right one."""
     options = tuple(map(str, task.doc_to_choice(doc))) if task.config.doc_to_choice is not None else ()
     text = task.doc_to_text(doc)
@@ -198,7 +206,7 @@ def _tasks_folder() -> Path:
     return Path(tasks.__file__).resolve().parent
 
 
-def original_config(about: Mapping[str, Any]) -> dict[str, Any]:
+def original_config(about: About) -> dict[str, object]:
     """Return the configuration of the task that was reworded, read from its YAML."""
     from lm_eval.tasks._yaml_loader import load_yaml
 
@@ -206,7 +214,7 @@ def original_config(about: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key not in ("tag", "group", "task_list")}
 
 
-def _task_yaml(name: str, task: ConfigurableTask, about: Mapping[str, Any]) -> str:
+def _task_yaml(name: str, task: ConfigurableTask, about: About) -> str:
     """Return the YAML of a reworded task: the class that runs it, what it is of, and what a group sets for it."""
     from lm_eval.config.task import TaskConfig
 
