@@ -184,3 +184,12 @@ def test_a_task_checks_its_templates():
         Task("x", "", ("a",), ("no", "yes"), Template("{a}", None), (Template("{a}", None),))
     with pytest.raises(ValueError, match="plain"):
         Task("x", "", ("a",), ("no", "yes"), Template("{a!r}", None))
+
+
+@pytest.mark.parametrize("texts", [["a b", "{premise}", "é %s", " c "], ["a", "", " b", ""]])
+def test_rows_at_once_are_rendered_as_one_by_one(texts):
+    for task in TASKS.values():
+        columns = {name: texts[i:] + texts[:i] for i, name in enumerate(task.columns)}
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        for template in (task.single, *task.choices):
+            assert template.render_all(columns) == [template.render(row) for row in rows]

@@ -61,13 +61,17 @@ class Task:
         return self.single.render(self.values(row))
 
     def encode_choices(self, row: Row) -> tuple[ModelInput, ...]:
-        """Return a multiple-choice model's input for each label; raise as `values` does, and for a task without any."""
-        if not self.choices:
+        """Return a multiple-choice model's input for each label; raise as `templates` and `values` do."""
+        templates, values = self.templates(multiple_choice=True), self.values(row)
+        return tuple(template.render(values) for template in templates)
+
+    def templates(self, *, multiple_choice: bool) -> tuple[Template, ...]:
+        """Return the template for sequence classifiers, or those of the choices; InputError if there are none."""
+        if multiple_choice and not self.choices:
             must = "be one that can be put as multiple choice"
             remedy = "Use a model with a sequence-classification head for this task."
             raise input_error("encode_choices", "task", must, got=self.name, remedy=remedy)
-        values = self.values(row)
-        return tuple(template.render(values) for template in self.choices)
+        return self.choices if multiple_choice else (self.single,)
 
     @property
     def template_hash(self) -> str:
@@ -134,6 +138,10 @@ class Template:
         """Fill both patterns with `values` (column -> text); an empty premise leaves no leading space."""
         pair = None if self.text_pair is None else _render(self.text_pair, values)
         return ModelInput(_render(self.text, values), pair)
+
+    def render_all(self, columns: Mapping[str, Sequence[str]]) -> list[ModelInput]:
+        """Fill both patterns for all rows; `columns` maps columns to texts, of equal length."""
+        return [self.render(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     @property
     def columns(self) -> frozenset[str]:

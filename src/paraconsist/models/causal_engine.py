@@ -365,7 +365,7 @@ class CausalEngine:
             if kinds:
                 ways.append(("packed by kind", lambda rows: self._packed(rows, by_kind)))
             ways.append(("packed", lambda rows: self._packed(rows, single)))
-        return [*ways, ("expanded", lambda rows: self._in_parts(rows, _MOST_ROWS, min(row.n_shared for row in rows)))]
+        return [*ways, ("expanded", self._expanded)]
 
     def _packed(self, rows: Sequence[PromptTokens], windows: Mapping[str, int | None] | int | None) -> torch.Tensor:
         n_prefix = min(row.n_shared for row in rows)
@@ -383,6 +383,9 @@ class CausalEngine:
         with self._lock:  # the next pack is written over the room of this one, in the order of the device's queue
             logits = self._logits(places, **inputs, past_key_values=self._cache(n_prefix, len(pack.tokens)))[0]
         return _totals(logits, which, pack.read_tokens, pack.read_labels, rows)
+
+    def _expanded(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
+        return self._in_parts(rows, _MOST_ROWS, min(row.n_shared for row in rows))
 
     def _plain(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
         width = max(row.n_tokens for row in rows)

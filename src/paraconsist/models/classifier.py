@@ -86,7 +86,7 @@ class Classifier:
 
     def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
         """Encode all rows of a table with the task's columns."""
-        return [self.encode(task, row) for row in rows.select(task.columns).to_pylist()]
+        raise NotImplementedError
 
     def prepare(self, inputs: Inputs) -> list[Prepared]:
         """Tokenise all rows at once, on the CPU, without padding."""
@@ -148,6 +148,11 @@ class ModuleClassifier(Classifier):
 
     def encode(self, task: Task, row: Mapping[str, str]) -> tuple[ModelInput, ...]:
         return task.encode_choices(row) if self.multiple_choice else (task.encode(row),)
+
+    def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
+        columns = {name: rows[name].to_pylist() for name in task.columns}
+        templates = task.templates(multiple_choice=self.multiple_choice)
+        return [*zip(*(template.render_all(columns) for template in templates), strict=True)]
 
     @torch.inference_mode()
     def logits(self, batch: Sequence[Prepared]) -> torch.Tensor:

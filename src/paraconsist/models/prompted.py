@@ -12,6 +12,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -92,6 +93,9 @@ class PromptedModel(Classifier):
                 raise InputError(must, function="run") from None
             text = self._render_chat(without_system(messages))
         return (ModelInput(text, None),)
+
+    def encode_all(self, task: Task, rows: pa.Table) -> Inputs:
+        return [self.encode(task, row) for row in rows.select(task.columns).to_pylist()]
 
     def _render_chat(self, messages: Sequence[Mapping[str, str]]) -> str:
         ours = {"chat_template": self._chat_template, "tokenize": False, "add_generation_prompt": True}

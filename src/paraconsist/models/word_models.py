@@ -17,7 +17,6 @@ import json
 import re
 import string
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -294,18 +293,25 @@ def read_vectors(file: Path, wanted: Collection[str], *, extra: int = 0) -> dict
                     if extra <= 0 or split_text(word) != [word]:
                         continue
                     extra -= 1
-                with suppress(ValueError):
-                    taken[word] = np.array(fields[1:], dtype=np.float32)
-                if word not in taken or taken[word].size != dim or not np.isfinite(taken[word]).all() or dim == 0:
-                    must, got = f"hold a word and {dim or 'its'} numbers on each line", " ".join(fields[:5])
-                    remedy = f"Mend {file}, or name a file in GloVe's text format."
-                    raise input_error("read_vectors", "vectors", must, got=got, row=row, remedy=remedy)
+                taken[word] = _vector(fields, dim, file, row)
     except OSError as problem:
         raise input_error("read_vectors", "vectors", "be a file that can be read", got=f"{problem}") from None
     if not taken:
         remedy = "It is read as GloVe's text format: a word and its numbers on each line."
         raise input_error("read_vectors", "vectors", "hold words of the training rows", got=str(file), remedy=remedy)
     return taken
+
+
+def _vector(fields: Sequence[str], dim: int, file: Path, row: int) -> NDArray[np.float32]:
+    try:
+        numbers = np.array(fields[1:], dtype=np.float32)
+    except ValueError:
+        numbers = np.empty(0, dtype=np.float32)
+    if numbers.size != dim or dim == 0 or not np.isfinite(numbers).all():
+        must = f"hold a word and {dim or 'its'} numbers on each line"
+        remedy = f"Mend {file}, or name a file in GloVe's text format."
+        raise input_error("read_vectors", "vectors", must, got=" ".join(fields[:5]), row=row, remedy=remedy)
+    return numbers
 
 
 POOLINGS = ("max", "mean", "last")
