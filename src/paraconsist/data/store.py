@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import mmap
 import os
 import re
 import threading
@@ -232,6 +231,7 @@ class Store:
     def __init__(self, folder: Path, identity: Mapping[str, object]) -> None:
         self.folder = folder / store_key(identity)
         self._identity = dict(identity)
+        self._first: ShardWriter | None = None  # of the first shard, if it was empty
 
     def create(self) -> None:
         """Make the folder, with a file of the identity that its name is a hash of."""
@@ -243,13 +243,14 @@ class Store:
     def finished(self) -> Results:
         """Read the results of every shard.
 
-        A last line without a newline, which a kill cut short, is skipped; it is cut off when the shard is next opened
-        for writing.
+        Those that `writer` appended to an empty first shard are still in memory and are not read again. A last line
+        without a newline, which a kill cut short, is skipped; it is cut off when the shard is next opened for writing.
         InputError if a whole line is damaged, or two shards hold different values for one input.
         """
         shards = sorted(self.folder.glob("rank-*.jsonl"))
-        results, ends = Collected(), list[int]()
-        for shard in shards:
+        written = None if self._first is None else self._first.taken()  # of the first shard
+        results, ends = Collected() if written is None else written, [] if written is None else [len(written)]
+        for shard in shards[len(ends) :]:
             begin = len(results)
             with shard.open("rb") as stream:
                 for lines in iter(partial(stream.readlines, _READ_BYTES), []):
@@ -270,7 +271,10 @@ class Store:
 
     def writer(self, rank: int) -> ShardWriter:
         """Open this process's shard for appending."""
-        return ShardWriter(shard_of(self.folder, rank))
+        shard = ShardWriter(shard_of(self.folder, rank))
+        if rank == 0 and shard.path.stat().st_size == 0:
+            self._first, shard.written = shard, Collected()
+        return shard
 
 
 _Writer = TypeVar("_Writer", bound="ShardWriter")
@@ -286,6 +290,8 @@ class ShardWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.written: Collected | None = None  # the appended results, if the store collects them
+        self._left: tuple[int, int] | None = None  # size and time of the shard when it was closed
         self._unsynced, self._closing = False, threading.Event()
         self._problem: OSError | None = None
         with writing("run", "output", path.parent, remedy="" if path.parent.is_dir() else SHARED):
@@ -309,18 +315,21 @@ class ShardWriter:
         """
         if isinstance(results, np.ndarray):
             if not any(n_cut) and "".join(input_ids).encode("utf-8", "surrogatepass").isalnum():
-                rows = zip(input_ids, results.tolist(), strict=True)
-                # in the shortest digits that read back as the same numbers
-                plain = (f'{{"input_id": "{input_id}", "probabilities": {row}' for input_id, row in rows)
-                self._write(b"".join(_sealed(line.encode()) for line in plain))
+                self._write(b"".join(_number_lines(input_ids, results)))
+                if self.written is not None:
+                    self.written.extend(np.array(input_ids, "S"), results)
                 return
             results = results.tolist()
+        batch = [*zip(input_ids, results, n_cut or [0] * len(input_ids), strict=True)]
         lines = []
-        for input_id, result, n in zip(input_ids, results, n_cut or [0] * len(input_ids), strict=True):
+        for input_id, result, n in batch:
             fields = result._asdict() if isinstance(result, WrittenAnswer | Failed) else {"probabilities": list(result)}
             fields = {name: value for name, value in fields.items() if name != "cut" or value}
             lines.append(sealed({"input_id": input_id, **fields, **({"n_cut": n} if n else {})}))
         self._write(b"".join(lines))
+        if self.written is not None:
+            for input_id, result, n in batch:
+                self.written.add(input_id.encode(), result, n)
 
     def _write(self, data: bytes) -> None:
         """Append lines atomically: every line after an incomplete one would be lost."""
@@ -364,16 +373,34 @@ class ShardWriter:
     def close(self) -> None:
         self._closing.set()
         self._syncing.join()
+        self._left = _state(os.fstat(self._descriptor))
         os.close(self._descriptor)
         if self._problem is not None:
             with writing("run", "output", self.path.parent):
                 raise self._problem
+
+    def taken(self) -> Collected | None:
+        """Hand over `written` if the shard is closed and nobody changed it since."""
+        if self._left is None:
+            return None
+        written, self.written = self.written, None
+        return written if self._left == _state(self.path.stat()) else None
 
     def __enter__(self: _Writer) -> _Writer:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _state(file: os.stat_result) -> tuple[int, int]:
+    return file.st_size, file.st_mtime_ns
+
+
+def _number_lines(ids: Sequence[str], probabilities: NDArray[np.float64]) -> Iterator[bytes]:
+    """Yield the lines of finite probabilities, in the shortest digits that read back as the same numbers."""
+    for input_id, row in zip(ids, probabilities.tolist(), strict=True):
+        yield _sealed(f'{{"input_id": "{input_id}", "probabilities": {row}'.encode())
 
 
 def sealed(record: Mapping[str, object]) -> bytes:
@@ -449,9 +476,16 @@ def _damaged(shard: Path, what: str, remedy: str) -> InputError:
 
 def _cut_half_line(descriptor: int) -> None:
     """Cut the shard after its last newline."""
-    size = os.fstat(descriptor).st_size
-    if size:
-        with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as shard:
-            end = shard.rfind(b"\n") + 1
-        if end < size:
-            os.ftruncate(descriptor, end)
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    position = end
+    while position > 0:
+        start = max(0, position - 65536)
+        os.lseek(descriptor, start, os.SEEK_SET)
+        newline = os.read(descriptor, position - start).rfind(b"\n")
+        if newline >= 0:
+            if start + newline + 1 < end:
+                os.ftruncate(descriptor, start + newline + 1)
+            return
+        position = start
+    if end > 0:
+        os.ftruncate(descriptor, 0)
