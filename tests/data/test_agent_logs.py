@@ -98,6 +98,9 @@ def test_gate_compare_and_report_take_them(command: Any, tmp_path: Path) -> None
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "12 tasks in 36 runs" in page
     assert "right in every run" in page
+    assert "tasks whose runs do not end alike" in page
+    assert "Run more tasks" in page
+    assert "--noise-floor" not in page
     assert "find_book → find_book ‖ reserve" in page  # where the runs of task 7 part
     assert "What flips it" not in page
 

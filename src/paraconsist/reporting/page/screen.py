@@ -344,19 +344,23 @@ def _facts(spec: MeasureSpec, values: Values, result: SetScores) -> Iterator[Fac
 
 def _steps(precision: _Precision, result: SetScores, change: Values | None, bar: Bar, where: Values) -> Iterator[Step]:
     """Yield what to do next, what is most urgent first."""
+    is_run = result.rows.calls is not None
+    problem, differ = ("task", "runs do not end alike") if is_run else ("problem", "answers do not agree")
     if change and change["correct_to_incorrect"]:
         lost = plural(int(change["correct_to_incorrect"]), "answer")
         yield Step(f"Read the {lost} lost to rewording", link(show="lost", **where))
     else:
         parts = ((n, href) for _, _, n, _, _, href in bar.parts if "show=broken" in href or "show=depends" in href)
-        yield from (Step(f"Read the {plural(n, 'problem')} whose answers do not agree", href) for n, href in parts)
+        yield from (Step(f"Read the {plural(n, problem)} whose {differ}", href) for n, href in parts)
     n, half = precision.n, precision.half_width
     if half is None or half > _MANY_POINTS:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
         command = "paraconsist plan PREDICTIONS --half-width 0.02"
         if result.until is not None and half is not None:
             command = f"paraconsist run ... --until '{result.until.quantity} ± {half / 2.0:.2g}'"
-        yield Step(f"Ask about more problems: {more}", command=command)
+        yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
+    if is_run:
+        return
     if result.noise_floor is None and result.until is None:
         words = "Ask again unchanged: how often answers flip by themselves is unknown"
         yield Step(words, command="paraconsist run ... --noise-floor 2")
@@ -426,7 +430,12 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
         contexts = f" from {4 * clusters:,} contexts" if clusters < n else ""
         width = f"± {percent(half)} points"
         yield f"About {4 * n:,} problems{contexts}, four times as many, would halve the interval ({width}).", "interval"
-    if (floor := result.noise_floor) is None:
+    if result.rows.calls is not None:
+        yield (
+            "Every run counts: how often a task ends otherwise when nothing changes is the finding itself.",
+            "noise floor",
+        )
+    elif (floor := result.noise_floor) is None:
         yield "Asked once: how often answers flip when nothing changes (the noise floor) is unknown.", "noise floor"
     else:
         rates = ", ".join(f"{percent(rate, digits=2)} % ({kind})" for kind, rate in floor["flip_rate"].items())

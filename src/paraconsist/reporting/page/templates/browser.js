@@ -214,7 +214,7 @@ const browser = (() => {
       button.addEventListener("click", () => exporting.copy(exporting[format](bucket), button));
       actions.append(button);
     }
-    actions.append(element("label", {}, box, "not a paraphrase"));
+    actions.append(element("label", {}, box, bucket.r[0][0] === "run" ? "leave out" : "not a paraphrase"));
     made.append(actions);
     buckets.markHits(made, state.text.split(/\s+/u).filter(Boolean));
     return made;
