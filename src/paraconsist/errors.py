@@ -167,6 +167,13 @@ def check_names(function: str, parameter: str, value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def check_flag(function: str, parameter: str, value: Any) -> bool:
+    """Return `value` if it is True or False, or raise."""
+    if not isinstance(value, bool):
+        raise input_error(function, parameter, "be True or False", got=value)
+    return value
+
+
 def check_fraction(function: str, parameter: str, value: Any) -> float:
     """Return `value` as a float strictly between 0 and 1, or raise."""
     if isinstance(value, bool) or not isinstance(value, _REAL) or not 0.0 < value < 1.0:

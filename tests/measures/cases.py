@@ -210,7 +210,7 @@ def text_rows(rng: np.random.Generator, n: int) -> Rows:
 
 
 def agent_rows(rng: np.random.Generator, n: int) -> Rows:
-    calls = [rng.choice(["find", "book", "pay", "end"], rng.integers(0, 6)).tolist() for _ in range(n)]
+    calls = ["\n".join(rng.choice(["find", "book", "pay", "end"], rng.integers(0, 6))) for _ in range(n)]
     return {"calls": calls, "successes": rng.integers(0, 2, n).tolist(), "buckets": lopsided(rng, n)}
 
 

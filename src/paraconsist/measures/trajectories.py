@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import comb, entr
 
-from paraconsist.errors import check_number, check_whole, input_error
+from paraconsist.errors import check_flag, check_number, check_whole, input_error
 from paraconsist.measures.buckets import (
     BucketCounts,
     Floats,
@@ -312,12 +312,16 @@ def pass_hat_counts(
     """
     from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
 
-    function, most = "pass_hat_counts", 100.0 if percent else 1.0
+    function = "pass_hat_counts"
+    most = 100.0 if check_flag(function, "percent", percent) else 1.0
+    if not isinstance(pass_hat, Iterable):
+        raise input_error(function, "pass_hat", "be a sequence of numbers", got=pass_hat)
     values = [check_number(function, "pass_hat", value, 0.0, most) for value in pass_hat]
     if not values or np.isnan(values).any():
         raise input_error(function, "pass_hat", "hold a number for each number of runs", got=values)
     n = 1 if n_tasks is None else check_whole(function, "n_tasks", n_tasks)
-    printed = max(len(repr(value).partition(".")[2].rstrip("0")) for value in values) if decimals is None else decimals
+    printed = max(len(repr(value).partition(".")[2].rstrip("0")) for value in values)
+    printed = printed if decimals is None else check_whole(function, "decimals", decimals, at_least=0, at_most=15)
     k, off = len(values), n * (0.5 * 10.0**-printed / most + 1e-9)
     table = comb(np.arange(k + 1), np.arange(1, k + 1)[:, np.newaxis]) / comb(k, np.arange(1, k + 1))[:, np.newaxis]
     target = n * np.array(values) / most

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paraconsist.data.options import SourceOptions, documented, taken
-from paraconsist.errors import input_error
+from paraconsist.errors import check_flag, input_error
 from paraconsist.files import locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words
@@ -88,7 +88,9 @@ def leaderboard(
         If an input cannot be read, or `output` holds other files than a site's.
     """
     read, scoring = taken(leaderboard, options, SourceOptions, ScoreOptions)
-    rescore = rescore or scoring.unparsed != ScoreOptions().unparsed  # a run's results have its own policy
+    rescore = (
+        check_flag("leaderboard", "rescore", rescore) or scoring.unparsed != ScoreOptions().unparsed
+    )  # a run's results have its own policy
     paths = [Path(path) for path in inputs]
     models = load_models(paths, scoring, names, sets=sets, read=read, rescore=rescore, join=True, progress=progress)
     report = ReportOptions(title=title, score=scoring, texts=texts)
