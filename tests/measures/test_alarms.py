@@ -164,3 +164,8 @@ def test_wordings_without_any_relation_and_of_few_problems_raise_no_alarm() -> N
     assert reversed_wordings(*rows_of(many)) is not None
     clusters = np.repeat(np.arange(8), 30)  # of 80 problems in 8 clusters nothing is known either
     assert reversed_wordings(*rows_of(many), clusters) is None
+    answers, problems, wordings = rows_of(np.tile([[0, 0, 0], [1, 1, 1]], (20, 1)))
+    rare = [[1 - answers[3 * i], i, 3] for i in range(9)]  # a fourth wording of nine problems, always against
+    columns = [np.concatenate([of, [row[k] for row in rare]]) for k, of in enumerate((answers, problems, wordings))]
+    assert reversed_wordings(*columns) is None
+    assert reversed_wordings(np.arange(120), problems, wordings) is None  # more answers than 20

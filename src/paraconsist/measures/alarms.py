@@ -16,7 +16,7 @@ from paraconsist.measures.results import constant_message
 
 _LEAST_GAIN = 0.10
 _LARGEST_P = 0.001
-_MOST_LABELS = 1000
+_MOST_LABELS, _MOST_ANSWERS = 1000, 20
 _NEARLY_ALL = 0.90
 _CLEAR = 0.95
 
@@ -139,8 +139,8 @@ def reversed_wordings(predictions: Any, buckets: Any, variants: Any, clusters: A
     A wording that asks the opposite ("is it irrelevant?") turns every answer round, and an average over it says nothing
     of the model. Cohen's kappa of a wording with the other answers to each bucket is below -.1 and, by a one-sided
     cluster-robust t test, below 0 with p < .001 after Bonferroni over the wordings. All have shape (n_rows,); buckets
-    of one of the `clusters` are not independent, by default all are. None with fewer than 10 clusters, and where half
-    of the wordings are against the other half.
+    of one of the `clusters` are not independent, by default all are. None for a wording in fewer than 10 clusters, for
+    more than 20 answers, and where half of the wordings are against the other half.
 
     >>> problems, wordings = [i for i in range(20) for _ in range(4)], [0, 1, 2, 3] * 20
     >>> print(reversed_wordings([(i + (w == 3)) % 2 for i, w in zip(problems, wordings)], problems, wordings))
@@ -150,13 +150,17 @@ def reversed_wordings(predictions: Any, buckets: Any, variants: Any, clusters: A
     columns = code_columns("reversed_wordings", {"predictions": predictions}, others)
     (answers,), n_labels = columns.codes.values(), len(columns.labels)
     bucket, variant, cluster = (np.unique(columns.columns[name].values, return_inverse=True) for name in others)
+    if n_labels > _MOST_ANSWERS:
+        return None
     counts = np.zeros((len(bucket[0]), n_labels))
     np.add.at(counts, (bucket[1], answers), 1.0)
-    n_clusters, n_against, found = len(cluster[0]), 0, []
-    limit = stdtrit(max(n_clusters - 1, 1), _LARGEST_P / len(variant[0]))
-    for number, name in enumerate(variant[0].tolist()):
-        rows = np.flatnonzero((variant[1] == number) & (counts.sum(axis=1)[bucket[1]] > 1.0))
-        if n_clusters < FEW_UNITS or not len(rows):
+    by_wording = np.split(np.argsort(variant[1], kind="stable"), np.cumsum(np.bincount(variant[1]))[:-1])
+    n_against, found = 0, list[tuple[Any, float]]()
+    for name, every in zip(variant[0].tolist(), by_wording, strict=True):
+        rows = every[counts[bucket[1][every]].sum(axis=1) > 1.0]
+        of_cluster = np.unique(cluster[1][rows], return_inverse=True)[1]
+        n_clusters = int(of_cluster.max(initial=-1)) + 1
+        if n_clusters < FEW_UNITS:
             continue
         shares, own = counts[bucket[1][rows]], np.arange(len(rows))
         shares[own, answers[rows]] -= 1.0
@@ -165,8 +169,9 @@ def reversed_wordings(predictions: Any, buckets: Any, variants: Any, clusters: A
         chance = float(usual @ gives)
         above = shares[own, answers[rows]] - usual[answers[rows]] - shares @ gives + chance  # by chance 0 in the mean
         mean = float(shares[own, answers[rows]].mean()) - chance
-        sums = np.bincount(cluster[1][rows], weights=above - above.mean(), minlength=n_clusters)
+        sums = np.bincount(of_cluster, weights=above - above.mean())
         error = math.sqrt(n_clusters / (n_clusters - 1) * float(sums @ sums)) / len(rows)
+        limit = stdtrit(n_clusters - 1, _LARGEST_P / len(variant[0]))
         n_against += mean < -2.0 * error
         if mean < -_LEAST_GAIN * (1.0 - chance) and mean < limit * error:
             found.append((name, mean / (1.0 - chance)))

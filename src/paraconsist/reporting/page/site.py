@@ -88,9 +88,8 @@ def leaderboard(
         If an input cannot be read, or `output` holds other files than a site's.
     """
     read, scoring = taken(leaderboard, options, SourceOptions, ScoreOptions)
-    rescore = (
-        check_flag("leaderboard", "rescore", rescore) or scoring.unparsed != ScoreOptions().unparsed
-    )  # a run's results have its own policy
+    check_flag("leaderboard", "rescore", rescore)
+    rescore = rescore or scoring.unparsed != ScoreOptions().unparsed  # a run's results have its own policy
     paths = [Path(path) for path in inputs]
     models = load_models(paths, scoring, names, sets=sets, read=read, rescore=rescore, join=True, progress=progress)
     report = ReportOptions(title=title, score=scoring, texts=texts)

@@ -32,8 +32,8 @@ from paraconsist.transforms.negation import (
 from paraconsist.transforms.paraphrase.kept import language_of
 from paraconsist.transforms.wordnet_nouns import pluralised
 
-#: Exchanged only where they end a clause: "inside a house" is not "indoors a house".
-_LAST_ONLY = frozenset({"inside", "outside"})
+#: Exchanged only where it ends a clause: "outside a house" is not "outdoors a house".
+_LAST_ONLY = frozenset({"outside"})
 _NOT = ("is", "are", "was", "were", "does", "do", "did", "has", "have")
 _WITH_IS = {f"{who} is": f"{who}'s" for who in ("there", "it", "he", "she")}
 _CONTRACTED = {f"{verb} not": f"{verb}n't" for verb in _NOT} | {"cannot": "can't", "can not": "can't"}
