@@ -265,7 +265,8 @@ def test_rows_of_other_data(index, tmp_path):
 def test_the_command_and_its_log(index, tmp_path, command):
     """Written, run by lm_eval's own command, and scored without an option, two tasks at once."""
     for name in ("mmlu_astronomy", "gsm8k"):
-        out = command.out("reword", f"lm-eval:{name}", "--output", tmp_path / name)
+        code, out, said = command("reword", f"lm-eval:{name}", "--output", tmp_path / name)
+        assert (code, said.splitlines()[-1]) == (0, "      paraconsist score logs")  # the next command, to copy
         assert f"{name}: 6 questions with " in out
         lm_eval_command(
             *("--model", "dummy", "--tasks", f"{name}_reworded", "--include_path", tmp_path / name),

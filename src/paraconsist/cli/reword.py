@@ -48,4 +48,5 @@ def reword(
     is_one = (output / f"{name}_reworded.yaml").exists()  # a tag has no file of its own
     names = ",".join(f"{task}_reworded" for task in ([name] if is_one else tasks))
     running = f"--tasks {names} --include_path {shlex.quote(str(output))} --log_samples --output_path logs"
-    say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL {running}\n      paraconsist score logs")
+    say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL {running}")
+    say_status("      paraconsist score logs")
