@@ -165,6 +165,73 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class LabelPlan(Record):
+    """How precise a corrected rate becomes by more labels of people, and by more problems.
+
+    Its variance is a / labels + b / problems: labels are drawn within the comparer's verdicts, where they vary little
+    if it is mostly right, and problems differ in how often verdicts are yes.
+
+    Attributes
+    ----------
+    n_labels, n_problems, units_per_problem : int
+        Of the pilot; problems are groups, and a unit is what one label is about.
+    label_variance, problem_variance : float
+        a and b.
+    value : float
+        The corrected rate, in [0, 1].
+    quantile : float
+        Half-widths are this times the standard error.
+    """
+
+    n_labels: int
+    n_problems: int
+    units_per_problem: int
+    label_variance: float
+    problem_variance: float
+    value: float
+    quantile: float
+
+    def half_width(self, n_labels: float, n_problems: float) -> float:
+        """Return the expected half-width of the interval, in [0, 1]."""
+        return self.quantile * math.sqrt(self.label_variance / n_labels + self.problem_variance / n_problems)
+
+    def problems_for(self, half_width: float, n_labels: float) -> int | None:
+        """Return how many problems that half-width takes with so many labels; None where these alone are too few."""
+        left = (half_width / self.quantile) ** 2 - self.label_variance / n_labels
+        return None if left <= 0.0 else self._at_least(self.problem_variance / left, n_labels)
+
+    def cheapest(self, half_width: float, label_cost: float, problem_cost: float) -> tuple[int, int]:
+        """Return the numbers of labels and problems that reach a half-width at the least cost."""
+        a, b, v = self.label_variance, self.problem_variance, (half_width / self.quantile) ** 2
+        both = math.sqrt(a * b)
+        n_labels = max(math.ceil((a + both * math.sqrt(problem_cost / label_cost)) / v), 1)
+        return n_labels, self._at_least((b + both * math.sqrt(label_cost / problem_cost)) / v, n_labels)
+
+    def _at_least(self, n_problems: float, n_labels: float) -> int:
+        """Return a number of problems that have so many units to label."""
+        return max(math.ceil(n_problems), math.ceil(n_labels / self.units_per_problem), 1)
+
+
+def plan_labels(units: CheckedUnits, *, confidence_level: float = 0.95) -> LabelPlan:
+    """Return what more labels and more problems would do to a rate that these labels correct.
+
+    InputError if the correction is refused.
+    """
+    if refused := corrected_rate(units, confidence_level=confidence_level).refused:
+        raise input_error("plan", "checked", "carry a correction", got=refused)
+    fit, n = _fit(units, False, confidence_level), len(np.unique(units.groups))
+    return LabelPlan(
+        n_labels=fit.n_labels,
+        n_problems=n,
+        units_per_problem=max(round(fit.n_units / n), 1),
+        label_variance=(fit.error**2 - fit.sampled) * fit.n_labels,
+        problem_variance=fit.sampled * n,
+        value=fit.value,
+        quantile=fit.quantile,
+    )
+
+
 def corrected_difference(
     first: CheckedUnits, second: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False
 ) -> tuple[float, float, list[float]]:
@@ -386,6 +453,7 @@ class _Fit(NamedTuple):
 
     value: float
     error: float
+    sampled: float  # the part of its square that is due to problems
     influence: Floats  # each unit's part in the sampling error, shape (n,)
     observed: float
     observed_error: float
@@ -447,6 +515,7 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     return _Fit(
         value=value,
         error=math.sqrt(float(sizes**2 @ spread) + sampled),
+        sampled=sampled,
         influence=of_labels if of_set else of_labels + of_units,
         observed=observed,
         observed_error=observed_error,

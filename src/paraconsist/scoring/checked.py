@@ -25,7 +25,7 @@ from paraconsist.data.tables import read_table
 from paraconsist.errors import InputError, input_error
 from paraconsist.measures import checked as measures
 from paraconsist.measures.catalogue import PARAPHRASTIC
-from paraconsist.measures.checked import CheckedUnits, Corrected
+from paraconsist.measures.checked import CheckedUnits, Corrected, LabelPlan
 from paraconsist.measures.results import Record
 from paraconsist.measures.rules import PARAPHRASE
 from paraconsist.scoring.outcomes import SAME_ANSWER, WORDING_CHANGE, WORDINGS, answer_codes, is_right
@@ -300,6 +300,26 @@ def checked_differences(
                 )
             )
     return found, notes
+
+
+def label_plans(source: Source, sheets: Sheets, level: float) -> tuple[dict[str, LabelPlan], list[str]]:
+    """Return what more labels and problems would do to each rate that sheets of a set correct, and why some have none.
+
+    InputError if no rate is corrected.
+    """
+    rows, plans, notes = rows_of(source), {}, []
+    for kind, lines in sheets.items():
+        for key, units in _labelled(source, rows, lines, kind).items():
+            if not units.is_labelled.any():
+                notes.append(f"{key}: the sheet has no label of these answers")
+                continue
+            try:
+                plans[key] = measures.plan_labels(units, confidence_level=level)
+            except InputError as problem:
+                notes.append(f"{key} is not corrected: of the comparer, {problem.got}")
+    if not plans:
+        raise input_error("plan", "checked", f"correct a rate of {source.name or 'the pilot'}", got="; ".join(notes))
+    return plans, notes
 
 
 def _ours(source: Source, lines: Sequence[Line]) -> list[Line]:
