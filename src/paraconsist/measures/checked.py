@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, stdtrit
 
 from paraconsist.errors import check_fraction, input_error
+from paraconsist.measures.intervals import Units, intervals
 from paraconsist.measures.results import Record
 
 Floats = NDArray[np.float64]
@@ -421,6 +422,66 @@ def validity_bounds(
     text = f"{100 * pairs:.0f} % of the pairs have an invalid paraphrase, and bounds would be {high - low:.2f} wide"
     nan = math.nan
     return Bounds(low=nan, high=nan, confidence_interval=[nan, nan], invalid_pairs=pairs, withheld=text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AmongValid(Record):
+    """A rate among pairs of valid paraphrases, in [0, 1], where people judged wordings of the run itself.
+
+    Attributes
+    ----------
+    value : float
+        The rate of all pairs without what the invalid ones add to it; nan where it is refused.
+    confidence_interval : list of two floats
+        By problem or group; nan below 8 of these.
+    n_pairs, n_invalid : int
+        Pairs whose wordings are both judged, and those of them with an invalid one.
+    refused : str
+        The reason for a missing value.
+    """
+
+    value: float
+    confidence_interval: list[float]
+    n_pairs: int
+    n_invalid: int
+    refused: str = ""
+
+
+def rate_among_valid(
+    hits: Any, invalid: Any, weights: Any, groups: Any, *, confidence_level: float = 0.95
+) -> AmongValid:
+    """Return the share of hits among pairs of valid paraphrases, by what is known of the judged ones.
+
+    With r the share of all pairs, e that of the judged pairs that have an invalid wording and s that of judged pairs
+    that are hits and have one, it is (r - s) / (1 - e). Judged wordings are taken for a random part of all. Arrays have
+    shape (n_pairs,): `invalid` is in [0, 1], nan where a wording is not judged; `weights` say how much a pair counts.
+    Refused below 10 judged pairs with an invalid wording.
+
+    Examples
+    --------
+    >>> hits, invalid = [1] * 80 + [0] * 20, [0.0] * 80 + [1.0] * 16 + [0.0] * 4
+    >>> round(rate_among_valid(hits, invalid, [1.0] * 100, range(100)).value, 4)  # 80 of 84
+    0.9524
+    """
+    marks, size = np.asarray(invalid, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    is_judged, hit = ~np.isnan(marks), np.asarray(hits, dtype=np.float64)
+    n_pairs, n_invalid = int(is_judged.sum()), int((marks > 0.5).sum())
+    if n_invalid < LEAST_LABELS:
+        text, nan = f"{n_invalid} judged pairs have an invalid wording, and {LEAST_LABELS} are needed", math.nan
+        return AmongValid(value=nan, confidence_interval=[nan, nan], n_pairs=n_pairs, n_invalid=n_invalid, refused=text)
+    bad, judged = size * np.where(is_judged, marks, 0.0), size * is_judged
+    codes = np.unique(np.asarray(groups), return_inverse=True)[1]
+    units = Units.of_rows(np.stack([size, size * hit, judged, bad, bad * hit], axis=1), codes)
+
+    def among_valid(total: Floats) -> Floats:
+        _, all_pairs, of_hits, of_judged, of_bad, of_both = np.moveaxis(total, -1, 0)
+        value = (of_hits / all_pairs - of_both / of_judged) / (1.0 - of_bad / of_judged)
+        return np.asarray(value)[..., np.newaxis]
+
+    value = float(np.clip(among_valid(units.total)[0], 0.0, 1.0))
+    found = intervals(units, among_valid, [(0.0, 1.0)], [False], confidence_level=confidence_level, reported=[value])
+    ends = [float(found.low[0]), float(found.high[0])]
+    return AmongValid(value=value, confidence_interval=ends, n_pairs=n_pairs, n_invalid=n_invalid)
 
 
 def label_share(labels: Any, groups: Any, confidence_level: float = 0.95) -> tuple[float, list[float]]:

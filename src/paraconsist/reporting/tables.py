@@ -675,6 +675,18 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
     columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]
     caption = "Low and high: with the intervals of the rate and of the share of wordings that are no paraphrases."
     yield Table(f"{name}: bounds among valid paraphrases (per cent)", columns, rows, caption)
+    if among := {key: of for key, of in found.among_valid.items() if not of.refused}:
+        columns = [Column("rate", words=True), Column("among valid", interval="interval"), Column("pairs judged")]
+        rows = [
+            [
+                Cell(corrected_quantity(key).label, head=True, symbols=True),
+                Cell(of.value, of.confidence_interval, PERCENT),
+                Cell(of.n_pairs),
+            ]
+            for key, of in among.items()
+        ]
+        caption = "From the answers to wordings that people judged, and to all others."
+        yield Table(f"{name}: rates among valid paraphrases (per cent)", columns, rows, caption)
 
 
 def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True) -> Iterator[Part]:

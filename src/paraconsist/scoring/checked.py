@@ -106,16 +106,22 @@ def rows_of(source: Source) -> Rows:
     return apply_policy(read_rows(source.predictions, source.columns), "wrong")[0]
 
 
+def same_of(rows: Rows) -> tuple[Integers, Integers, NDArray[np.bool_]]:
+    """Return the pairs of wordings of each problem, and whether their answers are the same."""
+    first, second = _within(rows, WORDINGS)
+    codes = answer_codes(rows)
+    same = codes[first] == codes[second]
+    if rows.same:
+        assert rows.values is not None
+        ends = (end(rows.values[first], rows.values[second]).tolist() for end in (np.minimum, np.maximum))
+        same |= np.array([pair in rows.same for pair in zip(*ends, strict=True)], dtype=bool)
+    return first, second, same
+
+
 def pairs_of(source: Source, rows: Rows) -> Pairs:
     """Return the pairs of wordings of each problem, with whether their answers are the same."""
-    assert rows.values is not None
-    first, second = _within(rows, WORDINGS)
-    codes, comparer, similarity = answer_codes(rows), get_comparer(source.predictions.metadata["same"]), None
-    ends = (end(rows.values[first], rows.values[second]).tolist() for end in (np.minimum, np.maximum))
-    known = rows.same or frozenset()
-    verdicts = (codes[first] == codes[second]) | np.array(
-        [pair in known for pair in zip(*ends, strict=True)], dtype=bool
-    )
+    (first, second, verdicts), similarity = same_of(rows), None
+    comparer = get_comparer(source.predictions.metadata["same"])
     if _has_degrees(comparer):
         values = comparer.values(source.predictions.table["raw_output"].to_pylist())
         similarity = comparer.pairs([values[i] for i in first], [values[i] for i in second])
@@ -161,9 +167,9 @@ def _within(rows: Rows, roles: Sequence[str]) -> tuple[Integers, Integers]:
     return first, second
 
 
-def _per_bucket(rows: Rows, units: Pairs) -> Integers:
-    """Return the number of units of each unit's bucket."""
-    _, codes, counts = np.unique(np.asarray(rows.buckets)[units.first], return_inverse=True, return_counts=True)
+def per_bucket(rows: Rows, first: Integers) -> Integers:
+    """Return the number of units of each unit's bucket, by the units' first rows."""
+    _, codes, counts = np.unique(np.asarray(rows.buckets)[first], return_inverse=True, return_counts=True)
     return np.asarray(counts[codes])
 
 
@@ -256,7 +262,7 @@ def checked_rates(source: Source, sheets: Sheets, confidence_level: float) -> Ch
                 notes += warnings
                 rates[key] = measures.rogan_gladen(units, errors, confidence_level=confidence_level)
         if kind == "right" and PARAPHRASTIC.headline in rates:
-            in_pairs = _per_bucket(rows, answers_of(source, rows)) > 1
+            in_pairs = per_bucket(rows, answers_of(source, rows).first) > 1
             answers, pairs = of_kind["accuracy"].where(in_pairs), of_kind[PARAPHRASTIC.headline]
             variance = measures.corrected_variance(answers, pairs, confidence_level=confidence_level)
             rates |= dict(zip(("vap_unbiased", "pvap_unbiased"), variance, strict=True))
@@ -351,7 +357,7 @@ def _labelled(source: Source, rows: Rows, lines: Sequence[Line], kind: Kind) -> 
         for (i, p, weight), (j, q, _) in (pair for pair in of_pair.values() if len(pair) == 2)
     }
     own, alike = answers_of(source, rows), alike_of(rows)
-    units = {"accuracy": _as_units(rows, own, single, np.maximum(_per_bucket(rows, own) - 1, 1))}
+    units = {"accuracy": _as_units(rows, own, single, np.maximum(per_bucket(rows, own.first) - 1, 1))}
     return units | ({PARAPHRASTIC.headline: _as_units(rows, alike, both)} if len(alike.first) else {})
 
 
@@ -362,7 +368,8 @@ def _as_units(rows: Rows, units: Pairs, marked: Mapping[Any, Any], partners: Int
         if given := marked.get(key):
             labels[i], sampling[i] = sum(label for label, _ in given) / len(given), sum(weight for _, weight in given)
     groups = np.asarray(rows.buckets if rows.groups is None else rows.groups)[units.first]
-    more = {"weights": 1.0 / _per_bucket(rows, units), "sampling": sampling / (1 if partners is None else partners)}
+    sampling = sampling if partners is None else sampling / partners
+    more = {"weights": 1.0 / per_bucket(rows, units.first), "sampling": sampling}
     return CheckedUnits.of(units.verdicts, labels, strata=units.strata, groups=groups, **more)
 
 
