@@ -219,6 +219,26 @@ def test_models_are_compared_by_corrected_rates(command, run, tmp_path):
     assert "differences of corrected rates" in command(*given)[1]
 
 
+def test_corrected_rates_can_be_gated(command, run, tmp_path):
+    marks = {"same": same, "right": right}
+    sheets = [
+        mark(drawn(command, run, "--mark", name, "--n", "1000", output=tmp_path / f"{name}.csv"), **{name: of})
+        for name, of in marks.items()
+    ]
+    given = [word for sheet in sheets for word in ("--checked", sheet)]
+    rates = scored(command, run, *given)["checked"]["rates"]
+    keys = {"same_answer": "same_answer", "accuracy": "accuracy", "pc": "paraphrastic_consistency_unbiased"}
+    for name, key in {**keys, "vap": "vap_unbiased"}.items():
+        corrected, low = rates[key]["corrected"], rates[key]["confidence_interval"]["corrected"][0]
+        for quantity, value in ((f"corrected.{name}", corrected), (f"corrected.{name}.low", low)):
+            for bar, code in ((value - 1e-6, 0), (value + 1e-6, 1)):
+                found = command("gate", f"{quantity} >= {bar}", run, "--same", "tokens", *given)
+                assert found[0] == code, (quantity, found)
+    code, _, err = command("gate", "corrected.same_answer >= 0.1", run, "--same", "tokens")
+    assert code == 2
+    assert "must name a quantity of the results" in err
+
+
 def test_labels_are_planned_against_problems(command, run, tmp_path):
     pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)
     given = ("plan", run, "--same", "tokens", "--checked", pairs)
