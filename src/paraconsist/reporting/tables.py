@@ -626,6 +626,17 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     return Finding(claim, sure, changed, f"{parts}, {count(wording.n_wrong)} wrong in every {each}")
 
 
+def cited(sets: Mapping[str, SetScores], name: str = "") -> str:
+    """Return what is found of a set (of all, without a name), of how many problems, and its numbers' signatures."""
+    parts = list[str]()
+    for name_of_set, scored in sets.items():
+        if name in ("", name_of_set):
+            size = f"{plural(scored.rows.n_problems, 'problem')} in {plural(len(scored.rows), 'row')}."
+            lines = dict.fromkeys(str(values["signature"]) for values in scored.measures.values())
+            parts += [f"{name_of_set}:", str(finding(scored)), size, *lines]
+    return " ".join(filter(None, parts))
+
+
 def corrected_quantity(key: str) -> Quantity:
     """Return what people's checks correct."""
     from paraconsist.scoring.outcomes import OF_WORDINGS  # reads rows, which takes pyarrow

@@ -69,8 +69,8 @@ const exporting = (() => {
     }
     setTimeout(() => { button.textContent = name; }, 1500);
   }
-  function save(text, file) {
-    const address = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  function save(content, file) {
+    const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type: "text/csv" }));
     const anchor = buckets.element("a", { href: address, download: file });
     anchor.click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
