@@ -36,6 +36,7 @@ _SCRIPTS = (
     "theme.js",
     "words.js",
     "buckets.js",
+    "csv.js",
     "export.js",
     "marking.js",
     "answers.js",
@@ -44,7 +45,12 @@ _SCRIPTS = (
     "sureness.js",
     "plots.js",
 )
-_STYLES_OF_INDEX, _SCRIPTS_OF_INDEX = ("style.css", "models.css", "screen.css"), ("theme.js", "index.js")
+_OF_INDEX = ("style.css", "models.css", "screen.css"), ("theme.js", "index.js")
+#: Styles and scripts by page.
+_PARTS = {
+    "page.html": (_STYLES, _SCRIPTS),
+    "sheet.html": (("style.css", "sheet.css"), ("theme.js", "csv.js", "sheet.js")),
+}
 #: Buckets of a set, and cells of all sets, in the tables of buckets that the models disagree about.
 _MOST_BUCKETS, _MOST_CELLS = 200, 4000
 
@@ -250,7 +256,7 @@ def filled(template: str, **values: Any) -> str:
     from markupsafe import Markup
 
     environment, glossary = _environment(), Glossary()
-    names = (_STYLES, _SCRIPTS) if template == "page.html" else (_STYLES_OF_INDEX, _SCRIPTS_OF_INDEX)
+    names = _PARTS.get(template, _OF_INDEX)
     style, script = ("\n".join(map(partial(_source, environment), of_kind)) for of_kind in names)
     inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
     explained = {"help": glossary, "table": lambda table: Markup(to_html(table, glossary))}

@@ -255,7 +255,12 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
             for bar, bin_label, share, chance, ends in zip(bars, _LABELS, bins, coin, _RANGES, strict=True):
                 what = f"{bin_label.replace(chr(10), ' ')}{' % right' if ends[0] < ends[1] else ''}"
                 title = f"{short(one.model)}, {what}: {percent(share)} % of buckets; a coin: {percent(chance)} %"
-                values: dict[str, Any] = {"model": one.model, "wordings": what, "share": share, "share_of_a_coin": chance}
+                values: dict[str, Any] = {
+                    "model": one.model,
+                    "wordings": what,
+                    "share": share,
+                    "share_of_a_coin": chance,
+                }
                 mark(bar, title, one.href(ends) if share else "", **values)
             part.hlines(100 * coin, places - 0.46, places + 0.46, color=COLOURS["ink"], linewidth=1.2)
             for edge in (0.5, 5.5):

@@ -36,11 +36,11 @@ const figures = (() => {
     return [new XMLSerializer().serializeToString(copy), width, height];
   }
   const name = (figure, ending) => `${figure.id.replace(/^plot-/u, "")}.${ending}`;
-  const asSvg = (figure) => exporting.save(new Blob([drawn(figure)[0]], { type: "image/svg+xml" }), name(figure, "svg"));
+  const asSvg = (figure) => csv.save(new Blob([drawn(figure)[0]], { type: "image/svg+xml" }), name(figure, "svg"));
   function asCsv(figure) {
     const rows = [...figure.querySelectorAll("[data-row]")].map((mark) => JSON.parse(mark.dataset.row));
     const columns = [...new Set(rows.flatMap(Object.keys))].filter((key) => rows.some((row) => row[key] !== "" && row[key] !== null));
-    exporting.save(exporting.asCsv(columns, rows.map((row) => columns.map((key) => row[key]))), name(figure, "csv"));
+    csv.save(csv.from(columns, rows.map((row) => columns.map((key) => row[key]))), name(figure, "csv"));
   }
   async function asPng(figure) {
     const [text, width, height] = drawn(figure), picture = new Image(), canvas = document.createElement("canvas");
@@ -50,7 +50,7 @@ const figures = (() => {
     [canvas.width, canvas.height] = [4 * width, 4 * height];  // 288 dots an inch
     canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
     URL.revokeObjectURL(address);
-    canvas.toBlob((blob) => exporting.save(blob, name(figure, "png")));
+    canvas.toBlob((blob) => csv.save(blob, name(figure, "png")));
   }
   for (const figure of document.querySelectorAll("figure[id^=plot-]")) {
     const row = document.createElement("p");
