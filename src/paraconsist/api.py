@@ -75,6 +75,7 @@ def run(
 
     kinds = (Function, LoadOptions, RunOptions, EndpointSettings, AskOptions)
     names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} for kind in kinds}
+    names[AskOptions].add("system")  # of `PromptOptions`
     known = {*signature(run).parameters, *chain.from_iterable(names.values())} - {"options", "call"}
     for name in options:
         if name not in known:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _PROMPTS = Fields(
     PromptOptions,
-    only=("template", "shots", "examples", "split", "seed"),
+    only=("template", "shots", "examples", "split", "seed", "system"),
     names={"split": "example_split", "seed": "example_seed"},
 )
 _ASK = ("normalize", "max_new_tokens", "temperature")  # which have no default in the help
