@@ -7,16 +7,24 @@ from dataclasses import fields
 from inspect import signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
+    from paraconsist.files import Json
     from paraconsist.models.classifier import Classifier
     from paraconsist.reporting.result import Run
 
 
+_Model: TypeAlias = "str | Path | Callable[[Any], Any]"
+
+
+@overload
+def run(model: _Model, sets: Any, *, output: str | Path, **options: Any) -> Run: ...
+@overload
+def run(model: list[str] | Json, sets: Any, *, output: str | Path, **options: Any) -> dict[str, Run]: ...
 def run(
-    model: str | Path | Callable[[Any], Any],
+    model: _Model | list[str] | Json,
     sets: Any,
     *,
     output: str | Path,
@@ -27,7 +35,7 @@ def run(
     stratum: Sequence[str] = (),
     column: Sequence[str] = (),
     **options: Any,
-) -> Run:
+) -> Run | dict[str, Run]:
     """Run a classifier or a Python function over bucket sets; the same call goes on with an interrupted run.
 
     Parameters
@@ -36,7 +44,8 @@ def run(
         A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id, of a classifier or a language
         model; or a function from a list of prompts to a list with an answer for each: a text (that holds a label), a
         label's number, probabilities; or the address of an OpenAI-compatible API (``http://localhost:8000/v1``), whose
-        model is `name`, by default its only one.
+        model is `name`, by default its only one. Several models are a list of names, or a mapping of names to models or
+        to mappings of ``model`` and options of its own: each has a folder in `output`, and the sets are prepared once.
     sets : str, bucket set, table, or a sequence of them
         As `load_bucket_set` takes them: ``paranlu:delta_snli``, a folder, a file, a Hub name; or what it returns; or a
         table in memory (pandas, polars, pyarrow, datasets) with the columns of a bucket set, or a list of such rows.
@@ -55,7 +64,7 @@ def run(
     Returns
     -------
     Run
-        Its ``score()`` returns `Scores`.
+        Its ``score()`` returns `Scores`. Of several models a mapping of their names to runs.
     """
     from paraconsist.data.bucket_sets import (
         BucketSet,
@@ -71,6 +80,7 @@ def run(
     from paraconsist.running.functions import Function, as_function, run_function
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
     from paraconsist.running.run import run as run_sets
+    from paraconsist.running.several import read_models
     from paraconsist.scoring.sources import in_arrow
 
     kinds = (Function, LoadOptions, RunOptions, EndpointSettings, AskOptions)
@@ -80,21 +90,6 @@ def run(
     for name in options:
         if name not in known:
             raise unknown_option("run", name, known)
-    values: dict[Any, Any] = {
-        kind: {name: value for name, value in options.items() if name in own} for kind, own in names.items()
-    }
-    loading, running = LoadOptions(**values[LoadOptions]), RunOptions(Path(output), **values[RunOptions])
-    is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
-    kinds_of_model = {
-        "a function": (callable(model), (Function, LoadOptions, RunOptions)),
-        "an address": (is_address, (EndpointSettings, AskOptions, RunOptions)),
-        "a model that is loaded": (True, (Function, LoadOptions, AskOptions, RunOptions)),
-    }
-    what, (_, own) = next((what, kind) for what, kind in kinds_of_model.items() if kind[0])
-    taken = set().union(*(names[kind] for kind in own), {"name"} if is_address else ())
-    for name in (name for name in options if name not in taken):
-        raise input_error("run", name, f"not be given with {what}", got=options[name])
-    function = as_function(model, {} if is_address else values[Function], loading, running)
 
     def loaded(source: Any, number: int) -> BucketSet:
         if isinstance(source, BucketSet):
@@ -117,6 +112,29 @@ def run(
         if sources and all(isinstance(s, Mapping) and isinstance(s.get("bucket_id"), (str, int)) for s in sources):
             sources = [table_of_rows(sources)]
         return [loaded(source, number).limited(limit) for number, source in enumerate(sources)]
+
+    if isinstance(model, (list, Mapping)):
+        for name in sorted({"max_requests", "max_cost"} & options.keys()):
+            raise input_error("run", name, "be given in each model's own options", got=options[name])
+        models = read_models(model, known - {"model", "sets", "output"})
+        prepared = load()
+        folders = {name: Path(output) / name for name in models}
+        return {name: run(sets=prepared, output=folders[name], **{**options, **own}) for name, own in models.items()}
+    values: dict[Any, Any] = {
+        kind: {name: value for name, value in options.items() if name in own} for kind, own in names.items()
+    }
+    loading, running = LoadOptions(**values[LoadOptions]), RunOptions(Path(output), **values[RunOptions])
+    is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
+    kinds_of_model = {
+        "a function": (callable(model), (Function, LoadOptions, RunOptions)),
+        "an address": (is_address, (EndpointSettings, AskOptions, RunOptions)),
+        "a model that is loaded": (True, (Function, LoadOptions, AskOptions, RunOptions)),
+    }
+    what, (_, own) = next((what, kind) for what, kind in kinds_of_model.items() if kind[0])
+    taken = set().union(*(names[kind] for kind in own), {"name"} if is_address else ())
+    for name in (name for name in options if name not in taken):
+        raise input_error("run", name, f"not be given with {what}", got=options[name])
+    function = as_function(model, {} if is_address else values[Function], loading, running)
 
     if function is not None:
         return Run(run_function(function, load(), running).path)

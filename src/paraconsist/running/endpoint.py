@@ -59,6 +59,7 @@ class EndpointRun:
     ask: Callable[[str, Sequence[BucketSet]], EndpointPrompt]
     settings: EndpointSettings
     options: RunOptions
+    meter: Meter | None = None  # of what several runs of a command send
 
     def job(self) -> tuple[Job, dict[str, EndpointPrompt], EndpointSettings]:
         """Load the sets; return the job, each pass's prompt, whose repeats are checked, and settings with prices."""
@@ -139,7 +140,8 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
         raise input_error("run", "endpoint", must, got=f"{n_processes} processes", remedy=remedy)
     key = find_key(endpoint_run.settings)
     job, prompts, settings = endpoint_run.job()
-    meter = Meter(settings)
+    meter = endpoint_run.meter or Meter(settings)
+    meter.settings = settings  # each run has its model's price
     if say is not None and (estimate := _estimate(job, prompts, settings)).n_requests:
         say(estimate.describe())
     at = {name: prompt.over(settings) for name, prompt in prompts.items()}

@@ -89,8 +89,8 @@ class PromptOptions(AskOptions):
     )
     shots: int | None = option(None, "Language models: solved examples in the prompt.", min=0)
     examples: Sequence[str] = option((), "Set or file to draw them from; repeat to draw evenly from several.")
-    split: str = option("train", "Split of the sets that examples are drawn from, where they have it.")
-    seed: int = option(0, "Random seed of the draw of examples.", min=0)
+    split: str = option("train", "Split of the sets that examples are drawn from, where they have it.", rare=True)
+    seed: int = option(0, "Random seed of the draw of examples.", min=0, rare=True)
     data_dir: str | None = option(None, DATA_DIR)
     system: str = option("", "Chats: a system message for all prompts, before their own.")
 
