@@ -208,7 +208,7 @@ def test_a_set_of_a_task_that_shares_its_columns_remembers_it(ending, tmp_path, 
 
 def test_labels_are_needed_to_perturb(tmp_path, command):
     code, _, err = command("perturb", as_csv(tmp_path / "a.csv"), "--property", "negation", "--output", "b.parquet")
-    assert (code, "labels, not questions" in err) == (2, True)
+    assert (code, "needs rows with labels" in err) == (2, True)
 
 
 def test_the_texts_of_questions_in_yaml_are_transformed(tmp_path, command):
