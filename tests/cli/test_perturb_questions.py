@@ -1,4 +1,4 @@
-"""``paraconsist perturb`` of questions: kinds of wording that need no labels, from a file to a run and its breakdown."""
+"""``paraconsist perturb`` of questions: kinds that need no labels, from a file to a run and its breakdown."""
 
 import csv
 import json
@@ -36,14 +36,8 @@ def wordings(path):
 
 
 def test_kinds_make_wordings_that_run_and_are_told_apart(file, tmp_path):
-    given = [
-        "perturb",
-        file,
-        "--property",
-        "lower_case,punctuation,typos,contraction",
-        "--output",
-        tmp_path / "s.parquet",
-    ]
+    given = ["perturb", file, "--output", tmp_path / "s.parquet"]
+    given += ["--property", "lower_case,punctuation,typos,contraction"]
     shown = done(*given)
     found = wordings(tmp_path / "s.parquet")
     assert {name: kinds["original"] for name, kinds in found.items()} == QUESTIONS
