@@ -71,6 +71,7 @@ def run(
         bucket_set_from_table,
         declared_label_names,
         load_bucket_set,
+        one_split,
         renamed_columns,
     )
     from paraconsist.data.questions import table_of_rows
@@ -97,10 +98,8 @@ def run(
         if isinstance(source, (str, Path)):
             named = {"stratum": stratum, "column": column}
             return load_bucket_set(source, task=task, data_dir=data_dir, split=split, **named)
-        if hasattr(source, "num_columns") and isinstance(source, Mapping):  # the splits of a data set
-            if split not in source:
-                raise input_error("run", "split", f"be one of {', '.join(source)}", got=split)
-            source = source[split]
+        if hasattr(source, "num_columns"):
+            source = one_split(source, split)
         name = f"table-{number}" if number else "table"
         with renamed(path="sets", dataset="sets"):
             table = renamed_columns(in_arrow(source, "run"), column, "run")
