@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
     from paraconsist.files import Json
-    from paraconsist.models.classifier import Classifier
     from paraconsist.reporting.result import Run
 
 
@@ -76,11 +75,10 @@ def run(
     )
     from paraconsist.data.questions import table_of_rows
     from paraconsist.errors import input_error, renamed, unknown_option
-    from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
+    from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
     from paraconsist.reporting.result import Run
     from paraconsist.running.functions import Function, as_function, run_function
-    from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
-    from paraconsist.running.run import run as run_sets
+    from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
     from paraconsist.running.several import read_models
     from paraconsist.scoring.sources import in_arrow
 
@@ -137,29 +135,11 @@ def run(
 
     if function is not None:
         return Run(run_function(function, load(), running).path)
-    from paraconsist.running.by_name import asking
-    from paraconsist.running.prompting import prompt_for
+    from paraconsist.running.by_name import NamedRun, run_by_name
+    from paraconsist.running.endpoint import served_alone
 
+    endpoint = EndpointSettings(str(model), **values[EndpointSettings]) if is_address else None
+    name = str(model) if endpoint is None else str(values[Function].get("name") or served_alone(endpoint))
     ask = PromptOptions(**values[AskOptions])
-    if is_address:
-        from paraconsist.running.endpoint import EndpointRun, run_endpoint, served_alone
-
-        settings = EndpointSettings(str(model), **values[EndpointSettings])
-        name = str(values[Function].get("name") or served_alone(settings))
-
-        def prompt(_: str, group: Sequence[BucketSet]) -> EndpointPrompt:
-            return EndpointPrompt(name, prompt_for(group, ask, []), seed=running.seed, **asking(ask, group))
-
-        return Run(run_endpoint(EndpointRun(lambda: {name: load()}, prompt, settings, running)).folder.path)
-    from paraconsist import load_model  # names the extra if torch is not installed
-
-    def loaded_model(name: str, group: Sequence[BucketSet]) -> Classifier:
-        def settings() -> PromptSettings:
-            return PromptSettings(prompt_for(group, ask, []), seed=running.seed, **asking(ask, group))
-
-        model = load_model(name, task=group[0].task, ask=settings, device=running.device, **vars(loading))
-        ask.check_used(model)
-        return model
-
-    report = run_sets(loaded_model, lambda: {str(model): load()}, running)
-    return Run(report.folder.path)
+    named = NamedRun([name], SetOptions([]), ask, loading, running, endpoint, load)
+    return Run(run_by_name(named).folder.path)

@@ -43,6 +43,7 @@ class NamedRun:
     loading: LoadOptions
     options: RunOptions
     endpoint: EndpointSettings | None = None
+    given: Callable[[], Sequence[BucketSet]] | None = None  # in place of the sets that `sets` names
     loaded: dict[str, BucketSet] = field(default_factory=dict)  # sets that were prepared, for several runs
     meter: Meter | None = None  # of what several runs send
 
@@ -82,7 +83,7 @@ def run_by_name(named: NamedRun, say: Callable[[str], None] | None = None) -> Ru
             remedy = "Give the address as `endpoint` and the model's name there as `model`."
             raise input_error("run", "model", "be a model, not an address", remedy=remedy)
     prompts, options, sets = named.prompts, named.options, NamedSets(named)
-    from paraconsist.models.loading import load_model
+    from paraconsist import load_model  # names the extra if torch is not installed
 
     opened: dict[str, Classifier] = {}  # weights of language models are loaded once for all tasks
 
@@ -160,17 +161,24 @@ class NamedSets:
 
     def load(self) -> Mapping[str, Sequence[BucketSet]]:
         """Return model -> its sets."""
-        sets, part = self._named.sets, self._part
+        named, part = self._named, self._part
+        self._pools = load_pools(named.prompts)
+        if named.given is None:
+            loaded = self._named_sets()
+        else:
+            loaded = {model: [shown_to(model, one, None) for one in named.given()] for model in named.models}
+        self._whole = {bucket_set.name: bucket_set for group in loaded.values() for bucket_set in group}
+        return loaded if part is None else {name: [*map(part.take, group)] for name, group in loaded.items()}
+
+    def _named_sets(self) -> dict[str, list[BucketSet]]:
+        sets = self._named.sets
         assigned = assign_models(self._named.models, expand_specs(sets.dataset))
         limits = {spec: parse_limits(sets.limit, spec) for answered in assigned.values() for spec in answered}
         if sets.with_test:  # by the same model as the set: the corrected values combine the two
             assigned = {name: with_test_sets(answered) for name, answered in assigned.items()}
         by_pattern = [limit for limit in sets.limit or () if "=" in limit]  # these cut a full test set, too
         limits = {s: limits.get(s, parse_limits(by_pattern, s)) for answered in assigned.values() for s in answered}
-        self._pools = load_pools(self._named.prompts)
-        loaded = {name: [self._load(name, s, limits[s]) for s in answered] for name, answered in assigned.items()}
-        self._whole = {bucket_set.name: bucket_set for group in loaded.values() for bucket_set in group}
-        return loaded if part is None else {name: [*map(part.take, group)] for name, group in loaded.items()}
+        return {name: [self._load(name, s, limits[s]) for s in answered] for name, answered in assigned.items()}
 
     def prompt(self, group: Sequence[BucketSet]) -> Prompt:
         """Return the prompt of sets of one task; no row of any part of theirs is an example in it."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import Failures, any_read, to_ask
@@ -35,6 +36,7 @@ from paraconsist.running.run import Job, Repeat, check_repeats, distinct_rows, g
 from paraconsist.running.until import check_until, rounds, summed
 
 _N_SHOWN = 3  # requests of a dry run
+_N_COUNTED = 256  # prompts whose tokens a tokenizer counts, for an estimate of all
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,18 @@ class Estimate:
     """What a run is expected to send, before anything is sent."""
 
     n_requests: int
-    n_read: int  # tokens of the prompts, at `BYTES_PER_TOKEN`
+    n_read: int  # tokens of the prompts
     n_written: int  # tokens of the answers, at most
     cost: float | None  # None without a price
     bodies: Sequence[Json]  # of the first three requests
     ends_early: bool = False  # whether the run stops once a condition is known
+    is_counted: bool = False  # by the models' tokenizers; else at `BYTES_PER_TOKEN`
 
     def describe(self) -> str:
         """Return one line for the user."""
-        tokens = f"{self.n_read:,} tokens read ({BYTES_PER_TOKEN} bytes of a prompt counted as one)"
+        how = "as the model's tokenizer counts, without a chat template"
+        how = how if self.is_counted else f"{BYTES_PER_TOKEN} bytes of a prompt counted as one"
+        tokens = f"{self.n_read:,} tokens read ({how})"
         cost = "" if self.cost is None else f", cost {self.cost:,.4f}"
         whole = f"estimate: {self.n_requests:,} requests, {tokens}, at most {self.n_written:,} written{cost}"
         return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}."
@@ -98,9 +103,11 @@ def dry_run(endpoint_run: EndpointRun) -> Estimate:
 
 def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: EndpointSettings) -> Estimate:
     """Estimate what is left to send; where the endpoint was not asked yet how labels are taken, by the first token."""
-    n_requests = n_bytes = n_written = 0
+    n_requests = n_read = n_written = 0
     bodies: list[Json] = []
+    tokenizers = {name: _tokenizer(prompt.model) for name, prompt in prompts.items()}
     for name, prompt in prompts.items():
+        n_bytes, texts = 0, list[bytes]()
         at = prompt.over(settings)
         recorded = _recorded_method(job, at, prompt)
         method = recorded or (Method("generate") if prompt.scoring == "generate" else Method("label", top=20))
@@ -115,13 +122,36 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
                     continue
                 question = question_of(prompt, at.api, task, row)
                 n_requests += len(parts)
-                n_bytes += len(parts) * len(question.whole.encode("utf-8", "replace"))
+                shown = question.whole.encode("utf-8", "replace")
+                n_bytes += len(parts) * len(shown)
+                texts += [shown] if len(texts) < _N_COUNTED else []
                 n_written += prompt.max_new_tokens if method.scoring == "generate" else len(parts)
                 if len(bodies) < _N_SHOWN:
                     bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
-    used = TokenUse(round(n_bytes / BYTES_PER_TOKEN), n_written)
-    cost = None if settings.prices is None else Meter(settings).cost_of(used)
-    return Estimate(n_requests, used.prompt or 0, n_written, cost, bodies[:_N_SHOWN], job.options.until is not None)
+        n_read += round(n_bytes * _per_byte(tokenizers[name], texts))
+    cost = None if settings.prices is None else Meter(settings).cost_of(TokenUse(n_read, n_written))
+    how = job.options.until is not None, None not in tokenizers.values()
+    return Estimate(n_requests, n_read, n_written, cost, bodies[:_N_SHOWN], *how)
+
+
+def _tokenizer(model: str) -> Any:
+    """Return a model's tokenizer from its folder or the Hub's cache; None if it is not on this machine."""
+    from huggingface_hub import try_to_load_from_cache
+
+    with suppress(Exception):  # of names that are no Hub ids, and of files that cannot be read
+        from tokenizers import Tokenizer
+
+        file = Path(model, "tokenizer.json")
+        return Tokenizer.from_file(str(file if file.is_file() else try_to_load_from_cache(model, file.name)))
+    return None
+
+
+def _per_byte(tokenizer: Any, texts: Sequence[bytes]) -> float:
+    """Return how many tokens a byte of the texts has."""
+    if tokenizer is None or not texts:
+        return 1 / BYTES_PER_TOKEN
+    encoded = tokenizer.encode_batch([text.decode() for text in texts], add_special_tokens=False)
+    return sum(len(one.ids) for one in encoded) / max(1, sum(map(len, texts)))
 
 
 def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = None) -> EndpointReport:
