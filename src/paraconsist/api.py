@@ -77,7 +77,7 @@ def run(
     from paraconsist.errors import input_error, renamed, unknown_option
     from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
     from paraconsist.reporting.result import Run
-    from paraconsist.running.functions import Function, as_function, run_function
+    from paraconsist.running.functions import Function, run_function
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
     from paraconsist.running.several import read_models
     from paraconsist.scoring.sources import in_arrow
@@ -117,29 +117,23 @@ def run(
         prepared = load()
         folders = {name: Path(output) / name for name in models}
         return {name: run(sets=prepared, output=folders[name], **{**options, **own}) for name, own in models.items()}
-    values: dict[Any, Any] = {
-        kind: {name: value for name, value in options.items() if name in own} for kind, own in names.items()
-    }
-    loading, running = LoadOptions(**values[LoadOptions]), RunOptions(Path(output), **values[RunOptions])
     is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
-    kinds_of_model = {
-        "a function": (callable(model), (Function, LoadOptions, RunOptions)),
-        "an address": (is_address, (EndpointSettings, AskOptions, RunOptions)),
-        "a model that is loaded": (True, (Function, LoadOptions, AskOptions, RunOptions)),
-    }
-    what, (_, own) = next((what, kind) for what, kind in kinds_of_model.items() if kind[0])
-    taken = set().union(*(names[kind] for kind in own), {"name"} if is_address else ())
-    for name in (name for name in options if name not in taken):
+    if callable(model):
+        what, own = "a function", {*names[Function], *names[RunOptions]}
+    elif is_address:
+        what, own = "an address", {*names[EndpointSettings], *names[AskOptions], *names[RunOptions], "name"}
+    else:
+        what, own = "a model that is loaded", {*names[LoadOptions], *names[AskOptions], *names[RunOptions]}
+    for name in (name for name in options if name not in own):
         raise input_error("run", name, f"not be given with {what}", got=options[name])
-    function = as_function(model, {} if is_address else values[Function], loading, running)
-
-    if function is not None:
-        return Run(run_function(function, load(), running).path)
+    values: dict[Any, Any] = {kind: {k: v for k, v in options.items() if k in names[kind]} for kind in kinds}
+    running = RunOptions(Path(output), **values[RunOptions])
+    if callable(model):
+        return Run(run_function(Function(model, **values[Function]), load(), running).path)
     from paraconsist.running.by_name import NamedRun, run_by_name
     from paraconsist.running.endpoint import served_alone
 
     endpoint = EndpointSettings(str(model), **values[EndpointSettings]) if is_address else None
-    name = str(model) if endpoint is None else str(values[Function].get("name") or served_alone(endpoint))
-    ask = PromptOptions(**values[AskOptions])
-    named = NamedRun([name], SetOptions([]), ask, loading, running, endpoint, load)
-    return Run(run_by_name(named).folder.path)
+    name = str(model) if endpoint is None else str(options.get("name") or served_alone(endpoint))
+    loading, ask = LoadOptions(**values[LoadOptions]), PromptOptions(**values[AskOptions])
+    return Run(run_by_name(NamedRun([name], SetOptions([]), ask, loading, running, endpoint, load)).folder.path)

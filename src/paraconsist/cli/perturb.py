@@ -95,6 +95,7 @@ def perturb(
 
 def _of_questions(rows: BucketSet, kinds: Sequence[str] | None, making: ItemOptions, output: Path, sheet: Path) -> None:
     """Write wordings of questions, with a sheet to check them, and say how many of each kind there are."""
+    from paraconsist.cli.paraphrase import say_next
     from paraconsist.transforms.paraphrase.judgements import write_judgement_sheet
     from paraconsist.transforms.paraphrase.sets import write_generated
     from paraconsist.transforms.question_wordings import perturbed_questions
@@ -106,10 +107,7 @@ def _of_questions(rows: BucketSet, kinds: Sequence[str] | None, making: ItemOpti
     write_generated(made.rows(), rows, output, facts)
     of_kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
     echo(f"{counts.total():,} wordings of {len(made.buckets):,} questions ({of_kinds}): {output}")
-    say_status(f"To check by hand, fill in the column `valid` (yes or no) of {sheet}, then")
-    checked = output.with_stem(f"{output.stem}-checked")
-    say_status(f"  paraconsist paraphrase {output} --checked {sheet} --output {checked}")
-    say_status(f"Next: paraconsist run --model MODEL --dataset {output} --output {output.with_suffix('')}-run")
+    say_next(output, sheet)
 
 
 def _items(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import Failures, any_read, to_ask
@@ -105,7 +104,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
     """Estimate what is left to send; where the endpoint was not asked yet how labels are taken, by the first token."""
     n_requests = n_read = n_written = 0
     bodies: list[Json] = []
-    tokenizers = {name: _tokenizer(prompt.model) for name, prompt in prompts.items()}
+    is_counted = True
     for name, prompt in prompts.items():
         n_bytes, texts = 0, list[bytes]()
         at = prompt.over(settings)
@@ -128,30 +127,27 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
                 n_written += prompt.max_new_tokens if method.scoring == "generate" else len(parts)
                 if len(bodies) < _N_SHOWN:
                     bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
-        n_read += round(n_bytes * _per_byte(tokenizers[name], texts))
+        if texts:
+            per_byte = _per_byte(prompt.model, texts)
+            is_counted &= per_byte is not None
+            n_read += round(n_bytes * (per_byte or 1 / BYTES_PER_TOKEN))
     cost = None if settings.prices is None else Meter(settings).cost_of(TokenUse(n_read, n_written))
-    how = job.options.until is not None, None not in tokenizers.values()
+    how = job.options.until is not None, is_counted
     return Estimate(n_requests, n_read, n_written, cost, bodies[:_N_SHOWN], *how)
 
 
-def _tokenizer(model: str) -> Any:
-    """Return a model's tokenizer from its folder or the Hub's cache; None if it is not on this machine."""
+def _per_byte(model: str, texts: Sequence[bytes]) -> float | None:
+    """Return how many tokens a byte of texts has; None if the tokenizer is neither in a folder nor the Hub's cache."""
     from huggingface_hub import try_to_load_from_cache
 
     with suppress(Exception):  # of names that are no Hub ids, and of files that cannot be read
         from tokenizers import Tokenizer
 
         file = Path(model, "tokenizer.json")
-        return Tokenizer.from_file(str(file if file.is_file() else try_to_load_from_cache(model, file.name)))
+        tokenizer = Tokenizer.from_file(str(file if file.is_file() else try_to_load_from_cache(model, file.name)))
+        encoded = tokenizer.encode_batch([text.decode() for text in texts], add_special_tokens=False)
+        return sum(len(one.ids) for one in encoded) / max(1, sum(map(len, texts)))
     return None
-
-
-def _per_byte(tokenizer: Any, texts: Sequence[bytes]) -> float:
-    """Return how many tokens a byte of the texts has."""
-    if tokenizer is None or not texts:
-        return 1 / BYTES_PER_TOKEN
-    encoded = tokenizer.encode_batch([text.decode() for text in texts], add_special_tokens=False)
-    return sum(len(one.ids) for one in encoded) / max(1, sum(map(len, texts)))
 
 
 def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = None) -> EndpointReport:

@@ -37,8 +37,9 @@ SURFACE: Mapping[str, Callable[[str, Random], str]] = {
     "lower_case": lambda text, _: text.lower(),
     "punctuation": lambda text, _: text.rstrip(" ?!."),
 }
-#: Kinds of a benchmark's rewording that a question alone can have.
+#: Kinds of a benchmark's rewording that a question alone can have, and those of them that are English.
 _OF_TEXT = tuple(name for name, kind in KINDS.items() if kind.variants and not kind.moves_key)
+_ENGLISH = ("instruction", *(name for name in _OF_TEXT if KINDS[name].english))
 
 
 def perturbed_questions(
@@ -51,19 +52,21 @@ def perturbed_questions(
     """
     buckets = dict(sampled([*by_bucket(data.table.to_pylist()).items()], limit, seed))
     texts = {asked(row): row for row, *_ in buckets.values()}
-    is_english = language_of(" ".join([*texts][:50])) in ("en", None)
-    usual = [*SURFACE, *(name for name in _OF_TEXT if KINDS[name].default and (is_english or not _is_english(name)))]
-    for name in names or ():
-        _check(name, is_english=is_english)
+    barred = () if language_of(" ".join([*texts][:50])) in ("en", None) else _ENGLISH
+    if names is None:
+        chosen = [*SURFACE, *(name for name in _OF_TEXT if KINDS[name].default and name not in barred)]
+    else:
+        chosen = [_checked(name, barred) for name in names]
     descriptors = common_descriptors(texts)
     made, kinds = Refined({text: [] for text in texts}), dict[tuple[str, str], str]()
     for text, row in texts.items():
         seen = {text, *(asked(one) for one in buckets[row["bucket_id"]])}
         prompt = Prompt(text, (), list(row["label"] or ()), (text,), descriptors)
-        for name in usual if names is None else names:
-            changed = reworded(prompt, name, 0, text) if name in KINDS else None
-            new = SURFACE[name](text, Random(f"{seed}/{name}/{text}")) if name in SURFACE else ""
-            new = new if changed is None else changed.text
+        for name in chosen:
+            if name in SURFACE:
+                new = SURFACE[name](text, Random(f"{seed}/{name}/{text}"))
+            else:
+                new = (reworded(prompt, name, 0, text) or prompt).text
             if new.strip() and new not in seen and parts(new) == parts(text):
                 seen.add(new)
                 kinds[text, new] = name
@@ -76,21 +79,17 @@ def perturbed_questions(
     return GeneratedQuestions(data, buckets, made, "perturb", 1, kinds), counts
 
 
-def _is_english(name: str) -> bool:
-    return name in KINDS and (KINDS[name].english or name == "instruction")
-
-
-def _check(name: str, *, is_english: bool) -> None:
-    """Refuse a kind that questions cannot have, or not in their language."""
+def _checked(name: str, barred: Sequence[str]) -> str:
+    """Return the name of a kind; InputError for one that questions cannot have, or not in their language."""
     known = [*SURFACE, *_OF_TEXT]
-    remedy = "".join(f"Did you mean {near}?" for near in get_close_matches(name, known, 1))
-    if name in PROPERTIES:
-        remedy = "It needs rows with labels, of a task of the papers."
-    elif name in KINDS:
-        remedy = "It needs options that are scored: `paraconsist reword` makes it of a benchmark."
-    if name not in known:
-        raise input_error(
-            "perturb", "property", f"be kinds for questions ({', '.join(known)})", got=name, remedy=remedy
-        )
-    if _is_english(name) and not is_english:
+    if name in barred:
         raise input_error("perturb", "property", "be given for questions in English", got=name)
+    if name not in known:
+        remedy = "".join(f"Did you mean {near}?" for near in get_close_matches(name, known, 1))
+        if name in PROPERTIES:
+            remedy = "It needs rows with labels, of a task of the papers."
+        elif name in KINDS:
+            remedy = "It needs options that are scored: `paraconsist reword` makes it of a benchmark."
+        must = f"be kinds for questions ({', '.join(known)})"
+        raise input_error("perturb", "property", must, got=name, remedy=remedy)
+    return name
