@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from inspect import signature
 from itertools import chain
 from pathlib import Path
@@ -104,36 +105,43 @@ def run(
             names = declared_label_names(table)
             return bucket_set_from_table(table, name=name, task=task, label_names=names, named=stratum)
 
+    @cache
     def load() -> list[BucketSet]:
         sources: Sequence[Any] = sets if isinstance(sets, (list, tuple)) else [sets]
         if sources and all(isinstance(s, Mapping) and isinstance(s.get("bucket_id"), (str, int)) for s in sources):
             sources = [table_of_rows(sources)]
         return [loaded(source, number).limited(limit) for number, source in enumerate(sources)]
 
-    if isinstance(model, (list, Mapping)):
-        for name in sorted({"max_requests", "max_cost"} & options.keys()):
-            raise input_error("run", name, "be given in each model's own options", got=options[name])
-        models = read_models(model, known - {"model", "sets", "output"})
-        prepared = load()
-        folders = {name: Path(output) / name for name in models}
-        return {name: run(sets=prepared, output=folders[name], **{**options, **own}) for name, own in models.items()}
-    is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
-    if callable(model):
-        what, own = "a function", {*names[Function], *names[RunOptions]}
-    elif is_address:
-        what, own = "an address", {*names[EndpointSettings], *names[AskOptions], *names[RunOptions], "name"}
-    else:
-        what, own = "a model that is loaded", {*names[LoadOptions], *names[AskOptions], *names[RunOptions]}
-    for name in (name for name in options if name not in own):
-        raise input_error("run", name, f"not be given with {what}", got=options[name])
-    values: dict[Any, Any] = {kind: {k: v for k, v in options.items() if k in names[kind]} for kind in kinds}
-    running = RunOptions(Path(output), **values[RunOptions])
-    if callable(model):
-        return Run(run_function(Function(model, **values[Function]), load(), running).path)
-    from paraconsist.running.by_name import NamedRun, run_by_name
-    from paraconsist.running.endpoint import served_alone
+    def one(model: _Model, output: Path, options: Json, *, is_last: bool = True) -> Run:
+        is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
+        if callable(model):
+            what, own = "a function", {*names[Function], *names[RunOptions]}
+        elif is_address:
+            what, own = "an address", {*names[EndpointSettings], *names[AskOptions], *names[RunOptions], "name"}
+        else:
+            what, own = "a model that is loaded", {*names[LoadOptions], *names[AskOptions], *names[RunOptions]}
+        for name in (name for name in options if name not in own):
+            raise input_error("run", name, f"not be given with {what}", got=options[name])
+        values: dict[Any, Any] = {kind: {k: v for k, v in options.items() if k in names[kind]} for kind in kinds}
+        running = RunOptions(output, **values[RunOptions])
+        if callable(model):
+            return Run(run_function(Function(model, **values[Function]), load(), running).path)
+        from paraconsist.running.by_name import NamedRun, run_by_name
+        from paraconsist.running.endpoint import served_alone
 
-    endpoint = EndpointSettings(str(model), **values[EndpointSettings]) if is_address else None
-    name = str(model) if endpoint is None else str(options.get("name") or served_alone(endpoint))
-    loading, ask = LoadOptions(**values[LoadOptions]), PromptOptions(**values[AskOptions])
-    return Run(run_by_name(NamedRun([name], SetOptions([]), ask, loading, running, endpoint, load)).folder.path)
+        endpoint = EndpointSettings(str(model), **values[EndpointSettings]) if is_address else None
+        name = str(model) if endpoint is None else str(options.get("name") or served_alone(endpoint))
+        loading, ask = LoadOptions(**values[LoadOptions]), PromptOptions(**values[AskOptions])
+        named = NamedRun([name], SetOptions([]), ask, loading, running, endpoint, load, is_last=is_last)
+        return Run(run_by_name(named).folder.path)
+
+    if not isinstance(model, (list, Mapping)):
+        return one(model, Path(output), options)
+    for name in sorted({"max_requests", "max_cost"} & options.keys()):
+        raise input_error("run", name, "be given in each model's own options", got=options[name])
+    runs: dict[str, Run] = {}
+    models = read_models(model, known - signature(run).parameters.keys())
+    for name, own in models.items():
+        more = {**options, **{option: value for option, value in own.items() if option != "model"}}
+        runs[name] = one(own["model"], Path(output) / name, more, is_last=len(runs) == len(models) - 1)
+    return runs

@@ -6,7 +6,7 @@ import pytest
 from helpers.commands import command, done, refused
 from helpers.faulty_server import FaultyServer
 from helpers.models import tiny_encoder
-from helpers.processes import write_set
+from helpers.processes import launch, write_set
 
 import paraconsist as pc
 from paraconsist.data import bucket_sets
@@ -95,6 +95,21 @@ def test_models_on_this_machine_each_with_its_labels(tmp_path, prepared):
     done(*given, "--model", tmp_path / "one", "--output", tmp_path / "alone")
     assert predictions(tmp_path / "all" / "one").table.equals(predictions(tmp_path / "alone").table)
     assert predictions(tmp_path / "all" / "two").table["prediction"].null_count == 0
+
+
+@pytest.mark.slow
+def test_in_two_processes(tmp_path):
+    for seed, name in enumerate(("one", "two")):
+        tiny_encoder(tmp_path / name, seed=seed)
+    (tmp_path / "models.txt").write_text(f"{tmp_path}/one\n{tmp_path}/two\n")
+    given = ["run", "--dataset", write_set(tmp_path / "q.jsonl", 30), "--device", "cpu", "--n-resamples", 20]
+    shared = [*given, "--models", tmp_path / "models.txt", "--output", tmp_path / "all"]
+    ended = launch([str(part) for part in shared], processes=2)
+    assert ended.stdout.count("one:") == ended.stdout.count("two:") == 1
+    for name in ("one", "two"):
+        done(*given, "--model", tmp_path / name, "--output", tmp_path / "alone" / name)
+        together, alone = (predictions(tmp_path / where / name).table for where in ("all", "alone"))
+        assert together["prediction"].equals(alone["prediction"])
 
 
 def test_a_file_of_lines_and_a_dry_run(questions, tmp_path):

@@ -91,7 +91,7 @@ def run(
     named = NamedRun(model or (), sets, asking, loading, options, settings)
     runs = {"": named} if models is None else named.each(read_models(models, {*chain(*OF_MODELS.values())}))
     for name, each in runs.items():
-        if name:
+        if name and is_main():
             echo(f"{name}:")
         _run(each, scoring, dry_run=dry_run, figures=figures)
     if models is not None and not dry_run and sets.part is None and is_main():

@@ -46,10 +46,11 @@ class NamedRun:
     given: Callable[[], Sequence[BucketSet]] | None = None  # in place of the sets that `sets` names
     loaded: dict[str, BucketSet] = field(default_factory=dict)  # sets that were prepared, for several runs
     meter: Meter | None = None  # of what several runs send
+    is_last: bool = True  # of several runs
 
     def each(self, models: Mapping[str, Json]) -> dict[str, NamedRun]:
         """Return a run for each of several models, from `read_models`, in a folder of its own in this run's folder."""
-        runs, meter = {}, None if self.endpoint is None else Meter(self.endpoint)
+        runs, meter = dict[str, NamedRun](), None if self.endpoint is None else Meter(self.endpoint)
         for name, own in models.items():
             parts = {part: getattr(self, part) for part in OF_MODELS}
             for part, of_model in OF_MODELS.items():
@@ -61,7 +62,8 @@ class NamedRun:
                 except TypeError:
                     raise input_error("run", "models", "have options of the right kind", got=values) from None
             parts["options"] = replace(parts["options"], output=self.options.output / name)
-            runs[name] = replace(self, models=[own["model"]], meter=meter, **parts)
+            is_last = len(runs) == len(models) - 1
+            runs[name] = replace(self, models=[own["model"]], meter=meter, is_last=is_last, **parts)
         return runs
 
 
@@ -103,7 +105,7 @@ def run_by_name(named: NamedRun, say: Callable[[str], None] | None = None) -> Ru
         prompts.check_used(loaded)
         return loaded
 
-    return run(load, sets.load, options, say)
+    return run(load, sets.load, options, say, is_last=named.is_last)
 
 
 def over_endpoint(named: NamedRun, endpoint: EndpointSettings) -> EndpointRun:
