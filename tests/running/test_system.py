@@ -131,3 +131,17 @@ def test_arguments_of_a_chat_template_have_two_names(place, tmp_path):
     given = ["run", "--model", place / "chat", "--dataset", place / "set.jsonl", "--chat", "--output", tmp_path / "run"]
     _, _, err = command(*given, "--chat-template-argument", "tokenize=true")
     assert "none of" in err
+
+
+def test_exported_requests_have_it_and_their_answers_are_read(questions, tmp_path):
+    given = ["--model", "toy", "--dataset", questions, "--system", "Be brief.", "--output", tmp_path / "out"]
+    done("export-requests", *given)
+    (batch,) = (tmp_path / "out" / "requests").glob("*.jsonl")
+    requests = [json.loads(line) for line in batch.read_text().splitlines()]
+    assert sorted(each["body"]["messages"][0]["content"] for each in requests) == sorted(WANTED)
+    body = {"choices": [{"index": 0, "message": {"content": "Here."}, "finish_reason": "stop"}]}
+    response = {"status_code": 200, "body": body}
+    answers = [{"custom_id": each["custom_id"], "response": response, "error": None} for each in requests]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+    done("import-answers", tmp_path / "answers.jsonl", "--output", tmp_path / "out")
+    assert read_predictions(tmp_path / "out/predictions/q.parquet").metadata["model"]["system"] == "Be brief."
