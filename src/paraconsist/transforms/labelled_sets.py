@@ -48,10 +48,10 @@ def load_labelled(
 def load_rows(spec: str, skipped: Counter[str], reading: RowOptions) -> BucketSet:
     """Read a file, or a set as `paraconsist run --dataset` takes it; a file's rows need neither ids nor all labels."""
     if not is_file_of_rows(spec):
-        if reading.columns or reading.label_names:
-            got = [*reading.columns, *(reading.label_names or ())]
-            raise input_error("perturb", "columns", "be given with a file only", got=got)
-        return load_bucket_set(spec, task=reading.task, data_dir=reading.data_dir, split=reading.split)
+        if reading.label_names:
+            raise input_error("perturb", "label_names", "be given with a file only", got=reading.label_names)
+        task, folder, columns = reading.task, reading.data_dir, reading.columns
+        return load_bucket_set(spec, task=task, data_dir=folder, split=reading.split, column=columns)
     path = Path(spec)
     with renamed(column="columns"):
         table, declared, comparers = read_rows(path, function="perturb", parameter="data", column=reading.columns)
