@@ -20,7 +20,7 @@ import yaml
 
 from paraconsist.data.options import option
 from paraconsist.errors import InputError, first_line, input_error
-from paraconsist.files import Json, staged, to_json
+from paraconsist.files import Json, staged, to_json, write_text
 from paraconsist.transforms.paraphrase.kept import language_of
 from paraconsist.transforms.rewording import KINDS, Answer, Prompt, RewordingKind, common_descriptors, reworded
 
@@ -141,7 +141,7 @@ def write_rows(
     if absent and (len(counts) == 1 or (options.kinds is not None and all_kinds)):
         remedy = f"{absent[0].name} is for {absent[0].tasks}."
         raise input_error("reword", "kinds", f"be valid for {name}", got=absent[0].name, remedy=remedy)
-    file.write_text("".join(f"{to_json(row, indent=None)}\n" for row in rows), encoding="utf-8")
+    write_text(file, "".join(f"{to_json(row, indent=None)}\n" for row in rows))
     return counts
 
 

@@ -182,6 +182,13 @@ def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
 
 
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?]+(?=\s|\Z)|[^.!?\n]+(?=\n|\Z)")
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text; a line ends one."""
+    return [match[0].strip() for match in _SENTENCE.finditer(text)]
+
+
 _HEADING = re.compile(r"^[A-Z][\w ]{0,40}:\s+")
 _COUNTS = re.compile(rf"\b(?:{'|'.join(sorted(NUMBERS))}|one|both|half|pair|couple|dozens?)\b", re.IGNORECASE)
 #: A sentence with any of these is code, a formula, an option or a line of a form, which the rules cannot read.
