@@ -5,11 +5,14 @@ from __future__ import annotations
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import REQUIRED, argument, echo, quiet_libraries
+from paraconsist.cli.options import REQUIRED, Fields, argument, echo, quiet_libraries
+from paraconsist.data.bucket_sets import is_file_of_rows
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
+from paraconsist.transforms.perturbation import RowOptions
 from paraconsist.transforms.reworded_tasks import RewordOptions
 
 #: The tool of a source -> the package that must be there.
@@ -19,11 +22,12 @@ _PACKAGES = {"lm-eval": "lm_eval", "inspect": "inspect_ai", "hf": "inspect_ai"}
 def reword(
     *,
     source: str = argument(
-        "lm-eval:TASK (or a group or tag), inspect:FILE.py@TASK (or MODULE@TASK, or a registered name), or hf:ORG/SET, "
-        "a set on the Hub that has an eval.yaml."
+        "lm-eval:TASK (or a group or tag), inspect:FILE.py@TASK (or MODULE@TASK, or a registered name), hf:ORG/SET, a "
+        "set on the Hub that has an eval.yaml, or a table of questions: a file, a folder, or a data set on the Hub."
     ),
     output: Path = option(REQUIRED, "The folder to write."),
     making: RewordOptions,
+    reading: Annotated[RowOptions, Fields(without=("task", "label_names", "data_dir"))],
     include_path: Path | None = option(None, "For lm-eval: folder with tasks of your own, as --include_path there."),
     overwrite: bool = option(False, "Replace the folder."),
 ) -> None:
@@ -32,25 +36,30 @@ def reword(
     paraconsist reword lm-eval:arc_easy --output arc
     paraconsist reword lm-eval:mmlu --kinds option_order,option_labels --limit 100 --output mmlu
     paraconsist reword inspect:evals.py@boats --output boats
+    paraconsist reword exam.csv --columns question=stem,choices=A+B+C+D,answer=key --output exam
     """
-    from paraconsist.transforms.reworded_questions import reword_inspect
+    from paraconsist.transforms.reworded_questions import reword_inspect, reword_table
     from paraconsist.transforms.reworded_tasks import ORIGINAL, SUFFIX, reword_lm_eval
 
     tool, _, name = source.partition(":")
-    if tool not in _PACKAGES or not name:
-        must = "be lm-eval:TASK, inspect:FILE.py@TASK or hf:ORG/SET"
+    package = _PACKAGES.get(tool) if name else None
+    if package is None and not (is_file_of_rows(source) or "/" in source or Path(source).is_dir()):
+        must = "be lm-eval:TASK, inspect:FILE.py@TASK, hf:ORG/SET, or a table"
         raise input_error("reword", "source", must, got=source, remedy="Such as lm-eval:arc_easy.")
     is_own = output.is_dir() and all("_reworded." in file.name for file in output.iterdir())
     if output.exists() and not (overwrite and is_own):
         remedy = "Give `overwrite` to replace it." if is_own else "It has other files: name another folder."
         raise input_error("reword", "output", "not be there already", got=str(output), remedy=remedy)
-    if find_spec(_PACKAGES[tool]) is None:
-        raise ModuleNotFoundError(name=_PACKAGES[tool])
+    if package is not None and find_spec(package) is None:
+        raise ModuleNotFoundError(name=package)
     making.chosen()  # an unknown kind is refused before anything is read
     quiet_libraries()
+    comparers: dict[str, str] = {}
     if tool == "lm-eval":
         say_status("Reading lm-eval's tasks ...")
         tasks = reword_lm_eval(name, output, making, include_path)
+    elif package is None:
+        tasks, comparers = reword_table(source, output, making, reading)
     else:
         tasks = reword_inspect(f"hf/{name}" if tool == "hf" else name, output, making)
     for task, counts in tasks.items():
@@ -62,7 +71,12 @@ def reword(
         names = ",".join(f"{task}{SUFFIX}" for task in ([name] if is_one else tasks))
         running = f"--tasks {names} --include_path {shlex.quote(str(output))} --log_samples --output_path logs"
         say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL {running}")
+    elif package is None:
+        (file,) = output.iterdir()
+        say_status(
+            f"Next: paraconsist run --model MODEL --dataset {shlex.quote(str(file))} --stratum kind --output logs"
+        )
     else:
         (file,) = output.glob("*.py")
         say_status(f"Next: inspect eval {shlex.quote(f'{file}@{file.stem}')} --model MODEL --log-dir logs")
-    say_status("      paraconsist score logs")
+    say_status("      paraconsist score logs" + "".join(f" --{name} {value}" for name, value in comparers.items()))

@@ -18,7 +18,7 @@ from inspect_ai.scorer._scorer import scorer_metrics
 
 from paraconsist.plugins.inspect_ai import original
 from paraconsist.transforms.reworded_questions import load_original, question_of, with_text
-from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, WordingRow
+from paraconsist.transforms.reworded_tasks import ADDED, WordingRow
 
 
 def reworded(file: str, original: str) -> Task:
@@ -28,9 +28,9 @@ def reworded(file: str, original: str) -> Task:
     samples = [*task.dataset]
     rows: list[WordingRow] = [*map(json.loads, place.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines())]
     for row in rows:
-        number = row["question"]
-        of_row = [row.get(name) for name in ("text", "options", "answer")]
-        if number >= len(samples) or (not row["wording"] and of_row != [*vars(question_of(samples[number])).values()]):
+        number, answer = row["question"], row.get("answer")
+        of_row = row["text"], row.get("options"), [answer] if isinstance(answer, str) else answer
+        if number >= len(samples) or (not row["wording"] and of_row != question_of(samples[number])):
             remedy = "They changed since, or the task shuffles them without a seed: write the folder again."
             raise PrerequisiteError(f"{place.stem}: sample {number + 1} of {original} is another one. {remedy}")
     dataset = MemoryDataset([_sample(samples[row["question"]], row) for row in rows], name=task.dataset.name)
@@ -42,7 +42,6 @@ def reworded(file: str, original: str) -> Task:
 def _sample(sample: Sample, row: WordingRow) -> Sample:
     """Return a sample in a wording; what the wording does not change is the sample's own."""
     added = {name: value for name, value in row.items() if name in ADDED}
-    added["role"] = "paraphrase" if row["wording"] else ORIGINAL
     number = row["question"] + 1 if sample.id is None else sample.id
     changes: dict[str, Any] = {"metadata": {**(sample.metadata or {}), **added}, "id": number}
     if row["wording"]:

@@ -151,7 +151,7 @@ class NamedSets:
 
 
 def _load(model: str, spec: str, limit: int | None, sets: SetOptions) -> BucketSet:
-    named = {"stratum": sets.stratum or (), "column": sets.column or ()}
+    named: Any = {"stratum": sets.stratum or (), "column": sets.column or ()}
     rows = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, **named)
     return shown_to(model, rows.limited(limit), sets.input_columns)
 

@@ -9,17 +9,22 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from paraconsist.data.questions import asked, by_bucket, offered
+from paraconsist.data.questions import reworded as with_wording
+from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import input_error
-from paraconsist.files import staged
+from paraconsist.files import Json, staged
+from paraconsist.transforms.labelled_sets import load_rows
+from paraconsist.transforms.perturbation import RowOptions
 from paraconsist.transforms.reworded_tasks import (
     ADDED,
     SUFFIX,
@@ -30,7 +35,7 @@ from paraconsist.transforms.reworded_tasks import (
     wordings,
     write_rows,
 )
-from paraconsist.transforms.rewording import KINDS, Prompt, common_descriptors, listing, sentences
+from paraconsist.transforms.rewording import KINDS, Prompt, common_descriptors, sentences
 
 if TYPE_CHECKING:
     from inspect_ai import Task
@@ -52,64 +57,23 @@ def {name}() -> Task:
 '''
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question, its choices, and its accepted answers: letters of choices, or texts."""
-
-    text: str
-    choices: Sequence[str] = ()
-    accepted: Sequence[str] = ()
-
-    @property
-    def letters(self) -> str:
-        """The letters of the choices; none where these are more than the alphabet has."""
-        return ascii_uppercase[: len(self.choices)] if len(self.choices) <= len(ascii_uppercase) else ""
-
-    @property
-    def listed(self) -> str:
-        """The choices, a line each, which follow the text while kinds of rewording are applied."""
-        return "".join(f"\n{letter}. {choice}" for letter, choice in zip(self.letters, self.choices, strict=False))
-
-    @property
-    def has_key(self) -> bool:
-        """Say whether all accepted answers are letters of choices."""
-        return bool(self.accepted) and {*self.accepted} <= {*self.letters}
-
-    def prompt(self, words: Sequence[str], descriptors: dict[str, int]) -> Prompt:
-        """Return the question with its choices listed; the key is its first choice's, as only the order is wanted."""
-        answer = self.accepted[0] if len(self.accepted) == 1 else [*self.accepted]
-        key = 0 if self.has_key else answer
-        is_listed_twice = bool(self.choices and listing(self.text))
-        return Prompt(
-            self.text + self.listed, tuple(self.letters), None if is_listed_twice else key, (*words,), descriptors
-        )
-
-    def apart(self, row: WordingRow) -> WordingRow:
-        """Return a wording with the text alone, and with choices and answers in the wording's order."""
-        row["text"] = row["text"][: len(row["text"]) - len(self.listed)]
-        if not row["wording"]:
-            row |= {"options": [*self.choices], "answer": [*self.accepted]}
-        elif self.choices and (moved := row.pop("original_options", [])):
-            new = dict(zip(moved, self.letters, strict=True))
-            row["options"] = [self.choices[self.letters.index(letter)] for letter in moved]
-            row["answer"] = [new[each] if self.has_key else each for each in self.accepted]
-        return row
+#: What a question asks, offers and accepts.
+Question: TypeAlias = tuple[str, list[str], list[str]]
 
 
 def question_rows(
-    questions: Sequence[Question], options: RewordOptions, invalid: Sequence[str] = ()
-) -> Iterator[WordingRow]:
-    """Yield the wordings of questions; what all questions have alike is their template, and keeps its words."""
-    own = [sentences(question.text) for question in questions]
+    questions: Sequence[Question], options: RewordOptions, invalid: Collection[str] = ()
+) -> list[WordingRow]:
+    """Return the wordings of questions; what all of them have alike is their template, and keeps its words."""
+    own = [sentences(text) for text, _, _ in questions]
     alike = set.intersection(*map(set, own)) if len(own) > 1 else set()
-    descriptors = common_descriptors(question.text for question in questions)
-    prompts = [
-        question.prompt([each for each in of_text if each not in alike], descriptors)
-        for question, of_text in zip(questions, own, strict=True)
-    ]
+    descriptors, prompts = common_descriptors(text for text, _, _ in questions), []
+    for (text, choices, accepted), of_text in zip(questions, own, strict=True):
+        words = tuple(each for each in of_text if each not in alike)
+        answer = accepted[0] if len(accepted) == 1 and not choices else accepted
+        prompts.append(Prompt(text, (*choices,), answer, words, descriptors, is_unlisted=bool(choices)))
     kinds = valid_kinds(prompts, options, {"option_labels", "shot_order", *invalid})
-    for row in wordings(prompts, kinds, options):
-        yield questions[row["question"]].apart(row)
+    return [*wordings(prompts, kinds, options)]
 
 
 def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str, Counter[str]]:
@@ -124,13 +88,13 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str,
         task = load_original(spec)
         samples = [*islice(task.dataset, options.limit)]
     questions = [question_of(sample) for sample in samples]
-    if not any(question.text.strip() for question in questions):
+    if not any(text.strip() for text, _, _ in questions):
         raise input_error("reword", "source", "have samples that ask something", got=spec)
     if taken := {*ADDED}.intersection(*(sample.metadata or () for sample in samples)):
         must = f"have samples without the metadata {', '.join(ADDED)}, which wordings bring"
         raise input_error("reword", "source", must, got=sorted(taken))
     is_fixed = not {registry_info(scorer).name for scorer in task.scorer or ()} <= _SCORERS
-    rows = [*question_rows(questions, options, [name for name in KINDS if is_fixed and KINDS[name].moves_key])]
+    rows = question_rows(questions, options, [name for name in KINDS if is_fixed and KINDS[name].moves_key])
     called = re.sub(r"\W|^(?=\d)", "_", task.name.rpartition("/")[2])
     with staged(folder) as place:
         file = place / f"{called}{SUFFIX}.jsonl"
@@ -140,6 +104,50 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str,
             spec = f"{Path(os.path.relpath(path, folder)).as_posix()}{at}{name}"
         file.with_suffix(".py").write_text(_TASK.format(name=file.stem, original=spec), encoding="utf-8")
     return {called: counts}
+
+
+def reword_table(
+    spec: str, folder: Path, options: RewordOptions, reading: RowOptions
+) -> tuple[dict[str, Counter[str]], dict[str, str]]:
+    """Write a table's questions, reworded, as a set of questions; return the wordings by kind, and which comparers fit.
+
+    Of a question that has several wordings, the original is reworded. Where the table has choices, its accepted
+    answers are letters, texts or places (from 0) of them; the set's are their texts, which are the same in every order.
+    """
+    columns = re.sub(r"\banswer=", "expected=", ",".join(reading.columns))
+    pairs = re.split(r",(?=\w+=)", columns) if columns else []
+    rows = load_rows(spec, Counter(), replace(reading, task=QUESTIONS.name, columns=pairs))
+    originals = [group[0] for _, group in islice(by_bucket(rows.table.to_pylist()).items(), options.limit)]
+    choices = [each or [] for each in offered([row["choices"] for row in originals])]
+    questions = [
+        (asked(row), listed, [_chosen(each, listed, number) for each in row["label"] or ()])
+        for number, (row, listed) in enumerate(zip(originals, choices, strict=True))
+    ]
+
+    def written(row: WordingRow) -> Json:
+        own, (_, listed, accepted) = originals[row["question"]], questions[row["question"]]
+        texts = {name: with_wording(own, row["text"])[name] for name in QUESTIONS.columns}
+        texts |= {"choices": row.get("options") or listed, "expected": accepted}
+        named = {"bucket_id": own["bucket_id"], "role": row["role"], "wording": row["wording"], "kind": row["kind"]}
+        return {**named, **{name: value for name, value in texts.items() if value}}
+
+    made = question_rows(questions, options)
+    with staged(folder) as place:
+        file = place / f"{rows.file_name}{SUFFIX}.jsonl"
+        counts = write_rows(file, made, rows.name, options, written=written)
+    return {rows.file_name: counts}, {**({"same": "choice"} if any(choices) else {}), **rows.comparers}
+
+
+def _chosen(answer: str, choices: Sequence[str], row: int) -> str:
+    """Return an accepted answer, or the text of the choice of which it is the letter or place."""
+    if not choices or answer in choices:
+        return answer
+    place = ascii_uppercase.find(answer) if len(answer) == 1 and answer.isalpha() else -1
+    place = int(answer) if answer.isdecimal() else place
+    if not 0 <= place < len(choices):
+        must = "name answers that are letters, texts or places (from 0) of the choices"
+        raise input_error("reword", "columns", must, got=answer, row=row)
+    return choices[place]
 
 
 def load_original(spec: str, folder: Path = Path()) -> Task:
@@ -158,20 +166,15 @@ def load_original(spec: str, folder: Path = Path()) -> Task:
 
 
 def question_of(sample: Sample) -> Question:
-    """Return what a sample asks, offers and accepts."""
-    targets = [sample.target] if isinstance(sample.target, str) else sample.target
-    return Question(asked_text(sample), sample.choices or [], targets)
-
-
-def asked_text(sample: Sample) -> str:
-    """Return a sample's text, or of several messages the last one of the user."""
-    if isinstance(sample.input, str):
-        return sample.input
-    return next((message.text for message in reversed(sample.input) if message.role == "user"), "")
+    """Return what a sample asks, offers and accepts; of several messages the last one of the user asks."""
+    text = sample.input
+    if not isinstance(text, str):
+        text = next((message.text for message in reversed(text) if message.role == "user"), "")
+    return text, sample.choices or [], [sample.target] if isinstance(sample.target, str) else sample.target
 
 
 def with_text(sample: Sample, text: str) -> str | list[ChatMessage]:
-    """Return a sample's input with another text where `asked_text` found it."""
+    """Return a sample's input with another text where `question_of` found it."""
     if isinstance(sample.input, str):
         return text
     messages: list[ChatMessage] = deepcopy(sample.input)

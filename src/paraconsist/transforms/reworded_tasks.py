@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -41,6 +41,7 @@ class WordingRow(TypedDict, total=False):
 
     question: int  # its place in the task's documents
     bucket_id: str
+    role: str
     wording: int  # 0 is the original; the others mean the same kind and variant for every question
     kind: str
     variant: int
@@ -105,15 +106,16 @@ def wordings(
     """
     plan = [(v, kind) for v in range(3) for kind in kinds if v < len(kind.variants or "all")]
     for question, prompt in enumerate(prompts):
-        first = WordingRow(question=question, bucket_id=str(question), wording=0, kind=ORIGINAL)
+        first = WordingRow(question=question, bucket_id=str(question), role=ORIGINAL, wording=0, kind=ORIGINAL)
         if isinstance(prompt.answer, int) and contexts:
             first["gold_option"] = prompt.answer
-        yield first if contexts else {**first, "text": prompt.text}
+        known = WordingRow(text=prompt.text, options=[*prompt.options], answer=prompt.answer)
+        yield first if contexts else {**first, **known}
         seen, n = {(prompt.text, prompt.options)}, 0
         for wording, (variant, kind) in enumerate(plan, start=1):
             if variant >= options.per_kind and n >= _FEWEST:
                 break
-            row: WordingRow = {**first, "wording": wording, "kind": kind.name, "variant": variant}
+            row: WordingRow = {**first, "role": "paraphrase", "wording": wording, "kind": kind.name, "variant": variant}
             new = reworded(prompt, kind.name, variant, f"{options.seed}/{question}") if kind.variants else prompt
             if new is None or (kind.variants and (new.text, new.options) in seen):
                 continue
@@ -130,9 +132,15 @@ def wordings(
 
 
 def write_rows(
-    file: Path, rows: Iterable[WordingRow], name: str, options: RewordOptions, *, all_kinds: bool = True
+    file: Path,
+    rows: Sequence[WordingRow],
+    name: str,
+    options: RewordOptions,
+    *,
+    all_kinds: bool = True,
+    written: Callable[[WordingRow], object] = dict,
 ) -> Counter[str]:
-    """Write wordings as JSON Lines; return their number by kind.
+    """Write wordings as JSON Lines, in the form that `written` gives them; return their number by kind.
 
     InputError if there is no wording but originals, or, with `all_kinds`, none of a kind that the user named.
     """
@@ -141,7 +149,7 @@ def write_rows(
     if absent and (len(counts) == 1 or (options.kinds is not None and all_kinds)):
         remedy = f"{absent[0].name} is for {absent[0].tasks}."
         raise input_error("reword", "kinds", f"be valid for {name}", got=absent[0].name, remedy=remedy)
-    write_text(file, "".join(f"{to_json(row, indent=None)}\n" for row in rows))
+    write_text(file, "".join(f"{to_json(row, indent=None)}\n" for row in map(written, rows)))
     return counts
 
 
