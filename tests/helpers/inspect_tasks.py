@@ -26,7 +26,7 @@ def boats():
 
 
 @task
-def cargo():
+def cargo(start="Think first."):
     """A template of the samples' own, another of the solver's, and two scorers."""
     samples = [
         Sample(
@@ -34,7 +34,7 @@ def cargo():
         )
         for i in range(8)
     ]
-    asking = prompt_template("Think first.\n\n{prompt}")
+    asking = prompt_template(f"{start}\n\n{{prompt}}")
     return Task(dataset=samples, solver=[asking, generate()], scorer=[match(numeric=True), includes()])
 
 

@@ -187,6 +187,14 @@ def test_refusals(tmp_path, name, options, match):
     assert not (tmp_path / "new").exists()
 
 
+def test_parameters_of_the_original(tmp_path):
+    write(tmp_path / "new", "cargo")
+    file = tmp_path / "new" / "cargo_reworded.py"
+    file.write_text(file.read_text().replace("@cargo')", "@cargo', start='Be quick.')"))
+    log = inspect_eval(named(tmp_path / "new", "cargo"), guess, tmp_path / "logs")
+    assert {sample.messages[0].text.splitlines()[0] for sample in log.samples} == {"Be quick."}
+
+
 def test_samples_that_changed_since(tmp_path):
     _, file = write(tmp_path / "new", "drawn")
     with pytest.raises(Exception, match="write the folder again"):

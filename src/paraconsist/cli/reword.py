@@ -34,8 +34,6 @@ def reword(
     """Reword a benchmark: every question in several wordings, which its own harness asks and scores.
 
     paraconsist reword lm-eval:arc_easy --output arc
-    paraconsist reword lm-eval:mmlu --kinds option_order,option_labels --limit 100 --output mmlu
-    paraconsist reword inspect:evals.py@boats --output boats
     paraconsist reword exam.csv --columns question=stem,choices=A+B+C+D,answer=key --output exam
     """
     from paraconsist.transforms.reworded_questions import reword_inspect, reword_table

@@ -21,10 +21,13 @@ from paraconsist.transforms.reworded_questions import load_original, question_of
 from paraconsist.transforms.reworded_tasks import ADDED, WordingRow
 
 
-def reworded(file: str, original: str) -> Task:
-    """Return a task with the wordings that stand beside `file`; `original` is named from its folder."""
+def reworded(file: str, original: str, **parameters: object) -> Task:
+    """Return a task with the wordings that stand beside `file`; `original` is named from its folder.
+
+    `parameters` are the original's; they must leave its samples as they are.
+    """
     place = Path(file)
-    task = load_original(original, place.parent)
+    task = load_original(original, place.parent, **parameters)
     samples = [*task.dataset]
     rows: list[WordingRow] = [*map(json.loads, place.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines())]
     for row in rows:

@@ -150,7 +150,7 @@ def _chosen(answer: str, choices: Sequence[str], row: int) -> str:
     return choices[place]
 
 
-def load_original(spec: str, folder: Path = Path()) -> Task:
+def load_original(spec: str, folder: Path = Path(), **parameters: object) -> Task:
     """Return a task by its name; a file is named from `folder`, and a module by its dotted name."""
     from inspect_ai._eval.loader import load_tasks
 
@@ -158,7 +158,7 @@ def load_original(spec: str, folder: Path = Path()) -> Task:
     if at and not path.endswith(".py"):
         module = find_spec(path)
         path = str(module.origin) if module is not None else path
-    tasks = [] if spec.endswith(".py") else load_tasks([f"{folder / path}@{name}" if at else spec])
+    tasks = [] if spec.endswith(".py") else load_tasks([f"{folder / path}@{name}" if at else spec], parameters)
     if len(tasks) != 1:
         names = ", ".join(task.name for task in tasks) or f"{spec}@NAME"
         raise input_error("reword", "source", "name one task", got=spec, remedy=f"Such as {names}.")
