@@ -75,7 +75,7 @@ STUDY_COMMANDS = {
     "reword",
 }
 #: Plug-ins that run what a study's command wrote.
-STUDY_PLUGINS = {"paraconsist.plugins.reworded"}
+STUDY_PLUGINS = {"paraconsist.plugins.reworded", "paraconsist.plugins.reworded_inspect"}
 MEASURES_MAY_IMPORT = {*NUMBERS, "paraconsist", *sys.stdlib_module_names}
 
 

@@ -95,7 +95,7 @@ def run(
         if isinstance(source, BucketSet):
             return source
         if isinstance(source, (str, Path)):
-            named = {"stratum": stratum, "column": column}
+            named: Any = {"stratum": stratum, "column": column}
             return load_bucket_set(source, task=task, data_dir=data_dir, split=split, **named)
         if hasattr(source, "num_columns"):
             source = one_split(source, split)

@@ -1,6 +1,8 @@
 """Stand-in rows of benchmarks' schemas, written for these tests, and lm-eval's own tasks on them, offline."""
 
 import hashlib
+import re
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -134,16 +136,26 @@ FOLDERS = [
 ]  # fmt: skip
 
 
-def load_dataset(path, name=None, **_):
-    """Return six stand-in rows in every split, as `datasets.load_dataset` would real ones."""
+def _numbered(value, number):
+    """Return a row's value with the number of the round of six after each thing, so that no two rows are alike."""
+    if isinstance(value, str) and number:
+        return re.sub("|".join(_THINGS), lambda match: f"{match[0]} {number}", value)
+    if isinstance(value, dict):
+        return {name: _numbered(inner, number) for name, inner in value.items()}
+    return [_numbered(inner, number) for inner in value] if isinstance(value, list) else value
+
+
+def load_dataset(path, name=None, *, n=6, **_):
+    """Return n stand-in rows in every split, as `datasets.load_dataset` would real ones."""
     make = _mmlu if path == "cais/mmlu" else ROWS[path, name]
-    rows = datasets.Dataset.from_list([make(i) for i in range(6)])
+    rows = datasets.Dataset.from_list([_numbered(make(i % 6), i // 6) for i in range(n)])
     return datasets.DatasetDict(dict.fromkeys(("train", "validation", "test", "dev"), rows))
 
 
-def stand_in(patch):
-    """Give lm-eval the stand-in rows, and the command an index of `FOLDERS`; `patch` is a MonkeyPatch."""
-    patch.setattr("lm_eval.api.task.datasets", SimpleNamespace(**{**vars(datasets), "load_dataset": load_dataset}))
+def stand_in(patch, n=6):
+    """Give lm-eval n stand-in rows a set, and the command an index of `FOLDERS`; `patch` is a MonkeyPatch."""
+    loading = {"load_dataset": partial(load_dataset, n=n)}
+    patch.setattr("lm_eval.api.task.datasets", SimpleNamespace(**{**vars(datasets), **loading}))
     index = TaskManager(include_path=[TREE / folder for folder in FOLDERS], include_defaults=False)
 
     def manager(include_path=None):

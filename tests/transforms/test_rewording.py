@@ -81,6 +81,23 @@ def test_the_answer_key_moves_with_the_options(form):
     assert len(places) in (0, 16)
 
 
+@pytest.mark.parametrize("form", ["letters", "texts"])
+def test_the_key_moves_where_the_harness_lists_the_options(form):
+    """10,000 orders in all, with one right option or two."""
+    seen = set()
+    for number in range(N // 2):
+        right = [OPTIONS[number % 4], *([OPTIONS[(number + 1) % 4]] if number % 3 else [])]
+        answer = ["ABCD"[OPTIONS.index(text)] for text in right] if form == "letters" else right
+        prompt = Prompt(QUESTION, OPTIONS, answer, is_unlisted=True)
+        new = reworded(prompt, "option_order", 0, str(number))
+        assert (new.text, sorted(new.options)) == (QUESTION, sorted(OPTIONS))
+        assert new.options != OPTIONS
+        by_letter = dict(zip("ABCD", new.options, strict=True))
+        assert [by_letter[each] if form == "letters" else each for each in new.answer] == right
+        seen.add(new.options)
+    assert len(seen) == 23
+
+
 def test_options_code_numbers_and_formulas_survive():
     """10,000 prompts of parts that must stay, in every kind; the property is checked on the parts, not by the rules."""
     rng = Random(4)
@@ -120,6 +137,11 @@ def test_options_code_numbers_and_formulas_survive():
         (Prompt("Why?\nA. yes\nB. no", (), "A"), ("option_labels",)),
         (Prompt("Why?\nA. yes\nB. no", (), ["A", "(A)"]), ("option_order", "option_labels")),
         (Prompt("Why?\nA. yes\nB. no", ("A", "B"), None), ("option_order", "option_labels")),
+        (Prompt("Why?", ("yes", "all of the above"), ["A"], is_unlisted=True), ("option_order", "option_labels")),
+        (Prompt("Is it A or B?", ("yes", "no"), ["A"], is_unlisted=True), ("option_order", "option_labels")),
+        (Prompt("Why?\nA. yes\nB. no", ("yes", "no"), ["A"], is_unlisted=True), ("option_order",)),
+        (Prompt("Why?", ("yes", "no"), ["perhaps"], is_unlisted=True), ("option_order", "option_labels")),
+        (Prompt("Why?", tuple(map(str, range(27))), ["A"], is_unlisted=True), ("option_order", "option_labels")),
         (Prompt("x = big(man, 2)", words=("x = big(man, 2)",)), ("phrase", "structure")),
         (Prompt("Why\nAnswer: because"), ("case", "separator")),
     ],

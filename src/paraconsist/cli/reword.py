@@ -5,48 +5,76 @@ from __future__ import annotations
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import REQUIRED, argument, echo, quiet_libraries
+from paraconsist.cli.options import REQUIRED, Fields, argument, echo, quiet_libraries
+from paraconsist.data.bucket_sets import is_file_of_rows
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
+from paraconsist.transforms.perturbation import RowOptions
 from paraconsist.transforms.reworded_tasks import RewordOptions
+
+#: The tool of a source -> the package that must be there.
+_PACKAGES = {"lm-eval": "lm_eval", "inspect": "inspect_ai", "hf": "inspect_ai"}
 
 
 def reword(
     *,
-    source: str = argument("A task, group or tag of lm-evaluation-harness: lm-eval:TASK."),
-    output: Path = option(REQUIRED, "The folder to write, for lm_eval's --include_path."),
+    source: str = argument(
+        "lm-eval:TASK (or a group or tag), inspect:FILE.py@TASK (or MODULE@TASK, or a registered name), hf:ORG/SET, a "
+        "set on the Hub that has an eval.yaml, or a table of questions: a file, a folder, or a data set on the Hub."
+    ),
+    output: Path = option(REQUIRED, "The folder to write."),
     making: RewordOptions,
-    include_path: Path | None = option(None, "Folder with tasks of your own, as for lm_eval's --include_path."),
+    reading: Annotated[RowOptions, Fields(without=("task", "label_names", "data_dir"))],
+    include_path: Path | None = option(None, "For lm-eval: folder with tasks of your own, as --include_path there."),
     overwrite: bool = option(False, "Replace the folder."),
 ) -> None:
     """Reword a benchmark: every question in several wordings, which its own harness asks and scores.
 
     paraconsist reword lm-eval:arc_easy --output arc
-    paraconsist reword lm-eval:mmlu --kinds option_order,option_labels --limit 100 --output mmlu
+    paraconsist reword exam.csv --columns question=stem,choices=A+B+C+D,answer=key --output exam
     """
-    from paraconsist.transforms.reworded_tasks import ORIGINAL, reword_lm_eval
+    from paraconsist.transforms.reworded_questions import reword_inspect, reword_table
+    from paraconsist.transforms.reworded_tasks import ORIGINAL, SUFFIX, reword_lm_eval
 
     tool, _, name = source.partition(":")
-    if tool != "lm-eval" or not name:
-        raise input_error("reword", "source", "be lm-eval:TASK", got=source, remedy="Such as lm-eval:arc_easy.")
+    package = _PACKAGES.get(tool) if name else None
+    if package is None and not (is_file_of_rows(source) or "/" in source or Path(source).is_dir()):
+        must = "be lm-eval:TASK, inspect:FILE.py@TASK, hf:ORG/SET, or a table"
+        raise input_error("reword", "source", must, got=source, remedy="Such as lm-eval:arc_easy.")
     is_own = output.is_dir() and all("_reworded." in file.name for file in output.iterdir())
     if output.exists() and not (overwrite and is_own):
         remedy = "Give `overwrite` to replace it." if is_own else "It has other files: name another folder."
         raise input_error("reword", "output", "not be there already", got=str(output), remedy=remedy)
-    if find_spec("lm_eval") is None:
-        raise ModuleNotFoundError(name="lm_eval")
+    if package is not None and find_spec(package) is None:
+        raise ModuleNotFoundError(name=package)
     making.chosen()  # an unknown kind is refused before anything is read
     quiet_libraries()
-    say_status("Reading lm-eval's tasks ...")
-    tasks = reword_lm_eval(name, output, making, include_path)
+    comparers: dict[str, str] = {}
+    if tool == "lm-eval":
+        say_status("Reading lm-eval's tasks ...")
+        tasks = reword_lm_eval(name, output, making, include_path)
+    elif package is None:
+        tasks, comparers = reword_table(source, output, making, reading)
+    else:
+        tasks = reword_inspect(f"hf/{name}" if tool == "hf" else name, output, making)
     for task, counts in tasks.items():
         n = counts.pop(ORIGINAL)
         kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
         echo(f"{task}: {n:,} questions with {counts.total():,} wordings ({kinds})")
-    is_one = (output / f"{name}_reworded.yaml").exists()  # a tag has no file of its own
-    names = ",".join(f"{task}_reworded" for task in ([name] if is_one else tasks))
-    running = f"--tasks {names} --include_path {shlex.quote(str(output))} --log_samples --output_path logs"
-    say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL {running}")
-    say_status("      paraconsist score logs")
+    if tool == "lm-eval":
+        is_one = (output / f"{name}{SUFFIX}.yaml").exists()  # a tag has no file of its own
+        names = ",".join(f"{task}{SUFFIX}" for task in ([name] if is_one else tasks))
+        running = f"--tasks {names} --include_path {shlex.quote(str(output))} --log_samples --output_path logs"
+        say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL {running}")
+    elif package is None:
+        (file,) = output.iterdir()
+        say_status(
+            f"Next: paraconsist run --model MODEL --dataset {shlex.quote(str(file))} --stratum kind --output logs"
+        )
+    else:
+        (file,) = output.glob("*.py")
+        say_status(f"Next: inspect eval {shlex.quote(f'{file}@{file.stem}')} --model MODEL --log-dir logs")
+    say_status("      paraconsist score logs" + "".join(f" --{name} {value}" for name, value in comparers.items()))

@@ -272,6 +272,17 @@ def _texts(function: str, parameter: str, values: Any) -> list[Any]:
     return texts
 
 
+def _in_one_order(values: Sequence[Any], buckets: Integers, choices: Sequence[Any]) -> list[Any]:
+    """Return places of choices as in the bucket's first row, where another has the same choices in another order."""
+    first: dict[int, Any] = {}
+    placed = []
+    for value, bucket, offered in zip(values, buckets.tolist(), choices, strict=True):
+        usual = first.setdefault(bucket, offered)
+        is_moved = isinstance(value, int) and offered != usual and sorted(offered or ()) == sorted(usual or ())
+        placed.append(usual.index(offered[value]) if is_moved else value)
+    return placed
+
+
 @dataclass(frozen=True)
 class Compared:
     """The n answers of a set, compared within their buckets.
@@ -307,6 +318,8 @@ def compare_within(
     `buckets` numbers each answer's bucket, shape (n,).
     """
     read = comparer.values(answers, choices)
+    if choices is not None:
+        read = _in_one_order(read, buckets, choices)
     distinct = {value: code for code, value in enumerate(dict.fromkeys(v for v in read if v is not None))}
     values = np.array([-1 if value is None else distinct[value] for value in read], dtype=np.intp)
     if comparer.is_transitive:

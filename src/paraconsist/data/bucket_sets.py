@@ -132,6 +132,7 @@ def load_bucket_set(
     split: str = "test",
     stratum: Sequence[str] = (),
     column: Sequence[str] = (),
+    numbered: bool = False,
 ) -> BucketSet:
     """Load a bucket set.
 
@@ -152,7 +153,10 @@ def load_bucket_set(
         Further columns that predictions keep and by which results are broken down, where the set has them; those of
         this package's own sets are always kept.
     column : sequence of str
-        ``field=column`` for each field that the rows have in a column of another name: ``question=prompt``.
+        ``field=column`` for each field that the rows have in a column of another name: ``question=prompt``; also a
+        field of a struct, ``choices=choices.text``, or several columns, ``choices=A+B+C``.
+    numbered : bool
+        Make each row a bucket of its own where the rows have no column ``bucket_id``.
 
     Raises
     ------
@@ -172,13 +176,16 @@ def load_bucket_set(
         table = tables[0] if len(tables) == 1 else table_of_rows([row for part in tables for row in part.to_pylist()])
         if task is None and all(file.suffix.lower() in YAML_ENDINGS for file in files):
             task = QUESTIONS.name
-        one = bucket_set_from_table(table, name=path.stem, task=task, label_names=names.pop(), named=stratum)
+        one = bucket_set_from_table(
+            table, name=path.stem, task=task, label_names=names.pop(), named=stratum, numbered=numbered
+        )
         return replace(one, comparers={key: values.pop() for key, values in comparers.items() if values})
     source, _, config = spec.partition(":")
     from paraconsist.dataset_builders import BUILDERS
 
     if source not in BUILDERS:
-        return _from_datasets(source, config or None, task=task, split=split, stratum=stratum, column=column)
+        more: Any = {"task": task, "named": stratum, "numbered": numbered}
+        return _from_datasets(source, config or None, split, column, **more)
     if column:
         raise input_error("run", "column", "not be given with this package's sets", got=[*column])
     return _from_builder(spec, task=task, data_dir=data_dir, split=split)
@@ -221,6 +228,12 @@ def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.
     new_names = {}
     for item in pairs:
         field_name, equals, own_name = item.partition("=")
+        if "." in own_name and own_name not in table.column_names:  # a field of a struct
+            table = table.flatten()
+        several = own_name.split("+")
+        if own_name not in table.column_names and {*several} <= {*table.column_names}:
+            lists = [[*map(str, row.values())] for row in table.select(several).to_pylist()]
+            table = table.append_column(own_name, pa.array(lists))
         if not equals or not field_name or own_name not in table.column_names:
             must, remedy = "be FIELD=COLUMN, with a column of the rows", f"The columns are {table.column_names}."
             raise input_error(function, "column", must, got=item, remedy=remedy)
@@ -248,9 +261,7 @@ def _from_builder(spec: str, *, task: str | None, data_dir: str | None, split: s
     )
 
 
-def _from_datasets(
-    source: str, config: str | None, *, task: str | None, split: str, stratum: Sequence[str], column: Sequence[str]
-) -> BucketSet:
+def _from_datasets(source: str, config: str | None, split: str, column: Sequence[str], **more: Any) -> BucketSet:
     from datasets import ClassLabel, load_dataset, load_from_disk
     from datasets.exceptions import DatasetsError
 
@@ -274,11 +285,10 @@ def _from_datasets(
     return bucket_set_from_table(
         renamed_columns(_arrow(rows), column, "run"),
         name=f"{Path(source).name}:{config}" if config else Path(source).name,
-        task=task,
         label_names=tuple(label.names) if isinstance(label, ClassLabel) else None,
         fingerprint=None if is_folder else rows._fingerprint,
         split=split,
-        named=stratum,
+        **more,
     )
 
 
@@ -307,15 +317,21 @@ def bucket_set_from_table(
     measures: tuple[str, ...] = (),
     split: str | None = None,
     named: Sequence[str] = (),
+    numbered: bool = False,
 ) -> BucketSet:
     """Check rows against the long format and add the columns that have defaults.
 
     `bucket_id`, `label` and the task's columns are required. `example_id`, `group_id`, `role` and `allowed_labels`
     default to the row's number, the bucket, ``paraphrase``, and ``[label]``. Label names become integers; names other
-    than the task's are numbered in alphabetical order. Without `task` a column ``task`` decides, if it holds the same
-    task's name in every row. `input_id` is always computed here, so that it can be trusted.
+    than the task's are numbered in alphabetical order. With `numbered`, `bucket_id` defaults to `example_id`, which
+    is the row's number then. Without `task` a column ``task`` decides, if it holds the same task's name in every row.
+    `input_id` is always computed here, so that it can be trusted.
     InputError if a column is missing or holds None, an example id occurs twice, or a label or role is unknown.
     """
+    if numbered and "bucket_id" not in table.column_names:
+        if "example_id" not in table.column_names:
+            table = table.append_column("example_id", pa.array([str(i) for i in range(table.num_rows)]))
+        table = table.append_column("bucket_id", table["example_id"])
     with renamed(columns="dataset"):
         if "task" in table.column_names and "task" not in named:
             named_tasks = table["task"].unique().to_pylist()

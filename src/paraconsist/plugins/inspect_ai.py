@@ -7,12 +7,14 @@ modules are imported when a task is made.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspect_ai import Task, task
+from inspect_ai._eval.task.results import call_metric
 from inspect_ai._util.error import PrerequisiteError
+from inspect_ai._util.registry import registry_unqualified_name
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, GenerateConfig
 from inspect_ai.scorer import CORRECT, INCORRECT, NOANSWER, Metric, SampleScore, Score, Scorer, Target, metric, scorer
@@ -194,6 +196,24 @@ def _logged(one: SampleScore) -> dict[str, Any]:
     score, more = one.score, one.score.metadata or {}
     scores = {"label_word": {"value": score.value, "answer": score.answer}}
     return {"id": one.sample_id, "metadata": one.sample_metadata, "scores": scores, **more}
+
+
+@metric(scores="auto")
+def original(metrics: Sequence[Metric], keyed: bool = False) -> Metric:
+    """Metrics of originals alone, which give the numbers of the task that ``paraconsist reword`` has reworded.
+
+    `keyed` says that they are of one key of a scorer's values: inspect_ai then puts this metric's name before theirs.
+    """
+
+    def of_originals(scores: list[SampleScore]) -> dict[str, Any]:
+        originals = [one for one in scores if (one.sample_metadata or {}).get("role") == "original"]
+        values: dict[str, Any] = {}
+        for each in metrics:
+            found: Any = call_metric(each, originals) if originals else math.nan
+            values |= found if isinstance(found, Mapping) else {registry_unqualified_name(each): found}
+        return {name if keyed else f"original_{name}": value for name, value in values.items()}
+
+    return of_originals
 
 
 @scorer(metrics=[consistency()])

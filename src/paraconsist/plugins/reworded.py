@@ -53,7 +53,6 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
             {
                 **originals[row["question"]],
                 **{name: value for name, value in row.items() if name in ADDED},
-                "role": "paraphrase" if row["wording"] else ORIGINAL,
             }
             for row in rows
         ]

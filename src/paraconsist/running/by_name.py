@@ -190,7 +190,7 @@ class NamedSets:
     def _load(self, model: str, spec: str, limit: int | None) -> BucketSet:
         sets, loaded = self._named.sets, self._named.loaded
         if spec not in loaded:
-            named = {"stratum": sets.stratum or (), "column": sets.column or ()}
+            named: Any = {"stratum": sets.stratum or (), "column": sets.column or ()}
             loaded[spec] = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, **named)
         return shown_to(model, loaded[spec].limited(limit), sets.input_columns)
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,9 +50,10 @@ def load_rows(spec: str, skipped: Counter[str], reading: RowOptions) -> BucketSe
     """Read a file, or a set as `paraconsist run --dataset` takes it; a file's rows need neither ids nor all labels."""
     if not is_file_of_rows(spec):
         if reading.label_names:
-            raise input_error("perturb", "label_names", "be given with a file only", got=reading.label_names)
-        task, folder, columns = reading.task, reading.data_dir, reading.columns
-        return load_bucket_set(spec, task=task, data_dir=folder, split=reading.split, column=columns)
+            raise input_error("perturb", "label_names", "be given with a file only", got=[*reading.label_names])
+        named: Any = {name: getattr(reading, name) for name in ("task", "data_dir", "split")}
+        with renamed(column="columns"):
+            return load_bucket_set(spec, **named, column=reading.columns, numbered=True)
     path = Path(spec)
     with renamed(column="columns"):
         table, declared, comparers = read_rows(path, function="perturb", parameter="data", column=reading.columns)
@@ -65,11 +67,7 @@ def load_rows(spec: str, skipped: Counter[str], reading: RowOptions) -> BucketSe
         if n_missing:
             skipped["no gold label"] += n_missing
             table = table.filter(pc.invert(missing))
-    if "bucket_id" not in table.column_names:
-        if "example_id" not in table.column_names:
-            table = table.append_column("example_id", pa.array([str(i) for i in range(table.num_rows)]))
-        table = table.append_column("bucket_id", table["example_id"])
-    rows = bucket_set_from_table(table, name=path.stem, task=reading.task, label_names=names)
+    rows = bucket_set_from_table(table, name=path.stem, task=reading.task, label_names=names, numbered=True)
     return replace(rows, comparers=comparers)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import islice
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, TypedDict
 import yaml
 
 from paraconsist.data.options import option
-from paraconsist.errors import first_line, input_error
-from paraconsist.files import Json, staged, to_json
+from paraconsist.errors import InputError, first_line, input_error
+from paraconsist.files import Json, staged, to_json, write_text
 from paraconsist.transforms.paraphrase.kept import language_of
 from paraconsist.transforms.rewording import KINDS, Answer, Prompt, RewordingKind, common_descriptors, reworded
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 #: What a reworded task's documents have beside their own fields; logs carry it.
 ADDED = ("bucket_id", "role", "wording", "kind", "original_options", "gold_option")
 ORIGINAL = "original"
-_SUFFIX = "_reworded"
+#: What the names of reworded tasks end with.
+SUFFIX = "_reworded"
 _FEWEST = 3  # wordings of a question: P_C needs two
 
 
@@ -39,6 +41,7 @@ class WordingRow(TypedDict, total=False):
 
     question: int  # its place in the task's documents
     bucket_id: str
+    role: str
     wording: int  # 0 is the original; the others mean the same kind and variant for every question
     kind: str
     variant: int
@@ -76,6 +79,80 @@ class RewordOptions:
         return [kind for kind in KINDS.values() if (kind.default if names is None else kind.name in names)]
 
 
+@contextmanager
+def loadable(name: str) -> Iterator[None]:
+    """Turn errors of the Hub, of datasets and of the task's own code into one about the source."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as problem:
+        must, remedy = "be a task whose data can be loaded", f"{type(problem).__name__}: {first_line(problem)}"
+        raise input_error("reword", "source", must, got=name, remedy=remedy) from problem
+
+
+def valid_kinds(prompts: Sequence[Prompt], options: RewordOptions, invalid: Collection[str]) -> list[RewordingKind]:
+    """Return the chosen kinds without the `invalid` ones, and without English ones where the questions are not."""
+    is_english = language_of(" ".join(part for prompt in prompts[:50] for part in prompt.words)) in ("en", None)
+    return [kind for kind in options.chosen() if kind.name not in invalid and (is_english or not kind.english)]
+
+
+def wordings(
+    prompts: Sequence[Prompt], kinds: Sequence[RewordingKind], options: RewordOptions, *, contexts: bool = False
+) -> Iterator[WordingRow]:
+    """Yield each question's original and its wordings; more than `per_kind` of a kind where they are too few.
+
+    With `contexts` options are contexts of one answer, and each has the question's text in it.
+    """
+    plan = [(v, kind) for v in range(3) for kind in kinds if v < len(kind.variants or "all")]
+    for question, prompt in enumerate(prompts):
+        first = WordingRow(question=question, bucket_id=str(question), role=ORIGINAL, wording=0, kind=ORIGINAL)
+        if isinstance(prompt.answer, int) and contexts:
+            first["gold_option"] = prompt.answer
+        known = WordingRow(text=prompt.text, options=[*prompt.options], answer=prompt.answer)
+        yield first if contexts else {**first, **known}
+        seen, n = {(prompt.text, prompt.options)}, 0
+        for wording, (variant, kind) in enumerate(plan, start=1):
+            if variant >= options.per_kind and n >= _FEWEST:
+                break
+            row: WordingRow = {**first, "role": "paraphrase", "wording": wording, "kind": kind.name, "variant": variant}
+            new = reworded(prompt, kind.name, variant, f"{options.seed}/{question}") if kind.variants else prompt
+            if new is None or (kind.variants and (new.text, new.options) in seen):
+                continue
+            seen.add((new.text, new.options))
+            if contexts:
+                before = new.text.removesuffix(prompt.text)
+                row["options"] = [before + context for context in prompt.options]
+            elif kind.variants:  # otherwise the harness changes the prompt
+                row["text"] = new.text
+            if kind.moves_key:
+                row |= {"options": [*new.options], "answer": new.answer, "original_options": [*new.originals]}
+            n += 1
+            yield row
+
+
+def write_rows(
+    file: Path,
+    rows: Sequence[WordingRow],
+    name: str,
+    options: RewordOptions,
+    *,
+    all_kinds: bool = True,
+    written: Callable[[WordingRow], object] = dict,
+) -> Counter[str]:
+    """Write wordings as JSON Lines, in the form that `written` gives them; return their number by kind.
+
+    InputError if there is no wording but originals, or, with `all_kinds`, none of a kind that the user named.
+    """
+    counts = Counter(row["kind"] for row in rows)
+    absent = [kind for kind in options.chosen() if not counts[kind.name]]
+    if absent and (len(counts) == 1 or (options.kinds is not None and all_kinds)):
+        remedy = f"{absent[0].name} is for {absent[0].tasks}."
+        raise input_error("reword", "kinds", f"be valid for {name}", got=absent[0].name, remedy=remedy)
+    write_text(file, "".join(f"{to_json(row, indent=None)}\n" for row in map(written, rows)))
+    return counts
+
+
 def reword_lm_eval(
     name: str, folder: Path, options: RewordOptions, include_path: Path | None = None
 ) -> dict[str, Counter[str]]:
@@ -88,33 +165,26 @@ def reword_lm_eval(
         near = get_close_matches(name, manager.all_tasks, 1)
         remedy = f"Did you mean lm-eval:{near[0]}?" if near else "`lm_eval ls tasks` lists them."
         raise input_error("reword", "source", "name a task of lm-eval", got=f"lm-eval:{name}", remedy=remedy)
-    try:
+    with loadable(name):
         loaded = manager.load(name)
-    except Exception as problem:  # of the Hub, of datasets, of the task's own code
-        must, remedy = "be a task whose data can be loaded", f"{type(problem).__name__}: {first_line(problem)}"
-        raise input_error("reword", "source", must, got=name, remedy=remedy) from problem
     done: dict[str, Counter[str]] = {}
     with staged(folder) as place:
         for task_name, task in loaded["tasks"].items():
             prompts, descriptors = _prompts(task, options.limit)
-            rows = list(_rows(task, prompts, options))
-            counts = done[task_name] = Counter(row["kind"] for row in rows)
-            absent = [kind for kind in options.chosen() if not counts[kind.name]]
-            if absent and (len(counts) == 1 or (options.kinds is not None and len(loaded["tasks"]) == 1)):
-                remedy = f"{absent[0].name} is for {absent[0].tasks}."
-                raise input_error("reword", "kinds", f"be valid for {task_name}", got=absent[0].name, remedy=remedy)
+            kinds = valid_kinds(prompts, options, _invalid(task))
+            rows = list(wordings(prompts, kinds, options, contexts=task.multiple_input))
+            file, is_one = place / f"{task_name}{SUFFIX}.jsonl", len(loaded["tasks"]) == 1
+            done[task_name] = write_rows(file, rows, task_name, options, all_kinds=is_one)
             path = manager.task_index[task_name].yaml_path.resolve()
             if path.is_relative_to(_tasks_folder()):  # which may be elsewhere on another machine
                 path = path.relative_to(_tasks_folder())
             about = About(yaml=path.as_posix(), seed=options.seed, descriptors=descriptors)
-            lines = "".join(f"{to_json(row, indent=None)}\n" for row in rows)
-            (place / f"{task_name}{_SUFFIX}.jsonl").write_text(lines, encoding="utf-8")
-            (place / f"{task_name}{_SUFFIX}.yaml").write_text(_task_yaml(task_name, task, about), encoding="utf-8")
+            file.with_suffix(".yaml").write_text(_task_yaml(task_name, task, about), encoding="utf-8")
         for name, children in loaded.get("group_map", {}).items():
             aggregates = loaded["groups"][name].aggregate_metric_list or ()
-            group = {"group": f"{name}{_SUFFIX}", "task": [f"{child}{_SUFFIX}" for child in children]}
+            group = {"group": f"{name}{SUFFIX}", "task": [f"{child}{SUFFIX}" for child in children]}
             group["aggregate_metric_list"] = [vars(each) for each in aggregates if isinstance(each.aggregation, str)]
-            (place / f"{name.replace('::', '_')}{_SUFFIX}.yaml").write_text(
+            (place / f"{name.replace('::', '_')}{SUFFIX}.yaml").write_text(
                 yaml.safe_dump(group, sort_keys=False), encoding="utf-8"
             )
     return done
@@ -156,48 +226,18 @@ def _prompt(task: ConfigurableTask, doc: Json) -> Prompt:
     return Prompt(text, options, answer if isinstance(answer, (int, str, list)) else None, tuple(dict.fromkeys(words)))
 
 
-def _valid_kinds(task: ConfigurableTask, prompts: Sequence[Prompt], options: RewordOptions) -> list[RewordingKind]:
-    """Return the kinds that are valid for a task; whether one is for a question, its variants say."""
+def _invalid(task: ConfigurableTask) -> set[str]:
+    """Return the kinds that are invalid for a task, whatever its questions."""
     from lm_eval.api.task import ConfigurableTask
 
-    config, kinds = task.config, options.chosen()
+    config = task.config
     steps = [step["function"] for each in config.filter_list or () for step in each["filter"]]
     reads_document = config.process_results is not None or any(map(callable, steps)) or "multi_choice_regex" in steps
     is_fixed = reads_document or type(task).process_results is not ConfigurableTask.process_results
-    is_english = language_of(" ".join(part for prompt in prompts[:50] for part in prompt.words)) in ("en", None)
+    names = {kind.name for kind in KINDS.values() if is_fixed and kind.moves_key}
     if task.multiple_input:
-        kinds = [kind for kind in kinds if kind.name in ("instruction", "shot_order")]
-    kinds = [kind for kind in kinds if kind.variants or (config.num_fewshot or 0) > 1]
-    return [kind for kind in kinds if not (kind.moves_key and is_fixed) and (is_english or not kind.english)]
-
-
-def _rows(task: ConfigurableTask, prompts: Sequence[Prompt], options: RewordOptions) -> Iterator[WordingRow]:
-    """Yield each question's original and its wordings; more than `per_kind` of a kind where they are too few."""
-    kinds = _valid_kinds(task, prompts, options)
-    plan = [(v, kind) for v in range(3) for kind in kinds if v < len(kind.variants or "all")]
-    for question, prompt in enumerate(prompts):
-        first = WordingRow(question=question, bucket_id=str(question), wording=0, kind=ORIGINAL)
-        if isinstance(prompt.answer, int) and task.multiple_input:
-            first["gold_option"] = prompt.answer
-        yield first if task.multiple_input else {**first, "text": prompt.text}
-        seen, n = {(prompt.text, prompt.options)}, 0
-        for wording, (variant, kind) in enumerate(plan, start=1):
-            if variant >= options.per_kind and n >= _FEWEST:
-                break
-            row: WordingRow = {**first, "wording": wording, "kind": kind.name, "variant": variant}
-            new = reworded(prompt, kind.name, variant, f"{options.seed}/{question}") if kind.variants else prompt
-            if new is None or (kind.variants and (new.text, new.options) in seen):
-                continue
-            seen.add((new.text, new.options))
-            if task.multiple_input:
-                before = new.text.removesuffix(prompt.text)
-                row["options"] = [before + context for context in prompt.options]
-            elif kind.variants:  # otherwise the harness changes the prompt
-                row["text"] = new.text
-            if kind.moves_key:
-                row |= {"options": [*new.options], "answer": new.answer, "original_options": [*new.originals]}
-            n += 1
-            yield row
+        names |= KINDS.keys() - {"instruction", "shot_order"}
+    return names if (config.num_fewshot or 0) > 1 else {*names, "shot_order"}
 
 
 def _tasks_folder() -> Path:
@@ -224,5 +264,5 @@ def _task_yaml(name: str, task: ConfigurableTask, about: About) -> str:
     values = {name: getattr(task.config, name) for name in sorted(named)}
     changed = {name: v for name, v in values.items() if not callable(v) and v != getattr(own, name)}
     metadata = {"version": (task.config.metadata or {}).get("version", 0), "reworded": about}
-    called = yaml.safe_dump({"task": f"{name}{_SUFFIX}"}) + "class: !function paraconsist.plugins.reworded.Reworded\n"
+    called = yaml.safe_dump({"task": f"{name}{SUFFIX}"}) + "class: !function paraconsist.plugins.reworded.Reworded\n"
     return called + yaml.safe_dump({**changed, "metadata": metadata}, sort_keys=False)

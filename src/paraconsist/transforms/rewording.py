@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import islice
 from random import Random
+from string import ascii_uppercase
 from typing import TypeAlias
 
 from paraconsist.transforms.negation import NUMBERS
@@ -35,6 +36,8 @@ class Prompt:
     #: Words of the template before a colon at the beginning of a line -> how often the template has them.
     descriptors: Mapping[str, int] = field(default_factory=dict)
     originals: tuple[str, ...] = ()  # where options moved or have new labels: what the original calls each
+    #: Are the options listed by the harness, below the text? Then `answer` is a list of letters, or texts, of options.
+    is_unlisted: bool = False
 
 
 Variant: TypeAlias = Callable[[Prompt, Random], "Prompt | None"]
@@ -92,7 +95,7 @@ def _apart(match: re.Match[str]) -> str:
 
 
 _LINE = re.compile(r"^([ \t]*\(?)([A-Z]|[a-z]|\d{1,2})([.):][ \t]*)(\S.*)$", re.MULTILINE)
-_FIRST = {"A": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "a": "abcdefghijklmnopqrstuvwxyz", "1": "123456789"}
+_FIRST = {"A": ascii_uppercase, "a": ascii_uppercase.lower(), "1": "123456789"}
 
 
 def listing(text: str, n: int = 0) -> list[re.Match[str]]:
@@ -165,7 +168,22 @@ def another_order(n: int, rng: Random) -> list[int]:
     return order
 
 
+def _unlisted_order(prompt: Prompt, rng: Random) -> Prompt | None:
+    """Return a prompt whose options the harness lists in another order, with the letters of the key in it."""
+    options, accepted = prompt.options, {*prompt.answer} if isinstance(prompt.answer, list) else set()
+    letters = ascii_uppercase[: len(options)]
+    is_named = _NAMES_LABELS.search(prompt.text) or any(map(_NAMES_OPTIONS.search, options)) or listing(prompt.text)
+    if is_named or len(letters) < len(options) or not any(accepted <= {*known} for known in (letters, options)):
+        return None
+    order = another_order(len(options), rng)
+    new = dict(zip((letters[i] for i in order), letters, strict=True)) if accepted <= {*letters} else {}
+    answer = [new.get(each, each) for each in map(str, prompt.answer)]  # type: ignore[arg-type]
+    return replace(prompt, options=tuple(options[i] for i in order), answer=answer)
+
+
 def _order(prompt: Prompt, rng: Random) -> Prompt | None:
+    if prompt.is_unlisted:
+        return _unlisted_order(prompt, rng)
     listed = _shown(prompt)
     if not listed or any(_NAMES_OPTIONS.search(line[4]) for line in listed):
         return None
@@ -182,6 +200,13 @@ def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
 
 
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?]+(?=\s|\Z)|[^.!?\n]+(?=\n|\Z)")
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text; a line ends one."""
+    return [match[0].strip() for match in _SENTENCE.finditer(text)]
+
+
 _HEADING = re.compile(r"^[A-Z][\w ]{0,40}:\s+")
 _COUNTS = re.compile(rf"\b(?:{'|'.join(sorted(NUMBERS))}|one|both|half|pair|couple|dozens?)\b", re.IGNORECASE)
 #: A sentence with any of these is code, a formula, an option or a line of a form, which the rules cannot read.

@@ -21,7 +21,7 @@ from paraconsist.data.foreign import archive_entries
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.agents import LABELS, calls_of, run_columns
 from paraconsist.data.logs.fields import Records, as_texts, value_of, walk
-from paraconsist.data.logs.verdicts import LogAnswers, verdicts
+from paraconsist.data.logs.verdicts import LogAnswers, as_original, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import CALLS, PROBLEM, TRIED, Metadata, Predictions
 from paraconsist.data.tasks import QUESTIONS
@@ -300,6 +300,8 @@ def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *
     targets = [" | ".join(map(str, target)) if isinstance(target, list) else str(target) for target in listed]
     letters, raw = _letters(samples, targets, answers), [_completion(sample) for sample in samples]
     if letters is None:
+        moved = [walk(sample, "metadata", "original_options") for sample in samples]  # by `reword`
+        targets, answers = ([*map(as_original, texts, moved)] for texts in (targets, answers))
         return LogAnswers(targets, answers, right, raw=raw)
     return LogAnswers(*letters, right, [[*map(str, sample["choices"])] for sample in samples], raw=raw)
 

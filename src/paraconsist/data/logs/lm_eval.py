@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
-from paraconsist.data.logs.verdicts import LogAnswers, verdicts
+from paraconsist.data.logs.verdicts import LogAnswers, as_original, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions
 from paraconsist.data.tables import json_rows, read_json_lines
@@ -206,21 +206,12 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
         return by_choice
     texts = _singles(answers) or [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
     if (moved := fields.column(_MOVED)) is not None:
-        gold, texts = ([*map(_as_original, column, moved.to_pylist())] for column in (gold, texts))
+        gold, texts = ([*map(as_original, column, moved.to_pylist())] for column in (gold, texts))
     read = {text for text in set(texts) if text is not None and text.strip() and text not in unparsed}
     scored = right if right is not None else np.zeros(len(texts), dtype=bool)
     read_or_right = zip(texts, scored.tolist(), strict=True)
     parsed = [answer if is_right or answer in read else None for answer, is_right in read_or_right]
     return LogAnswers(gold, parsed, right, raw=_raw(fields))
-
-
-def _as_original(text: str | None, options: list[str] | None) -> Any:
-    """Return an answer that is an option's label as the original's label of that option, which `reword` moved."""
-    bare = "" if text is None else text.strip(" ().")
-    shown = sorted(options or ())
-    if text is None or not options or bare not in shown:
-        return text
-    return text.replace(bare, options[shown.index(bare)])
 
 
 def _raw(fields: Fields) -> list[str | None] | None:

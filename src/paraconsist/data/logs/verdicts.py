@@ -102,6 +102,15 @@ def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArr
     return right
 
 
+def as_original(text: str | None, options: list[str] | None) -> Any:
+    """Return an answer that is an option's label as the original's label of that option, which `reword` moved."""
+    bare = "" if text is None else text.strip(" ().")
+    shown = sorted(options or ())
+    if text is None or not options or bare not in shown:
+        return text
+    return text.replace(bare, options[shown.index(bare)])
+
+
 def judged_rows(
     path: Path,
     query: SourceOptions,

@@ -1,0 +1,212 @@
+"""Reworded tasks of inspect_ai: the original to the bit, its key in other orders, the log, refusals."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from runpy import run_path
+
+import pytest
+from helpers import inspect_evaluations
+from helpers.inspect_evaluations import inspect_eval
+
+import paraconsist as pc
+from paraconsist.data.logs.reading import read_logs
+from paraconsist.errors import InputError
+from paraconsist.transforms.reworded_tasks import RewordOptions
+
+pytest.importorskip("inspect_ai", reason="inspect_ai is not installed: pip install 'paraconsist[integrations]'")
+
+TASKS = Path(inspect_evaluations.__file__).with_name("inspect_tasks.py")
+RULES = {"contraction", "phrase", "structure"}
+#: Task -> what its wordings may be, beside an instruction.
+KINDS = {
+    "boats": RULES | {"option_order"},
+    "cargo": RULES | {"case", "separator"},
+    "chat": RULES,  # whose scorer may know the right place from elsewhere
+    "listed": RULES | {"option_order"},
+}
+
+
+def guess(prompt):
+    """An answer that follows from the prompt alone, some of them right."""
+    number = hashlib.sha256(prompt.encode()).digest()[0]
+    return ["ANSWER: A", "ANSWER: B", "ANSWER: C", "ANSWER: D", "It is 4.", "3"][number % 6]
+
+
+def write(folder, name, **options):
+    from paraconsist.transforms.reworded_questions import reword_inspect
+
+    (counts,) = reword_inspect(f"{TASKS}@{name}", folder, RewordOptions(**options)).values()
+    return set(counts), named(folder, name)
+
+
+def named(folder, name):
+    """A reworded task as ``inspect eval`` takes it."""
+    return f"{folder / name}_reworded.py@{name}_reworded"
+
+
+def rows_of(folder):
+    (file,) = folder.glob("*.jsonl")
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def of_sample(sample):
+    """What the model was asked and answered, and how that was scored."""
+    scores = {name: (score.value, score.answer) for name, score in sample.scores.items()}
+    messages = [(message.role, message.content) for message in sample.messages]
+    return sample.id, sample.choices, sample.target, messages, sample.output.completion, scores
+
+
+def metrics(log):
+    return {(score.name, name): metric.value for score in log.results.scores for name, metric in score.metrics.items()}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_wording_0_is_the_original_to_the_bit(tmp_path, name):
+    kinds, file = write(tmp_path / "new", name)
+    assert kinds == KINDS[name] | {"instruction", "original"}
+    log = inspect_eval(f"{TASKS}@{name}", guess, tmp_path / "own")
+    new = inspect_eval(file, guess, tmp_path / "logs")
+    assert new.eval.task == f"{name}_reworded"
+    originals = [sample for sample in new.samples if sample.metadata["wording"] == 0]
+    assert [*map(of_sample, originals)] == [*map(of_sample, log.samples)]
+    assert len(new.samples) > 3 * len(log.samples)
+    numbers = metrics(log)
+    first = "paraconsist/" if name == "chat" else ""  # inspect_ai names metrics of keyed values so
+    of_originals = {(scorer, f"{first}original_{key}"): number for (scorer, key), number in numbers.items()}
+    assert {key: number for key, number in metrics(new).items() if "original" in key[1]} == of_originals
+    assert metrics(new).keys() == numbers.keys() | of_originals.keys()
+
+
+def accuracy(samples, scorer):
+    return sum(sample.scores[scorer].value == "C" for sample in samples) / len(samples)
+
+
+@pytest.mark.parametrize(("name", "scorer"), [("boats", "choice"), ("cargo", "match"), ("listed", "answer")])
+def test_the_log_is_scored_without_an_option(tmp_path, command, name, scorer):
+    log = inspect_eval(write(tmp_path / "new", name)[1], guess, tmp_path / "logs")
+    frame = pc.score(tmp_path / "logs", n_resamples=10).to_frame()
+    own = frame[frame.measure.str.startswith("paraphrastic_consistency.") & (frame.stratum.fillna("") == "")]
+    value = dict(zip(own.measure.str.partition(".")[2], own.value, strict=True))
+    reworded = [sample for sample in log.samples if sample.metadata["wording"]]
+    right = [sample.scores[scorer].value == "C" for sample in reworded]
+    expected = pc.paraphrastic_consistency(
+        right, [True] * len(right), [sample.metadata["bucket_id"] for sample in reworded]
+    )
+    for key in ("accuracy", "paraphrastic_consistency", "vap"):
+        assert value[key] == pytest.approx(getattr(expected, key))
+    originals = [sample for sample in log.samples if not sample.metadata["wording"]]
+    assert value["original_accuracy"] == pytest.approx(accuracy(originals, scorer))
+    assert "instruction" in command.out("score", tmp_path / "logs", "--stratum", "kind", "--n-resamples", 10)
+    levels = ("--level", "problem=bucket", "--level", "wording=wording")
+    command.out("variance", next((tmp_path / "logs").iterdir()), *levels)
+    command.out("report", tmp_path / "logs", "--output", tmp_path / "page.html", "--n-resamples", 10)
+
+
+@pytest.mark.parametrize("name", ["boats", "listed"])
+def test_the_target_moves_with_the_options(tmp_path, name):
+    """A model that knows the right texts is right in every order; one that says a letter is not."""
+    _, file = write(tmp_path / "new", name, kinds="option_order", per_kind=3)
+    moved = {row["question"] for row in rows_of(tmp_path / "new") if row["kind"] == "option_order"}
+    assert moved == set(range(7 if name == "boats" else 8))  # "none of the above" stays the last
+    things = run_path(str(TASKS))
+
+    def knows(prompt):
+        number = next(i for i in range(8) if things["question"](i) in prompt)
+        by_text = {text: letter for letter, text in re.findall(r"^([A-D])\) (.+)$", prompt, re.MULTILINE)}
+        return f"ANSWER: {by_text.get(things['four'](number)[number % 4], 'D')}"
+
+    log = inspect_eval(file, knows, tmp_path / "logs")
+    assert {key: value for key, value in metrics(log).items() if key[1].endswith("accuracy")} == dict.fromkeys(
+        [(log.results.scores[0].name, "accuracy"), (log.results.scores[0].name, "original_accuracy")], 1.0
+    )
+    assert (
+        metrics(inspect_eval(file, lambda _: "ANSWER: A", tmp_path / "a"))[log.results.scores[0].name, "accuracy"] < 0.5
+    )
+    # who always knows the right text never changes the answer, though its letter is another one
+    (table,) = (read.table for read in read_logs([tmp_path / "logs"]).values())
+    answers = {*zip(table["bucket_id"].to_pylist(), table["prediction"].to_pylist(), strict=True)}
+    assert len(answers) == 8
+
+
+def test_solved_examples_and_what_all_samples_say_are_held(tmp_path):
+    _, file = write(tmp_path / "new", "chat")
+    log = inspect_eval(file, guess, tmp_path / "logs")
+    assert {tuple(message.text for message in sample.input[:3]) for sample in log.samples} == {
+        ("You are a sailor.", "What isn't on a boat?", "A house.")
+    }
+    write(tmp_path / "cargo", "cargo", per_kind=3)
+    assert all("Answer with a number of boats." in row["text"] for row in rows_of(tmp_path / "cargo"))
+
+
+def test_a_task_of_the_hub(tmp_path, monkeypatch, command):
+    """A set's ``eval.yaml``, which inspect_ai reads and checks itself; the set is a stand-in."""
+    from inspect_ai._eval.task import hf
+    from inspect_ai.dataset import MemoryDataset
+
+    (tmp_path / "eval.yaml").write_text(
+        "name: Boats\ntasks:\n- id: boats\n  config: default\n  split: test\n"
+        "  field_spec: {input: question, target: answer, choices: choices}\n"
+        "  solvers: [{name: multiple_choice}]\n  scorers: [{name: choice}]\n"
+    )
+    things = run_path(str(TASKS))
+    rows = [{"question": things["question"](i), "choices": things["four"](i), "answer": i % 4} for i in range(6)]
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda **_: str(tmp_path / "eval.yaml"))
+
+    def stand_in(path, sample_fields, **_):
+        return MemoryDataset([sample_fields(row) for row in rows], name=path)
+
+    monkeypatch.setattr(hf, "hf_dataset", stand_in)
+    code, out, said = command("reword", "hf:org/boats", "--output", tmp_path / "new")
+    assert code == 0
+    assert "boats: 6 questions with" in out
+    assert "inspect eval" in said
+    log, new = (
+        inspect_eval(task, guess, tmp_path / f"logs{i}")
+        for i, task in enumerate(["hf/org/boats", named(tmp_path / "new", "boats")])
+    )
+    originals = [sample for sample in new.samples if sample.metadata["wording"] == 0]
+    assert [*map(of_sample, originals)] == [*map(of_sample, log.samples)]
+    assert metrics(new)["choice", "original_accuracy"] == metrics(log)["choice", "accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "match"),
+    [
+        ("boat", {}, "boat"),
+        ("empty", {}, "ask something"),
+        ("boats", {"kinds": "option_labels"}, "option_labels is for"),
+        ("chat", {"kinds": "option_order"}, "option_order is for"),
+        ("boats", {"kinds": "shot_order"}, "shot_order is for"),
+    ],
+)
+def test_refusals(tmp_path, name, options, match):
+    with pytest.raises(InputError, match=match):
+        write(tmp_path / "new", name, **options)
+    assert not (tmp_path / "new").exists()
+
+
+def test_parameters_of_the_original(tmp_path):
+    write(tmp_path / "new", "cargo")
+    file = tmp_path / "new" / "cargo_reworded.py"
+    file.write_text(file.read_text().replace("@cargo')", "@cargo', start='Be quick.')"))
+    log = inspect_eval(named(tmp_path / "new", "cargo"), guess, tmp_path / "logs")
+    assert {sample.messages[0].text.splitlines()[0] for sample in log.samples} == {"Be quick."}
+
+
+def test_samples_that_changed_since(tmp_path):
+    _, file = write(tmp_path / "new", "drawn")
+    with pytest.raises(Exception, match="write the folder again"):
+        inspect_eval(file, guess, tmp_path / "logs")
+
+
+def test_the_command(tmp_path, command, monkeypatch):
+    monkeypatch.chdir(TASKS.parent)
+    code, out, said = command("reword", "inspect:inspect_tasks.py@boats", "--output", tmp_path / "new", "--limit", 5)
+    assert code == 0
+    assert "boats: 5 questions with" in out
+    next_command = next(line for line in said.splitlines() if "Next:" in line)
+    assert next_command.startswith("Next: inspect eval ")
+    assert "name one task" in command.refused("reword", "inspect:inspect_tasks.py", "--output", tmp_path / "other")
+    assert "be a task whose" in command.refused("reword", "inspect:nothing.py@boats", "--output", tmp_path / "other")
