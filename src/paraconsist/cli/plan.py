@@ -151,7 +151,7 @@ def _plan_labels(
     label_cost, bucket_cost, paraphrase_cost = costs
     table_rows = source.predictions.table
     answers = table_rows.num_rows / len(set(table_rows[source.columns.bucket].to_pylist()))
-    results: dict[str, Any] = {}
+    results: dict[str, object] = {}
     tables: list[Part] = []
     plans, notes = label_plans(source, read_checked(checked), confidence_level)
     for key, plan in plans.items():
@@ -172,12 +172,13 @@ def _plan_labels(
         tables.append(
             table("What more labels and more buckets give", columns, cells, words=columns[:1], caption=caption)
         )
-        results[key] = {**plan.to_dict(), "half_width": now}
+        found = {**plan.to_dict(), "half_width": now}
         if half_width is not None:
             n, k = plan.cheapest(half_width, label_cost, bucket_cost + paraphrase_cost * answers)
             cost = n * label_cost + k * (bucket_cost + paraphrase_cost * answers)
             tables.append(Line(f"Cheapest for +-{half_width}: {n:,} labels and {k:,} buckets, {cost:,.0f} in all."))
-            results[key]["cheapest"] = {"half_width": half_width, "n_labels": n, "n_problems": k, "cost": cost}
+            found["cheapest"] = {"half_width": half_width, "n_labels": n, "n_problems": k, "cost": cost}
+        results[key] = found
     tables += remarks(notes, [])
     show_results(results, tables, as_json=as_json)
 

@@ -32,6 +32,7 @@ from paraconsist.data.door import cleaned
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.writing import unquoted_columns
 from paraconsist.errors import InputError, extras, first_line, input_error
+from paraconsist.files import Json
 
 #: The formats of `read_table`, by the file's ending.
 ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json", ".xlsx")
@@ -403,7 +404,7 @@ def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
     return texts, False
 
 
-def json_rows(file: Path, encoding: str = "utf-8-sig", *, quickly: bool = False) -> Iterator[dict[str, Any]]:
+def json_rows(file: Path, encoding: str = "utf-8-sig", *, quickly: bool = False) -> Iterator[Json]:
     """Yield the objects of a JSON Lines file, without its blank lines, or of a JSON array.
 
     Halves of surrogate pairs, which no other file takes, are replaced (see `paraconsist.data.door`). ValueError, with
@@ -462,7 +463,7 @@ def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
     return _in_columns(json_rows(file, encoding)) if any(map(_has_large, table.columns)) else table
 
 
-def _in_columns(rows: Iterator[dict[str, Any]]) -> pa.Table:
+def _in_columns(rows: Iterator[Json]) -> pa.Table:
     parts, start, collects = list[pa.Table](), 0, gc.isenabled()
     gc.disable()  # parsed JSON has no cycles, and looking for some takes two fifths of the time
     try:
