@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import math
 import pickle
@@ -399,12 +398,6 @@ def test_texts_of_an_endpoint(tmp_path):
     assert found == [[ToyBrain().write(f"Rephrase: it {what}.", 2)] * 2 for what in ("rains", "snows")]
     assert {tag: body["seed"] for tag, body in bodies.items()} == {"0:0": 5, "0:1": 6, "1:0": 5, "1:1": 6}
     assert bodies["0:0"]["temperature"] == 0.7
-    earlier = {"model": "toy", "max_tokens": 40, "prompt": "x", "temperature": 0}  # a name that had the address in it
-    with FaultyServer() as server, Journal(tmp_path) as journal:
-        settings = settings_of(server)
-        name = hashlib.sha256(json.dumps({"url": server.url, **earlier}, sort_keys=True).encode()).hexdigest()
-        journal.add(Answered(name, "seed None", "as before", TokenUse(1, 1), "toy"))
-        assert write_texts(settings, "toy", ["x"], GenerationSettings(), journal=journal) == [["as before"]]
     with pytest.raises(InputError, match="`num_beams` must be 1 for an endpoint"):
         write_texts(settings, "toy", ["x"], GenerationSettings(num_beams=4))
     with pytest.raises(InputError, match="`temperature` must be given where several texts are wanted"):

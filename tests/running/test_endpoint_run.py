@@ -41,7 +41,6 @@ from helpers.processes import NOWHERE, Forked, write_set
 
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.store import store_key
 
 
 @pytest.fixture(scope="module")
@@ -276,27 +275,6 @@ def test_several_addresses_of_one_model_answer_one_run(place, tmp_path):
         code, _, said = command([*given, "--endpoint", other.url])
     assert code == 2
     assert "`--endpoint` must be servers of one model that offer the same; got " in said
-
-
-@pytest.mark.slow
-def test_a_run_of_an_earlier_version_goes_on(place, tmp_path):
-    """It had the address in its identity, and what the request fields are."""
-    fields = {"request_field": "user=opaque-Pa55"}
-    with FaultyServer() as server:
-        done(arguments(server.url, place / "set.jsonl", tmp_path, noise_floor=1, **fields))
-    n_answers, folder = len(answered_tags(tmp_path)), RunFolder(tmp_path)
-    old = {"endpoint": server.url, "request_fields": '{"user": "opaque-Pa55"}'}
-    folder.update_run({"models": {task: {**one, **old} for task, one in folder.read()["models"].items()}})
-    for file in sorted(folder.store.glob("*/identity.json")):
-        stored = json.loads(file.read_text())
-        stored["model"] |= old
-        file.write_text(json.dumps(stored))
-        file.parent.rename(folder.store / store_key(stored))
-    with FaultyServer(facts={"root": "toy-1b"}) as other:
-        done(arguments(other.url, place / "set.jsonl", tmp_path, noise_floor=1, **fields))
-        assert not other.sent()
-    assert len(answered_tags(tmp_path)) == n_answers
-    assert not [path for path in tmp_path.rglob("*.json*") if "opaque-Pa55" in path.read_text()]
 
 
 @pytest.mark.slow

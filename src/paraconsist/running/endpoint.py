@@ -13,9 +13,9 @@ from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import Failures, any_read, to_ask
 from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.sharing import request_fields_text
-from paraconsist.data.store import Results, Store, store_key
+from paraconsist.data.store import Results, Store
 from paraconsist.errors import input_error
-from paraconsist.files import Json, launched, locked, read_record, rename_folder, write_json
+from paraconsist.files import Json, launched, locked, write_json
 from paraconsist.models.endpoint.client import Key, find_key
 from paraconsist.models.endpoint.label_scoring import (
     Method,
@@ -346,30 +346,15 @@ def identity_of(settings: EndpointSettings, prompt: EndpointPrompt, method: Meth
 def go_on(folder: RunFolder, identities: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
     """Return identities that match those of an earlier run of the same model in the folder.
 
-    Earlier versions recorded the address in an identity, and request fields unchanged: their runs and stores are
-    renamed. If one of the two runs does not know what the endpoint tells of the model, the earlier one's entry counts.
+    If one of the two runs does not know what the endpoint tells of the model, the earlier one's entry counts.
     """
     earlier: dict[str, dict[str, str]] = folder.read().get("models", {})
-    if renamed := {task: now for task, before in earlier.items() if (now := _renamed(before)) != before}:
-        for file in sorted(folder.store.glob("*/identity.json")):
-            stored = read_record("run", "output", file, remedy="Choose another folder.")
-            stored["model"] = _renamed(stored["model"])
-            if not (folder.store / store_key(stored)).exists():
-                write_json(file, stored)
-                rename_folder(file.parent, store_key(stored))
-        folder.update_run({"models": renamed})  # last: a killed command does it again
     matching = {task: dict(identity) for task, identity in identities.items()}
-    for task, before in {**earlier, **renamed}.items():
+    for task, before in earlier.items():
         if task in matching and not (before.get("served") and matching[task].get("served")):
             matching[task].pop("served", None)
             matching[task] |= {key: value for key, value in before.items() if key == "served"}
     return matching
-
-
-def _renamed(identity: Mapping[str, str]) -> dict[str, str]:
-    """Return an identity of an endpoint's model as this version writes it; others unchanged."""
-    now = {key: value for key, value in identity.items() if key != "endpoint"}
-    return now | {key: request_fields_text(value) for key, value in now.items() if key == "request_fields"}
 
 
 def warn_of_bounds(statistics: QueueStatistics, name: str) -> None:
