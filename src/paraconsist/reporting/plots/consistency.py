@@ -48,6 +48,7 @@ _OUTCOME_COLOURS: dict[Outcome, str] = {
     "same": COLOURS["series-0"],
     "changes": COLOURS["mixed"],
 }
+_ON_MIXED = "#20242f"  # not the theme's: dark in both
 
 
 @dataclass(frozen=True)
@@ -255,7 +256,12 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
             for bar, bin_label, share, chance, ends in zip(bars, _LABELS, bins, coin, _RANGES, strict=True):
                 what = f"{bin_label.replace(chr(10), ' ')}{' % right' if ends[0] < ends[1] else ''}"
                 title = f"{short(one.model)}, {what}: {percent(share)} % of buckets; a coin: {percent(chance)} %"
-                values: dict[str, Any] = {"model": one.model, "wordings": what, "share": share, "share_of_a_coin": chance}
+                values: dict[str, Any] = {
+                    "model": one.model,
+                    "wordings": what,
+                    "share": share,
+                    "share_of_a_coin": chance,
+                }
                 mark(bar, title, one.href(ends) if share else "", **values)
             part.hlines(100 * coin, places - 0.46, places + 0.46, color=COLOURS["ink"], linewidth=1.2)
             for edge in (0.5, 5.5):
@@ -301,7 +307,7 @@ def outcomes_plot(name: str, set_name: str, models: Mapping[str, Mapping[Outcome
                 values: dict[str, Any] = {"model": model, "outcome": OUTCOME_WORDS[outcome], "problems": sizes[outcome]}
                 mark(bar, f"{short(model)}, {words}" if len(models) > 1 else words, **values)
                 if share >= 8:
-                    ink = COLOURS["ink" if outcome in ("depends", "changes") else "paper"]
+                    ink = _ON_MIXED if outcome in ("depends", "changes") else COLOURS["paper"]
                     axes.text(start + share / 2, place, f"{sizes[outcome]:,}", ha="center", va="center", color=ink)
                 start += share
         axes.set_yticks(range(len(models)), list(shown.values()) if len(models) > 1 else [""])
