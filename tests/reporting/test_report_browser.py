@@ -111,7 +111,7 @@ def test_the_address_holds_the_state_and_links_from_anywhere_lead_to_it(opened):
     opened.goto(opened.url.partition("#")[0] + link(ids=["calm", "no, such"], bucket="no such"))
     assert ids(opened) == ["calm"]
     assert "Bucket no such is not on this page." in opened.locator("#found").text_content()
-    buttons = ["2 buckets ✕", "Download as CSV", "Clear all filters"]
+    buttons = ["2 buckets ✕", "Download as CSV", "Clear all filters", "Save as a slice"]
     assert opened.locator("#active button").all_text_contents() == buttons
     opened.get_by_text("Clear all filters").click()
     assert len(ids(opened)) == 20
@@ -257,6 +257,37 @@ def test_marked_buckets_are_left_out_as_score_leaves_them_out(opened, address, t
     assert opened.locator("#list input:checked").count() == 0
 
 
+def test_a_saved_slice_has_both_models_numbers_and_is_kept_in_the_address(opened, address, chromium, tmp_path):
+    choose(opened, "per page", "50")
+    choose(opened, "show", "broken")
+    inside = ids(opened)
+    others = "".join(f"toy:set,{bucket}\n" for bucket in MANY if bucket not in inside)
+    (tmp_path / "others.csv").write_text(f"set,bucket_id\n{others}")
+    expected = [str(len(inside))]
+    for model in ("first", "second"):
+        run = Path(address.removeprefix("file://")).parent / model
+        scores = pc.score(run, measures=list(NUMBERS), exclude=tmp_path / "others.csv", n_resamples=200)
+        values = scores.sets["toy:set"].measures["paraphrastic_consistency"]
+        expected += [f"{percent(values[key])} %" for key in NUMBERS["paraphrastic_consistency"]]
+    opened.get_by_label("name of the slice").fill("hard & <b>")
+    opened.get_by_role("button", name="Save as a slice").click()
+    opened.get_by_role("button", name="Clear all filters").click()
+    assert len(ids(opened)) == len(MANY) > len(inside)
+    hash_of = "location.hash"
+    with quiet(chromium, address) as other:  # the address is all that another reader needs
+        other.evaluate(f"(hash) => {{ {hash_of} = hash; }}", opened.evaluate(hash_of))
+        assert other.locator("#slices td").all_text_contents() == expected
+        other.get_by_role("link", name="hard & <b>").click()
+        assert f"of {len(inside)}," in other.locator("#found").text_content()
+        other.get_by_role("button", name="Save as a slice").click()
+        assert other.locator("#slices tbody a").all_text_contents() == ["hard & <b>", "broken"]
+        other.get_by_role("button", name="forget the slice hard").click()
+        assert other.locator("#slices tbody a").all_text_contents() == ["broken"]
+        other.get_by_role("button", name="forget the slice broken").click()
+        assert other.locator("#slices").is_hidden()
+        assert "slices" not in other.url
+
+
 @pytest.mark.parametrize("n_models", [4, 12, 30])
 def test_cards_of_many_models_fit(chromium, tmp_path, n_models):
     path = write_run(tmp_path / "run", answers={bucket: ANSWERS[bucket] for bucket in ("half", "lost")})
@@ -384,7 +415,7 @@ def test_print_is_light_and_open_and_has_the_ten_worst_buckets(chromium, address
         )
         assert set(fills) == {"rgb(31, 36, 48)"}
         assert contrast(page, "caption") >= 4.5
-        closed = page.locator("details:not([open]):not(#keys)")
+        closed = page.locator("details:not([open], #keys, .as-figure)")
         heights = closed.evaluate_all("(all) => all.map((e) => e.offsetHeight - e.firstElementChild.offsetHeight)")
         assert len(heights) >= 3
         assert min(heights) > 20

@@ -61,7 +61,7 @@ def test_every_mark_of_up_to_thirty_models_is_inside_and_no_two_texts_meet(chrom
 def test_a_figure_leaves_the_page_as_it_looks_there(chromium, tmp_path):
     answers = {f"b{i}": "1101" if i % 3 else "1111" for i in range(12)}
     with quiet(chromium, write_page(tmp_path, write_run(tmp_path / "run", answers=answers))) as page:
-        figure = page.locator("figure[id^=plot-]").first
+        figure = page.locator("#plot-accuracy-consistency")
         with page.expect_download() as saved:
             figure.get_by_role("button", name="as SVG").click()
         drawn = ET.fromstring(Path(saved.value.path()).read_text())
@@ -80,7 +80,9 @@ def test_a_figure_leaves_the_page_as_it_looks_there(chromium, tmp_path):
     assert (saved.value.suggested_filename, picture.value.suggested_filename) == (f"{name}.svg", f"{name}.png")
     assert numbers.value.suggested_filename == f"{name}.csv"
     assert len(lines) == n_marks > 0
-    assert all(float(line["low"]) <= float(line["value"]) <= float(line["high"]) for line in lines if "low" in line)
+    (point,) = lines
+    for key in ("accuracy", "consistency"):
+        assert float(point[f"{key}_low"]) <= float(point[key]) <= float(point[f"{key}_high"])
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">2I", data[16:24]) == (int(4 * view[2]), int(4 * view[3]))
     assert drawn.find("{*}desc").text.endswith(caption)

@@ -14,4 +14,5 @@ def test_rules_of_print():
     assert all("break-after: avoid" in of[heading] for heading in ("h1", "h2", "h3", "h4", "caption", "thead"))
     assert "print-color-adjust: exact" in of["*"]
     assert "break-inside: avoid" in of["figure"]
+    assert "display: none" in of[".heat tbody tr:nth-child(n + 41):not(:last-child)"]  # the last is of the others
     assert ".bucket" not in of  # else a tall one begins a new sheet, and leaves the rest of the last one empty

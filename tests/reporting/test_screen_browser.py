@@ -3,8 +3,12 @@
 import re
 
 import pytest
-from helpers.browser import in_chromium, visit, write_page
+from helpers.browser import QUICK, in_chromium, quiet, visit, write_page
 from helpers.report import write_run
+
+from paraconsist.reporting.page import ReportOptions, load_models, screen
+from paraconsist.reporting.page.models import Report
+from paraconsist.reporting.page.write import write_summary
 
 pytest.importorskip("playwright.sync_api")
 pytest.importorskip("matplotlib")
@@ -47,7 +51,9 @@ def test_terms_open_by_keyboard_and_have_names(page):
         assert len(meaning.text_content()) > 20
     buttons.first.focus()
     page.keyboard.press("Enter")
-    assert page.locator(".meaning:popover-open").count() == 1
+    meaning, button = page.locator(".meaning:popover-open").bounding_box(), buttons.first.bounding_box()
+    assert 0 <= meaning["y"] - (button["y"] + button["height"]) < 20  # just below its button, which it does not hide
+    assert meaning["x"] <= button["x"] + button["width"] <= meaning["x"] + meaning["width"] + button["width"]
     page.keyboard.press("Escape")
     assert page.locator(".meaning:popover-open").count() == 0
     assert page.locator("thead [title]").count() == 0
@@ -125,3 +131,21 @@ def test_the_list_stands_beside_the_problem_where_there_is_room(chromium, addres
     page.set_viewport_size({"width": 390, "height": 844})
     assert not page.locator("#names").is_visible()
     context.close()
+
+
+@pytest.mark.parametrize("n_models", [1, 3, 30])
+def test_a_slide_has_the_finding_on_one_screen_and_one_sheet(chromium, n_models, tmp_path):
+    answers = {f"b{i}": "1101" if i % 3 else "1111" for i in range(8)}
+    runs = [write_run(tmp_path / f"m{i}", answers={**answers, "b0": f"{i % 16:04b}"}) for i in range(n_models)]
+    models, options = load_models(runs, QUICK), ReportOptions(score=QUICK)
+    write_summary(models, tmp_path / "summary.html", options)
+    with quiet(chromium, (tmp_path / "summary.html").as_uri(), viewport={"width": 1280, "height": 720}) as slide:
+        words = " ".join(slide.locator("main").text_content().split())
+        assert slide.evaluate("document.documentElement.scrollHeight") == 720
+        assert slide.locator("a[href]").count() == 0
+        sheets = slide.pdf(prefer_css_page_size=True)
+    block = screen.blocks(Report(models, options))[0]
+    signature = next(iter(models[0].sets["toy:set"].measures.values()))["signature"]
+    assert all(part in words for part in (block.title, "8 problems in 32 wordings", signature))
+    assert len(re.findall(rb"/Type /Page\b", sheets)) == 1
+    assert ("bars are on the whole page" in words) == (n_models > 8)

@@ -51,6 +51,9 @@ def report(
         None, "In place of one page, a static site in this folder: an index, and a page for each model."
     ),
     space: bool = option(False, "The site is for a static Space: add a README.md that says so.", option="--space"),
+    summary: bool = option(
+        False, "In place of the page, its finding on one screen of 16:9, summary.html: a slide.", option="--summary"
+    ),
     plots: Path | None = option(None, "Also write every plot to this folder, as PNG and as SVG."),
     name: list[str] | None = NAME,
     set_: list[str] | None = SET,
@@ -84,7 +87,10 @@ def report(
     """
     from paraconsist.reporting.page import ReportOptions, load_models, write_report
     from paraconsist.reporting.page.site import write_site
+    from paraconsist.reporting.page.write import write_summary
 
+    if summary and (site or plots):
+        raise input_error("report", "summary", "be given without `site` and `plots`", got=True)
     if site is not None and (output or plots):
         remedy = "A site has pages of its own; write one page and its plots by another command."
         raise input_error("report", "site", "be given without `output` and `plots`", got=str(site), remedy=remedy)
@@ -102,6 +108,10 @@ def report(
         most_buckets=browser_buckets,
         margin=margin,
     )
+    if summary:
+        page = output or _default_output(paths).with_name("summary.html")
+        echo(f"{page}: {write_summary(models, page, options) / 1e6:.2f} MB, one screen of 16:9.")
+        return
     if site is None:
         _say(write_report(models, output or _default_output(paths), options, plots_folder=plots), plots)
         return

@@ -73,6 +73,10 @@ class Bar:
         """How many problems it is of."""
         return sum(part[2] for part in self.parts)
 
+    def without_links(self) -> Bar:
+        """Return the bar for a page that lists no problems."""
+        return replace(self, parts=[(*part[:5], "") for part in self.parts])
+
     @classmethod
     def of(cls, model: str, parts: Sequence[tuple[str, str, int, str]], value: str = "") -> Bar:
         """Lay parts (colour, words, how many, link) side by side."""

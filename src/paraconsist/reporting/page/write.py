@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from paraconsist._version import __version__
-from paraconsist.files import make_folder, replacing, writing
+from paraconsist.files import make_folder, replacing, write_text, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, list_measures
 from paraconsist.reporting import comparisons, tables
 from paraconsist.reporting.formatting import count, known, listed, plural
@@ -53,6 +53,8 @@ _PARTS = {
 }
 #: Buckets of a set, and cells of all sets, in the tables of buckets that the models disagree about.
 _MOST_BUCKETS, _MOST_CELLS = 200, 4000
+#: On a slide: sets side by side, bars of each set in one row and in two, signatures.
+_IN_A_ROW, _MOST_BARS, _MOST_SIGNATURES = 3, (8, 2), 2
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,37 @@ def write_report(
     return ReportWritten(output, len(content), tuple(drawn), *numbers)
 
 
+def write_summary(models: Sequence[Model], output: Path, options: ReportOptions) -> int:
+    """Write the finding alone, one screen of 16:9 for a slide, and return its size in bytes.
+
+    It has the bars, the scale, how many problems and the signatures; of many sets or models the first.
+    """
+    report = Report(models, options)
+    blocks = screen.blocks(report)
+    n_bars = _MOST_BARS[len(blocks) > _IN_A_ROW]
+    shown = [
+        replace(block, bars=[bar.without_links() for bar in block.bars[:n_bars]], examples=(), steps=(), cited="")
+        for block in blocks[: 2 * _IN_A_ROW]
+    ]
+    n_more = sum(len(block.bars) for block in blocks) - sum(len(block.bars) for block in shown)
+    lines = [line for _, line in provenance.signatures(models)]
+    content = filled(
+        "summary.html",
+        title=options.title or screen.title(report, blocks),
+        is_finding=len(blocks) == 1 and not options.title,
+        facts=_facts(report),
+        blocks=shown,
+        several=len(models) > 1,
+        notices={},
+        n_more=n_more,
+        signatures=list(dict.fromkeys(lines))[:_MOST_SIGNATURES],
+    )
+    with writing("report", "output", output, kind="file"):
+        make_folder(output.parent)
+        write_text(output, content)
+    return len(content.encode())
+
+
 def edits_in(report: Report) -> Iterator[SetEdits]:
     """Yield what flips the answers to each set that has texts."""
     for aligned, texts in zip(report.aligned, report.texts, strict=True):
@@ -111,7 +144,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
     models, by_model, compared = report.models, report.by_model, report.compared
     by_section: dict[str, list[dict[str, object]]] = {}
     for placed in plots:
-        is_drawn = placed.section in ("outcomes", "sureness")  # by the first screen, and from the browser's data
+        is_drawn = placed.section == "sureness"  # from the browser's data
         svg = "" if is_drawn else Markup(inline_svg(placed.plot))
         by_section.setdefault(placed.section, []).append({"set": placed.set, "plot": placed.plot, "svg": svg})
     blocks = screen.blocks(report)

@@ -48,6 +48,7 @@ _OUTCOME_COLOURS: dict[Outcome, str] = {
     "same": COLOURS["series-0"],
     "changes": COLOURS["mixed"],
 }
+_ON_MIXED = "#20242f"  # not the theme's: dark in both
 
 
 @dataclass(frozen=True)
@@ -306,7 +307,7 @@ def outcomes_plot(name: str, set_name: str, models: Mapping[str, Mapping[Outcome
                 values: dict[str, Any] = {"model": model, "outcome": OUTCOME_WORDS[outcome], "problems": sizes[outcome]}
                 mark(bar, f"{short(model)}, {words}" if len(models) > 1 else words, **values)
                 if share >= 8:
-                    ink = COLOURS["ink" if outcome in ("depends", "changes") else "paper"]
+                    ink = _ON_MIXED if outcome in ("depends", "changes") else COLOURS["paper"]
                     axes.text(start + share / 2, place, f"{sizes[outcome]:,}", ha="center", va="center", color=ink)
                 start += share
         axes.set_yticks(range(len(models)), list(shown.values()) if len(models) > 1 else [""])

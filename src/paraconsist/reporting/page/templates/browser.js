@@ -2,7 +2,7 @@
 // browser.py writes it: #?set=…&model=…&show=…&stratum.NAME=…, without what is the default.
 const browser = (() => {
   const { element, head, all } = buckets;
-  const [form, found, active, names, list, pages, keys] = ["filters", "found", "active", "names", "list", "pages", "keys"].map((id) => document.getElementById(id));
+  const [form, found, active, slices, names, list, pages, keys] = ["filters", "found", "active", "slices", "names", "list", "pages", "keys"].map((id) => document.getElementById(id));
   const distinct = (values) => [...new Set(values)];
   const strata = distinct(head.sets.flatMap((set) => set.strata.map(([name]) => name)));
 
@@ -21,7 +21,7 @@ const browser = (() => {
   const hasSureness = all.some((bucket) => bucket.sure.some((value) => value > 0));
   const defaults = {
     set: "", label: "", model: "", show: "", kind: "", flips: "", holds: "", before: "", after: "", original: "", paraphrase: "",
-    accuracy: "", ids: "", text: "", sort: hasSureness ? "sure" : "flips", size: "20", page: "1", bucket: "",
+    accuracy: "", ids: "", text: "", slices: "", sort: hasSureness ? "sure" : "flips", size: "20", page: "1", bucket: "",
     ...Object.fromEntries(strata.map((name) => [`stratum.${name}`, ""])),
   };
   let state = { ...defaults };
@@ -152,16 +152,17 @@ const browser = (() => {
     return keyed.sort(compare).map((one) => one[last]);
   }
 
+  // The buckets that fit the state, in no order, and how many answers.
+  function filtered(query) {
+    const fitting = all.filter((bucket) => fits(bucket, query));
+    if (!query.ofRows) return [fitting, 0];
+    const sizes = new Map(fitting.map((bucket) => [bucket, answers(bucket, query).length]));
+    return [fitting.filter((bucket) => sizes.get(bucket) > 0), [...sizes.values()].reduce((sum, size) => sum + size, 0)];
+  }
   function update() {
     const query = asked();
-    chosen = all.filter((bucket) => fits(bucket, query));
-    let nAnswers = 0;
-    if (query.ofRows) {
-      const fitting = new Map(chosen.map((bucket) => [bucket, answers(bucket, query).length]));
-      chosen = chosen.filter((bucket) => fitting.get(bucket) > 0);
-      nAnswers = chosen.reduce((sum, bucket) => sum + fitting.get(bucket), 0);
-    }
-    chosen = sorted(chosen, query);
+    const [fitting, nAnswers] = filtered(query);
+    chosen = sorted(fitting, query);
     const place = state.bucket === "" ? -1 : chosen.findIndex((bucket) => bucket.id === state.bucket);
     if (place >= 0) state.page = String(1 + Math.floor(place / Number(state.size)));
     draw(query.ofRows ? `, ${n(nAnswers, "answer")} to rewordings` : "");
@@ -201,6 +202,7 @@ const browser = (() => {
     for (const button of ends) button.disabled = true;
     pages.querySelector("output").textContent = `page ${n(page + 1)} of ${n(lastPage + 1)}`;
     showActive();
+    showSlices();
   }
   function article(bucket) {
     const made = buckets.render(bucket);
@@ -237,13 +239,47 @@ const browser = (() => {
       button.addEventListener("click", () => csv.save(exporting.csvOf(chosen), "buckets.csv"));
       drop.push(button);
     }
-    if (Object.keys(state).some((key) => !["sort", "size", "page", "bucket"].includes(key) && state[key] !== (defaults[key] ?? ""))) {
+    const filters = Object.entries(state).filter(([key, value]) => !["sort", "size", "page", "bucket", "slices"].includes(key) && value !== (defaults[key] ?? ""));
+    if (filters.length) {
       const button = element("button", { type: "button", text: "Clear all filters" });
-      button.addEventListener("click", () => { change({ ...defaults, sort: state.sort, size: state.size }); found.focus({ preventScroll: true }); });
-      drop.push(button);
+      button.addEventListener("click", () => { change({ ...defaults, sort: state.sort, size: state.size, slices: state.slices }); found.focus({ preventScroll: true }); });
+      const name = element("input", { "aria-label": "name of the slice", value: filters.map(([key, value]) => (key === "ids" ? "some buckets" : value)).join(", ") });
+      const save = element("button", { type: "button", text: "Save as a slice" });
+      save.addEventListener("click", () => keep([...saved().filter(([other]) => other !== name.value), [name.value, String(new URLSearchParams(filters))]]));
+      drop.push(button, element("span", {}, name, save));
     }
     active.replaceChildren(...drop);
     active.hidden = drop.length === 0;
+  }
+
+  // Slices: filters under names, all in the address; a line each with its buckets and every model's numbers on them.
+  const saved = () => [...new URLSearchParams(state.slices)];
+  const keep = (wanted) => change({ slices: String(new URLSearchParams(wanted)) }, { keepPage: true });
+  const numbersOf = new Map();
+  function measured(filters) {
+    if (!numbersOf.has(filters)) {
+      const own = state;
+      state = read(`#?${filters}`);
+      const [inside] = filtered(asked());
+      state = own;
+      const models = head.models.map((_, model) => inside.flatMap((bucket) => places(bucket, model).map((place) => bucket.n[place])));
+      numbersOf.set(filters, [n(inside.length), ...models.flatMap((counts) => marking.numbers(marking.summed(counts)).slice(0, 2))]);
+    }
+    return numbersOf.get(filters);
+  }
+  function showSlices() {
+    slices.hidden = state.slices === "";
+    const number = (tag, text) => element(tag, { class: "number", text, ...(tag === "th" ? { scope: "col" } : {}) });
+    const of = (what, model) => (head.models.length > 1 ? `${what}, ${model}` : what);
+    const heads = ["buckets", ...head.models.flatMap((model) => ["consistency (P_C)", "right"].map((what) => of(what, model)))];
+    const lines = saved().map(([name, filters]) => {
+      const drop = element("button", { type: "button", text: "✕", "aria-label": `forget the slice ${name}` });
+      drop.addEventListener("click", () => { keep(saved().filter(([other]) => other !== name)); found.focus({ preventScroll: true }); });
+      const lead = element("th", { scope: "row" }, drop, " ", element("a", { href: `#?${filters}`, text: name }));
+      return element("tr", {}, lead, ...measured(filters).map((value) => number("td", value)));
+    });
+    const top = element("tr", {}, element("th", { scope: "col", text: "slice" }), ...heads.map((text) => number("th", text)));
+    slices.replaceChildren(element("table", {}, element("caption", { text: "Saved slices of the buckets on this page; its address holds them" }), element("thead", {}, top), element("tbody", {}, ...lines)));
   }
 
   // The address: what is not the default, in the order of `defaults`.
@@ -253,7 +289,7 @@ const browser = (() => {
   }
   function read(hash) {
     const pairs = [...new URLSearchParams(hash.slice(2))];
-    return { ...defaults, ...Object.fromEntries(pairs.filter(([key]) => Object.hasOwn(defaults, key) || key.startsWith("stratum."))) };
+    return { ...defaults, slices: state.slices, ...Object.fromEntries(pairs.filter(([key]) => Object.hasOwn(defaults, key) || key.startsWith("stratum."))) };
   }
   function remember(how) {
     try { history[how]({ browser: true }, "", link(state)); } catch { /* a frame without an address of its own */ }

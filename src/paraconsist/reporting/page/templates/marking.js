@@ -59,5 +59,5 @@ const marking = (() => {
     document.getElementById("found").focus();
   });
   show();
-  return { has, set, list };
+  return { has, set, list, summed, numbers };
 })();
