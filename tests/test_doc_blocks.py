@@ -22,7 +22,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "exam
 DOCUMENTS += [path for path in sorted((ROOT / "docs").rglob("*.md")) if not set(_MADE) & set(path.parts)]
 _FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: What a reader has and this test has not, by a line of the block.
-_NEEDS = ("load_dataset(", "evaluate.load(", 'pc.run("')
+_NEEDS = ("load_dataset(", "evaluate.load(", 'pc.run("', "pc.run(models")
 
 
 def name_of(path: Path) -> str:

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer, decoders, pre_tokenizers, processors, trainers
 from tokenizers import models as tokenizer_models
 
 from paraconsist.data.predictions import read_predictions
-from paraconsist.running.by_name import run_by_name
+from paraconsist.running.by_name import NamedRun, run_by_name
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 
 WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "st", "lo", "mi")]
@@ -114,7 +114,7 @@ def run(model: Path, rows: Path, output: Path, *, shots: int = 0, dtype: str = "
     examples = [str(save_rows(output.parent / "examples.jsonl", 200, seed=1))] if shots else []
     prompts = PromptOptions(shots=shots or None, examples=examples)
     sets, loading = SetOptions([str(rows)], task="defeasible_nli"), LoadOptions(dtype=dtype)
-    report: Any = run_by_name([str(model)], sets, prompts, loading, RunOptions(output, **more))
+    report: Any = run_by_name(NamedRun([str(model)], sets, prompts, loading, RunOptions(output, **more)))
     (statistics,) = report.statistics.values()
     if not report.is_main_process:
         return statistics, {}

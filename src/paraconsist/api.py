@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from inspect import signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
-    from paraconsist.models.classifier import Classifier
+    from paraconsist.files import Json
     from paraconsist.reporting.result import Run
 
 
+_Model: TypeAlias = "str | Path | Callable[[Any], Any]"
+
+
+@overload
+def run(model: _Model, sets: Any, *, output: str | Path, **options: Any) -> Run: ...
+@overload
+def run(model: list[str] | Json, sets: Any, *, output: str | Path, **options: Any) -> dict[str, Run]: ...
 def run(
-    model: str | Path | Callable[[Any], Any],
+    model: _Model | list[str] | Json,
     sets: Any,
     *,
     output: str | Path,
@@ -27,7 +35,7 @@ def run(
     stratum: Sequence[str] = (),
     column: Sequence[str] = (),
     **options: Any,
-) -> Run:
+) -> Run | dict[str, Run]:
     """Run a classifier or a Python function over bucket sets; the same call goes on with an interrupted run.
 
     Parameters
@@ -36,7 +44,8 @@ def run(
         A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id, of a classifier or a language
         model; or a function from a list of prompts to a list with an answer for each: a text (that holds a label), a
         label's number, probabilities; or the address of an OpenAI-compatible API (``http://localhost:8000/v1``), whose
-        model is `name`, by default its only one.
+        model is `name`, by default its only one. Several models are a list of names, or a mapping of names to models or
+        to mappings of ``model`` and options of its own: each has a folder in `output`, and the sets are prepared once.
     sets : str, bucket set, table, or a sequence of them
         As `load_bucket_set` takes them: ``paranlu:delta_snli``, a folder, a file, a Hub name; or what it returns; or a
         table in memory (pandas, polars, pyarrow, datasets) with the columns of a bucket set, or a list of such rows.
@@ -55,45 +64,32 @@ def run(
     Returns
     -------
     Run
-        Its ``score()`` returns `Scores`.
+        Its ``score()`` returns `Scores`. Of several models a mapping of their names to runs.
     """
     from paraconsist.data.bucket_sets import (
         BucketSet,
         bucket_set_from_table,
         declared_label_names,
         load_bucket_set,
+        one_split,
         renamed_columns,
     )
     from paraconsist.data.questions import table_of_rows
     from paraconsist.errors import input_error, renamed, unknown_option
-    from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
+    from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
     from paraconsist.reporting.result import Run
-    from paraconsist.running.functions import Function, as_function, run_function
-    from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
-    from paraconsist.running.run import run as run_sets
+    from paraconsist.running.functions import Function, run_function
+    from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
+    from paraconsist.running.several import read_models
     from paraconsist.scoring.sources import in_arrow
 
     kinds = (Function, LoadOptions, RunOptions, EndpointSettings, AskOptions)
     names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} for kind in kinds}
+    names[AskOptions].add("system")  # of `PromptOptions`
     known = {*signature(run).parameters, *chain.from_iterable(names.values())} - {"options", "call"}
     for name in options:
         if name not in known:
             raise unknown_option("run", name, known)
-    values: dict[Any, Any] = {
-        kind: {name: value for name, value in options.items() if name in own} for kind, own in names.items()
-    }
-    loading, running = LoadOptions(**values[LoadOptions]), RunOptions(Path(output), **values[RunOptions])
-    is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
-    kinds_of_model = {
-        "a function": (callable(model), (Function, LoadOptions, RunOptions)),
-        "an address": (is_address, (EndpointSettings, AskOptions, RunOptions)),
-        "a model that is loaded": (True, (Function, LoadOptions, AskOptions, RunOptions)),
-    }
-    what, (_, own) = next((what, kind) for what, kind in kinds_of_model.items() if kind[0])
-    taken = set().union(*(names[kind] for kind in own), {"name"} if is_address else ())
-    for name in (name for name in options if name not in taken):
-        raise input_error("run", name, f"not be given with {what}", got=options[name])
-    function = as_function(model, {} if is_address else values[Function], loading, running)
 
     def loaded(source: Any, number: int) -> BucketSet:
         if isinstance(source, BucketSet):
@@ -101,47 +97,51 @@ def run(
         if isinstance(source, (str, Path)):
             named: Any = {"stratum": stratum, "column": column}
             return load_bucket_set(source, task=task, data_dir=data_dir, split=split, **named)
-        if hasattr(source, "num_columns") and isinstance(source, Mapping):  # the splits of a data set
-            if split not in source:
-                raise input_error("run", "split", f"be one of {', '.join(source)}", got=split)
-            source = source[split]
+        if hasattr(source, "num_columns"):
+            source = one_split(source, split)
         name = f"table-{number}" if number else "table"
         with renamed(path="sets", dataset="sets"):
             table = renamed_columns(in_arrow(source, "run"), column, "run")
             names = declared_label_names(table)
             return bucket_set_from_table(table, name=name, task=task, label_names=names, named=stratum)
 
+    @cache
     def load() -> list[BucketSet]:
         sources: Sequence[Any] = sets if isinstance(sets, (list, tuple)) else [sets]
         if sources and all(isinstance(s, Mapping) and isinstance(s.get("bucket_id"), (str, int)) for s in sources):
             sources = [table_of_rows(sources)]
         return [loaded(source, number).limited(limit) for number, source in enumerate(sources)]
 
-    if function is not None:
-        return Run(run_function(function, load(), running).path)
-    from paraconsist.running.by_name import asking
-    from paraconsist.running.prompting import prompt_for
+    def one(model: _Model, output: Path, options: Json, *, is_last: bool = True) -> Run:
+        is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
+        if callable(model):
+            what, own = "a function", {*names[Function], *names[RunOptions]}
+        elif is_address:
+            what, own = "an address", {*names[EndpointSettings], *names[AskOptions], *names[RunOptions], "name"}
+        else:
+            what, own = "a model that is loaded", {*names[LoadOptions], *names[AskOptions], *names[RunOptions]}
+        for name in (name for name in options if name not in own):
+            raise input_error("run", name, f"not be given with {what}", got=options[name])
+        values: dict[Any, Any] = {kind: {k: v for k, v in options.items() if k in names[kind]} for kind in kinds}
+        running = RunOptions(output, **values[RunOptions])
+        if callable(model):
+            return Run(run_function(Function(model, **values[Function]), load(), running).path)
+        from paraconsist.running.by_name import NamedRun, run_by_name
+        from paraconsist.running.endpoint import served_alone
 
-    ask = PromptOptions(**values[AskOptions])
-    if is_address:
-        from paraconsist.running.endpoint import EndpointRun, run_endpoint, served_alone
+        endpoint = EndpointSettings(str(model), **values[EndpointSettings]) if is_address else None
+        name = str(model) if endpoint is None else str(options.get("name") or served_alone(endpoint))
+        loading, ask = LoadOptions(**values[LoadOptions]), PromptOptions(**values[AskOptions])
+        named = NamedRun([name], SetOptions([]), ask, loading, running, endpoint, load, is_last=is_last)
+        return Run(run_by_name(named).folder.path)
 
-        settings = EndpointSettings(str(model), **values[EndpointSettings])
-        name = str(values[Function].get("name") or served_alone(settings))
-
-        def prompt(_: str, group: Sequence[BucketSet]) -> EndpointPrompt:
-            return EndpointPrompt(name, prompt_for(group, ask, []), seed=running.seed, **asking(ask, group))
-
-        return Run(run_endpoint(EndpointRun(lambda: {name: load()}, prompt, settings, running)).folder.path)
-    from paraconsist import load_model  # names the extra if torch is not installed
-
-    def loaded_model(name: str, group: Sequence[BucketSet]) -> Classifier:
-        def settings() -> PromptSettings:
-            return PromptSettings(prompt_for(group, ask, []), seed=running.seed, **asking(ask, group))
-
-        model = load_model(name, task=group[0].task, ask=settings, device=running.device, **vars(loading))
-        ask.check_used(model)
-        return model
-
-    report = run_sets(loaded_model, lambda: {str(model): load()}, running)
-    return Run(report.folder.path)
+    if not isinstance(model, (list, Mapping)):
+        return one(model, Path(output), options)
+    for name in sorted({"max_requests", "max_cost"} & options.keys()):
+        raise input_error("run", name, "be given in each model's own options", got=options[name])
+    runs: dict[str, Run] = {}
+    models = read_models(model, known - signature(run).parameters.keys())
+    for name, own in models.items():
+        more = {**options, **{option: value for option, value in own.items() if option != "model"}}
+        runs[name] = one(own["model"], Path(output) / name, more, is_last=len(runs) == len(models) - 1)
+    return runs

@@ -85,6 +85,13 @@ def saved_set(folder):
     return folder
 
 
+def saved_to_disk(folder, splits=False):
+    """A folder as `save_to_disk` writes it, of one data set or of its splits."""
+    rows = datasets.Dataset.from_list(ROWS)
+    (datasets.DatasetDict(test=rows, train=rows.select([0])) if splits else rows).save_to_disk(folder)
+    return folder
+
+
 FILES = {
     "yaml": lambda f: as_yaml(f / "shop.yaml"),
     "YML": lambda f: as_yaml(f / "SHOP.YML"),
@@ -96,6 +103,8 @@ FILES = {
     "Excel": lambda f: as_excel(f / "shop.xlsx"),
     "folder": lambda f: as_folder(f / "shop"),
     "folder of a split": lambda f: saved_set(f / "shop"),
+    "saved to disk": lambda f: saved_to_disk(f / "shop"),
+    "splits saved to disk": lambda f: saved_to_disk(f / "shop", splits=True),
 }
 TABLES = {
     "pandas": lambda: pd.DataFrame(ROWS),
@@ -138,18 +147,26 @@ def test_a_path_is_a_source(tmp_path, monkeypatch):
     assert asked(of_python(as_csv(tmp_path / "shop.csv"), tmp_path, monkeypatch)) == ASKED
 
 
-@pytest.mark.parametrize("kind", ["file", "folder", "table"])
+@pytest.mark.parametrize("kind", ["file", "folder", "table", "saved"])
 def test_fields_may_have_other_names(kind, tmp_path, monkeypatch):
     column = ["question=prompt text", "expected=gold"]
     file = as_csv(tmp_path / "shop.csv", question="prompt text", expected="gold")
     if kind == "table":
         rows = of_python(pd.read_csv(file), tmp_path, monkeypatch, column=column)
+    elif kind == "saved":
+        datasets.Dataset.from_csv(str(file)).save_to_disk(tmp_path / "saved")
+        rows = pc.load_bucket_set(tmp_path / "saved", column=column)
     elif kind == "folder":
         (tmp_path / "shop" / "data").mkdir(parents=True)
         rows = pc.load_bucket_set(file.rename(tmp_path / "shop" / "data" / "test.csv").parent.parent, column=column)
     else:
         rows = pc.load_bucket_set(file, column=column)
     assert asked(rows) == ASKED
+
+
+def test_a_split_that_was_not_saved_is_refused(tmp_path):
+    with pytest.raises(InputError, match="`split` must be one of test, train; got 'dev'"):
+        pc.load_bucket_set(saved_to_disk(tmp_path / "shop", splits=True), split="dev")
 
 
 @pytest.mark.parametrize("pair", ["question", "question=absent", "=prompt"])
@@ -208,7 +225,7 @@ def test_a_set_of_a_task_that_shares_its_columns_remembers_it(ending, tmp_path, 
 
 def test_labels_are_needed_to_perturb(tmp_path, command):
     code, _, err = command("perturb", as_csv(tmp_path / "a.csv"), "--property", "negation", "--output", "b.parquet")
-    assert (code, "labels, not questions" in err) == (2, True)
+    assert (code, "needs rows with labels" in err) == (2, True)
 
 
 def test_the_texts_of_questions_in_yaml_are_transformed(tmp_path, command):

@@ -6,8 +6,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from paraconsist.data.tables import json_rows, read_table
+from paraconsist.data.tables import _exactly, _quickly, json_rows, read_table
 from paraconsist.errors import InputError
 
 
@@ -100,12 +102,46 @@ def test_files_that_cannot_be_read_without_loss(tmp_path, name, content, sentenc
         '{"d": {"a" :1, "a" :2}, "e": ":"}',
         r'{"d" : 1, "d": "\": "}',
         '{"d"  \t: 1, "d": 2}',
+        r'{"d": {"\u0022:": 1, "a": 2, "a": 3}}',
+        r'{"d": "\u0022:", "a": 2, "a": 3}',
     ],
 )
-def test_a_repeated_key_is_found_at_any_depth(tmp_path, text):
+@pytest.mark.parametrize("quickly", [False, True])
+def test_a_repeated_key_is_found_at_any_depth(tmp_path, text, quickly):
     (tmp_path / "rows.jsonl").write_text(f'{{"d": {{"a": ":"}}}}\n{text}\n')
     with pytest.raises(ValueError, match=r"row 2 is not a whole JSON object: the key '[acd]' is repeated"):
-        list(json_rows(tmp_path / "rows.jsonl"))
+        list(json_rows(tmp_path / "rows.jsonl", quickly=quickly))
+
+
+TEXTS = st.text(st.sampled_from('":\\ \t{}[],aé\u2028\ud83d\ude00\ud800'), max_size=6)
+NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats() | st.sampled_from([2**63 - 1, 2**64 - 1, -0.0, 1e400, 5e-324])
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(st.dictionaries(TEXTS, VALUES, max_size=4), st.booleans(), st.integers(0, 200), TEXTS)
+def test_quick_reading_is_exact_reading(value, is_ascii, place, put):
+    whole = json.dumps(value, ensure_ascii=is_ascii).encode("utf-8", "replace").decode()
+    for line in (whole, whole[:place] + put.encode("utf-8", "replace").decode() + whole[place:], whole[:place]):
+        said = []
+        for decode in (_exactly, _quickly):
+            try:
+                said.append(repr(decode(line)))
+            except ValueError as problem:
+                said.append(str(problem))
+        assert said[0] == said[1], line
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**64), 10**20])
+@pytest.mark.parametrize("row", ['{{"a": {}}}', '{{"d": {{"a": [1, {}]}}}}', '{{"d": [{{"a": {}}}]}}'])
+def test_numbers_beyond_64_bits_are_not_rounded(tmp_path, number, row):
+    (tmp_path / "rows.jsonl").write_text(row.format(1) + "\n" + row.format(number) + "\n")
+    with pytest.raises(InputError, match="64 bits"):
+        read(tmp_path / "rows.jsonl")
 
 
 @pytest.mark.parametrize(

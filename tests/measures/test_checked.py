@@ -15,6 +15,7 @@ from paraconsist.measures.checked import (
     corrected_rate,
     corrected_variance,
     differs,
+    plan_labels,
     rogan_gladen,
 )
 
@@ -236,3 +237,52 @@ def test_intervals_cover(sensitivity, false):
         n_plain += found["observed"][0] <= 0.7 <= found["observed"][1]
     assert 0.91 * 300 <= n_covered <= 0.99 * 300
     assert n_plain < n_covered
+
+
+def answered(rng, n_problems, n_labels, k=3):
+    """Return pairs of answers with verdicts of a comparer that errs, some of them checked, and what is true of all."""
+    same = rng.random((n_problems, k)) < rng.beta(3.0, 1.5, n_problems)[:, None]
+    verdicts = np.where(rng.random(same.shape) < 0.9, same, rng.random(same.shape) < 0.2)
+    labels, groups = np.full(same.size, NAN), np.repeat(np.arange(n_problems), k)
+    chosen = rng.choice(same.size, n_labels, replace=False)
+    labels[chosen] = same.ravel()[chosen]
+    return CheckedUnits.of(verdicts.ravel(), labels, groups=groups)
+
+
+def test_a_pilot_predicts_the_error_of_a_larger_study():
+    rng, n_labels, n_problems = np.random.default_rng(5), 400, 1_200
+    real = np.std([corrected_rate(answered(rng, n_problems, n_labels)).corrected for _ in range(1_000)])
+    plans = [plan_labels(answered(rng, 300, 120)) for _ in range(200)]
+    predicted = np.array([plan.half_width(n_labels, n_problems) / plan.quantile for plan in plans])
+    assert abs(predicted.mean() / real - 1.0) < 0.06  # the Monte Carlo error of `real` is 2.2 %
+    assert np.mean(abs(predicted / real - 1.0) < 0.25) > 0.9
+
+
+def test_the_pilot_itself_has_its_own_half_width():
+    found = answered(np.random.default_rng(6), 300, 120)
+    plan, error = plan_labels(found), corrected_rate(found).standard_error["corrected"]
+    assert plan.half_width(plan.n_labels, plan.n_problems) == pytest.approx(plan.quantile * error)
+
+
+def test_the_cheapest_study_is_that_of_a_search():
+    plan = plan_labels(answered(np.random.default_rng(7), 300, 120))
+    n_labels, n_problems = plan.cheapest(0.02, 5.0, 4.0)
+    assert plan.half_width(n_labels, n_problems) <= 0.02
+    searched = min(
+        (5.0 * labels + 4.0 * problems, labels)
+        for labels in range(100, 8_000)
+        if (problems := plan.problems_for(0.02, labels)) is not None
+    )
+    assert 5.0 * n_labels + 4.0 * n_problems == pytest.approx(searched[0], rel=2e-3)
+
+
+def test_labels_alone_may_be_too_few():
+    plan = plan_labels(answered(np.random.default_rng(7), 300, 120))
+    assert plan.problems_for(0.001, 120) is None
+    few = plan.problems_for(plan.half_width(120, 500), 120)
+    assert few == pytest.approx(500, abs=1)
+
+
+def test_labels_that_carry_no_correction_carry_no_plan():
+    with pytest.raises(InputError, match="carry a correction"):
+        plan_labels(sheet(yes=(2, 1)))

@@ -12,6 +12,8 @@ from paraconsist.measures.alarms import nearly_constant
 from paraconsist.measures.buckets import BucketCounts, _is_sum_of_squares
 from paraconsist.measures.intervals import stratified_interval
 from paraconsist.measures.paired_tests import mcnemar_p_value
+from paraconsist.measures.paraphrastic import RANGES, _scales
+from paraconsist.measures.sequential import MeanSequence
 
 
 def partitions(n, most=None):
@@ -94,3 +96,28 @@ def test_buckets_with_fewer_answers_than_draws_are_counted_in_the_warning():
     buckets = np.repeat(np.arange(4), sizes)
     found = pc.prompt_sensitivity(np.arange(11) % 2, np.ones(11, dtype=int), buckets, draws=[2, 3, 4])
     assert any("(n: buckets; 3: 2, 4: 3)" in warning for warning in found.warnings)
+
+
+def test_unbiased_variances_have_scales_that_reach_beyond_their_range():
+    counts = BucketCounts.from_counts([4, 4, 2, 1], [2, 4, 1, 1])
+    scales = dict(zip(RANGES, _scales(counts, {"vap_unbiased": 0.1, "between_variance_unbiased": 0.15}), strict=True))
+    added = (0.25 / 3 + 0.0 + 0.25 / 1) / 3 / 4  # a quarter of the mean of theta (1 - theta) / (n - 1), pairs alone
+    assert scales["between_variance_unbiased"] == pytest.approx((-added, 0.25))
+    assert scales["pvap_unbiased"] == pytest.approx((0.0, 1.0 + added / 0.25))
+    nothing = dict(zip(RANGES, _scales(counts, {"vap_unbiased": 0.0, "between_variance_unbiased": 0.0}), strict=True))
+    assert nothing["pvap_unbiased"] == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("n_values", [None, 200])
+@pytest.mark.parametrize("aim", [{"half_width": 0.05}, {"bound": 0.8}])
+def test_the_expected_number_of_values_is_that_of_the_best_stakes(aim, n_values):
+    values = np.random.default_rng(4).beta(2, 1, 60)
+    sequence = MeanSequence(**aim, n_values=n_values)
+    for value in values:
+        sequence.add(float(value))
+    seen = np.append(0.5, np.arange(1, 61) + 0.5)  # with half a value that stakes assume to have seen
+    means = np.append(0.5, (np.cumsum(values) + 0.25) / seen[1:])
+    variance = (0.125 + np.square(values - means[1:]).sum()) / seen[-1]
+    distance = aim.get("half_width") or max(abs(means[-1] - 0.8), 0.01)
+    n = 2 * math.log(2 / 0.05) * variance / distance**2
+    assert sequence.n_expected == pytest.approx(n if n_values is None else n / (1 + n / n_values), rel=1e-9)

@@ -39,3 +39,16 @@ def test_outcomes_are_the_first_plot_and_count_as_the_sentence_does(kinds: str, 
 def test_without_labels_problems_keep_or_change_their_answer() -> None:
     figure = pc.score(answers("rrdrwd", labelled=False), n_resamples=100).plot("outcomes")
     assert [round(bar.get_width() * 6 / 100) for bar in figure.axes[0].patches] == [4, 2]
+
+
+def test_a_caption_says_what_is_found_of_how_many_and_how() -> None:
+    scores = pc.score(answers("rrdrwd"), n_resamples=100)
+    texts = [text.get_text().replace("\n", " ") for text in scores.plot("outcomes", caption=True).texts]
+    (signature,) = {values["signature"] for values in scores.sets["predictions"].measures.values()}
+    caption = texts[-1]
+    assert "Two wordings of a problem get different answers 33.3 % of the time" in caption
+    assert "6 problems in 12 rows." in caption
+    assert signature in caption.replace(" ", "")
+    compared = pc.compare(*(answers(kinds).drop(columns="role") for kinds in ("rrdrwd", "rdwrrr")))
+    assert "paired over 6 buckets" in compared.plot(caption=True).texts[-1].get_text().replace("\n", " ")
+    assert compared.plot(width=85).get_size_inches()[0] == pytest.approx(5.0)

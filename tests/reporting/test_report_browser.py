@@ -167,7 +167,7 @@ def test_what_is_filtered_can_be_taken_along_and_hits_are_marked(opened, tmp_pat
     assert len(table) == 10
     assert table[3]["premise"] == "It is late in house 1. "
     assert {row["bucket_id"] for row in table} == {"half", "lost"}
-    cells = opened.evaluate("exporting.asCsv(['id', 'n'], [['=1+1', -1], ['a\"b', 0.5]])")
+    cells = opened.evaluate("csv.from(['id', 'n'], [['=1+1', -1], ['a\"b', 0.5]])")
     assert cells == '\ufeff"id","n"\r\n"\'=1+1","-1"\r\n"\'a""b","0.5"\r\n'
     opened.get_by_label("text ( / )").fill("dog IS (mat")
     playwright.expect(opened.locator("#found")).to_have_text("No bucket fits these filters.")

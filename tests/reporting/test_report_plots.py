@@ -2,19 +2,24 @@
 
 import itertools
 import re
+import struct
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.colours import contrast, distance, lost_cones
+from helpers.examples import examples
 from helpers.plots import KINDS, models
 from helpers.report import HOSTILE
+from hypothesis import given
+from hypothesis import strategies as st
 
 import paraconsist.reporting.page
+from paraconsist.errors import InputError
 from paraconsist.reporting.plots import Plot, inline_svg, write_plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
-from paraconsist.reporting.plots.canvas import COLOURS, drawn, series_colour, series_marker
+from paraconsist.reporting.plots.canvas import COLOURS, drawn, series_colour, series_marker, told_apart
 from paraconsist.reporting.plots.consistency import (
     Buckets,
     Point,
@@ -22,6 +27,7 @@ from paraconsist.reporting.plots.consistency import (
     bucket_accuracy_plot,
     bucket_accuracy_shares,
     coin_shares,
+    outcomes_plot,
 )
 from paraconsist.reporting.plots.ie import ie_runs_plot
 
@@ -62,6 +68,30 @@ def plots() -> list[Plot]:
         ),
         ie_runs_plot("ie-0", [name, "b"], [1e-9, 0.3], [True, False]),
     ]
+
+
+@pytest.mark.parametrize("width", [85.0, 178.0])
+@pytest.mark.parametrize("plot", [plots()[0], plots()[2]], ids=lambda plot: plot.name)
+def test_a_figure_is_as_wide_on_paper_as_it_is_told(plot, width, tmp_path):
+    caption = "What is found of 12 problems. a|signature:with|no|blanks " * 3
+    figure, bare = drawn(plot, width, caption), drawn(plot, width)
+    heights = {}
+    for name, each in (("with", figure), ("bare", bare)):
+        for kind in ("svg", "png", "pdf"):
+            each.savefig(tmp_path / f"{name}.{kind}")
+        svg = ET.parse(tmp_path / f"{name}.svg").getroot()
+        wide, high = (float(svg.get(side).removesuffix("pt")) / 72 * 25.4 for side in ("width", "height"))
+        (box,) = re.findall(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", (tmp_path / f"{name}.pdf").read_bytes())
+        pixels = struct.unpack(">2I", (tmp_path / f"{name}.png").read_bytes()[16:24])
+        assert wide == pytest.approx(width, abs=0.01)
+        assert [float(side) / 72 * 25.4 for side in box] == pytest.approx([wide, high], abs=0.01)
+        assert [side / 300 * 25.4 for side in pixels] == pytest.approx([wide, high], abs=0.2)
+        heights[name] = high
+    assert heights["with"] > heights["bare"] + 5
+    words = ET.parse(tmp_path / "with.svg").getroot()
+    assert len(list(words.iter("{http://www.w3.org/2000/svg}use"))) > 100  # letters as shapes, the caption's among them
+    with pytest.raises(InputError, match="from 50 to 500"):
+        drawn(plot, 8.5)
 
 
 @pytest.mark.parametrize("plot", plots(), ids=lambda plot: plot.name)
@@ -135,6 +165,62 @@ def test_every_value_is_drawn_inside_and_no_two_texts_meet(kind, n_models, monke
     linked = sum(element.tag.endswith("}a") for element in links)
     assert linked == n_values if kind != "histogram" else 2 * n_models <= linked <= n_values
     assert root.get("role") == "group"
+
+
+LETTERS = "abAB01-_/. é名"
+
+
+@st.composite
+def names_that_differ_in_a_letter(draw):
+    """Up to a hundred names, each made of another by one other letter at any place."""
+    names = [draw(st.text(LETTERS, min_size=1, max_size=60))]
+    for _ in range(draw(st.integers(0, 99))):
+        name = draw(st.sampled_from(names))
+        at = draw(st.integers(0, len(name) - 1))
+        names.append(name[:at] + draw(st.sampled_from(LETTERS)) + name[at + 1 :])
+    return list(dict.fromkeys(" ".join(name.split()) or "x" for name in names))
+
+
+@examples(200)
+@given(names_that_differ_in_a_letter(), st.integers(8, 44))
+def test_names_that_differ_are_told_apart(names, most):
+    shown = told_apart(names, most)
+    assert len(set(shown)) == len(names)
+    assert max(map(len, shown)) <= most
+    if max(map(len, names)) <= most:
+        assert shown == names
+
+
+def _labels(figure) -> list[str]:
+    """The names beside rows and points, above small axes, and in a legend."""
+    axes = figure.axes
+    groups = [
+        [label.get_text() for label in axes[0].get_yticklabels()],
+        [text.get_text() for text in axes[0].texts if getattr(text, "arrow_patch", None) is not None],
+        [part.get_title(loc="left") for part in axes],
+        [text.get_text() for legend in figure.legends for text in legend.get_texts()],
+    ]
+    return max(groups, key=lambda group: len(set(group)))
+
+
+@pytest.mark.parametrize("n_models", [2, 3, 100])
+@pytest.mark.parametrize("kind", ["forest", "differences", "points", "histogram", "outcomes"])
+def test_no_two_models_share_a_label(kind, n_models):
+    """P21: names that differ in one letter, which may lie in the middle of long ones."""
+    base, rng = "organisation/model-of-some-length-and-more/checkpoint-000000-of-run", np.random.default_rng(n_models)
+    names = {base}
+    while len(names) < n_models:
+        at = int(rng.integers(len(base)))
+        names.add(base[:at] + "XYZ"[int(rng.integers(3))] + base[at + 1 :])
+    names = sorted(names)
+    if kind == "differences":
+        lines = [Line("", name, "", 0.1) for name in names]
+        plot = forest_plot("d", "title", "caption", "points", lines, zero=True)
+    elif kind == "outcomes":
+        plot = outcomes_plot("o", "set", {name: {"right": 3, "wrong": 1} for name in names})
+    else:
+        plot, _ = KINDS[kind](names)
+    assert len(set(_labels(drawn(plot))) - {""}) >= n_models
 
 
 def _palettes() -> dict[str, tuple[list[str], str]]:

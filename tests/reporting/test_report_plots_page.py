@@ -1,5 +1,7 @@
 """The plots as a page draws them, with a reader's own letters: for up to thirty models, in every theme, on paper."""
 
+import csv
+import io
 import struct
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -67,11 +69,18 @@ def test_a_figure_leaves_the_page_as_it_looks_there(chromium, tmp_path):
         with page.expect_download() as picture:
             figure.get_by_role("button", name="as PNG").click()
         data = Path(picture.value.path()).read_bytes()
+        with page.expect_download() as numbers:
+            figure.get_by_role("button", name="as CSV").click()
+        lines = list(csv.DictReader(io.StringIO(Path(numbers.value.path()).read_text("utf-8-sig"))))
         name = figure.get_attribute("id").removeprefix("plot-")
+        n_marks = figure.locator(".datum").count()
         caption = figure.locator("figcaption").text_content()
         assert figure.get_by_role("link", name="Link to").get_attribute("href") == f"#plot-{name}"
         series = page.evaluate("getComputedStyle(document.querySelector('svg.plot .fill-series-0')).fill")
     assert (saved.value.suggested_filename, picture.value.suggested_filename) == (f"{name}.svg", f"{name}.png")
+    assert numbers.value.suggested_filename == f"{name}.csv"
+    assert len(lines) == n_marks > 0
+    assert all(float(line["low"]) <= float(line["value"]) <= float(line["high"]) for line in lines if "low" in line)
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">2I", data[16:24]) == (int(4 * view[2]), int(4 * view[3]))
     assert drawn.find("{*}desc").text.endswith(caption)

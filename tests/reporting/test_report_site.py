@@ -16,6 +16,7 @@ pytest.importorskip("jinja2")
 from paraconsist.cli.app import main
 from paraconsist.errors import InputError
 from paraconsist.reporting.page import ReportOptions, load_models, site, write
+from paraconsist.running.pool import do_all
 
 NAMES = ("..", "Bär/ü:*?<b>", "x" * 300)
 
@@ -103,3 +104,25 @@ def test_a_site_is_written_whole_or_not_at_all_and_only_over_a_site(tmp_path):
         with pytest.raises(SystemExit) as end:
             main(["report", str(tmp_path / "ma"), *wrong])
         assert end.value.code == 2
+
+
+@pytest.mark.slow
+def test_many_pages_are_written_by_processes_as_by_one(tmp_path):
+    """What several processes write is the same, byte for byte; few pages need no second process."""
+    answers = {f"b{i}": "1101" if i % 3 else "1111" for i in range(6)}
+    paths = [write_run(tmp_path / f"m{i}", answers={**answers, "b0": f"{i:04b}"}) for i in range(8)]
+    entries, calls = load_models(paths, QUICK), []
+
+    def spread(work, pieces, **options):
+        calls.append(options["jobs"])
+        do_all(work, pieces, **options)
+
+    for folder, how in (("one", None), ("two", spread)):
+        with patch.object(site.os, "cpu_count", lambda: 2):
+            written = site.write_site(entries, tmp_path / folder, ReportOptions(score=QUICK), spread=how)
+        assert written.n_bytes == sum(map(len, files(tmp_path / folder).values()))
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert calls == [2]
+    with without_plots():
+        site.write_site(entries[:7], tmp_path / "few", ReportOptions(score=QUICK), spread=spread)
+    assert calls == [2]

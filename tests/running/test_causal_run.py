@@ -165,7 +165,7 @@ def test_a_chat_template_with_todays_date_has_the_same_prompts_on_every_day(plac
 )
 def test_template_arguments_without_a_template_are_refused(place, tmp_path, options, word):
     said = refused([*arguments(place, tmp_path / "run"), *options])
-    assert "--template-argument" in said
+    assert "--chat-template-argument" in said
     assert word in said
 
 

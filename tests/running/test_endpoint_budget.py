@@ -1,11 +1,15 @@
 """What a run over an endpoint may spend: it ends at its budget, keeps what is paid, and goes on from there."""
 
 import json
+import re
+import shutil
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from helpers.endpoint import CONCURRENCY, answered_tags, arguments, command, done, predictions
 from helpers.faulty_server import FaultyServer
+from helpers.language_models import byte_tokenizer
 from helpers.processes import write_set
 
 from paraconsist import run
@@ -155,3 +159,30 @@ def test_the_record_has_what_each_set_cost_and_the_bar_what_the_run_does(data, t
     costs = [float(note.removeprefix("cost ")) for note in notes]
     assert costs == sorted(costs)
     assert costs[-1] == pytest.approx(sum(costs_of(server)), abs=1e-4)
+
+
+def test_tokens_are_counted_by_the_models_tokenizer_where_it_is_on_this_machine(tmp_path):
+    from huggingface_hub import constants
+
+    tokenizer = byte_tokenizer()
+    tokenizer.save_pretrained(tmp_path / "served")
+    questions = [f"Does the dog number {i} sleep in the rain?" for i in range(300)]
+    rows = [{"bucket_id": str(i // 3), "question": text} for i, text in enumerate(questions)]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    cached = Path(constants.HF_HUB_CACHE, "models--org--cached")
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("abc")
+    shutil.copytree(tmp_path / "served", cached / "snapshots" / "abc")
+    wanted = sum(len(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in questions)
+    said = {}
+    for model in (str(tmp_path / "served"), "org/cached", "org/absent", "toy"):
+        given = ["--endpoint", "http://localhost:1/v1", "--model", model, "--dataset", tmp_path / "q.jsonl"]
+        shown = done("run", *given, "--dry-run", "--output", tmp_path / "run")
+        said[model] = re.search(r"300 requests, ([\d,]+) tokens read \((.*?)\)", shown).groups()
+    for model in (str(tmp_path / "served"), "org/cached"):
+        assert said[model][1] == "as the model's tokenizer counts, without a chat template"
+        assert int(said[model][0].replace(",", "")) == pytest.approx(wanted, rel=0.01)
+    n_bytes = sum(len(text) for text in questions)
+    for model in ("org/absent", "toy"):
+        assert said[model] == (f"{round(n_bytes / 4):,}", "4 bytes of a prompt counted as one")
+    assert abs(n_bytes / 4 - wanted) > 0.05 * wanted  # else the two ways cannot be told apart

@@ -169,12 +169,12 @@ def test_what_a_function_closes_over_needs_a_version(rows, tmp_path):
 @pytest.mark.parametrize("option", [{"noise_floor": 1}, {"device": "cpu"}, {"compile": True}, {"dtype": "bfloat16"}])
 def test_options_of_loaded_models_are_refused(rows, tmp_path, option):
     (name,) = option
-    with pytest.raises(InputError, match=f"`{name}` must be given only with"):
+    with pytest.raises(InputError, match=f"`{name}` must not be given with a function"):
         pc.run(Counting(number), str(rows), output=tmp_path / "run", version="1", **option)
 
 
 def test_options_of_functions_are_refused_elsewhere(rows, tmp_path):
-    with pytest.raises(InputError, match="`version` must be given only with a function"):
+    with pytest.raises(InputError, match="`version` must not be given with a model that is loaded"):
         pc.run("org/model", str(rows), output=tmp_path / "run", version="1")
 
 

@@ -219,6 +219,58 @@ def test_models_are_compared_by_corrected_rates(command, run, tmp_path):
     assert "differences of corrected rates" in command(*given)[1]
 
 
+def test_corrected_rates_can_be_gated(command, run, tmp_path):
+    marks = {"same": same, "right": right}
+    sheets = [
+        mark(drawn(command, run, "--mark", name, "--n", "1000", output=tmp_path / f"{name}.csv"), **{name: of})
+        for name, of in marks.items()
+    ]
+    given = [word for sheet in sheets for word in ("--checked", sheet)]
+    rates = scored(command, run, *given)["checked"]["rates"]
+    keys = {"same_answer": "same_answer", "accuracy": "accuracy", "pc": "paraphrastic_consistency_unbiased"}
+    for name, key in {**keys, "vap": "vap_unbiased"}.items():
+        corrected, low = rates[key]["corrected"], rates[key]["confidence_interval"]["corrected"][0]
+        for quantity, value in ((f"corrected.{name}", corrected), (f"corrected.{name}.low", low)):
+            for bar, code in ((value - 1e-6, 0), (value + 1e-6, 1)):
+                found = command("gate", f"{quantity} >= {bar}", run, "--same", "tokens", *given)
+                assert found[0] == code, (quantity, found)
+    code, _, err = command("gate", "corrected.same_answer >= 0.1", run, "--same", "tokens")
+    assert code == 2
+    assert "must name a quantity of the results" in err
+
+
+def test_labels_are_planned_against_problems(command, run, tmp_path):
+    pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)
+    given = ("plan", run, "--same", "tokens", "--checked", pairs)
+    code, out, err = command(*given, "--half-width", "0.05", "--label-cost", "5", "--json")
+    assert code == 0, err
+    plan = json.loads(out)["same_answer"]
+    rate = scored(command, run, "--checked", pairs)["checked"]["rates"]["same_answer"]
+    assert plan["value"] == pytest.approx(rate["corrected"])
+    assert plan["half_width"] == pytest.approx(plan["quantile"] * rate["standard_error"]["corrected"])
+    assert (plan["n_labels"], plan["n_problems"], plan["units_per_problem"]) == (120, 60, 6)
+    cheapest = plan["cheapest"]
+    labels, problems = cheapest["n_labels"], cheapest["n_problems"]
+    variance = plan["label_variance"] / labels + plan["problem_variance"] / problems
+    assert plan["quantile"] * variance**0.5 <= 0.05
+    assert cheapest["cost"] == 5 * labels + (1 + 4) * problems  # a problem, and an answer to each of its four wordings
+    code, out, _ = command(*given, "--half-width", "0.05", "--label-cost", "5")
+    assert code == 0
+    assert f"{labels:,} labels and {problems:,} buckets" in out
+    for option in ("--budget", "--difference"):
+        code, _, err = command(*given, option, "0.5")
+        assert code == 2
+        assert f"`{option}` must not be given with `--checked`" in err
+
+
+def test_no_plan_without_labels_of_the_pilot(command, run, tmp_path):
+    pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "large.csv", index=False)
+    pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)
+    code, _, err = command("plan", tmp_path / "large.csv", "--same", "tokens", "--checked", pairs)
+    assert code == 2
+    assert "same_answer: the sheet has no label of these answers" in err
+
+
 def test_what_labels_cannot_carry_is_refused_in_a_warning(command, run, tmp_path):
     sheet = drawn(command, run, "--n", "60", output=tmp_path / "pairs.csv")
     mark(sheet, same=lambda line: same(line) if int(line["pair"]) < 9 else "")

@@ -1,13 +1,15 @@
 """Sheets in which people judged paraphrases: the share that is none, and bounds of rates among valid ones."""
 
 import json
+from itertools import combinations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import paraconsist as pc
 from paraconsist.errors import InputError
-from paraconsist.measures.checked import label_share, validity_bounds
+from paraconsist.measures.checked import label_share, rate_among_valid, validity_bounds
 from paraconsist.scoring.validity import read_validity
 
 P_C = "paraphrastic_consistency_unbiased"
@@ -68,6 +70,87 @@ def test_score_shows_share_and_bounds(command, run, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "wordings that people judged" in page
     assert "bounds among valid paraphrases" in page
+
+
+def judged_run(tmp_path, share, seed=3):
+    """Return a run of four wordings, invalid in a tenth, answered otherwise then, a sheet of a share, and all rows."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {
+            "bucket_id": b,
+            "example_id": f"{b}.{k}",
+            "role": "paraphrase" if k else "original",
+            "valid": not k or rng.random() >= 0.1,
+        }
+        for b in range(120)
+        for k in range(4)
+    ]
+    for row in rows:
+        row |= {"prediction": int(rng.random() < (0.1 if row["valid"] else 0.7)), "label": 0}
+    pd.DataFrame(rows).drop(columns="valid").to_csv(tmp_path / "run.csv", index=False)
+    marked = [row for row in rows if row["role"] == "paraphrase" and rng.random() < share]
+    sheet = [{"example_id": row["example_id"], "original": row["bucket_id"], "valid": row["valid"]} for row in marked]
+    pd.DataFrame(sheet).replace({True: "yes", False: "no"}).to_csv(tmp_path / "sheet.csv", index=False)
+    return tmp_path / "run.csv", tmp_path / "sheet.csv", pd.DataFrame(rows)
+
+
+def valid_pairs(rows, roles):
+    """Return the share of valid pairs with the same answer; each problem's pairs together weigh as one problem."""
+    hits = size = 0.0
+    for _, bucket in rows[rows["role"].isin(roles)].groupby("bucket_id"):
+        pairs = list(combinations(zip(bucket["prediction"], bucket["valid"], strict=True), 2))
+        of_valid = [one == other for (one, first), (other, second) in pairs if first and second]
+        hits, size = hits + sum(of_valid) / len(pairs), size + len(of_valid) / len(pairs)
+    return hits / size
+
+
+def test_rates_among_valid_wordings_are_those_by_hand_where_all_are_judged(command, tmp_path):
+    run, judged, rows = judged_run(tmp_path, 1.0)
+    code, out, _ = command("score", run, "--validity", judged, "--json")
+    assert code == 0
+    found = next(iter(json.loads(out).values()))["validity"]["among_valid"]
+    for key, roles in ((P_C, ["paraphrase"]), ("same_answer", ["paraphrase", "original"])):
+        assert found[key]["value"] == pytest.approx(valid_pairs(rows, roles), abs=1e-12)
+        low, high = found[key]["confidence_interval"]
+        assert low < found[key]["value"] < high
+    assert found["wording_change"]["value"] == pytest.approx(1 - found["same_answer"]["value"])
+    assert "rates among valid paraphrases" in command("score", run, "--validity", judged)[1]
+
+
+def test_rates_among_valid_wordings_cover_where_some_are_judged(command, tmp_path):
+    covered = []
+    for seed in range(12):
+        run, judged, _ = judged_run(tmp_path, 0.5, seed)
+        found = next(iter(pc.score(run, validity=judged).sets.values())).validity.among_valid[P_C]
+        low, high = found.confidence_interval
+        covered.append(low <= 0.1**2 + 0.9**2 <= high)
+    assert sum(covered) >= 10  # of twelve intervals of 95 %, fewer cover once in 500 times
+
+
+def test_few_invalid_pairs_carry_no_correction(command, tmp_path):
+    run, judged, _ = judged_run(tmp_path, 0.05)
+    found = next(iter(pc.score(run, validity=judged).sets.values())).validity.among_valid[P_C]
+    assert found.value != found.value
+    assert "and 10 are needed" in found.refused
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "share", "q", "of_invalid"), [(100, 4, 0.5, 0.1, 0.4), (300, 3, 0.6, 0.05, 0.3), (60, 5, 0.5, 0.2, 0.5)]
+)
+def test_intervals_among_valid_pairs_cover(n, k, share, q, of_invalid):
+    rng, covered, n_known = np.random.default_rng(8), 0, 0
+    first, second = np.triu_indices(k, 1)
+    for _ in range(400):
+        rate, bad, judged = rng.beta(8, 2, n), rng.random((n, k)) < q, rng.random((n, k)) < share
+        invalid = bad[:, first] | bad[:, second]
+        hits = rng.random(invalid.shape) < np.where(invalid, of_invalid, rate[:, None])
+        marks = np.where(judged[:, first] & judged[:, second], invalid, np.nan)
+        of = rate_among_valid(hits.ravel(), marks.ravel(), np.ones(hits.size), np.repeat(np.arange(n), len(first)))
+        if not of.refused:
+            covered, n_known = covered + (of.confidence_interval[0] <= 0.8 <= of.confidence_interval[1]), n_known + 1
+    assert n_known > 300
+    assert covered / n_known + 0.01 >= 0.93  # a Monte Carlo error
+    assert covered / n_known <= 0.985
 
 
 def test_people_are_averaged_and_rejected_candidates_left_out(tmp_path):

@@ -280,3 +280,11 @@ def test_configurations_that_differ_twice_are_not_compared() -> None:
     cells = [cell(s, i, 0.5 + i / 10) for s in (0.1, 1.0) for i in range(2)]
     others = [cell(s, i, 0.5 + i / 10, model="n") for s in (0.1, 1.0) for i in range(2)]
     assert len(summarise([*cells, *others]).tests) == 4
+
+
+def test_questions_are_refused_before_anything_is_trained(tmp_path, command):
+    (tmp_path / "q.jsonl").write_text('{"bucket_id": "a", "question": "Why?"}\n')
+    given = ["--model", "bow", "--dataset", tmp_path / "q.jsonl", "--train-dataset", "sample:defeasible_nli"]
+    err = command.refused("sweep", *given, "--output", tmp_path / "sweep")
+    assert "`paraconsist run --models FILE`" in err
+    assert not (tmp_path / "sweep").exists()

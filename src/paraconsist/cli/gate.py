@@ -41,7 +41,7 @@ def gate(
         "answers differ, conditions on which the policies for unparsed answers disagree.",
     ),
     read: SourceOptions,
-    options: Annotated[ScoreOptions, Fields(without=("checked", "validity"))],
+    options: Annotated[ScoreOptions, Fields(without=("validity",))],
 ) -> None:
     """Pass or fail on a condition: exit code 0 if it holds in every set, 1 if it does not.
 

@@ -110,17 +110,19 @@ def paraphrase(
     n, least = sum(len(texts) for _, texts in kept), options.least
     echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
     _say_form(form)
-    _say_next(output, to_check, options, asks=asks)
+    say_next(output, to_check, options if asks else None)
 
 
-def _say_next(output: Path, to_check: Path, options: ParaphraseOptions, *, asks: bool) -> None:
+def say_next(output: Path, to_check: Path, asked: ParaphraseOptions | None = None) -> None:
+    """Print how to judge a written set and how to run it, questions by the model that was `asked` for wordings."""
     say_status(f"To judge them, fill in the empty columns of {to_check} (a copy for everybody, if you like), then")
     checking = ["paraphrase", output, "--checked", to_check, "--output", output.with_stem(f"{output.stem}-checked")]
     say_status(f"  paraconsist {shlex.join(map(str, checking))}")
-    running = ["run", "--model", options.generator if asks and options.endpoint else "MODEL"]
-    if asks and options.endpoint:
-        running += [part for url in options.endpoint.urls for part in ("--endpoint", url)]
-        key = options.endpoint.key_variable
+    running = ["run", "--model", "MODEL"]
+    if asked is not None and asked.endpoint:
+        running = ["run", "--model", asked.generator]
+        running += [part for url in asked.endpoint.urls for part in ("--endpoint", url)]
+        key = asked.endpoint.key_variable
         running += [] if key is None else ["--api-key-variable", key]
     running += ["--dataset", str(output), "--output", f"{output.with_suffix('')}-run"]
     say_status(f"Next: paraconsist {shlex.join(running)}")

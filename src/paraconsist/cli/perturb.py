@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say, say_status
-from paraconsist.cli.options import REQUIRED, Fields, argument, echo
+from paraconsist.cli.options import REQUIRED, Fields, argument, echo, read_names
 from paraconsist.data.options import option
 from paraconsist.errors import input_error, renamed
 from paraconsist.transforms.perturbation import RowOptions
 
 if TYPE_CHECKING:
+    from paraconsist.data.bucket_sets import BucketSet
     from paraconsist.transforms.lexicon import Lexicon
     from paraconsist.transforms.perturbation import LabelledSet, Perturbation
 
@@ -32,10 +33,15 @@ class ItemOptions:
 
 def perturb(
     *,
-    data: str = argument("Labelled rows: a CSV, TSV, JSONL or Parquet file, builder:config, a folder or Hub name."),
-    output: Path = option(REQUIRED, "The bucket set to write, .parquet or .jsonl."),
+    data: str = argument(
+        "Labelled rows, or questions: a file (CSV, TSV, JSONL, Parquet, YAML), builder:config, folder or Hub name."
+    ),
+    output: Path = option(REQUIRED, "The bucket set to write, .parquet or .jsonl, of questions .parquet or .yaml."),
     property_name: str | None = option(
-        None, "symmetric, transitive, additive, negation or antonym.", option="--property"
+        None,
+        "symmetric, transitive, additive, negation or antonym; of questions kinds, with commas: typos, lower_case, "
+        "punctuation, instruction, contraction, phrase ..., by default all.",
+        option="--property",
     ),
     reading: Annotated[RowOptions, Fields(names={"columns": "column"})],
     making: ItemOptions,
@@ -50,8 +56,10 @@ def perturb(
     paraconsist perturb rows.csv --property symmetric --output set.parquet
     paraconsist perturb set.parquet --checked set.check.csv --output checked.parquet
     """
+    from paraconsist.data.bucket_sets import YAML_ENDINGS
+    from paraconsist.data.tasks import QUESTIONS
     from paraconsist.data.writing import check_new_files
-    from paraconsist.transforms.labelled_sets import SET_ENDINGS, keep_checked, load_labelled, write_set
+    from paraconsist.transforms.labelled_sets import SET_ENDINGS, keep_checked, labelled, load_rows, write_set
 
     if checked is not None:
         if property_name is not None:
@@ -61,14 +69,20 @@ def perturb(
         for line in keep_checked(Path(data), checked, output):
             echo(line)
         return
+    to_check = sheet if sheet is not None else output.parent / f"{output.stem}.check.csv"
+    skipped: Counter[str] = Counter()
+    with renamed(columns="column"):
+        loaded = load_rows(data, skipped, reading)
+    asks = loaded.task is QUESTIONS
+    endings = (".parquet", *YAML_ENDINGS) if asks else SET_ENDINGS
+    check_new_files("perturb", [output, to_check], endings=endings, overwrite=overwrite)
+    if asks:
+        _of_questions(loaded, read_names(property_name), making, output, to_check)
+        return
     if property_name is None:
         remedy = "One of symmetric, transitive, additive, negation, antonym."
         raise input_error("perturb", "property", "be given", remedy=remedy)
-    to_check = sheet if sheet is not None else output.parent / f"{output.stem}.check.csv"
-    check_new_files("perturb", [output, to_check], endings=SET_ENDINGS, overwrite=overwrite)
-    skipped: Counter[str] = Counter()
-    with renamed(columns="column"):
-        rows = load_labelled(data, skipped, reading)
+    rows = labelled(loaded, skipped)
     items, total = _items(property_name, rows, skipped, making)
     n_written = write_set(items, rows, output, to_check)
     drawn = f" (drawn from {total:,} with seed {making.seed})" if total is not None and total > n_written else ""
@@ -77,6 +91,23 @@ def perturb(
         echo(f"  left out {n:,}: {reason}")
     say_status(f"To check by hand, fill in the column `valid` (yes or no) of {to_check}, then")
     say_status(f"  paraconsist perturb {output} --checked {to_check} --output CHECKED{output.suffix}")
+
+
+def _of_questions(rows: BucketSet, kinds: Sequence[str] | None, making: ItemOptions, output: Path, sheet: Path) -> None:
+    """Write wordings of questions, with a sheet to check them, and say how many of each kind there are."""
+    from paraconsist.cli.paraphrase import say_next
+    from paraconsist.transforms.paraphrase.judgements import write_judgement_sheet
+    from paraconsist.transforms.paraphrase.sets import write_generated
+    from paraconsist.transforms.question_wordings import perturbed_questions
+
+    made, counts = perturbed_questions(rows, kinds, limit=making.limit, seed=making.seed)
+    if listed := made.sheet_rows():
+        write_judgement_sheet(sheet, listed)
+    facts = {"source": rows.name, "column": made.column, "kinds": dict(counts), "seed": making.seed}
+    write_generated(made.rows(), rows, output, facts)
+    of_kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
+    echo(f"{counts.total():,} wordings of {len(made.buckets):,} questions ({of_kinds}): {output}")
+    say_next(output, sheet)
 
 
 def _items(

@@ -55,6 +55,12 @@ def plan(
     buckets_per_context: int | None = option(
         None, "Buckets of each context in the study. With a budget for contexts: at most.", min=1
     ),
+    checked: list[Path] | None = option(
+        None,
+        "Sheets in which people marked the pilot's answers: shows how many labels, against how many more buckets, make "
+        "the corrected rates precise.",
+    ),
+    label_cost: float = option(1.0, "What a label by a person costs, with `checked`.", min=0.000001),
     plots: Path | None = option(None, "Also draw half-width against calls in this folder, as PNG and as SVG."),
     confidence_level: float = option(0.95, "Confidence level of the interval.", min=0, max=1),
     as_json: bool = AS_JSON,
@@ -64,6 +70,10 @@ def plan(
     paraconsist plan pilot.csv --half-width 0.02
     paraconsist plan runs/a --against runs/b --difference 0.03
     """
+    if checked:
+        _check_alone(against=against, difference=difference, budget=budget, plots=plots)
+        price = label_cost, bucket_cost, paraphrase_cost
+        return _plan_labels(pilot, read, set_name, checked, half_width, price, confidence_level, as_json)
     from paraconsist.measures.planning import MEASURES, Costs, Target, savings, spend
     from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.reporting.table import Line
@@ -114,6 +124,63 @@ def plan(
 
         make_folder(plots)
         write_plot(savings_plot(curves), plots)
+
+
+def _check_alone(**others: object) -> None:
+    for name, value in others.items():
+        if value is not None:
+            raise input_error("plan", name, "not be given with `checked`", got=value)
+
+
+def _plan_labels(
+    pilot: Path,
+    read: SourceOptions,
+    set_name: str | None,
+    checked: Sequence[Path],
+    half_width: float | None,
+    costs: tuple[float, float, float],
+    confidence_level: float,
+    as_json: bool,
+) -> None:
+    """Show what more labels by people and more problems do to rates that sheets correct."""
+    from paraconsist.reporting.table import Line, remarks, table
+    from paraconsist.scoring.checked import label_plans, read_checked
+    from paraconsist.scoring.sources import open_source
+
+    source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
+    label_cost, bucket_cost, paraphrase_cost = costs
+    table_rows = source.predictions.table
+    answers = table_rows.num_rows / len(set(table_rows[source.columns.bucket].to_pylist()))
+    results: dict[str, object] = {}
+    tables: list[Part] = []
+    plans, notes = label_plans(source, read_checked(checked), confidence_level)
+    for key, plan in plans.items():
+        of_labels = plan.label_variance / plan.n_labels
+        share = of_labels / (of_labels + plan.problem_variance / plan.n_problems)
+        now = plan.half_width(plan.n_labels, plan.n_problems)
+        tables.append(Line(f"{key.replace('_', ' ')}, corrected: {plan.value:.4f} +- {decimal(now)}", "title"))
+        sizes = [plan.n_labels // 2, *(plan.n_labels * 2**i for i in range(4))]
+        times = (1, 2, 4)
+        heads = [f"{'+- with' if i == 1 else ''}\n{count(i * plan.n_problems)} buckets" for i in times]
+        cells = [[count(n), *(decimal(plan.half_width(n, i * plan.n_problems)) for i in times)] for n in sizes]
+        columns = ["labels by\npeople", *heads]
+        if half_width is not None:
+            columns.append(f"buckets\nfor +-{half_width}")
+            for n, line in zip(sizes, cells, strict=True):
+                line.append("none" if (k := plan.problems_for(half_width, n)) is None else count(k))
+        caption = f"of the variance now, {100 * share:.0f} % is that of the {plan.n_labels:,} labels"
+        tables.append(
+            table("What more labels and more buckets give", columns, cells, words=columns[:1], caption=caption)
+        )
+        found = {**plan.to_dict(), "half_width": now}
+        if half_width is not None:
+            n, k = plan.cheapest(half_width, label_cost, bucket_cost + paraphrase_cost * answers)
+            cost = n * label_cost + k * (bucket_cost + paraphrase_cost * answers)
+            tables.append(Line(f"Cheapest for +-{half_width}: {n:,} labels and {k:,} buckets, {cost:,.0f} in all."))
+            found["cheapest"] = {"half_width": half_width, "n_labels": n, "n_problems": k, "cost": cost}
+        results[key] = found
+    tables += remarks(notes, [])
+    show_results(results, tables, as_json=as_json)
 
 
 def _tables(

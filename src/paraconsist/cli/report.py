@@ -105,8 +105,10 @@ def report(
     if site is None:
         _say(write_report(models, output or _default_output(paths), options, plots_folder=plots), plots)
         return
+    from paraconsist.running.pool import do_all
+
     with _progress() as progress:
-        written = write_site(models, site, options, space=space, progress=progress)
+        written = write_site(models, site, options, space=space, progress=progress, spread=do_all)
     echo(f"{written.index}: {written.n_models} models, {written.n_bytes / 1e6:.1f} MB in all.")
 
 
@@ -150,8 +152,9 @@ def leaderboard(
     paraconsist leaderboard runs/a runs/b --output site --space
     """
     from paraconsist.reporting.page.site import leaderboard as write
+    from paraconsist.running.pool import do_all
 
-    pages: dict[str, Any] = {"title": title, "space": space, "texts": texts or (), "rescore": rescore}
+    pages: dict[str, Any] = {"spread": do_all, "title": title, "space": space, "texts": texts or (), "rescore": rescore}
     pages |= {"names": name or (), "sets": set_ or ()}
     with _progress() as progress:
         written = write(*inputs, output=output, progress=progress, **pages, **vars(scoring), **vars(read))

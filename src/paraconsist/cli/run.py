@@ -5,7 +5,9 @@ Also what every command prints of an endpoint's answers.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +27,7 @@ from paraconsist.cli.options import (
 )
 from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import input_error
+from paraconsist.files import is_main
 from paraconsist.models.endpoint.settings import AskOptions, read_request_fields, read_template_arguments
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.scoring.options import IntervalOptions, ScoreOptions
@@ -32,13 +35,14 @@ from paraconsist.scoring.options import IntervalOptions, ScoreOptions
 if TYPE_CHECKING:
     from paraconsist.measures.results import Values
     from paraconsist.models.endpoint.queue import Usage
+    from paraconsist.running.by_name import NamedRun
     from paraconsist.running.endpoint import EndpointReport
     from paraconsist.running.run import RunReport
 
 
 _PROMPTS = Fields(
     PromptOptions,
-    only=("template", "shots", "examples", "split", "seed"),
+    only=("template", "shots", "examples", "split", "seed", "system"),
     names={"split": "example_split", "seed": "example_seed"},
 )
 _ASK = ("normalize", "max_new_tokens", "temperature")  # which have no default in the help
@@ -49,9 +53,10 @@ _ENGINE = ("api", "request_fields", "price")
 
 def run(
     *,
-    model: list[str] = option(
-        REQUIRED, "Hub id or folder of a classifier or language model; PATTERN=MODEL, repeated, for one for some sets."
+    model: list[str] | None = option(
+        None, "Hub id or folder of a classifier or language model; PATTERN=MODEL, repeated, for one for some sets."
     ),
+    models: Path | None = option(None, "A file of several models: a line each, or YAML with options of each."),
     sets: SetOptions,
     running: Annotated[RunOptions, Fields(without=("label_map", "seed"))],
     label_map: list[str] | None = option(None, LABEL_MAP),
@@ -75,33 +80,51 @@ def run(
         raise input_error("run", "api", "be 'chat' where `chat` is given", got="completions")
     settings = endpoint_settings(endpoint)
     quiet_libraries()
+    from paraconsist.running.by_name import OF_MODELS, NamedRun
+    from paraconsist.running.several import read_models
+
+    if (model is None) == (models is None):
+        must = "be given once, or in its place `models`, a file of several"
+        raise input_error("run", "model", must, got=model)
+    if dry_run and settings is None:
+        raise input_error("run", "dry_run", "be given only with `endpoint`", got=True)
+    named = NamedRun(model or (), sets, asking, loading, options, settings)
+    runs = {"": named} if models is None else named.each(read_models(models, {*chain(*OF_MODELS.values())}))
+    for name, each in runs.items():
+        if name and is_main():
+            echo(f"{name}:")
+        _run(each, scoring, dry_run=dry_run, figures=figures)
+    if models is not None and not dry_run and sets.part is None and is_main():
+        folders = shlex.join(str(each.options.output) for each in runs.values())
+        say_status(f"Next, a page of all models: paraconsist report {folders}")
+
+
+def _run(named: NamedRun, scoring: ScoreOptions, *, dry_run: bool, figures: bool) -> None:
+    """Run what was named, and print its consistency; or show what it would send."""
     from paraconsist.models.endpoint.queue import GRACE
+    from paraconsist.running import endpoint as of_endpoint
     from paraconsist.running.by_name import over_endpoint, run_by_name
     from paraconsist.running.run import RunReport
 
-    if dry_run:
-        if settings is None:
-            raise input_error("run", "dry_run", "be given only with `endpoint`", got=True)
-        from paraconsist.running import endpoint as of_endpoint
-
-        estimate = of_endpoint.dry_run(over_endpoint(model, sets, asking, loading, options, settings))
+    if dry_run and named.endpoint is not None:
+        estimate = of_endpoint.dry_run(over_endpoint(named, named.endpoint))
         for body in estimate.bodies:
             print_json(body)
         say_status(f"{estimate.describe()} Nothing was sent.")
         return
-    with patient(GRACE if settings else 0.0):
-        report = run_by_name(model, sets, asking, loading, options, settings, say_status)
+    with patient(GRACE if named.endpoint else 0.0):
+        report = run_by_name(named, say_status)
     if not isinstance(report, RunReport):
-        say_endpoint_run(report, asking.scoring)
+        say_endpoint_run(report, named.prompts.scoring)
     elif report.is_main_process:
         say_run(report)
     else:
         return
-    if sets.part is not None:
+    if named.sets.part is not None:
         how = "`paraconsist merge` puts the parts together and scores them."
-        say_status(f"part {sets.part} in {options.output}: {how}")
+        say_status(f"part {named.sets.part} in {named.options.output}: {how}")
         return
-    score_and_show(options.output, scoring, figures=figures)
+    score_and_show(named.options.output, scoring, figures=figures)
 
 
 def merge(

@@ -9,12 +9,15 @@ from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import REQUIRED, argument
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import input_error
+from paraconsist.files import write_text
+
+_PAGE = ".html"
 
 
 def sheet(
     *,
     paths: list[Path] = argument("One model or several: a predictions file, a log or a run folder of each."),
-    output: Path = option(REQUIRED, "The sheet: CSV, TSV, JSON Lines or Parquet."),
+    output: Path = option(REQUIRED, "The sheet: CSV, TSV, JSON Lines or Parquet; .html for a page to fill it in."),
     mark: Literal["same", "right"] = option(
         "same", "What people mark: whether two answers are the same, or whether an answer is right."
     ),
@@ -33,12 +36,12 @@ def sheet(
     The sample is random within the comparer's verdicts, and the sheet does not show these. Give it to score --checked,
     or to compare --checked, when it is filled in.
     """
-    from paraconsist.data.writing import check_new_files, write_table
+    from paraconsist.data.writing import ENDINGS, check_new_files, write_table
     from paraconsist.scoring.checked import model_name
     from paraconsist.scoring.sheet import draw_sheet
     from paraconsist.scoring.sources import open_source
 
-    check_new_files("sheet", [output], overwrite=overwrite)
+    check_new_files("sheet", [output], endings=(*ENDINGS, _PAGE), overwrite=overwrite)
     sources = {}
     for path in paths:
         sets = [*open_source(path, read, function="sheet").sets.values()]
@@ -47,6 +50,14 @@ def sheet(
             raise input_error("sheet", "paths", "be files of different models", got=name)
         sources[name] = sets
     drawn = draw_sheet(sources, mark=mark, n=n, people=people, seed=seed, question=question)
-    write_table(drawn, output)
     columns = ", ".join(name for name in drawn.column_names if name == mark or name.startswith(f"{mark}_"))
-    say_status(f"{drawn.num_rows:,} rows in {output}: fill in {columns} with yes or no, for score --checked.")
+    how = f"fill in {columns} with yes or no"
+    if output.suffix == _PAGE:
+        from paraconsist.reporting.page.sheet import sheet_page
+
+        saved = f"{output.stem}.csv"
+        write_text(output, sheet_page(drawn, mark, saved))
+        how = f"open it in a browser, where it is filled in and saved as {saved}"
+    else:
+        write_table(drawn, output)
+    say_status(f"{drawn.num_rows:,} rows in {output}: {how}, for score --checked.")

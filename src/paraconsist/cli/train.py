@@ -73,7 +73,7 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
     say_status("Loading torch and transformers ...")
     quiet_libraries()
     from paraconsist.cli.run import say_run, score_and_show
-    from paraconsist.running.by_name import run_by_name
+    from paraconsist.running.by_name import NamedRun, run_by_name
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
     from paraconsist.running.run import RunReport
     from paraconsist.scoring.options import ScoreOptions
@@ -83,7 +83,7 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
         _train_demo(model)
     sets, options = SetOptions(["sample:defeasible_nli"], with_test=True), RunOptions(output / "run", device="cpu")
     say_status("Running the model over 60 problems in several wordings each, and over the full test set ...")
-    report = run_by_name([str(model)], sets, PromptOptions(), LoadOptions(), options)
+    report = run_by_name(NamedRun([str(model)], sets, PromptOptions(), LoadOptions(), options))
     if isinstance(report, RunReport) and report.is_main_process:
         say_run(report)
         say_status("Scoring its answers ...")

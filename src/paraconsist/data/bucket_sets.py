@@ -35,6 +35,7 @@ _BLOCK = 1 << 16  # rows that are Python objects at a time
 YAML_ENDINGS = (".yaml", ".yml")
 #: How the names of files end that `load_bucket_set` reads, in small or capital letters.
 FILE_ENDINGS = (*ENDINGS, *YAML_ENDINGS)
+_SAVED = ("state.json", "dataset_dict.json")  # of a folder that `save_to_disk` wrote: one has one of them
 _SPLITS = {"train", "training", "validation", "valid", "val", "dev", "test", "testing", "eval", "evaluation"}
 
 
@@ -197,7 +198,7 @@ def is_file_of_rows(name: str) -> bool:
 
 def _files_in(folder: Path, split: str) -> list[Path]:
     """Return the files of rows in a folder; none in one with splits or a card, which the `datasets` library reads."""
-    if not folder.is_dir() or split != "test" or (folder / "README.md").is_file():
+    if not folder.is_dir() or split != "test" or any((folder / name).is_file() for name in ("README.md", *_SAVED)):
         return []
     files = sorted(file for file in folder.iterdir() if file.is_file() and is_file_of_rows(file.name))
     words = {word for file in files for word in re.split(r"[^a-z]+", file.stem.lower())}
@@ -261,7 +262,7 @@ def _from_builder(spec: str, *, task: str | None, data_dir: str | None, split: s
 
 
 def _from_datasets(source: str, config: str | None, split: str, column: Sequence[str], **more: Any) -> BucketSet:
-    from datasets import ClassLabel, load_dataset
+    from datasets import ClassLabel, load_dataset, load_from_disk
     from datasets.exceptions import DatasetsError
 
     is_folder = Path(source).is_dir()
@@ -274,10 +275,12 @@ def _from_datasets(source: str, config: str | None, split: str, column: Sequence
     # datasets caches a folder by its name, and would serve the old content of a folder that was written again
     mode = "reuse_cache_if_exists" if is_folder else "reuse_dataset_if_exists"
     try:
-        rows = load_dataset(source, config, split=split, download_mode=mode)
+        is_saved = is_folder and any((Path(source) / name).is_file() for name in _SAVED)
+        rows = load_from_disk(source) if is_saved else load_dataset(source, config, split=split, download_mode=mode)
     except (OSError, ValueError, DatasetsError) as problem:
         got, remedy = f"{source}:{config}" if config else source, f"It said: {first_line(problem.__cause__ or problem)}"
         raise input_error("run", "dataset", "be loadable with datasets.load_dataset", got=got, remedy=remedy) from None
+    rows = one_split(rows, split)
     label = rows.features.get(dict(pair.split("=", 1) for pair in column if "=" in pair).get("label", "label"))
     return bucket_set_from_table(
         renamed_columns(_arrow(rows), column, "run"),
@@ -287,6 +290,15 @@ def _from_datasets(source: str, config: str | None, split: str, column: Sequence
         split=split,
         **more,
     )
+
+
+def one_split(rows: Any, split: str) -> Any:
+    """Return a split of a mapping of splits; anything else as it is. InputError if there is no such split."""
+    if not isinstance(rows, Mapping):
+        return rows
+    if split not in rows:
+        raise input_error("run", "split", f"be one of {', '.join(rows)}", got=split)
+    return rows[split]
 
 
 def _arrow(rows: Any) -> pa.Table:

@@ -106,6 +106,7 @@ class Prompt:
 
     template: PromptTemplate
     examples: tuple[Example, ...] = ()
+    system: str = ""  # of chats: stands before the instruction
 
     def __post_init__(self) -> None:
         for example in self.examples:
@@ -123,16 +124,24 @@ class Prompt:
 
     def text(self, task: Task, row: Row) -> str:
         """Return the whole prompt of a row, up to the answer; raise as `Task.values` does."""
+        if self.system:
+            must, remedy = "be given only with a chat", "Give `chat`, or behind an endpoint `api` chat."
+            raise input_error("run", "system", must, got=self.system, remedy=remedy)
         return self.prefix + self.template.ask(task.values(row))
 
     def messages(self, task: Task, row: Row) -> list[dict[str, str]]:
         """Return the prompt as a chat: the instruction, solved questions and answers, and the row's question."""
         template = self.template
-        chat = [{"role": "system", "content": template.instruction}] if template.instruction else []
+        chat = self.opening(template.instruction)
         for example in self.examples:
             chat.append({"role": "user", "content": template.ask(example.values)})
             chat.append({"role": "assistant", "content": template.labels[example.label]})
         return [*chat, {"role": "user", "content": template.ask(task.values(row))}]
+
+    def opening(self, own: str) -> list[dict[str, str]]:
+        """Return the system message of a chat, if there is one: `system`, then the prompt's `own`."""
+        text = "\n\n".join(part for part in (self.system, own) if part)
+        return [{"role": "system", "content": text}] if text else []
 
     @property
     def hash(self) -> str:
@@ -142,6 +151,8 @@ class Prompt:
         parts = {key: value for key, value in template.items() if key not in unseen}
         parts["labels"] = list(self.template.labels.items())
         parts["examples"] = [[sorted(e.values.items()), e.label] for e in self.examples]
+        if self.system:
+            parts["system"] = self.system
         canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 

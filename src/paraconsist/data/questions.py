@@ -285,9 +285,9 @@ class QuestionPrompt(Prompt):
         values = task.values(row)
         if values["messages"]:
             chat: list[dict[str, str]] = json.loads(values["messages"])
-            return chat
-        system = [{"role": "system", "content": values["system"]}] if values["system"] else []
-        return [*system, {"role": "user", "content": self.template.ask(values)}]
+            own = chat.pop(0)["content"] if self.system and chat[0]["role"] == "system" else ""
+            return [*self.opening(own), *chat]
+        return [*self.opening(values["system"]), {"role": "user", "content": self.template.ask(values)}]
 
     def shown(self, task: Task, row: Row) -> str | list[dict[str, str]]:
         """Return what a function is asked: the question's text alone, or the chat where there is more than one turn."""

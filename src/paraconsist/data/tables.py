@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import gc
 import io
 import json
 import os
@@ -18,6 +19,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -30,6 +32,7 @@ from paraconsist.data.door import cleaned
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.writing import unquoted_columns
 from paraconsist.errors import InputError, extras, first_line, input_error
+from paraconsist.files import Json
 
 #: The formats of `read_table`, by the file's ending.
 ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json", ".xlsx")
@@ -46,6 +49,7 @@ _ANY_SIZE = 1 << 30  # bytes that any file may unpack to
 _MOST_UNPACKED = 1000
 _DEEPEST = 63  # levels of JSON below the first
 _MOST_SHOWN = 60
+_SPACED = re.compile(r'"\s+:')
 _LEADING_NULL = re.compile(rb"\[\s*null")
 _LONGEST_LINE = 4000  # bytes of a JSON line for Arrow's reader: a line this short is not nested too deeply for it
 _IN_MEMORY = 1 << 28  # bytes of a table
@@ -400,17 +404,18 @@ def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
     return texts, False
 
 
-def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[dict[str, Any]]:
+def json_rows(file: Path, encoding: str = "utf-8-sig", *, quickly: bool = False) -> Iterator[Json]:
     """Yield the objects of a JSON Lines file, without its blank lines, or of a JSON array.
 
     Halves of surrogate pairs, which no other file takes, are replaced (see `paraconsist.data.door`). ValueError, with
-    the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep.
+    the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep. Read `quickly`, whole
+    numbers beyond 64 bits become floats.
     """
-    decode = json.JSONDecoder(object_pairs_hook=_once).decode
     with file.open(encoding=encoding) as stream:
         is_array = stream.read(1) == "["
         stream.seek(0)
-        for row, line in enumerate(decode(stream.read()) if is_array else filter(str.strip, stream), 1):
+        decode = _quickly if quickly and not is_array else _exactly
+        for row, line in enumerate(_exactly(stream.read()) if is_array else filter(str.strip, stream), 1):
             try:
                 value = line if is_array else decode(line.strip())
                 if is_array or "\\u" in line or line.count("[") + line.count("{") > _DEEPEST:
@@ -432,6 +437,21 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
+_exactly = json.JSONDecoder(object_pairs_hook=_once).decode
+
+
+def _quickly(line: str) -> Any:
+    """Decode with orjson where it says what `_exactly` says but for large numbers: no key is written twice."""
+    try:
+        value = orjson.loads(line)
+    except ValueError:  # also a nan and half a surrogate pair, which json reads
+        return _exactly(line)
+    # one `":` for each key, and those of texts, stand in both, unless they are written otherwise
+    if "\\u0022" in line or (any(map(line.__contains__, (" :", "\t:", "\r:"))) and _SPACED.search(line)):
+        return _exactly(line)
+    return value if orjson.dumps(value).count(b'":') == line.count('":') else _exactly(line)
+
+
 def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
     """Read JSON Lines, or a JSON array of objects, in columns; a key that a row lacks becomes null.
 
@@ -439,12 +459,22 @@ def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
     """
     if (table := _by_arrow(file, encoding)) is not None:
         return table
-    rows, parts, start = json_rows(file, encoding), list[pa.Table](), 0
-    while block := list(islice(rows, _BLOCK)):
-        names = dict.fromkeys(chain.from_iterable(block))
-        columns = {name: _json_column(name, [row.get(name) for row in block], start) for name in names}
-        parts.append(pa.table(columns or {"": pa.nulls(len(block))}))
-        start += len(block)
+    table = _in_columns(json_rows(file, encoding, quickly=True))
+    return _in_columns(json_rows(file, encoding)) if any(map(_has_large, table.columns)) else table
+
+
+def _in_columns(rows: Iterator[Json]) -> pa.Table:
+    parts, start, collects = list[pa.Table](), 0, gc.isenabled()
+    gc.disable()  # parsed JSON has no cycles, and looking for some takes two fifths of the time
+    try:
+        while block := list(islice(rows, _FEW)):
+            names = dict.fromkeys(chain.from_iterable(block))
+            columns = {name: _json_column(name, [row.get(name) for row in block], start) for name in names}
+            parts.append(pa.table(columns or {"": pa.nulls(len(block))}))
+            start += len(block)
+    finally:
+        if collects:
+            gc.enable()
     if not parts:
         return pa.table({})
     try:
@@ -454,12 +484,25 @@ def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
     return table.drop_columns([""]) if "" in table.column_names and table[""].type == pa.null() else table
 
 
+def _has_large(values: Any) -> bool:
+    """Say whether floats that may have been whole numbers beyond 64 bits are among nested values."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return any(map(_has_large, values.flatten()))
+    if pa.types.is_list(kind):
+        return any(_has_large(chunk.flatten()) for chunk in getattr(values, "chunks", [values]))
+    return pa.types.is_floating(kind) and bool(pc.any(pc.greater_equal(pc.abs(values), 2.0**63)).as_py())
+
+
 def _by_arrow(file: Path, encoding: str) -> pa.Table | None:
     """Read JSON Lines with Arrow's reader, several times as fast; None where it may differ from `json_rows`.
 
     In it a line ``null`` ends the process (47409), a list that begins with a null shifts the rows below (51305), deep
     values overflow the stack, text like a time becomes a time, and whole numbers beyond 64 bits become doubles.
     """
+    with file.open("rb") as stream:
+        if stream.readline(_LONGEST_LINE + 1).count(b"{") > 1:  # most likely nested values
+            return None
     data = file.read_bytes()
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
     n_rows = len(ends) + (not data.endswith(b"\n"))

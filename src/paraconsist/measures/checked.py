@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, stdtrit
 
 from paraconsist.errors import check_fraction, input_error
+from paraconsist.measures.intervals import Units, intervals
 from paraconsist.measures.results import Record
 
 Floats = NDArray[np.float64]
@@ -162,6 +163,73 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
         confidence_interval=ends,
         refused=refused,
         n_needed=n_needed,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelPlan(Record):
+    """How precise a corrected rate becomes by more labels of people, and by more problems.
+
+    Its variance is a / labels + b / problems: labels are drawn within the comparer's verdicts, where they vary little
+    if it is mostly right, and problems differ in how often verdicts are yes.
+
+    Attributes
+    ----------
+    n_labels, n_problems, units_per_problem : int
+        Of the pilot; problems are groups, and a unit is what one label is about.
+    label_variance, problem_variance : float
+        a and b.
+    value : float
+        The corrected rate, in [0, 1].
+    quantile : float
+        Half-widths are this times the standard error.
+    """
+
+    n_labels: int
+    n_problems: int
+    units_per_problem: int
+    label_variance: float
+    problem_variance: float
+    value: float
+    quantile: float
+
+    def half_width(self, n_labels: float, n_problems: float) -> float:
+        """Return the expected half-width of the interval, in [0, 1]."""
+        return self.quantile * math.sqrt(self.label_variance / n_labels + self.problem_variance / n_problems)
+
+    def problems_for(self, half_width: float, n_labels: float) -> int | None:
+        """Return how many problems that half-width takes with so many labels; None where these alone are too few."""
+        left = (half_width / self.quantile) ** 2 - self.label_variance / n_labels
+        return None if left <= 0.0 else self._at_least(self.problem_variance / left, n_labels)
+
+    def cheapest(self, half_width: float, label_cost: float, problem_cost: float) -> tuple[int, int]:
+        """Return the numbers of labels and problems that reach a half-width at the least cost."""
+        a, b, v = self.label_variance, self.problem_variance, (half_width / self.quantile) ** 2
+        both = math.sqrt(a * b)
+        n_labels = max(math.ceil((a + both * math.sqrt(problem_cost / label_cost)) / v), 1)
+        return n_labels, self._at_least((b + both * math.sqrt(label_cost / problem_cost)) / v, n_labels)
+
+    def _at_least(self, n_problems: float, n_labels: float) -> int:
+        """Return a number of problems that have so many units to label."""
+        return max(math.ceil(n_problems), math.ceil(n_labels / self.units_per_problem), 1)
+
+
+def plan_labels(units: CheckedUnits, *, confidence_level: float = 0.95) -> LabelPlan:
+    """Return what more labels and more problems would do to a rate that these labels correct.
+
+    InputError if the correction is refused.
+    """
+    if refused := corrected_rate(units, confidence_level=confidence_level).refused:
+        raise input_error("plan", "checked", "carry a correction", got=refused)
+    fit, n = _fit(units, False, confidence_level), len(np.unique(units.groups))
+    return LabelPlan(
+        n_labels=fit.n_labels,
+        n_problems=n,
+        units_per_problem=max(round(fit.n_units / n), 1),
+        label_variance=(fit.error**2 - fit.sampled) * fit.n_labels,
+        problem_variance=fit.sampled * n,
+        value=fit.value,
+        quantile=fit.quantile,
     )
 
 
@@ -356,6 +424,66 @@ def validity_bounds(
     return Bounds(low=nan, high=nan, confidence_interval=[nan, nan], invalid_pairs=pairs, withheld=text)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AmongValid(Record):
+    """A rate among pairs of valid paraphrases, in [0, 1], where people judged wordings of the run itself.
+
+    Attributes
+    ----------
+    value : float
+        The rate of all pairs without what the invalid ones add to it; nan where it is refused.
+    confidence_interval : list of two floats
+        By problem or group; nan below 8 of these.
+    n_pairs, n_invalid : int
+        Pairs whose wordings are both judged, and those of them with an invalid one.
+    refused : str
+        The reason for a missing value.
+    """
+
+    value: float
+    confidence_interval: list[float]
+    n_pairs: int
+    n_invalid: int
+    refused: str = ""
+
+
+def rate_among_valid(
+    hits: Any, invalid: Any, weights: Any, groups: Any, *, confidence_level: float = 0.95
+) -> AmongValid:
+    """Return the share of hits among pairs of valid paraphrases, by what is known of the judged ones.
+
+    With r the share of all pairs, e that of the judged pairs that have an invalid wording and s that of judged pairs
+    that are hits and have one, it is (r - s) / (1 - e). Judged wordings are taken for a random part of all. Arrays have
+    shape (n_pairs,): `invalid` is in [0, 1], nan where a wording is not judged; `weights` say how much a pair counts.
+    Refused below 10 judged pairs with an invalid wording.
+
+    Examples
+    --------
+    >>> hits, invalid = [1] * 80 + [0] * 20, [0.0] * 80 + [1.0] * 16 + [0.0] * 4
+    >>> round(rate_among_valid(hits, invalid, [1.0] * 100, range(100)).value, 4)  # 80 of 84
+    0.9524
+    """
+    marks, size = np.asarray(invalid, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    is_judged, hit = ~np.isnan(marks), np.asarray(hits, dtype=np.float64)
+    n_pairs, n_invalid = int(is_judged.sum()), int((marks > 0.5).sum())
+    if n_invalid < LEAST_LABELS:
+        text, nan = f"{n_invalid} judged pairs have an invalid wording, and {LEAST_LABELS} are needed", math.nan
+        return AmongValid(value=nan, confidence_interval=[nan, nan], n_pairs=n_pairs, n_invalid=n_invalid, refused=text)
+    bad, judged = size * np.where(is_judged, marks, 0.0), size * is_judged
+    codes = np.unique(np.asarray(groups), return_inverse=True)[1]
+    units = Units.of_rows(np.stack([size, size * hit, judged, bad, bad * hit], axis=1), codes)
+
+    def among_valid(total: Floats) -> Floats:
+        _, all_pairs, of_hits, of_judged, of_bad, of_both = np.moveaxis(total, -1, 0)
+        value = (of_hits / all_pairs - of_both / of_judged) / (1.0 - of_bad / of_judged)
+        return np.asarray(value)[..., np.newaxis]
+
+    value = float(np.clip(among_valid(units.total)[0], 0.0, 1.0))
+    found = intervals(units, among_valid, [(0.0, 1.0)], [False], confidence_level=confidence_level, reported=[value])
+    ends = [float(found.low[0]), float(found.high[0])]
+    return AmongValid(value=value, confidence_interval=ends, n_pairs=n_pairs, n_invalid=n_invalid)
+
+
 def label_share(labels: Any, groups: Any, confidence_level: float = 0.95) -> tuple[float, list[float]]:
     """Return the mean of people's labels, in [0, 1], with its Wilson interval over clusters.
 
@@ -386,6 +514,7 @@ class _Fit(NamedTuple):
 
     value: float
     error: float
+    sampled: float  # the part of its square that is due to problems
     influence: Floats  # each unit's part in the sampling error, shape (n,)
     observed: float
     observed_error: float
@@ -447,6 +576,7 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     return _Fit(
         value=value,
         error=math.sqrt(float(sizes**2 @ spread) + sampled),
+        sampled=sampled,
         influence=of_labels if of_set else of_labels + of_units,
         observed=observed,
         observed_error=observed_error,

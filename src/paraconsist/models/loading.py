@@ -38,6 +38,7 @@ def load_model(
     max_length: int | None = None,
     trust_remote_code: bool = False,
     kind: str | None = None,
+    attn_implementation: str | None = None,
     ask: Callable[[], PromptSettings] | None = None,
     device: str | None = None,
 ) -> Classifier:
@@ -59,6 +60,8 @@ def load_model(
         Run code that comes with a Hub model.
     kind : {"classifier", "causal", "seq2seq"}, optional
         By default by the model's architecture.
+    attn_implementation : str, optional
+        How attention is computed, as transformers names it; the identity records it.
     ask : callable, optional
         Returns the settings of a language model; called for language models only, and required for them.
     device : str, optional
@@ -87,8 +90,14 @@ def load_model(
         must, remedy = "be a language model, for questions in free text", "A classifier has labels only."
         raise input_error("load_model", "model", must, got=name, remedy=remedy)
     if own is not None:
+        if attn_implementation is not None:
+            must = f"not be given for {own.name}, which has no attention"
+            raise input_error("load_model", "attn_implementation", must, got=attn_implementation)
         return _load_own(own, name, config, task, dtype, max_length, identity)
     options: Json = {"revision": revision, "dtype": pretrained.DTYPES[dtype], "trust_remote_code": trust_remote_code}
+    if attn_implementation is not None:
+        identity["attn_implementation"] = attn_implementation
+        options = {**options, "attn_implementation": attn_implementation}
     if ask is not None and (language := kind_of(config, kind)) != "classifier":
         settings = ask()
         if settings.device_map is not None and (n_processes := launched()[1]) > 1:

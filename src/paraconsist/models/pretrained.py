@@ -132,7 +132,12 @@ def load_head(
             options |= {"dtype": dtype, "use_safetensors": True, "output_loading_info": True}
             module, info = auto.from_pretrained(source, **which, **options)
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **which)
-    except (OSError, ValueError, KeyError, RuntimeError) as problem:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as problem:
+        if (attention := options.get("attn_implementation")) not in (None, "eager", "sdpa"):
+            must, remedy = "be one that model and machine have, such as eager or sdpa", f"{first_line(problem)[:200]}."
+            raise input_error("run", "attn_implementation", must, got=attention, remedy=remedy) from None
+        if isinstance(problem, ImportError):
+            raise
         raise not_a_model(model, first_line(problem)) from None
     except Exception as problem:
         if type(problem).__module__.partition(".")[0] not in ("safetensors", "safetensors_rust"):

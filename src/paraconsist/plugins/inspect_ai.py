@@ -205,9 +205,9 @@ def original(metrics: Sequence[Metric], keyed: bool = False) -> Metric:
     `keyed` says that they are of one key of a scorer's values: inspect_ai then puts this metric's name before theirs.
     """
 
-    def of_originals(scores: list[SampleScore]) -> dict[str, Any]:
+    def of_originals(scores: list[SampleScore]) -> dict[str, object]:
         originals = [one for one in scores if (one.sample_metadata or {}).get("role") == "original"]
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for each in metrics:
             found: Any = call_metric(each, originals) if originals else math.nan
             values |= found if isinstance(found, Mapping) else {registry_unqualified_name(each): found}

@@ -44,7 +44,8 @@ class Consistency:
         usual |= {"version": "of this test"} if callable(model) and usual else {}
         scoring = _of_scoring(options)
         running = {name: value for name, value in options.items() if name not in scoring or name in _OF_BOTH}
-        return pc.run(model, **{**self._of_mark, **usual, **running}).score(**scoring)
+        made: pc.Run = pc.run(model, **{**self._of_mark, **usual, **running})
+        return made.score(**scoring)
 
     def assert_consistent(
         self,

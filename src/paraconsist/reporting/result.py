@@ -19,7 +19,7 @@ from paraconsist.measures.results import Values
 from paraconsist.reporting.comparisons import comparison_tables
 from paraconsist.reporting.papers import values_of_set
 from paraconsist.reporting.table import Part, as_html, as_latex, as_markdown, as_text
-from paraconsist.reporting.tables import score_tables
+from paraconsist.reporting.tables import cited, score_tables
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.score import SetScores, score_sources
 from paraconsist.scoring.sources import Opened, open_source
@@ -118,8 +118,8 @@ class Scores(_Shown):
         ]
         return pd.DataFrame(effects, columns=["set", *(field.name for field in fields(EditEffect))])
 
-    def plot(self, name: str | None = None) -> Figure:
-        """Return a plot of the report, which notebooks show; ``.savefig("plot.svg")`` writes it.
+    def plot(self, name: str | None = None, *, width: float | None = None, caption: bool = False) -> Figure:
+        """Return a plot of the report, which notebooks show; ``.savefig("plot.pdf")`` writes it: PNG, SVG or PDF.
 
         Parameters
         ----------
@@ -130,6 +130,10 @@ class Scores(_Shown):
             paraphrases), ``strata-0``, ``changes-0`` (answers that change), ``inconsistency``, ``fooling`` or ``ie-0``,
             as far as the scores have them. The number is the set's, 0 for the first; a prefix such as ``buckets`` is
             enough. By default the first plot.
+        width : float, optional
+            In mm, from 50 to 500, of what is saved: 85 for a column of a journal, 178 for a page.
+        caption : bool
+            Write below it what is found, of how many problems, and the signatures of the numbers.
 
         Raises
         ------
@@ -141,12 +145,12 @@ class Scores(_Shown):
         from paraconsist.reporting.plots.canvas import drawn
 
         report = Report([model_from(self.opened, self.sets)])
-        plots = {placed.plot.name: placed.plot for placed in report_plots(report)}
+        plots = {placed.plot.name: placed for placed in report_plots(report)}
         wanted = next(iter(plots), "") if name is None else name.replace("_", "-")
-        chosen = next((plot for known, plot in plots.items() if known == wanted or known.startswith(wanted)), None)
+        chosen = next((placed for known, placed in plots.items() if known.startswith(wanted)), None)
         if chosen is None:
             raise input_error("plot", "name", f"be one of {', '.join(plots)}", got=name)
-        return drawn(chosen)
+        return drawn(chosen.plot, width, cited(self.sets, chosen.set) if caption else "")
 
     def report(self, path: str | Path, **options: Any) -> Path:
         """Write one self-contained HTML page; options are those of `paraconsist.reporting.page.ReportOptions`."""
@@ -236,10 +240,11 @@ class Comparison(_Shown):
         names += ["simultaneous_p_value", "simultaneous_low", "simultaneous_high"]
         return pd.DataFrame(lines, columns=names)
 
-    def plot(self, name: str | None = None) -> Figure:
+    def plot(self, name: str | None = None, *, width: float | None = None, caption: bool = False) -> Figure:
         """Return the forest of paired differences of a set (by default the first), around a line at 0.
 
-        More than 15 pairs are shown against the best model only. InputError if no set has this name.
+        More than 15 pairs are shown against the best model only. InputError if no set has this name. `width` and
+        `caption` are as in `Scores.plot`.
         """
         from paraconsist.reporting.page.figures import difference_plots
         from paraconsist.reporting.plots.canvas import drawn
@@ -248,7 +253,8 @@ class Comparison(_Shown):
         wanted = next(iter(plots), "") if name is None else name
         if wanted not in plots:
             raise input_error("plot", "name", f"be one of {', '.join(plots)}", got=name)
-        return drawn(plots[wanted])
+        lines = {str(pair.result["signature"]) for one in self.sets if one.set == wanted for pair in one.pairs}
+        return drawn(plots[wanted], width, " ".join([plots[wanted].caption, *sorted(lines)]) if caption else "")
 
     def _tables(self) -> Iterator[Part]:
         return comparison_tables(self.sets)

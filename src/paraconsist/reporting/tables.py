@@ -626,6 +626,17 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     return Finding(claim, sure, changed, f"{parts}, {count(wording.n_wrong)} wrong in every {each}")
 
 
+def cited(sets: Mapping[str, SetScores], name: str = "") -> str:
+    """Return what is found of a set (of all, without a name), of how many problems, and its numbers' signatures."""
+    parts = list[str]()
+    for name_of_set, scored in sets.items():
+        if name in ("", name_of_set):
+            size = f"{plural(scored.rows.n_problems, 'problem')} in {plural(len(scored.rows), 'row')}."
+            lines = dict.fromkeys(str(values["signature"]) for values in scored.measures.values())
+            parts += [f"{name_of_set}:", str(finding(scored)), size, *lines]
+    return " ".join(filter(None, parts))
+
+
 def corrected_quantity(key: str) -> Quantity:
     """Return what people's checks correct."""
     from paraconsist.scoring.outcomes import OF_WORDINGS  # reads rows, which takes pyarrow
@@ -675,6 +686,18 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
     columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]
     caption = "Low and high: with the intervals of the rate and of the share of wordings that are no paraphrases."
     yield Table(f"{name}: bounds among valid paraphrases (per cent)", columns, rows, caption)
+    if among := {key: of for key, of in found.among_valid.items() if not of.refused}:
+        columns = [Column("rate", words=True), Column("among valid", interval="interval"), Column("pairs judged")]
+        rows = [
+            [
+                Cell(corrected_quantity(key).label, head=True, symbols=True),
+                Cell(of.value, of.confidence_interval, PERCENT),
+                Cell(of.n_pairs),
+            ]
+            for key, of in among.items()
+        ]
+        caption = "From the answers to wordings that people judged, and to all others."
+        yield Table(f"{name}: rates among valid paraphrases (per cent)", columns, rows, caption)
 
 
 def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True) -> Iterator[Part]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from paraconsist.data.prompts import Prompt
 from paraconsist.data.selection import assign_models, expand_specs, parse_limits, with_test_sets
 from paraconsist.data.tasks import QUESTIONS, partial_task
 from paraconsist.errors import input_error
+from paraconsist.files import Json
+from paraconsist.models.endpoint.pace import Meter
 from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
 from paraconsist.running.endpoint import EndpointReport, EndpointRun, run_endpoint
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
@@ -27,65 +29,94 @@ if TYPE_CHECKING:
 ANSWER_TOKENS = 256
 
 
-def run_by_name(
-    models: Sequence[str],
-    sets: SetOptions,
-    prompts: PromptOptions,
-    loading: LoadOptions,
-    options: RunOptions,
-    endpoint: EndpointSettings | None = None,
-    say: Callable[[str], None] | None = None,
-) -> RunReport | EndpointReport:
-    """Run models over bucket sets that are named, behind the `endpoint` if there is one, else on this machine.
+@dataclass(frozen=True)
+class NamedRun:
+    """A run of models over bucket sets that are named, behind the `endpoint` if there is one, else on this machine.
 
     A model is ``MODEL``, or ``PATTERN=MODEL`` for some sets (see `paraconsist.data.selection.assign_models`): a Hub id,
-    a folder, or a name behind the endpoint. `say` is as in `run_endpoint`.
+    a folder, or a name behind the endpoint.
     """
-    if endpoint is not None:
-        return run_endpoint(over_endpoint(models, sets, prompts, loading, options, endpoint), say)
-    for model in models:
+
+    models: Sequence[str]
+    sets: SetOptions
+    prompts: PromptOptions
+    loading: LoadOptions
+    options: RunOptions
+    endpoint: EndpointSettings | None = None
+    given: Callable[[], Sequence[BucketSet]] | None = None  # in place of the sets that `sets` names
+    loaded: dict[str, BucketSet] = field(default_factory=dict)  # sets that were prepared, for several runs
+    meter: Meter | None = None  # of what several runs send
+    is_last: bool = True  # of several runs
+
+    def each(self, models: Mapping[str, Json]) -> dict[str, NamedRun]:
+        """Return a run for each of several models, from `read_models`, in a folder of its own in this run's folder."""
+        runs, meter = dict[str, NamedRun](), None if self.endpoint is None else Meter(self.endpoint)
+        for name, own in models.items():
+            parts = {part: getattr(self, part) for part in OF_MODELS}
+            for part, of_model in OF_MODELS.items():
+                values = {option: own[option] for option in of_model if option in own}
+                if values and parts[part] is None:
+                    raise input_error("run", next(iter(values)), "be given only with `endpoint`")
+                try:
+                    parts[part] = replace(parts[part], **values) if values else parts[part]
+                except TypeError:
+                    raise input_error("run", "models", "have options of the right kind", got=values) from None
+            parts["options"] = replace(parts["options"], output=self.options.output / name)
+            is_last = len(runs) == len(models) - 1
+            runs[name] = replace(self, models=[own["model"]], meter=meter, is_last=is_last, **parts)
+        return runs
+
+
+#: Options in which several models of one call may differ, by the field of `NamedRun`.
+OF_MODELS: Mapping[str, tuple[str, ...]] = {
+    "prompts": (*AskOptions().asking(), "template", "shots", "examples", "system"),
+    "loading": tuple(vars(LoadOptions())),
+    "options": ("label_map", "label_rule", "seed", "batch_tokens"),
+    "endpoint": ("api", "request_fields"),
+}
+
+
+def run_by_name(named: NamedRun, say: Callable[[str], None] | None = None) -> RunReport | EndpointReport:
+    """Run models over bucket sets. `say` is as in `run_endpoint`."""
+    if named.endpoint is not None:
+        return run_endpoint(over_endpoint(named, named.endpoint), say)
+    for model in named.models:
         if model.startswith(("http://", "https://")):
             remedy = "Give the address as `endpoint` and the model's name there as `model`."
             raise input_error("run", "model", "be a model, not an address", remedy=remedy)
-    named = NamedSets(models, sets, prompts, options)
-    from paraconsist.models.loading import load_model
+    prompts, options, sets = named.prompts, named.options, NamedSets(named)
+    from paraconsist import load_model  # names the extra if torch is not installed
 
     opened: dict[str, Classifier] = {}  # weights of language models are loaded once for all tasks
 
     def load(name: str, group: Sequence[BucketSet]) -> Classifier:
         def settings() -> PromptSettings:
-            return PromptSettings(named.prompt(group), seed=options.seed, **asking(prompts, group))
+            return PromptSettings(sets.prompt(group), seed=options.seed, **asking(prompts, group))
 
         if name in opened:
             loaded = opened[name].with_settings(settings())
         else:
-            loaded = load_model(name, task=group[0].task, ask=settings, device=options.device, **vars(loading))
+            loaded = load_model(name, task=group[0].task, ask=settings, device=options.device, **vars(named.loading))
         if loaded.takes_prompt:
             opened[name] = loaded
-            if sets.input_columns is not None:
+            if (columns := named.sets.input_columns) is not None:
                 must, remedy = "be given for classifiers only", "Give a `template` instead."
-                raise input_error("run", "input_columns", must, got=sets.input_columns, remedy=remedy)
+                raise input_error("run", "input_columns", must, got=columns, remedy=remedy)
         prompts.check_used(loaded)
         return loaded
 
-    return run(load, named.load, options, say)
+    return run(load, sets.load, options, say, is_last=named.is_last)
 
 
-def over_endpoint(
-    models: Sequence[str],
-    sets: SetOptions,
-    prompts: PromptOptions,
-    loading: LoadOptions,
-    options: RunOptions,
-    endpoint: EndpointSettings,
-) -> EndpointRun:
+def over_endpoint(named: NamedRun, endpoint: EndpointSettings) -> EndpointRun:
     """Return a run over an endpoint; InputError for options that only models on this machine have."""
-    if sets.input_columns is not None:
+    if named.sets.input_columns is not None:
         raise input_error("run", "input_columns", "not be given with `endpoint`", remedy="Use a template.")
+    prompts, options, sets = named.prompts, named.options, NamedSets(named)
     local = {name: getattr(options, name) for name in ("device", "batch_tokens", "deterministic", "compile")}
     usual = {**vars(LoadOptions()), **dict.fromkeys(("device", "batch_tokens", "device_map"))}
     of_prompts = {"device_map": prompts.device_map, "template_argument": bool(prompts.template_arguments)}
-    for name, value in {**vars(loading), **local, **of_prompts}.items():
+    for name, value in {**vars(named.loading), **local, **of_prompts}.items():
         if value != usual.get(name, False):
             must, remedy = "be given only without `endpoint`", "The endpoint's server decides it."
             if name == "template_argument":
@@ -94,12 +125,11 @@ def over_endpoint(
     if prompts.temperature > 0 and "temperature" in endpoint.request_fields:
         must = "not be given with a `request_field` of that name"
         raise input_error("run", "temperature", must, got=prompts.temperature)
-    named = NamedSets(models, sets, prompts, options)
 
     def ask(name: str, group: Sequence[BucketSet]) -> EndpointPrompt:
-        return EndpointPrompt(name, named.prompt(group), seed=options.seed, **asking(prompts, group))
+        return EndpointPrompt(name, sets.prompt(group), seed=options.seed, **asking(prompts, group))
 
-    return EndpointRun(named.load, ask, endpoint, options)
+    return EndpointRun(sets.load, ask, endpoint, options, named.meter)
 
 
 def asking(prompts: PromptOptions, group: Sequence[BucketSet]) -> dict[str, Any]:
@@ -120,40 +150,49 @@ def asking(prompts: PromptOptions, group: Sequence[BucketSet]) -> dict[str, Any]
 class NamedSets:
     """Bucket sets by the models that answer them, and their prompts; all is read when `load` is called."""
 
-    def __init__(self, models: Sequence[str], sets: SetOptions, prompts: PromptOptions, options: RunOptions) -> None:
-        self._models, self._sets, self._prompts = models, sets, prompts
+    def __init__(self, named: NamedRun) -> None:
+        self._named = named
         self._pools: list[Pool] = []
         self._whole: dict[str, BucketSet] = {}
-        self._part = None if sets.part is None else Part.read(sets.part)
-        if self._part is not None and (options.noise_floor or options.repeats):
+        part = named.sets.part
+        self._part = None if part is None else Part.read(part)
+        if self._part is not None and (named.options.noise_floor or named.options.repeats):
             must = "not be given with `noise_floor` or `repeats`"
             remedy = "Run the same command without `part` in the merged folder: it computes those alone."
-            raise input_error("run", "part", must, got=sets.part, remedy=remedy)
+            raise input_error("run", "part", must, got=part, remedy=remedy)
 
     def load(self) -> Mapping[str, Sequence[BucketSet]]:
         """Return model -> its sets."""
-        sets, part = self._sets, self._part
-        assigned = assign_models(self._models, expand_specs(sets.dataset))
+        named, part = self._named, self._part
+        self._pools = load_pools(named.prompts)
+        if named.given is None:
+            loaded = self._named_sets()
+        else:
+            loaded = {model: [shown_to(model, one, None) for one in named.given()] for model in named.models}
+        self._whole = {bucket_set.name: bucket_set for group in loaded.values() for bucket_set in group}
+        return loaded if part is None else {name: [*map(part.take, group)] for name, group in loaded.items()}
+
+    def _named_sets(self) -> dict[str, list[BucketSet]]:
+        sets = self._named.sets
+        assigned = assign_models(self._named.models, expand_specs(sets.dataset))
         limits = {spec: parse_limits(sets.limit, spec) for answered in assigned.values() for spec in answered}
         if sets.with_test:  # by the same model as the set: the corrected values combine the two
             assigned = {name: with_test_sets(answered) for name, answered in assigned.items()}
         by_pattern = [limit for limit in sets.limit or () if "=" in limit]  # these cut a full test set, too
         limits = {s: limits.get(s, parse_limits(by_pattern, s)) for answered in assigned.values() for s in answered}
-        self._pools = load_pools(self._prompts)
-        loaded = {name: [_load(name, s, limits[s], sets) for s in answered] for name, answered in assigned.items()}
-        self._whole = {bucket_set.name: bucket_set for group in loaded.values() for bucket_set in group}
-        return loaded if part is None else {name: [*map(part.take, group)] for name, group in loaded.items()}
+        return {name: [self._load(name, s, limits[s]) for s in answered] for name, answered in assigned.items()}
 
     def prompt(self, group: Sequence[BucketSet]) -> Prompt:
         """Return the prompt of sets of one task; no row of any part of theirs is an example in it."""
         whole = [self._whole[bucket_set.name] for bucket_set in group]
-        return prompt_for(whole, self._prompts, self._pools)
+        return prompt_for(whole, self._named.prompts, self._pools)
 
-
-def _load(model: str, spec: str, limit: int | None, sets: SetOptions) -> BucketSet:
-    named: Any = {"stratum": sets.stratum or (), "column": sets.column or ()}
-    rows = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, **named)
-    return shown_to(model, rows.limited(limit), sets.input_columns)
+    def _load(self, model: str, spec: str, limit: int | None) -> BucketSet:
+        sets, loaded = self._named.sets, self._named.loaded
+        if spec not in loaded:
+            named: Any = {"stratum": sets.stratum or (), "column": sets.column or ()}
+            loaded[spec] = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, **named)
+        return shown_to(model, loaded[spec].limited(limit), sets.input_columns)
 
 
 def _trained_columns(model: str) -> list[str] | None:

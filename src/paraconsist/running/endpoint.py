@@ -35,6 +35,7 @@ from paraconsist.running.run import Job, Repeat, check_repeats, distinct_rows, g
 from paraconsist.running.until import check_until, rounds, summed
 
 _N_SHOWN = 3  # requests of a dry run
+_N_COUNTED = 256  # prompts whose tokens a tokenizer counts, for an estimate of all
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class EndpointRun:
     ask: Callable[[str, Sequence[BucketSet]], EndpointPrompt]
     settings: EndpointSettings
     options: RunOptions
+    meter: Meter | None = None  # of what several runs of a command send
 
     def job(self) -> tuple[Job, dict[str, EndpointPrompt], EndpointSettings]:
         """Load the sets; return the job, each pass's prompt, whose repeats are checked, and settings with prices."""
@@ -75,15 +77,18 @@ class Estimate:
     """What a run is expected to send, before anything is sent."""
 
     n_requests: int
-    n_read: int  # tokens of the prompts, at `BYTES_PER_TOKEN`
+    n_read: int  # tokens of the prompts
     n_written: int  # tokens of the answers, at most
     cost: float | None  # None without a price
     bodies: Sequence[Json]  # of the first three requests
     ends_early: bool = False  # whether the run stops once a condition is known
+    is_counted: bool = False  # by the models' tokenizers; else at `BYTES_PER_TOKEN`
 
     def describe(self) -> str:
         """Return one line for the user."""
-        tokens = f"{self.n_read:,} tokens read ({BYTES_PER_TOKEN} bytes of a prompt counted as one)"
+        how = "as the model's tokenizer counts, without a chat template"
+        how = how if self.is_counted else f"{BYTES_PER_TOKEN} bytes of a prompt counted as one"
+        tokens = f"{self.n_read:,} tokens read ({how})"
         cost = "" if self.cost is None else f", cost {self.cost:,.4f}"
         whole = f"estimate: {self.n_requests:,} requests, {tokens}, at most {self.n_written:,} written{cost}"
         return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}."
@@ -97,9 +102,11 @@ def dry_run(endpoint_run: EndpointRun) -> Estimate:
 
 def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: EndpointSettings) -> Estimate:
     """Estimate what is left to send; where the endpoint was not asked yet how labels are taken, by the first token."""
-    n_requests = n_bytes = n_written = 0
+    n_requests = n_read = n_written = 0
     bodies: list[Json] = []
+    is_counted = True
     for name, prompt in prompts.items():
+        n_bytes, texts = 0, list[bytes]()
         at = prompt.over(settings)
         recorded = _recorded_method(job, at, prompt)
         method = recorded or (Method("generate") if prompt.scoring == "generate" else Method("label", top=20))
@@ -114,13 +121,33 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
                     continue
                 question = question_of(prompt, at.api, task, row)
                 n_requests += len(parts)
-                n_bytes += len(parts) * len(question.whole.encode("utf-8", "replace"))
+                shown = question.whole.encode("utf-8", "replace")
+                n_bytes += len(parts) * len(shown)
+                texts += [shown] if len(texts) < _N_COUNTED else []
                 n_written += prompt.max_new_tokens if method.scoring == "generate" else len(parts)
                 if len(bodies) < _N_SHOWN:
                     bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
-    used = TokenUse(round(n_bytes / BYTES_PER_TOKEN), n_written)
-    cost = None if settings.prices is None else Meter(settings).cost_of(used)
-    return Estimate(n_requests, used.prompt or 0, n_written, cost, bodies[:_N_SHOWN], job.options.until is not None)
+        if texts:
+            per_byte = _per_byte(prompt.model, texts)
+            is_counted &= per_byte is not None
+            n_read += round(n_bytes * (per_byte or 1 / BYTES_PER_TOKEN))
+    cost = None if settings.prices is None else Meter(settings).cost_of(TokenUse(n_read, n_written))
+    how = job.options.until is not None, is_counted
+    return Estimate(n_requests, n_read, n_written, cost, bodies[:_N_SHOWN], *how)
+
+
+def _per_byte(model: str, texts: Sequence[bytes]) -> float | None:
+    """Return how many tokens a byte of texts has; None if the tokenizer is neither in a folder nor the Hub's cache."""
+    from huggingface_hub import try_to_load_from_cache
+
+    with suppress(Exception):  # of names that are no Hub ids, and of files that cannot be read
+        from tokenizers import Tokenizer
+
+        file = Path(model, "tokenizer.json")
+        tokenizer = Tokenizer.from_file(str(file if file.is_file() else try_to_load_from_cache(model, file.name)))
+        encoded = tokenizer.encode_batch([text.decode() for text in texts], add_special_tokens=False)
+        return sum(len(one.ids) for one in encoded) / max(1, sum(map(len, texts)))
+    return None
 
 
 def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = None) -> EndpointReport:
@@ -139,7 +166,8 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
         raise input_error("run", "endpoint", must, got=f"{n_processes} processes", remedy=remedy)
     key = find_key(endpoint_run.settings)
     job, prompts, settings = endpoint_run.job()
-    meter = Meter(settings)
+    meter = endpoint_run.meter or Meter(settings)
+    meter.settings = settings  # each run has its model's price
     if say is not None and (estimate := _estimate(job, prompts, settings)).n_requests:
         say(estimate.describe())
     at = {name: prompt.over(settings) for name, prompt in prompts.items()}

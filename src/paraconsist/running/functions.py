@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
@@ -23,7 +22,7 @@ from paraconsist.data.tasks import Row, Task
 from paraconsist.errors import InputError, check_whole, first_line, input_error
 from paraconsist.files import Json, launched, locked
 from paraconsist.models.progress import ProgressBar
-from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
+from paraconsist.running.options import PromptOptions, RunOptions
 from paraconsist.running.prompting import prompt_for
 from paraconsist.running.run import Job, distinct_rows, group_sets
 from paraconsist.running.until import check_until, rounds, summed
@@ -70,22 +69,6 @@ class Function:
         return f"source-{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
-def as_function(model: Any, values: Mapping[str, Any], loading: LoadOptions, options: RunOptions) -> Function | None:
-    """Return `model` as a function with the `values` of its fields; None if it is not callable.
-
-    InputError for options of the other kind of model.
-    """
-    if callable(model):
-        usual = {**vars(LoadOptions()), **vars(RunOptions(Path()))}
-        wrong = {**vars(loading), **{name: getattr(options, name) for name in _OF_LOADED}}
-        wrong, kind = {name: value for name, value in wrong.items() if value != usual[name]}, "models that are loaded"
-    else:
-        wrong, kind = {name: value for name, value in values.items() if value is not None}, "a function"
-    for name, value in wrong.items():
-        raise input_error("run", name, f"be given only with {kind}", got=value)
-    return Function(model, **values) if callable(model) else None
-
-
 def run_function(function: Function, sets: Sequence[BucketSet], options: RunOptions) -> RunFolder:
     """Ask a function about bucket sets, in one process.
 
@@ -96,6 +79,9 @@ def run_function(function: Function, sets: Sequence[BucketSet], options: RunOpti
     if launched()[1] > 1:
         raise input_error("run", "model", "be a function in one process only", remedy="Start it without a launcher.")
     check_whole("run", "batch_size", function.batch_size)
+    for name in _OF_LOADED:
+        if (value := getattr(options, name)) != getattr(RunOptions, name):
+            raise input_error("run", name, "not be given with a function", got=value)
     check_until(options)
     job, prompt_options = Job({}, options), PromptOptions(template=function.template)
     job.groups = group_sets({"": sets})

@@ -75,6 +75,9 @@ class LoadOptions:
     max_length: int | None = option(None, "Cut inputs after this many tokens.", min=1)
     trust_remote_code: bool = option(False, "Run code that comes with a Hub model.")
     kind: str | None = option(None, "classifier, causal or seq2seq; by default what the model's architecture says.")
+    attn_implementation: str | None = option(
+        None, "How attention is computed, as transformers names it: eager, sdpa, flash_attention_2 ...", rare=True
+    )
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,10 @@ class PromptOptions(AskOptions):
     )
     shots: int | None = option(None, "Language models: solved examples in the prompt.", min=0)
     examples: Sequence[str] = option((), "Set or file to draw them from; repeat to draw evenly from several.")
-    split: str = option("train", "Split of the sets that examples are drawn from, where they have it.")
-    seed: int = option(0, "Random seed of the draw of examples.", min=0)
+    split: str = option("train", "Split of the sets that examples are drawn from, where they have it.", rare=True)
+    seed: int = option(0, "Random seed of the draw of examples.", min=0, rare=True)
     data_dir: str | None = option(None, DATA_DIR)
+    system: str = option("", "Chats: a system message for all prompts, before their own.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,7 +105,7 @@ class PromptOptions(AskOptions):
     def check_used(self, model: Classifier) -> None:
         """Refuse the first option for prompts that the loaded model, a classifier, would ignore."""
         usual = PromptOptions()
-        for name in ("template", "shots", *usual.asking()) if not model.takes_prompt else ():
+        for name in ("template", "shots", "system", *usual.asking()) if not model.takes_prompt else ():
             value = getattr(self, name)
             if value != getattr(usual, name) and value != 0:
                 must = "be given only with causal and sequence-to-sequence models"

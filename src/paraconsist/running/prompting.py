@@ -87,9 +87,8 @@ def make_prompt(
         other = next(pool.task.name for pool in pools if pool.task != task)
         raise input_error("run", "examples", f"be of task {task.name}, as the sets are", got=other)
     renamed = [_with_labels_of(template, pool) for pool in fitting]
-    return prompts.Prompt(
-        template, prompts.draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude)
-    )
+    drawn = prompts.draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude)
+    return prompts.Prompt(template, drawn, options.system)
 
 
 def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequence[Pool]) -> prompts.Prompt:
@@ -100,7 +99,7 @@ def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequen
             if value := getattr(options, option):
                 must, remedy = "not be given with questions, which bring their own", "Use `system` or `messages`."
                 raise input_error("run", option, must, got=value, remedy=remedy)
-        return QuestionPrompt()
+        return QuestionPrompt(system=options.system)
     if options.template is None:
         for other in group:
             if len(other.label_names) != len(label_names):

@@ -26,7 +26,7 @@ from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_r
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics
 from paraconsist.models.endpoint.settings import EndpointSettings
 from paraconsist.running import endpoint
-from paraconsist.running.by_name import over_endpoint
+from paraconsist.running.by_name import NamedRun, over_endpoint
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.run import distinct_rows
 
@@ -131,7 +131,8 @@ def _options(named: Json, output: Path) -> tuple[endpoint.EndpointRun, str | Non
     prompts = PromptOptions(**named["ask"]["prompts"], **{k: v for k, v in named["ask"].items() if k != "prompts"})
     options = RunOptions(**{**named["running"], "output": output})
     settings, sets = EndpointSettings(_NOWHERE, **named["endpoint"]), SetOptions(**named["sets"])
-    return over_endpoint(named["models"], sets, prompts, LoadOptions(), options, settings), prompts.scoring
+    run = NamedRun(named["models"], sets, prompts, LoadOptions(), options)
+    return over_endpoint(run, settings), prompts.scoring
 
 
 def _open(endpoint_run: endpoint.EndpointRun, top: int) -> list[endpoint.Pass]:

@@ -74,12 +74,15 @@ def run(
     load_sets: Callable[[], Mapping[str, Sequence[BucketSet]]],
     options: RunOptions,
     say: Callable[[str], None] | None = None,
+    *,
+    is_last: bool = True,
 ) -> RunReport:
     """Run models over bucket sets, in as many processes as accelerate's launcher started.
 
     `load_model` takes a model (a Hub id or a folder) and the sets of one task, and returns the classifier that answers
     them. `load_sets` returns model -> its sets; it is called on the main process first, so that data are prepared once.
-    The predictions files exist when `run` returns on the main process; every process raises the same errors.
+    The predictions files exist when `run` returns on the main process; every process raises the same errors. The group
+    of processes ends with the run that `is_last`.
     """
     from paraconsist.models.classifier import deterministic_kernels
     from paraconsist.running.loop import compute, from_main, main_first, start_accelerator
@@ -130,7 +133,8 @@ def run(
         if accelerator.is_main_process:
             job.record(loop={name: loop.to_dict() for name, loop in statistics.items()})
         accelerator.wait_for_everyone()
-    accelerator.end_training()
+    if is_last:
+        accelerator.end_training()
     return RunReport(job.folder, job.files, statistics, accelerator.is_main_process)
 
 

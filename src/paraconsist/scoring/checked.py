@@ -25,7 +25,7 @@ from paraconsist.data.tables import read_table
 from paraconsist.errors import InputError, input_error
 from paraconsist.measures import checked as measures
 from paraconsist.measures.catalogue import PARAPHRASTIC
-from paraconsist.measures.checked import CheckedUnits, Corrected
+from paraconsist.measures.checked import CheckedUnits, Corrected, LabelPlan
 from paraconsist.measures.results import Record
 from paraconsist.measures.rules import PARAPHRASE
 from paraconsist.scoring.outcomes import SAME_ANSWER, WORDING_CHANGE, WORDINGS, answer_codes, is_right
@@ -106,16 +106,22 @@ def rows_of(source: Source) -> Rows:
     return apply_policy(read_rows(source.predictions, source.columns), "wrong")[0]
 
 
+def same_of(rows: Rows) -> tuple[Integers, Integers, NDArray[np.bool_]]:
+    """Return the pairs of wordings of each problem, and whether their answers are the same."""
+    first, second = _within(rows, WORDINGS)
+    codes = answer_codes(rows)
+    same = codes[first] == codes[second]
+    if rows.same:
+        assert rows.values is not None
+        ends = (end(rows.values[first], rows.values[second]).tolist() for end in (np.minimum, np.maximum))
+        same |= np.array([pair in rows.same for pair in zip(*ends, strict=True)], dtype=bool)
+    return first, second, same
+
+
 def pairs_of(source: Source, rows: Rows) -> Pairs:
     """Return the pairs of wordings of each problem, with whether their answers are the same."""
-    assert rows.values is not None
-    first, second = _within(rows, WORDINGS)
-    codes, comparer, similarity = answer_codes(rows), get_comparer(source.predictions.metadata["same"]), None
-    ends = (end(rows.values[first], rows.values[second]).tolist() for end in (np.minimum, np.maximum))
-    known = rows.same or frozenset()
-    verdicts = (codes[first] == codes[second]) | np.array(
-        [pair in known for pair in zip(*ends, strict=True)], dtype=bool
-    )
+    (first, second, verdicts), similarity = same_of(rows), None
+    comparer = get_comparer(source.predictions.metadata["same"])
     if _has_degrees(comparer):
         values = comparer.values(source.predictions.table["raw_output"].to_pylist())
         similarity = comparer.pairs([values[i] for i in first], [values[i] for i in second])
@@ -161,9 +167,9 @@ def _within(rows: Rows, roles: Sequence[str]) -> tuple[Integers, Integers]:
     return first, second
 
 
-def _per_bucket(rows: Rows, units: Pairs) -> Integers:
-    """Return the number of units of each unit's bucket."""
-    _, codes, counts = np.unique(np.asarray(rows.buckets)[units.first], return_inverse=True, return_counts=True)
+def per_bucket(rows: Rows, first: Integers) -> Integers:
+    """Return the number of units of each unit's bucket, by the units' first rows."""
+    _, codes, counts = np.unique(np.asarray(rows.buckets)[first], return_inverse=True, return_counts=True)
     return np.asarray(counts[codes])
 
 
@@ -256,7 +262,7 @@ def checked_rates(source: Source, sheets: Sheets, confidence_level: float) -> Ch
                 notes += warnings
                 rates[key] = measures.rogan_gladen(units, errors, confidence_level=confidence_level)
         if kind == "right" and PARAPHRASTIC.headline in rates:
-            in_pairs = _per_bucket(rows, answers_of(source, rows)) > 1
+            in_pairs = per_bucket(rows, answers_of(source, rows).first) > 1
             answers, pairs = of_kind["accuracy"].where(in_pairs), of_kind[PARAPHRASTIC.headline]
             variance = measures.corrected_variance(answers, pairs, confidence_level=confidence_level)
             rates |= dict(zip(("vap_unbiased", "pvap_unbiased"), variance, strict=True))
@@ -302,6 +308,26 @@ def checked_differences(
     return found, notes
 
 
+def label_plans(source: Source, sheets: Sheets, level: float) -> tuple[dict[str, LabelPlan], list[str]]:
+    """Return what more labels and problems would do to each rate that sheets of a set correct, and why some have none.
+
+    InputError if no rate is corrected.
+    """
+    rows, plans, notes = rows_of(source), {}, []
+    for kind, lines in sheets.items():
+        for key, units in _labelled(source, rows, lines, kind).items():
+            if not units.is_labelled.any():
+                notes.append(f"{key}: the sheet has no label of these answers")
+                continue
+            try:
+                plans[key] = measures.plan_labels(units, confidence_level=level)
+            except InputError as problem:
+                notes.append(f"{key} is not corrected: of the comparer, {problem.got}")
+    if not plans:
+        raise input_error("plan", "checked", f"correct a rate of {source.name or 'the pilot'}", got="; ".join(notes))
+    return plans, notes
+
+
 def _ours(source: Source, lines: Sequence[Line]) -> list[Line]:
     """Return the lines of a sheet that are about a source's answers."""
     name = model_name(source)
@@ -331,7 +357,7 @@ def _labelled(source: Source, rows: Rows, lines: Sequence[Line], kind: Kind) -> 
         for (i, p, weight), (j, q, _) in (pair for pair in of_pair.values() if len(pair) == 2)
     }
     own, alike = answers_of(source, rows), alike_of(rows)
-    units = {"accuracy": _as_units(rows, own, single, np.maximum(_per_bucket(rows, own) - 1, 1))}
+    units = {"accuracy": _as_units(rows, own, single, np.maximum(per_bucket(rows, own.first) - 1, 1))}
     return units | ({PARAPHRASTIC.headline: _as_units(rows, alike, both)} if len(alike.first) else {})
 
 
@@ -342,7 +368,8 @@ def _as_units(rows: Rows, units: Pairs, marked: Mapping[Any, Any], partners: Int
         if given := marked.get(key):
             labels[i], sampling[i] = sum(label for label, _ in given) / len(given), sum(weight for _, weight in given)
     groups = np.asarray(rows.buckets if rows.groups is None else rows.groups)[units.first]
-    more = {"weights": 1.0 / _per_bucket(rows, units), "sampling": sampling / (1 if partners is None else partners)}
+    sampling = sampling if partners is None else sampling / partners
+    more = {"weights": 1.0 / per_bucket(rows, units.first), "sampling": sampling}
     return CheckedUnits.of(units.verdicts, labels, strata=units.strata, groups=groups, **more)
 
 

@@ -6,7 +6,8 @@ that is another (``pc`` is the unbiased P_C, ``pc_published`` the plug-in; so ar
 ``between_variance``), any other key of its results (``paraphrastic_consistency_unbiased``, ``accuracy``),
 ``measure.key``, which is never another estimator's, or a key of the set: ``wording_change``, ``same_answer``,
 ``above_chance`` (`paraconsist.scoring.outcomes`), ``unparsed_rate``, or ``below_4_of_5``, the number of problems less
-than 4/5 of whose wordings (or runs) are right, with any two numbers. ``.low`` and ``.high`` take the ends of its
+than 4/5 of whose wordings (or runs) are right, with any two numbers. ``corrected.`` before a rate takes its value as
+corrected by answers that people checked (``corrected.same_answer.low``). ``.low`` and ``.high`` take the ends of its
 interval.
 
 Where the policies for unparsed answers disagree on a condition it fails, unless one of them was named; so it does for
@@ -345,6 +346,15 @@ def _place(quantity: str, result: Values) -> tuple[Values, str]:
     name = first if spec is None else spec.name
     if name in measures:
         return measures[name], rest or (name if spec is None else (published and spec.published) or spec.headline)
+    if first == "corrected" and rest:
+        spec = _spec_of(rest)[0]
+        key = f"{rest}_unbiased" if rest in _SHORT else rest if spec is None else spec.headline
+        rate = result["checked"]["rates"].get(key) if result.get("checked") else None
+        if rate is None:
+            return {}, key
+        ends = {key: rate["confidence_interval"]["corrected"]}
+        refused = f"of the comparer, {rate['refused']}"
+        return {key: rate["corrected"], "confidence_interval": ends, "warnings": [refused]}, key
     if rest or first in _OF_THE_SET:
         return result, quantity
     if first in _OF_THE_WORDINGS:

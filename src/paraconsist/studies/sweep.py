@@ -20,7 +20,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.store import store_key
+from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import input_error
 from paraconsist.files import LOCK, is_main, locked, sync_one, write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC, scored_measures
@@ -133,6 +135,10 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
     processes returns it. InputError for a share in which a label is missing, before anything is trained.
     """
     cells = cells_of(options)
+    for name in (name for name in options.sets if Path(name).exists()):
+        if load_bucket_set(name).task is QUESTIONS:
+            remedy = "Try prompts and ways of decoding of questions with `paraconsist run --models FILE`."
+            raise input_error("sweep", "dataset", "have labels, as classifiers are trained", got=name, remedy=remedy)
     with alone():
         _check_smallest_share(options, cells)
     with locked(options.output, _FUNCTION, "output") if is_main() else nullcontext():

@@ -136,7 +136,7 @@ def _rows(path: Path) -> Fields:
         if all(_leaf(table.schema.field(name).type) == pa.string() for name in answers if name in table.column_names):
             return Table(table)
     try:
-        rows = [row | {name: _as_texts(row[name]) for name in answers if name in row} for row in json_rows(path)]
+        rows = [{**row, **{name: _as_texts(row[name]) for name in answers if name in row}} for row in json_rows(path)]
         return Records(rows)
     except ValueError as problem:
         remedy = f"It could not be read ({first_line(problem)}): it may be cut short; copy it again."

@@ -67,7 +67,7 @@ def method_key(settings: EndpointSettings, prompt: EndpointPrompt) -> str:
     """Return 16 hex digits for all that the method depends on."""
     template = prompt.template
     parts: list[Any] = [settings.url, settings.api, dict(settings.request_fields), prompt.model, prompt.scoring]
-    parts += [template.question, list(template.answers), template.instruction != ""]
+    parts += [template.question, list(template.answers), bool(prompt.prompt.opening(template.instruction))]
     parts += [prompt.temperature] if prompt.temperature else []
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -159,7 +159,8 @@ class AskOptions:
         default_factory=dict,
         metadata={
             "help": "NAME=JSON: with `chat`, an argument of the chat template, such as enable_thinking=false.",
-            "option": "--template-argument",
+            "option": ("--template-argument", "--chat-template-argument"),
+            "rare": True,
         },
     )
     max_new_tokens: int = option(
@@ -250,7 +251,8 @@ class EndpointPrompt(AskOptions):
 
 def prompt_identity(prompt: Prompt) -> dict[str, str]:
     """Return what of a prompt decides predictions, for the run's identity."""
-    return {"template": prompt.template.name, "prompt_hash": prompt.hash, "shots": str(len(prompt.examples))}
+    identity = {"template": prompt.template.name, "prompt_hash": prompt.hash, "shots": str(len(prompt.examples))}
+    return identity | ({"system": prompt.system} if prompt.system else {})
 
 
 def answer_identity(max_new_tokens: int, temperature: float, seed: int) -> dict[str, str]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.errors import check_flag, input_error
-from paraconsist.files import locked, staged, write_text, writing
+from paraconsist.files import launched, locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words
 from paraconsist.reporting.formatting import Values, bounds, known
@@ -31,8 +33,13 @@ from paraconsist.scoring.score import SetScores
 
 _PAGES = "models"  # the folder of the models' pages
 _PAGE = re.compile(r"[a-z0-9-]{1,60}-[0-9a-f]{8}\.html")
+_INDEX = "index.html"
 #: The index shows only headlines where it has more sets and measures than this.
 _FEW = 3
+_LEAST_OF_PROCESS = 4  # models: starting a process takes as long as the pages of two
+
+#: Does pieces of work in several processes, as `paraconsist.running.pool.do_all`.
+Spread: TypeAlias = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,7 @@ def leaderboard(
     texts: Sequence[str] = (),
     rescore: bool = False,
     progress: Progress = lambda what, n_done, n: None,
+    spread: Spread | None = None,
     **options: Any,
 ) -> SiteWritten:
     """Rank models on every set, and write it as a static site: an index with a table, and a page for each model.
@@ -81,6 +89,8 @@ def leaderboard(
         Score run folders with `options`, not with the options in their ``results.json``.
     progress : callable
         Is called with what is being done ("scoring", "pages"), how many are done, and of how many.
+    spread : callable, optional
+        Writes the pages of many models in several processes: `paraconsist.running.pool.do_all`, as the command does.
 
     Raises
     ------
@@ -93,7 +103,30 @@ def leaderboard(
     paths = [Path(path) for path in inputs]
     models = load_models(paths, scoring, names, sets=sets, read=read, rescore=rescore, join=True, progress=progress)
     report = ReportOptions(title=title, score=scoring, texts=texts)
-    return write_site(models, Path(output), report, space=space, leaderboard=True, progress=progress)
+    folder = Path(output)
+    return write_site(models, folder, report, space=space, leaderboard=True, progress=progress, spread=spread)
+
+
+@dataclass(frozen=True)
+class _Pages:
+    """The pages of a site, as work by the piece: each is the name of its file."""
+
+    models: Sequence[Model]
+    folder: Path
+    options: ReportOptions
+    leaderboard: bool
+
+    def is_done(self, piece: str) -> bool:
+        return False
+
+    def do(self, piece: str) -> None:
+        if piece == _INDEX:
+            front = _leaderboard if self.leaderboard else _index
+            text = front(self.models, self.options).encode("utf-8", "replace").decode()
+            write_text(self.folder / piece, text)
+            return
+        model = next(model for model in self.models if page_name(model.name) == piece)
+        write_report([model], self.folder / piece, replace(self.options, title=None, index=f"../{_INDEX}"))
 
 
 def write_site(
@@ -104,10 +137,12 @@ def write_site(
     space: bool = False,
     leaderboard: bool = False,
     progress: Progress = lambda what, n_done, n: None,
+    spread: Spread | None = None,
 ) -> SiteWritten:
     """Write ``index.html`` and a page for each model below ``models``, fit for GitHub Pages or a static Space.
 
-    The index compares the models on the sets that all of them answered; a `leaderboard` ranks those of each set.
+    The index compares the models on the sets that all of them answered; a `leaderboard` ranks those of each set. With
+    `spread` the pages of many models are written in as many processes as there are cores.
 
     Every page is one file that loads nothing. The models' pages replace the old ones all at once, and the index
     follows, so that an existing site stays whole at any time. With `space` a ``README.md`` configures a static Space;
@@ -121,22 +156,32 @@ def write_site(
     title = options.title or f"How consistent is {models[0].name}?"
     if options.title is None and len(models) > 1:
         title = f"Which of {len(models)} models is the most consistent?"
+    pieces, done = [_INDEX, *(page_name(model.name) for model in models)], count(1)
+    jobs = min(os.cpu_count() or 1, len(models) // _LEAST_OF_PROCESS)
+
+    def say(piece: str) -> None:
+        if piece != _INDEX:
+            progress("pages", next(done), len(models))
+
     with locked(folder, "report", "site"):
-        front = _leaderboard if leaderboard else _index
-        index = front(models, replace(options, title=title)).encode("utf-8", "replace").decode()
         with staged(pages) as new:
-            of_model = replace(options, title=None, index="../index.html")
-            written = []
-            for model in models:
-                written.append(write_report([model], new / page_name(model.name), of_model))
-                progress("pages", len(written), len(models))
+            work = _Pages(models, new, replace(options, title=title), leaderboard)
+            if spread is not None and jobs > 1 and launched()[1] == 1:
+                spread(work, pieces, function="report", jobs=jobs, progress=say)
+            else:
+                for piece in pieces:
+                    work.do(piece)
+                    say(piece)
+            n_bytes = sum(page.stat().st_size for page in new.iterdir())
+            index = (new / _INDEX).read_text(encoding="utf-8")
+            (new / _INDEX).unlink()
         with writing("report", "site", folder):
             write_text(folder / ".nojekyll", "")  # GitHub Pages serves the files as they are
             if space and not (folder / "README.md").exists():
                 card = f"---\ntitle: {json.dumps(title)}\nsdk: static\napp_file: index.html\n---\n"
                 write_text(folder / "README.md", f"{card}\nWritten by paraconsist.\n")
-            write_text(folder / "index.html", index)
-    return SiteWritten(folder / "index.html", len(models), len(index.encode()) + sum(page.n_bytes for page in written))
+            write_text(folder / _INDEX, index)
+    return SiteWritten(folder / _INDEX, len(models), n_bytes)
 
 
 def page_name(model: str) -> str:

@@ -7,7 +7,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ _SCRIPTS = (
     "theme.js",
     "words.js",
     "buckets.js",
+    "csv.js",
     "export.js",
     "marking.js",
     "answers.js",
@@ -44,7 +45,12 @@ _SCRIPTS = (
     "sureness.js",
     "plots.js",
 )
-_STYLES_OF_INDEX, _SCRIPTS_OF_INDEX = ("style.css", "models.css", "screen.css"), ("theme.js", "index.js")
+_OF_INDEX = ("style.css", "models.css", "screen.css"), ("theme.js", "index.js")
+#: Styles and scripts by page.
+_PARTS = {
+    "page.html": (_STYLES, _SCRIPTS),
+    "sheet.html": (("style.css", "sheet.css"), ("theme.js", "csv.js", "sheet.js")),
+}
 #: Buckets of a set, and cells of all sets, in the tables of buckets that the models disagree about.
 _MOST_BUCKETS, _MOST_CELLS = 200, 4000
 
@@ -247,6 +253,19 @@ def _numbers(models: Sequence[Model]) -> Iterator[tuple[str, Table]]:
 
 def filled(template: str, **values: Any) -> str:
     """Return a page from its template, with styles and scripts inlined under a policy that allows nothing else."""
+    from markupsafe import Markup
+
+    environment, glossary = _environment(), Glossary()
+    names = _PARTS.get(template, _OF_INDEX)
+    style, script = ("\n".join(map(partial(_source, environment), of_kind)) for of_kind in names)
+    inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
+    explained = {"help": glossary, "table": lambda table: Markup(to_html(table, glossary))}
+    return str(environment.get_template(template).render(**values, **inlined, **explained, version=__version__))
+
+
+@cache
+def _environment() -> Any:
+    """Return the templates, which are compiled once for all pages."""
     import jinja2
     from markupsafe import Markup
 
@@ -257,15 +276,8 @@ def filled(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    glossary = Glossary()
     environment.filters["signs"] = lambda text: Markup(with_symbols(text))
-    environment.globals["help"] = glossary
-    environment.globals["table"] = lambda table: Markup(to_html(table, glossary))
-    names = (_STYLES, _SCRIPTS) if template == "page.html" else (_STYLES_OF_INDEX, _SCRIPTS_OF_INDEX)
-    style, script = ("\n".join(map(partial(_source, environment), of_kind)) for of_kind in names)
-    page = environment.get_template(template)
-    inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
-    return page.render(**values, **inlined, version=__version__)
+    return environment
 
 
 def _facts(report: Report) -> list[str]:

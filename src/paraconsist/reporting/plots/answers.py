@@ -22,7 +22,7 @@ from paraconsist.reporting.plots.canvas import (
     Plot,
     inline_svg,
     legend,
-    legend_entry,
+    legend_of_models,
     mark,
     panels,
     series_colour,
@@ -103,9 +103,10 @@ def _places(
         if heading:
             ticks.append((y, short(heading, 26), True))
             y += (step + 1.3) / 2
-        for label in dict.fromkeys(line.label for line in lines if line.heading == heading):
+        labels = list(dict.fromkeys(line.label for line in lines if line.heading == heading))
+        for label, name in zip(labels, told_apart(labels, _MOST_IN_ROW), strict=True):
             places[heading, label] = y
-            ticks.append((y, short(label, _MOST_IN_ROW), False))
+            ticks.append((y, name, False))
             y += step
         y += 0.65 - step / 2 if heading else 0.0
     return places, ticks, max(places.values()) + step / 2
@@ -132,7 +133,7 @@ def _draw_beside(
     axes.set(ylim=(bottom + 0.2, top), xlabel=axis)
     _rows(axes, zero)
     if len(models) > 1:
-        legend(axes, [legend_entry(model, series_colour(i), series_marker(i)) for i, model in enumerate(models)])
+        legend_of_models(axes, models)
 
 
 def _draw_small(axes: Axes, lines: Sequence[Line], labels: Sequence[tuple[str, str]], axis: str, zero: bool) -> None:
@@ -166,7 +167,9 @@ def _draw_line(axes: Axes, line: Line, at: float, number: int, *, signed: bool, 
     (point,) = axes.plot(
         [100 * line.value], [at], series_marker(number), color=colour, markersize=4.5, markerfacecolor=fill
     )
-    mark(point, _in_words(line, several, signed=signed), line.href)
+    words, (low, high) = _in_words(line, several, signed=signed), line.interval or (None, None)
+    of = {"group": line.heading, "label": line.label, "model": line.model}
+    mark(point, words, line.href, **of, value=line.value, low=low, high=high)
 
 
 def _rows(axes: Axes, zero: bool) -> None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import io
 import os
 import re
+import textwrap
 import threading
 import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from paraconsist.files import replacing
+from paraconsist.errors import check_number
+from paraconsist.files import replacing, to_json
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -49,10 +51,13 @@ _FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+)px")
 _LEFT_OUT = tuple(f"{{{_SVG}}}{tag}" for tag in ("metadata", "title", "style"))
 _PAPER = "patch_1"
 _LONG = re.compile(r"-?\d+\.\d{3,}")  # a coordinate with more digits than can be seen
+_SIZE = re.compile(rb'((?:width|height)=")([\d.]+)pt')  # of an SVG
 _SIGN = re.compile(r"\b([AP])_([COT])\b")  # of the papers
 
 #: Width of every figure in inches; at this width its letters are readable on a phone.
 WIDTH = 5.0
+#: Least and largest width of a figure that is saved, in mm, and the size of its caption's letters, in points.
+_WIDTHS, _CAPTION = (50.0, 500.0), 7.0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # as many as have no divisor in common with the colours
 _LEGEND_ROW = 0.19
 _GAP = 0.2  # inches between small axes
@@ -68,6 +73,7 @@ _STYLE = {
     "grid.color": COLOURS["grid"],
     "legend.fontsize": 9,
     "lines.linewidth": 1.4,
+    "pdf.fonttype": 42,
     **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), COLOURS["paper"]),
     **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), COLOURS["ink"]),
     **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), COLOURS["muted"]),
@@ -75,6 +81,7 @@ _STYLE = {
     **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 3),
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "text.parse_math", "legend.frameon"), False),
 }
+_Mark: TypeAlias = tuple[str, str, Mapping[str, Any]]  # of a drawn value: title, link, its line in the figure's CSV
 _DRAWING = threading.Lock()  # matplotlib's settings belong to the process, which may serve several pages
 
 
@@ -101,11 +108,15 @@ def series_marker(number: int) -> str:
     return MARKERS[number % len(MARKERS)]
 
 
-def mark(artist: Artist, title: str, href: str = "") -> None:
-    """Name a drawn value: on a page its element gets a title, and is a link to `href` where there is one."""
+def mark(artist: Artist, title: str, href: str = "", **values: Any) -> None:
+    """Name a drawn value: on a page its element gets a title, and is a link to `href` where there is one.
+
+    `values` are its line in the figure's CSV, by column.
+    """
     figure: Any = artist.figure
     artist.set_gid(f"mark-{len(figure.marks)}")
-    figure.marks.append((_line(title), href))
+    line = {name: round(value, 6) if isinstance(value, float) else value for name, value in values.items()}
+    figure.marks.append((_line(title), href, line))
 
 
 def panels(
@@ -143,15 +154,19 @@ def panels(
 
 def short(text: object, most: int = _MOST_LETTERS) -> str:
     """Return a name as it can stand in a figure: one line, no control characters, not too long."""
-    line = _line(str(text))
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return _cut(_line(str(text)), most, 0)
 
 
 def told_apart(names: Sequence[str], most: int) -> list[str]:
-    """Return names as `short` does, at first without what they all begin and end with, where they are too long.
+    """Return names of at most so many letters, different where the names are.
+
+    Too long ones lose what all begin and end with, then letters at the end or in the middle; where that leaves two
+    alike, they are numbered.
 
     >>> told_apart(["snli__bilstm__human", "snli__deberta-v3-large__human"], 18)
     ['…bilstm…', '…deberta-v3-large…']
+    >>> told_apart(["one-long-name-of-a", "one-long-name-of-b", "two-long-name-of-a"], 8)
+    ['one-lo…a', 'one-lo…b', 'two-lo…a']
     """
     lines = [_line(name) for name in names]
     for _ in range(2 if len(set(lines)) > 1 else 0):  # what is turned round ends with what it began with
@@ -159,7 +174,18 @@ def told_apart(names: Sequence[str], most: int) -> list[str]:
         common = min(len(os.path.commonprefix(lines)), min(map(len, lines)) - 4)  # noqa: RUF071
         lines = [f"…{line[min(common, spare + 1) :]}" if common > 1 and spare > 0 else line for line in lines]
         lines = [line[::-1] for line in lines]
-    return [short(line, most) for line in lines]
+    numbers = [f" {number}" for number, _ in enumerate(lines, 1)]
+    ways = [
+        *([_cut(line, most, tail) for line in lines] for tail in range(most - 1)),
+        [_cut(line, most - len(number), 0) + number for line, number in zip(lines, numbers, strict=True)],
+    ]
+    n_different = len(set(names))
+    return next((way for way in ways if len(set(way)) == n_different), ways[-1])
+
+
+def _cut(line: str, most: int, tail: int) -> str:
+    """Return a line of at most `most` letters, the last `tail` of its own at the end."""
+    return line if len(line) <= most else f"{line[: most - 1 - tail]}…{line[len(line) - tail :]}"
 
 
 def _line(text: str) -> str:
@@ -171,7 +197,13 @@ def legend_entry(label: str, colour: str, marker: str, **style: Any) -> Line2D:
     """Return a legend's entry of its own, where no single line of the plot has the label."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], marker=marker, color=colour, label=short(label, 44), **style)
+    return Line2D([], [], marker=marker, color=colour, label=label, **style)
+
+
+def legend_of_models(axes: Axes, models: Sequence[str], **style: Any) -> None:
+    """Put a legend below the axes that has each model by its colour and marker."""
+    names = told_apart(models, 44)
+    legend(axes, [legend_entry(name, series_colour(i), series_marker(i), **style) for i, name in enumerate(names)])
 
 
 def legend_height(labels: Iterable[str]) -> float:
@@ -229,7 +261,7 @@ def inline_svg(plot: Plot, variables: Mapping[str, str] | None = None) -> str:
             _name(element, *marks[int(name_of_mark)])
     for key in ("width", "height", "version"):
         root.attrib.pop(key, None)
-    root.set("role", "group" if any(href for _, href in marks) else "img")
+    root.set("role", "group" if any(href for _, href, _ in marks) else "img")
     root.set("aria-label", _line(f"{plot.title}. {plot.description}" if plot.title else plot.description))
     root.set("class", "plot")
     return ET.tostring(root, encoding="unicode")
@@ -260,8 +292,9 @@ def _unstyle(element: ET.Element, variables: Mapping[str, str] | None) -> None:
         element.set("class", " ".join(classes))
 
 
-def _name(element: ET.Element, title: str, href: str) -> None:
+def _name(element: ET.Element, title: str, href: str, values: Mapping[str, Any]) -> None:
     """Make a drawn value's group say what it is, and lead where it leads."""
+    element.set("data-row", to_json(values, indent=None).strip())
     if href:
         element.tag = f"{{{_SVG}}}a"
         element.set("href", href)
@@ -295,30 +328,85 @@ def write_plot(plot: Plot, folder: Path) -> list[Path]:
     return [png, svg]
 
 
-def _svg(plot: Plot, fonttype: str) -> tuple[bytes, list[tuple[str, str]]]:
+def _svg(plot: Plot, fonttype: str) -> tuple[bytes, list[_Mark]]:
     about = {"Title": _line(plot.title), "Description": _line(plot.description), "Date": None, "Creator": None}
     return _drawn(plot, {"svg.fonttype": fonttype, "svg.hashsalt": plot.name}, format="svg", metadata=about)
 
 
-def drawn(plot: Plot) -> Figure:
-    """Return the plot as a matplotlib figure of its own, without global state; notebooks show it."""
+def drawn(plot: Plot, width: float | None = None, caption: str = "") -> Figure:
+    """Return the plot as a matplotlib figure of its own, without global state; notebooks show it.
+
+    It is saved `width` mm wide. A figure that is narrower than on a page is drawn as there and made smaller with all of
+    its letters, so that no two meet. The `caption` is written below it.
+    """
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
+
+    inches = plot.width if width is None else check_number("plot", "width", width, *_WIDTHS) / 25.4
+    scale = min(1.0, inches / plot.width)
 
     class Shown(Figure):
+        def savefig(self, fname: Any, **options: Any) -> None:
+            kind = options.setdefault("format", Path(str(fname)).suffix[1:].lower() or "png")
+            across, high = self.get_size_inches()
+            options.setdefault("bbox_inches", Bbox([[0, -room], [across, high]]) if room else None)
+            if kind not in ("svg", "pdf") and width is not None:  # pixels: as many as the width takes
+                dots = options.get("dpi", 300)
+                options |= {"dpi": scale * dots, "pil_kwargs": {"dpi": (dots, dots)}}
+            out = io.BytesIO()
+            with _styled(), _smaller_pages(scale):
+                super().savefig(out, **options)
+            image = _SIZE.sub(lambda size: b"%s%.4fpt" % (size[1], scale * float(size[2])), out.getvalue(), count=2)
+            if hasattr(fname, "write"):
+                fname.write(image if kind == "svg" else out.getvalue())
+                return
+            with replacing(Path(fname)) as partial:
+                partial.write_bytes(image if kind == "svg" else out.getvalue())
+
         def _repr_png_(self) -> bytes:
             out = io.BytesIO()
             self.savefig(out, format="png", dpi=144)
             return out.getvalue()
 
     with _styled():
-        return _draw_on(Shown, plot)
+        figure = _draw_on(Shown, replace(plot, width=max(inches, plot.width)))
+        size = _CAPTION / scale  # in points, on paper that is made smaller afterwards
+        lines = textwrap.wrap(caption, int(figure.get_size_inches()[0] * 72 / (0.55 * size)))
+        room = len(lines) * 1.3 * size / 72
+        if lines:
+            figure.text(0.01, 0.0, "\n".join(lines), va="top", fontsize=size, linespacing=1.2)
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+            for legend in figure.legends:  # at the bottom of the figure, not of the sheet with its caption
+                legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
+        return figure
+
+
+@contextmanager
+def _smaller_pages(scale: float) -> Iterator[None]:
+    """Make the pages of a PDF, which matplotlib measures in points, smaller with everything on them."""
+    from matplotlib.backends import backend_pdf
+
+    whole: Any = backend_pdf.PdfFile
+
+    class Smaller(whole):  # type: ignore[misc]
+        def newPage(self, width: float, height: float) -> None:
+            super().newPage(scale * width, scale * height)
+            self.width, self.height = width, height  # beyond which nothing is drawn
+            self.output(scale, 0, 0, scale, 0, 0, backend_pdf.Op.concat_matrix)
+
+    backend_pdf.PdfFile = Smaller
+    try:
+        yield
+    finally:
+        backend_pdf.PdfFile = whole
 
 
 def _draw_on(kind: type[Figure], plot: Plot, *, for_page: bool = False) -> Figure:
     from matplotlib.text import Text
 
     figure: Any = kind(figsize=(plot.width, plot.height), layout="constrained")
-    figure.marks = []  # title and link of each drawn value, in the order of drawing
+    figure.marks = list[_Mark]()  # in the order of drawing
     axes = figure.add_subplot()
     axes.grid(True)
     plot.draw(axes)
@@ -328,10 +416,8 @@ def _draw_on(kind: type[Figure], plot: Plot, *, for_page: bool = False) -> Figur
     return figure  # type: ignore[no-any-return]
 
 
-def _drawn(
-    plot: Plot, style: Mapping[str, Any] = MappingProxyType({}), **saved: Any
-) -> tuple[bytes, list[tuple[str, str]]]:
-    """Return the image, and title and link of each drawn value."""
+def _drawn(plot: Plot, style: Mapping[str, Any] = MappingProxyType({}), **saved: Any) -> tuple[bytes, list[_Mark]]:
+    """Return the image, and what is known of each drawn value."""
     from matplotlib.figure import Figure
 
     out = io.BytesIO()

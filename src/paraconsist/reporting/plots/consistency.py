@@ -18,6 +18,7 @@ from paraconsist.reporting.plots.canvas import (
     legend,
     legend_entry,
     legend_height,
+    legend_of_models,
     mark,
     panels,
     series_colour,
@@ -100,10 +101,7 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
         if len(by_set) == 1:
             axes.set_xlabel("bucket accuracy, %")
         if not is_direct:
-            entries = [
-                legend_entry(label, series_colour(i), series_marker(i), linestyle="") for label, i in numbers.items()
-            ]
-            legend(parts[0], entries, handletextpad=0.2)
+            legend_of_models(parts[0], list(numbers), linestyle="")
 
     return Plot(
         name="accuracy-consistency",
@@ -134,7 +132,10 @@ def _draw_point(axes: Axes, point: Point, number: int) -> None:
         axes.plot([x, x], [100 * end for end in point.consistency_interval], color=colour, linewidth=0.9)
     marker, edge = series_marker(number), COLOURS["paper"]
     (drawn,) = axes.plot([x], [y], marker, color=colour, markersize=6.5, markeredgecolor=edge)
-    mark(drawn, _in_words(point), point.href)
+    values = {key: value for key, value in vars(point).items() if not isinstance(value, tuple) and key != "href"}
+    for key in ("accuracy", "consistency"):
+        values[f"{key}_low"], values[f"{key}_high"] = getattr(point, f"{key}_interval") or (None, None)
+    mark(drawn, _in_words(point), point.href, **values)
 
 
 def _label_beside(axes: Axes, places: Mapping[str, tuple[float, float]], height: float) -> None:
@@ -252,9 +253,15 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
             part.grid(False, axis="x")
             bars = part.bar(places, 100 * bins, width=0.78, color=series_colour(number))
             for bar, bin_label, share, chance, ends in zip(bars, _LABELS, bins, coin, _RANGES, strict=True):
-                what = f"{short(one.model)}, {bin_label.replace(chr(10), ' ')}{' % right' if ends[0] < ends[1] else ''}"
-                title = f"{what}: {percent(share)} % of buckets; a coin: {percent(chance)} %"
-                mark(bar, title, one.href(ends) if share else "")
+                what = f"{bin_label.replace(chr(10), ' ')}{' % right' if ends[0] < ends[1] else ''}"
+                title = f"{short(one.model)}, {what}: {percent(share)} % of buckets; a coin: {percent(chance)} %"
+                values: dict[str, Any] = {
+                    "model": one.model,
+                    "wordings": what,
+                    "share": share,
+                    "share_of_a_coin": chance,
+                }
+                mark(bar, title, one.href(ends) if share else "", **values)
             part.hlines(100 * coin, places - 0.46, places + 0.46, color=COLOURS["ink"], linewidth=1.2)
             for edge in (0.5, 5.5):
                 part.axvline(edge, color=COLOURS["grid"], linewidth=0.7)
@@ -296,7 +303,8 @@ def outcomes_plot(name: str, set_name: str, models: Mapping[str, Mapping[Outcome
                 share = 100 * sizes[outcome] / total
                 (bar,) = axes.barh([place], [share], left=start, height=0.7, color=_OUTCOME_COLOURS[outcome])
                 words = f"{sizes[outcome]:,} of {total:,}: {OUTCOME_WORDS[outcome]}"
-                mark(bar, f"{short(model)}, {words}" if len(models) > 1 else words)
+                values: dict[str, Any] = {"model": model, "outcome": OUTCOME_WORDS[outcome], "problems": sizes[outcome]}
+                mark(bar, f"{short(model)}, {words}" if len(models) > 1 else words, **values)
                 if share >= 8:
                     ink = COLOURS["ink" if outcome in ("depends", "changes") else "paper"]
                     axes.text(start + share / 2, place, f"{sizes[outcome]:,}", ha="center", va="center", color=ink)

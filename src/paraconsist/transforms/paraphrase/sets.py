@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -119,6 +119,7 @@ class GeneratedQuestions:
     refined: Refined
     generator: str
     least: int  # questions with fewer wordings besides the original are left out
+    kinds: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (question, wording) -> its maker, if several
 
     def kept(self) -> list[tuple[str, Sequence[str]]]:
         """Return the questions with enough wordings, and their new ones."""
@@ -131,8 +132,10 @@ class GeneratedQuestions:
         for bucket, texts in self.kept():
             original, *given = ({"generator": "given", **row} for row in self.buckets[bucket])
             original["generator"] = "original"
-            of_new = {"role": "paraphrase", "generator": public_name(self.generator)}
-            rows += by_bucket([original, *given, *({**reworded(original, text), **of_new} for text in texts)])[bucket]
+            for text in texts:
+                maker = self.kinds.get((asked(original), text), public_name(self.generator))
+                given.append({**reworded(original, text), "role": "paraphrase", "generator": maker})
+            rows += by_bucket([original, *given])[bucket]
         return [{**row, "input_id": input_id(QUESTIONS, row)} for row in rows]
 
     def sheet_rows(self) -> list[dict[str, str]]:

@@ -139,7 +139,7 @@ const answers = (() => {
     });
     return lines.map((line) => `${JSON.stringify(line)}\n`).join("");
   }
-  panel.querySelector("[data-do=save]").addEventListener("click", () => exporting.save(list(), "classes.jsonl"));
+  panel.querySelector("[data-do=save]").addEventListener("click", () => csv.save(list(), "classes.jsonl"));
   panel.querySelector("[data-do=forget]").addEventListener("click", () => { edited = {}; changed(); document.getElementById("found").focus(); });
   show();
   return { render };

@@ -234,7 +234,7 @@ const browser = (() => {
     });
     if (chosen.length) {
       const button = element("button", { type: "button", text: "Download as CSV" });
-      button.addEventListener("click", () => exporting.save(exporting.csvOf(chosen), "buckets.csv"));
+      button.addEventListener("click", () => csv.save(exporting.csvOf(chosen), "buckets.csv"));
       drop.push(button);
     }
     if (Object.keys(state).some((key) => !["sort", "size", "page", "bucket"].includes(key) && state[key] !== (defaults[key] ?? ""))) {

@@ -1,4 +1,4 @@
-// A bucket as Markdown and as JSON, buckets as CSV; a text for the clipboard, a file to save.
+// A bucket as Markdown and as JSON, buckets as CSV; a text for the clipboard.
 const exporting = (() => {
   const { head } = buckets;
   const field = (bucket, set, row) => (row[3] === null ? {} : Object.fromEntries(bucket.f.map((i, place) => [set.fields[i], row[3][place]])));
@@ -39,14 +39,6 @@ const exporting = (() => {
     return [`**${safe(bucket.id)}** (${safe(set.name)})\n`, ...beside, line(columns.map(safe)), line(columns.map(() => "---")), ...rows, ""].join("\n");
   }
 
-  // As `paraconsist.data.writing.write_table`: where a spreadsheet would run a text, all of the column get an apostrophe.
-  const runs = (text) => /^'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20]./su.test(text) && !/^\s*[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?\s*%?$/iu.test(text);
-  function asCsv(columns, lines) {
-    const guarded = columns.map((_, i) => lines.some((line) => typeof line[i] === "string" && runs(line[i])));
-    const cell = (value, guard) => `"${(guard && typeof value === "string" && value !== "" ? `'${value}` : String(value ?? "")).replace(/"/gu, '""')}"`;
-    const header = columns.map((name) => cell(name, runs(name)));
-    return `\ufeff${[header, ...lines.map((line) => line.map((value, i) => cell(value, guarded[i])))].map((line) => `${line.join(",")}\r\n`).join("")}`;
-  }
   // A line for each row; for each model its answer and, where it is known, the gold label's probability.
   function csvOf(chosen) {
     const fields = [...new Set(chosen.flatMap((bucket) => head.sets[bucket.s].fields))];
@@ -56,7 +48,7 @@ const exporting = (() => {
       bucket.set, bucket.bucket_id, row.role, row.example_id, ...fields.map((name) => row[name] ?? bucket[name]), row.gold,
       ...head.models.flatMap((model) => { const one = row.answers[model] || {}; return [one.answer, ...(sure ? [one.gold_probability] : [])]; }),
     ]));
-    return asCsv(["set", "bucket_id", "role", "example_id", ...fields, "label", ...perModel], lines);
+    return csv.from(["set", "bucket_id", "role", "example_id", ...fields, "label", ...perModel], lines);
   }
 
   async function copy(text, button) {
@@ -69,11 +61,5 @@ const exporting = (() => {
     }
     setTimeout(() => { button.textContent = name; }, 1500);
   }
-  function save(text, file) {
-    const address = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-    const anchor = buckets.element("a", { href: address, download: file });
-    anchor.click();
-    setTimeout(() => URL.revokeObjectURL(address), 10_000);
-  }
-  return { asJson, asMarkdown, asCsv, csvOf, copy, save };
+  return { asJson, asMarkdown, csvOf, copy };
 })();

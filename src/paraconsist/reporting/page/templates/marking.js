@@ -51,8 +51,8 @@ const marking = (() => {
     panel.querySelector(".scroll").replaceChildren(...tables);
     panel.querySelector("output").textContent = `${mine.length.toLocaleString("en")} ${mine.length === 1 ? "bucket is" : "buckets are"} marked "not a paraphrase".`;
   }
-  const list = () => exporting.asCsv(["set", "bucket_id"], all.filter(has).map((bucket) => [head.sets[bucket.s].name, bucket.id]));
-  panel.querySelector("[data-do=save]").addEventListener("click", () => exporting.save(list(), "marked.csv"));
+  const list = () => csv.from(["set", "bucket_id"], all.filter(has).map((bucket) => [head.sets[bucket.s].name, bucket.id]));
+  panel.querySelector("[data-do=save]").addEventListener("click", () => csv.save(list(), "marked.csv"));
   panel.querySelector("[data-do=forget]").addEventListener("click", () => {
     marked.clear();
     changed();

@@ -35,15 +35,13 @@ const figures = (() => {
     copy.prepend(words, paper);
     return [new XMLSerializer().serializeToString(copy), width, height];
   }
-  function save(blob, file) {
-    const anchor = document.createElement("a");
-    anchor.href = URL.createObjectURL(blob);
-    anchor.download = file;
-    anchor.click();
-    setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
-  }
   const name = (figure, ending) => `${figure.id.replace(/^plot-/u, "")}.${ending}`;
-  const asSvg = (figure) => save(new Blob([drawn(figure)[0]], { type: "image/svg+xml" }), name(figure, "svg"));
+  const asSvg = (figure) => csv.save(new Blob([drawn(figure)[0]], { type: "image/svg+xml" }), name(figure, "svg"));
+  function asCsv(figure) {
+    const rows = [...figure.querySelectorAll("[data-row]")].map((mark) => JSON.parse(mark.dataset.row));
+    const columns = [...new Set(rows.flatMap(Object.keys))].filter((key) => rows.some((row) => row[key] !== "" && row[key] !== null));
+    csv.save(csv.from(columns, rows.map((row) => columns.map((key) => row[key]))), name(figure, "csv"));
+  }
   async function asPng(figure) {
     const [text, width, height] = drawn(figure), picture = new Image(), canvas = document.createElement("canvas");
     const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
@@ -52,12 +50,13 @@ const figures = (() => {
     [canvas.width, canvas.height] = [4 * width, 4 * height];  // 288 dots an inch
     canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
     URL.revokeObjectURL(address);
-    canvas.toBlob((blob) => save(blob, name(figure, "png")));
+    canvas.toBlob((blob) => csv.save(blob, name(figure, "png")));
   }
   for (const figure of document.querySelectorAll("figure[id^=plot-]")) {
     const row = document.createElement("p");
     row.className = "leaves";
-    for (const [words, act] of [["PNG", asPng], ["SVG", asSvg]]) {
+    for (const [words, act] of [["PNG", asPng], ["SVG", asSvg], ["CSV", asCsv]]) {
+      if (act === asCsv && !figure.querySelector("[data-row]")) continue;
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = words;
