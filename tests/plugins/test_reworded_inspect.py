@@ -206,7 +206,13 @@ def test_the_command(tmp_path, command, monkeypatch):
     code, out, said = command("reword", "inspect:inspect_tasks.py@boats", "--output", tmp_path / "new", "--limit", 5)
     assert code == 0
     assert "boats: 5 questions with" in out
-    next_command = next(line for line in said.splitlines() if "Next:" in line)
-    assert next_command.startswith("Next: inspect eval ")
+    assert said.splitlines()[-2:] == [
+        f"Next: inspect eval {named(tmp_path / 'new', 'boats')} --model MODEL --log-dir logs",
+        "      paraconsist score logs",
+    ]
+    inspect_eval(named(tmp_path / "new", "boats"), guess, tmp_path / "logs")
+    (tmp_path / "new" / "__pycache__").mkdir(exist_ok=True)  # which Python leaves there
+    overwritten = command.out("reword", "inspect:inspect_tasks.py@boats", "--output", tmp_path / "new", "--overwrite")
+    assert "boats: 8 questions with" in overwritten
     assert "name one task" in command.refused("reword", "inspect:inspect_tasks.py", "--output", tmp_path / "other")
     assert "be a task whose" in command.refused("reword", "inspect:nothing.py@boats", "--output", tmp_path / "other")

@@ -151,6 +151,7 @@ def test_places_of_a_choice_are_compared_in_one_order():
     [
         ("question=stem,choices=options,answer=size", {}, r"places \(from 0\).*got '7'"),
         ("question=stems,choices=options,answer=key", {}, "`columns` must be FIELD=COLUMN"),
+        ("answer=key", {}, "`question` must be a column of exam.*'stem'"),
         ("question=stem,answer=key", {"kinds": "option_order"}, "option_order is for"),
         (PAIRS, {"kinds": "option_labels"}, "option_labels is for"),
     ],

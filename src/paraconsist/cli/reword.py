@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,7 +45,7 @@ def reword(
     if package is None and not (is_file_of_rows(source) or "/" in source or Path(source).is_dir()):
         must = "be lm-eval:TASK, inspect:FILE.py@TASK, hf:ORG/SET, or a table"
         raise input_error("reword", "source", must, got=source, remedy="Such as lm-eval:arc_easy.")
-    is_own = output.is_dir() and all("_reworded." in file.name for file in output.iterdir())
+    is_own = output.is_dir() and all(re.search("_reworded[.]|__pycache__", file.name) for file in output.iterdir())
     if output.exists() and not (overwrite and is_own):
         remedy = "Give `overwrite` to replace it." if is_own else "It has other files: name another folder."
         raise input_error("reword", "output", "not be there already", got=str(output), remedy=remedy)

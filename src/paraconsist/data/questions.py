@@ -182,6 +182,8 @@ def question_columns(table: pa.Table, name: str) -> dict[str, pa.Array]:
         if column in table.column_names
     }
     n = len(table)
+    if not {*ASKED} & held.keys():
+        raise input_error("run", "question", f"be a column of {name}", got=table.column_names)
     asked = "question" if "question" in held else "prompt"
     questions = held.get(asked, [""] * n)
     chats = [_chat(value, name, row) for row, value in enumerate(held.get("messages", [None] * n))]

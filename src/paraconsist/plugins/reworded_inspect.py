@@ -21,13 +21,13 @@ from paraconsist.transforms.reworded_questions import load_original, question_of
 from paraconsist.transforms.reworded_tasks import ADDED, WordingRow
 
 
-def reworded(file: str, original: str, **parameters: object) -> Task:
-    """Return a task with the wordings that stand beside `file`; `original` is named from its folder.
+def reworded(file: str, spec: str, **parameters: object) -> Task:
+    """Return the task `spec`, named from the folder of `file`, with the wordings that stand beside that.
 
     `parameters` are the original's; they must leave its samples as they are.
     """
     place = Path(file)
-    task = load_original(original, place.parent, **parameters)
+    task = load_original(spec, place.parent, **parameters)
     samples = [*task.dataset]
     rows: list[WordingRow] = [*map(json.loads, place.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines())]
     for row in rows:
@@ -35,7 +35,7 @@ def reworded(file: str, original: str, **parameters: object) -> Task:
         of_row = row["text"], row.get("options"), [answer] if isinstance(answer, str) else answer
         if number >= len(samples) or (not row["wording"] and of_row != question_of(samples[number])):
             remedy = "They changed since, or the task shuffles them without a seed: write the folder again."
-            raise PrerequisiteError(f"{place.stem}: sample {number + 1} of {original} is another one. {remedy}")
+            raise PrerequisiteError(f"{place.stem}: sample {number + 1} of {spec} is another one. {remedy}")
     dataset = MemoryDataset([_sample(samples[row["question"]], row) for row in rows], name=task.dataset.name)
     for scorer in task.scorer or ():
         resolve_scorer_metrics([scorer], _beside(scorer_metrics(scorer)))

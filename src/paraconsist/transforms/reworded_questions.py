@@ -175,8 +175,8 @@ def question_of(sample: Sample) -> Question:
 
 def with_text(sample: Sample, text: str) -> str | list[ChatMessage]:
     """Return a sample's input with another text where `question_of` found it."""
-    if isinstance(sample.input, str):
-        return text
+    if isinstance(sample.input, str) or text == question_of(sample)[0]:
+        return text if isinstance(sample.input, str) else sample.input
     messages: list[ChatMessage] = deepcopy(sample.input)
     next(message for message in reversed(messages) if message.role == "user").text = text
     return messages

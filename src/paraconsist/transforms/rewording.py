@@ -169,15 +169,17 @@ def another_order(n: int, rng: Random) -> list[int]:
 
 
 def _unlisted_order(prompt: Prompt, rng: Random) -> Prompt | None:
-    """Return a prompt whose options the harness lists in another order, with the letters of the key in it."""
-    options, accepted = prompt.options, {*prompt.answer} if isinstance(prompt.answer, list) else set()
+    """Return a prompt whose options the harness lists in another order; the key is one letter, or texts of options."""
+    options, answer = prompt.options, prompt.answer
     letters = ascii_uppercase[: len(options)]
     is_named = _NAMES_LABELS.search(prompt.text) or any(map(_NAMES_OPTIONS.search, options)) or listing(prompt.text)
-    if is_named or len(letters) < len(options) or not any(accepted <= {*known} for known in (letters, options)):
+    if is_named or len({*options}) < len(options) or len(letters) < len(options) or not isinstance(answer, list):
         return None
     order = another_order(len(options), rng)
-    new = dict(zip((letters[i] for i in order), letters, strict=True)) if accepted <= {*letters} else {}
-    answer = [new.get(each, each) for each in map(str, prompt.answer)]  # type: ignore[arg-type]
+    if answer in [[letter] for letter in letters]:
+        answer = [letters[order.index(letters.index(str(answer[0])))]]
+    elif not {*answer} <= {*options}:
+        return None
     return replace(prompt, options=tuple(options[i] for i in order), answer=answer)
 
 
