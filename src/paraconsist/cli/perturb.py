@@ -39,8 +39,8 @@ def perturb(
     output: Path = option(REQUIRED, "The bucket set to write, .parquet or .jsonl, of questions .parquet or .yaml."),
     property_name: str | None = option(
         None,
-        "symmetric, transitive, additive, negation or antonym; of questions kinds, with commas: typos, lower_case, "
-        "punctuation, instruction, contraction, phrase ..., by default all.",
+        "symmetric, transitive, additive, negation or antonym; of questions typos, lower_case and punctuation, with "
+        "commas, by default all three.",
         option="--property",
     ),
     reading: Annotated[RowOptions, Fields(names={"columns": "column"})],
