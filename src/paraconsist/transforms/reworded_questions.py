@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from importlib.util import find_spec
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from string import ascii_uppercase
@@ -156,8 +156,7 @@ def load_original(spec: str, folder: Path = Path(), **parameters: object) -> Tas
 
     path, at, name = spec.rpartition("@")
     if at and not path.endswith(".py"):
-        module = find_spec(path)
-        path = str(module.origin) if module is not None else path
+        path = str(import_module(path).__file__)
     tasks = [] if spec.endswith(".py") else load_tasks([f"{folder / path}@{name}" if at else spec], parameters)
     if len(tasks) != 1:
         names = ", ".join(task.name for task in tasks) or f"{spec}@NAME"
