@@ -214,5 +214,7 @@ def test_the_command(tmp_path, command, monkeypatch):
     (tmp_path / "new" / "__pycache__").mkdir(exist_ok=True)  # which Python leaves there
     overwritten = command.out("reword", "inspect:inspect_tasks.py@boats", "--output", tmp_path / "new", "--overwrite")
     assert "boats: 8 questions with" in overwritten
+    assert "No module named" in command.refused("reword", "inspect:nowhere@boats", "--output", tmp_path / "other")
+    assert "boats: 8" in command.out("reword", "inspect:helpers.inspect_tasks@boats", "--output", tmp_path / "module")
     assert "name one task" in command.refused("reword", "inspect:inspect_tasks.py", "--output", tmp_path / "other")
     assert "be a task whose" in command.refused("reword", "inspect:nothing.py@boats", "--output", tmp_path / "other")

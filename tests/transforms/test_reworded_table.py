@@ -149,7 +149,7 @@ def test_places_of_a_choice_are_compared_in_one_order():
 @pytest.mark.parametrize(
     ("pairs", "options", "match"),
     [
-        ("question=stem,choices=options,answer=size", {}, r"places \(from 0\).*got '7'"),
+        ("question=stem,choices=options,answer=size", {}, r"places \(from 0\).*got \['7'\] at row 1"),
         ("question=stems,choices=options,answer=key", {}, "`columns` must be FIELD=COLUMN"),
         ("answer=key", {}, "`question` must be a column of exam.*'stem'"),
         ("question=stem,answer=key", {"kinds": "option_order"}, "option_order is for"),
@@ -157,12 +157,26 @@ def test_places_of_a_choice_are_compared_in_one_order():
     ],
 )
 def test_refusals(tmp_path, pairs, options, match):
-    rows = [{"stem": q, "options": c, "key": "A", "size": 7} for q, c in zip(QUESTIONS, CHOICES, strict=True)]
+    rows = [
+        {"stem": q, "options": c, "key": "A", "size": 7 * i}
+        for i, (q, c) in enumerate(zip(QUESTIONS, CHOICES, strict=True))
+    ]
     with pytest.raises(InputError, match=match):
         reword_table(
             str(lines(tmp_path, rows)), tmp_path / "new", RewordOptions(**options), RowOptions(columns=[pairs])
         )
     assert not (tmp_path / "new").exists()
+
+
+def test_places_among_choices_that_are_numbers(tmp_path):
+    """2 is the place of 5 among 3, 2, 5: the other rows, or those past the limit, say that the table has places."""
+    rows = [{"question": "How many boats?", "choices": ["3", "2", "5"], "answer": 2}]
+    rows += [{"question": "Which boat?", "choices": ["red", "blue"], "answer": 1}]
+    reading, expected = RowOptions(columns=["answer=answer"]), {0: ["5"], 1: ["blue"]}
+    for limit in (1, 2):
+        reword_table(str(lines(tmp_path, rows)), tmp_path / str(limit), RewordOptions(limit=limit), reading)
+        found = {int(row["bucket_id"]): row["expected"] for row in rows_of(tmp_path / str(limit))}
+        assert found == {number: expected[number] for number in range(limit)}
 
 
 def test_chats_keep_their_other_turns(tmp_path):

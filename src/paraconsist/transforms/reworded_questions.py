@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from importlib.util import find_spec
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from string import ascii_uppercase
@@ -112,22 +112,20 @@ def reword_table(
     """Write a table's questions, reworded, as a set of questions; return the wordings by kind, and which comparers fit.
 
     Of a question that has several wordings, the original is reworded. Where the table has choices, its accepted
-    answers are letters, texts or places (from 0) of them; the set's are their texts, which are the same in every order.
+    answers are texts, letters or places (from 0) of them; the set's are texts, which are the same in every order.
     """
-    columns = re.sub(r"\banswer=", "expected=", ",".join(reading.columns))
+    columns = re.sub(r"(^|,)answer=", r"\1expected=", ",".join(reading.columns))
     pairs = re.split(r",(?=\w+=)", columns) if columns else []
     rows = load_rows(spec, Counter(), replace(reading, task=QUESTIONS.name, columns=pairs))
-    originals = [group[0] for _, group in islice(by_bucket(rows.table.to_pylist()).items(), options.limit)]
+    originals = [group[0] for group in by_bucket(rows.table.to_pylist()).values()]
     choices = [each or [] for each in offered([row["choices"] for row in originals])]
-    questions = [
-        (asked(row), listed, [_chosen(each, listed, number) for each in row["label"] or ()])
-        for number, (row, listed) in enumerate(zip(originals, choices, strict=True))
-    ]
+    accepted = _texts([row["label"] or [] for row in originals], choices)
+    questions = [*zip(map(asked, originals), choices, accepted, strict=True)][: options.limit]
 
     def written(row: WordingRow) -> Json:
-        own, (_, listed, accepted) = originals[row["question"]], questions[row["question"]]
+        own, (_, listed, right) = originals[row["question"]], questions[row["question"]]
         texts = {name: with_wording(own, row["text"])[name] for name in QUESTIONS.columns}
-        texts |= {"choices": row.get("options") or listed, "expected": accepted}
+        texts |= {"choices": row.get("options") or listed, "expected": right}
         named = {"bucket_id": own["bucket_id"], "role": row["role"], "wording": row["wording"], "kind": row["kind"]}
         return {**named, **{name: value for name, value in texts.items() if value}}
 
@@ -138,16 +136,25 @@ def reword_table(
     return {rows.file_name: counts}, {**({"same": "choice"} if any(choices) else {}), **rows.comparers}
 
 
-def _chosen(answer: str, choices: Sequence[str], row: int) -> str:
-    """Return an accepted answer, or the text of the choice of which it is the letter or place."""
-    if not choices or answer in choices:
-        return answer
-    place = ascii_uppercase.find(answer) if len(answer) == 1 and answer.isalpha() else -1
-    place = int(answer) if answer.isdecimal() else place
-    if not 0 <= place < len(choices):
-        must = "name answers that are letters, texts or places (from 0) of the choices"
-        raise input_error("reword", "columns", must, got=answer, row=row)
-    return choices[place]
+def _texts(accepted: Sequence[list[str]], choices: Sequence[list[str]]) -> list[list[str]]:
+    """Return accepted answers, as texts of the choices where there are any.
+
+    In the table they all are texts, all letters or all places: 2 alone may be a text or a place.
+    """
+    ways: list[list[list[str]]] = [
+        [*choices],
+        [[*ascii_uppercase[: len(listed)]] for listed in choices],
+        [[*map(str, range(len(listed)))] for listed in choices],
+    ]
+    wrong = [
+        [row for row, (own, names) in enumerate(zip(accepted, way, strict=True)) if names and not {*own} <= {*names}]
+        for way in ways
+    ]
+    if all(wrong):
+        must, (row, *_) = "name all texts, all letters or all places (from 0) of the choices", min(wrong, key=len)
+        raise input_error("reword", "columns", must, got=accepted[row], row=row)
+    rows = zip(accepted, ways[wrong.index([])], choices, strict=True)
+    return [[listed[names.index(each)] if names else each for each in own] for own, names, listed in rows]
 
 
 def load_original(spec: str, folder: Path = Path(), **parameters: object) -> Task:
@@ -156,8 +163,7 @@ def load_original(spec: str, folder: Path = Path(), **parameters: object) -> Tas
 
     path, at, name = spec.rpartition("@")
     if at and not path.endswith(".py"):
-        module = find_spec(path)
-        path = str(module.origin) if module is not None else path
+        path = str(import_module(path).__file__)
     tasks = [] if spec.endswith(".py") else load_tasks([f"{folder / path}@{name}" if at else spec], parameters)
     if len(tasks) != 1:
         names = ", ".join(task.name for task in tasks) or f"{spec}@NAME"
