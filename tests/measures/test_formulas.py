@@ -121,3 +121,29 @@ def test_the_expected_number_of_values_is_that_of_the_best_stakes(aim, n_values)
     distance = aim.get("half_width") or max(abs(means[-1] - 0.8), 0.01)
     n = 2 * math.log(2 / 0.05) * variance / distance**2
     assert sequence.n_expected == pytest.approx(n if n_values is None else n / (1 + n / n_values), rel=1e-9)
+
+
+def between_and_within(values):
+    """Return the variance between problems, from pairs of rows of two problems, and within; shape (problems, rows)."""
+    within = ((values - values.mean(axis=1, keepdims=True)) ** 2).sum() / (values.size - len(values))
+    pairs = [((one[:, None] - two) ** 2).mean() / 2 for i, one in enumerate(values) for two in np.delete(values, i, 0)]
+    return np.mean(pairs) - within, within
+
+
+def test_a_component_has_the_degrees_of_freedom_of_its_replicates():
+    rng = np.random.default_rng(3)
+    values = (rng.random((20, 4)) < np.where(np.arange(20) < 2, 0.1, 0.95)[:, None]).astype(float)
+    levels = {"problem": np.repeat(np.arange(20), 4), "wording": np.arange(80)}
+    found = pc.variance_components(values.ravel(), levels)
+    component, within = between_and_within(values)
+    noise = within / 4
+    d = np.array([math.log(between_and_within(np.delete(values, i, 0))[0] + noise) for i in range(20)])
+    d -= math.log(component + noise)
+    squares, fourths = (d**2).sum(), (d**4).sum()
+    freedom = min(19, 2 * squares**2 / (fourths - squares**2 / 20))
+    assert freedom < 12
+    half = t.ppf(0.975, freedom) * math.sqrt(19 / 20 * squares)
+    ends = [(component + noise) * math.exp(end) - noise for end in (-half, half)]
+    ends[1] = min(ends[1], 0.25)  # of outcomes that are 0 or 1
+    assert found.variance["problem"] == pytest.approx(component)
+    assert found.confidence_interval["variance/problem"] == pytest.approx(ends)
