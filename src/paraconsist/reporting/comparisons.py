@@ -31,7 +31,7 @@ from paraconsist.reporting.table import (
     Table,
     remarks,
 )
-from paraconsist.reporting.tables import MODEL, SET, corrected_quantity, direction, link
+from paraconsist.reporting.tables import MODEL, corrected_quantity, direction, link
 
 if TYPE_CHECKING:
     from paraconsist.scoring.checked import CheckedDifference
@@ -322,18 +322,8 @@ def pareto(of_set: str, comparison: SetComparison) -> Table:
     return Table(f"{of_set}accuracy against consistency", columns, rows, caption)
 
 
-def beaten(comparisons: Sequence[SetComparison]) -> Table | None:
-    """Return the models of all sets that another one beats, None where there are none."""
-    rows = [
-        [
-            Cell(comparison.set, head=True),
-            Cell(row["model"]),
-            *(Cell(row["accuracy"]), Cell(row["consistency"]), Cell(", ".join(row["dominated_by"]))),
-        ]
-        for comparison in comparisons
-        for row in comparison.pareto
-        if row["dominated_by"]
-    ]
-    better = Column("better in one, not worse in the other", "beyond chance, corrected", words=True)
-    columns = [SET, MODEL, Column("A"), Column("P_C"), better]
-    return Table("Models that another one beats in accuracy or consistency", columns, rows) if rows else None
+def beaten(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
+    """Yield the table of every set in which a model beats another one."""
+    for comparison in comparisons:
+        if any(row["dominated_by"] for row in comparison.pareto):
+            yield pareto(f"{comparison.set}: " if comparison.set else "", comparison)

@@ -474,15 +474,19 @@ def _compared(
     corrected = [(p, p.corrected_p_value if p.simultaneous_p_value is None else p.simultaneous_p_value) for p in pairs]
     alpha = 1.0 - float(level(values[best]).removesuffix(" %")) / 100.0
     rivals = [p.second if p.first == best else p.first for p, p_of_pair in corrected if not p_of_pair <= alpha]
+    left_out = f" Left out, as their answers are degenerate: {listed(void)}." if void else ""
+    sentence = _with_rivals(sentence, rivals, bool(pairs), {model: values[model] for model in able}) + left_out
+    return claim, f"{sentence[0].upper()}{sentence[1:]}"
+
+
+def _with_rivals(sentence: str, rivals: Sequence[str], is_tested: bool, values: Mapping[str, Values]) -> str:
+    """Add to the best model's value who is not shown to differ from it, and which model is the most accurate."""
     if rivals:
         sentence += f"; {listed(rivals)} {'is' if len(rivals) == 1 else 'are'} not shown to differ from it"
-    sentence += ", beyond chance." if pairs and not rivals else "."
-    accuracy = {model: values[model]["accuracy"] for model in able if known(values[model].get("accuracy"))}
-    if accuracy:
-        right = max(accuracy, key=lambda model: accuracy[model])
-        sentence += f" Most accurate: {right} ({percent(accuracy[right])} %)."
-    sentence += f" Left out, as their answers are degenerate: {listed(void)}." if void else ""
-    return claim, f"{sentence[0].upper()}{sentence[1:]}"
+    sentence += ", beyond chance." if is_tested and not rivals else "."
+    accuracy = {model: of["accuracy"] for model, of in values.items() if known(of.get("accuracy"))}
+    most = max(accuracy, key=accuracy.__getitem__, default="")
+    return f"{sentence} Most accurate: {most} ({percent(accuracy[most])} %)." if accuracy else sentence
 
 
 def _ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str]:
@@ -496,18 +500,8 @@ def _ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, st
     rivals = [model for model in others if letters[model] & letters[best]]
     claim = f"{best} is the steadiest of {len(results)} models"
     sentence = f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}"
-    if rivals:
-        sentence += f"; {listed(rivals)} {'is' if len(rivals) == 1 else 'are'} not shown to differ from it"
-    sentence += "." if rivals or not others else ", beyond chance."
-    accuracy = {
-        model: of[PARAPHRASTIC.name]
-        for model, result in results.items()
-        if PARAPHRASTIC.name in (of := result.measures)
-    }
-    right = {model: values["accuracy"] for model, values in accuracy.items() if known(values.get("accuracy"))}
-    if right:
-        most = max(right, key=lambda model: right[model])
-        sentence += f" Most accurate: {most} ({percent(right[most])} %)."
+    values = {model: result.measures.get(PARAPHRASTIC.name, {}) for model, result in results.items()}
+    sentence = _with_rivals(sentence, rivals, bool(others), values)
     if ranking.unranked:
         sentence += f" Not ranked: {listed(list(ranking.unranked))}."
     return claim, sentence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -163,7 +163,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         headline_tables=[*_there(tables.summary(by_model), tables.rates(by_model)), *_relations(models)],
         papers=[(model.name, part) for model in models for part in published_tables(model.sets)],
         matrices=list(comparisons.matrices(compared)),
-        comparison=_there(comparisons.differences(compared), comparisons.beaten(compared)),
+        comparison=[*_there(comparisons.differences(compared)), *comparisons.beaten(compared)],
         heat_maps=list(heat_maps(report.aligned)),
         plots=by_section,
         sureness=figures.sureness(report),
@@ -288,7 +288,7 @@ def filled(template: str, **values: Any) -> str:
     """Return a page from its template, with styles and scripts inlined under a policy that allows nothing else."""
     from markupsafe import Markup
 
-    environment, glossary = _environment(), Glossary()
+    environment, glossary = templates("paraconsist.reporting.page"), Glossary()
     names = _PARTS.get(template, _OF_INDEX)
     style, script = ("\n".join(map(partial(_source, environment), of_kind)) for of_kind in names)
     inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
@@ -297,19 +297,19 @@ def filled(template: str, **values: Any) -> str:
 
 
 @cache
-def _environment() -> Any:
-    """Return the templates, which are compiled once for all pages."""
+def templates(package: str, **filters: Callable[..., Any]) -> Any:
+    """Return a package's templates, which are compiled once for all pages."""
     import jinja2
     from markupsafe import Markup
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("paraconsist.reporting.page", "templates"),
+        loader=jinja2.PackageLoader(package, "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["signs"] = lambda text: Markup(with_symbols(text))
+    environment.filters |= {"signs": lambda text: Markup(with_symbols(text)), **filters}
     return environment
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.measures.paired_tests import null_draws
-from paraconsist.reporting.formatting import percent
+from paraconsist.reporting.formatting import bounds, percent
 from paraconsist.reporting.plots.canvas import (
     BAD,
     COLOURS,
@@ -38,13 +38,13 @@ _MOST_LABELS = 8
 _ROW = 0.2
 _MOST_BESIDE = 3
 _MOST_IN_ROW = 40
-_SHARES = (np.linspace(0, 1, 6), [f"{share:.0%}" for share in np.linspace(0, 1, 6)])
 #: gradio's colours, and those of a Space's style sheet.
 _VARIABLES = {
     "ink": "--body-text-color",
     "muted": "--body-text-color-subdued",
     "grid": "--border-color-primary",
     "good": "--pc-good",
+    "series-0": "--pc-good",
     "bad": "--pc-bad",
     "paper": "--block-background-fill",
 }
@@ -237,20 +237,10 @@ def _square(x: int, y: int, colour: str, strength: float) -> Any:
     return FancyBboxPatch((x - 0.47, y - 0.45), 0.94, 0.9, boxstyle=style, edgecolor="none", **fill)
 
 
-def rates(means: Sequence[tuple[str, float, Sequence[float]]]) -> str:
+def rates(means: Sequence[tuple[str, float, Any]]) -> str:
     """Mean shares with their intervals, one line each: (name, share, interval)."""
-
-    def draw(axes: Axes) -> None:
-        for place, (_, share, ends) in enumerate(means):
-            axes.plot(ends, [place, place], color=GOOD, linewidth=2.2, alpha=0.45, solid_capstyle="round")
-            axes.plot([share], [place], "o", color=GOOD, markersize=6.5, label="mean")
-        axes.set_yticks(range(len(means)), [short(name, 22) for name, *_ in means])
-        axes.set(ylim=(len(means) - 0.5, -0.5), xlim=(-0.02, 1.02))
-        axes.set_xticks(*_SHARES)
-        legend(axes)
-
-    described = "; ".join(f"{name}: mean {share:.1%}" for name, share, _ in means)
-    return _picture(f"Rates: {described}", draw, height=1.1 + 0.5 * len(means), grid="x")
+    lines = [Line("", name, "", share, bounds(ends)) for name, share, ends in means]
+    return inline_svg(forest_plot("figure", "", "", "mean, %", lines), _VARIABLES)
 
 
 def shift_histogram(distances: NDArray[np.float64], changed: NDArray[np.bool_]) -> str:

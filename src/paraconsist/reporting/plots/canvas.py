@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paraconsist.errors import check_number
@@ -241,8 +240,13 @@ def inline_svg(plot: Plot, variables: Mapping[str, str] | None = None) -> str:
     """
     ET.register_namespace("", _SVG)
     ET.register_namespace("xlink", _XLINK)
-    content, marks = _svg(plot, fonttype="none")
-    root = ET.fromstring(content)
+    from matplotlib.figure import Figure
+
+    out = io.BytesIO()
+    with _styled(**{"svg.fonttype": "none", "svg.hashsalt": plot.name}):
+        figure: Any = _draw_on(Figure, plot, for_page=True)
+        figure.savefig(out, format="svg", metadata=_about(plot))
+    root, marks = ET.fromstring(out.getvalue()), figure.marks
     for parent in list(root.iter()):
         for child in list(parent):
             of_figure = parent is root or parent.get("id") == "figure_1"
@@ -321,16 +325,14 @@ def _rename(element: ET.Element, name: str) -> None:
 
 def write_plot(plot: Plot, folder: Path) -> list[Path]:
     """Write ``<name>.png`` and ``<name>.svg`` on white paper; return the two paths."""
-    png, svg = folder / f"{plot.name}.png", folder / f"{plot.name}.svg"
-    for file, image in ((svg, _svg(plot, fonttype="path")[0]), (png, _drawn(plot, format="png", dpi=200)[0])):
-        with replacing(file) as partial:
-            partial.write_bytes(image)
-    return [png, svg]
+    figure, files = drawn(plot), [folder / f"{plot.name}.{kind}" for kind in ("png", "svg")]
+    for file in files:
+        figure.savefig(file, dpi=200)
+    return files
 
 
-def _svg(plot: Plot, fonttype: str) -> tuple[bytes, list[_Mark]]:
-    about = {"Title": _line(plot.title), "Description": _line(plot.description), "Date": None, "Creator": None}
-    return _drawn(plot, {"svg.fonttype": fonttype, "svg.hashsalt": plot.name}, format="svg", metadata=about)
+def _about(plot: Plot) -> dict[str, str | None]:
+    return {"Title": _line(plot.title), "Description": _line(plot.description), "Date": None, "Creator": None}
 
 
 def drawn(plot: Plot, width: float | None = None, caption: str = "") -> Figure:
@@ -353,15 +355,19 @@ def drawn(plot: Plot, width: float | None = None, caption: str = "") -> Figure:
             if kind not in ("svg", "pdf") and width is not None:  # pixels: as many as the width takes
                 dots = options.get("dpi", 300)
                 options |= {"dpi": scale * dots, "pil_kwargs": {"dpi": (dots, dots)}}
+            if kind == "svg":
+                options.setdefault("metadata", _about(plot))
             out = io.BytesIO()
-            with _styled(), _smaller_pages(scale):
+            with _styled(**{"svg.hashsalt": plot.name}), _smaller_pages(scale):
                 super().savefig(out, **options)
-            image = _SIZE.sub(lambda size: b"%s%.4fpt" % (size[1], scale * float(size[2])), out.getvalue(), count=2)
+            image = out.getvalue()
+            if kind == "svg":
+                image = _SIZE.sub(lambda size: b"%s%.4fpt" % (size[1], scale * float(size[2])), image, count=2)
             if hasattr(fname, "write"):
-                fname.write(image if kind == "svg" else out.getvalue())
+                fname.write(image)
                 return
             with replacing(Path(fname)) as partial:
-                partial.write_bytes(image if kind == "svg" else out.getvalue())
+                partial.write_bytes(image)
 
         def _repr_png_(self) -> bytes:
             out = io.BytesIO()
@@ -414,17 +420,6 @@ def _draw_on(kind: type[Figure], plot: Plot, *, for_page: bool = False) -> Figur
         if "$" not in text.get_text() and _SIGN.search(text.get_text()):
             text.set(text=_SIGN.sub(r"$\\mathregular{\1_\2}$", text.get_text()), parse_math=True)
     return figure  # type: ignore[no-any-return]
-
-
-def _drawn(plot: Plot, style: Mapping[str, Any] = MappingProxyType({}), **saved: Any) -> tuple[bytes, list[_Mark]]:
-    """Return the image, and what is known of each drawn value."""
-    from matplotlib.figure import Figure
-
-    out = io.BytesIO()
-    with _styled(**style):
-        figure: Any = _draw_on(Figure, plot, for_page=style.get("svg.fonttype") == "none")
-        figure.savefig(out, **saved)
-    return out.getvalue(), figure.marks
 
 
 @contextmanager

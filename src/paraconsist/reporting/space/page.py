@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.predictions import Predictions
 from paraconsist.reporting.formatting import bounds, decimal, known, number, p_value, percent, plural
 from paraconsist.reporting.page import ReportOptions, write_report
+from paraconsist.reporting.page.write import templates
 from paraconsist.reporting.space.forms import Headline, Module, PageResult, scratch_folder
 from paraconsist.scoring.options import ScoreOptions
 
@@ -130,17 +130,7 @@ def _lines(value: Any) -> list[Any]:
     return value if isinstance(value, list) and all(isinstance(line, str) for line in value) else [value]
 
 
-@cache
 def _macros() -> Any:
     """Return the macros of ``templates/page.html``."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("paraconsist.reporting.space"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"plural": plural, "cut": _cut, "lines": _lines}
-    return environment.get_template("page.html").module
+    filters = {"plural": plural, "cut": _cut, "lines": _lines}
+    return templates("paraconsist.reporting.space", **filters).get_template("page.html").module
