@@ -8,10 +8,12 @@ import pytest
 from scipy.stats import beta, t
 
 import paraconsist as pc
-from paraconsist.measures.alarms import nearly_constant
+from paraconsist.errors import InputError
+from paraconsist.measures.alarms import nearly_constant, permuted_labels
 from paraconsist.measures.buckets import BucketCounts, _is_sum_of_squares
-from paraconsist.measures.intervals import stratified_interval
-from paraconsist.measures.paired_tests import mcnemar_p_value
+from paraconsist.measures.edit_effects import _numbers
+from paraconsist.measures.intervals import Dyads, stratified_interval
+from paraconsist.measures.paired_tests import _LIMIT, mcnemar_p_value
 from paraconsist.measures.paraphrastic import RANGES, _scales
 from paraconsist.measures.sequential import MeanSequence
 
@@ -147,3 +149,29 @@ def test_a_component_has_the_degrees_of_freedom_of_its_replicates():
     ends[1] = min(ends[1], 0.25)  # of outcomes that are 0 or 1
     assert found.variance["problem"] == pytest.approx(component)
     assert found.confidence_interval["variance/problem"] == pytest.approx(ends)
+
+
+def test_names_that_gain_little_in_another_order_are_in_order_however_many_rows():
+    predictions = np.repeat([0, 0, 1, 1], [12_000, 40_000, 11_000, 37_000])
+    gold = np.repeat([0, 1, 0, 1], [12_000, 40_000, 11_000, 37_000])  # 49 % right, 51 % the other way round
+    assert permuted_labels(predictions, gold) is None
+
+
+def test_counts_are_refused_from_the_limit_on():
+    assert 0.0 <= mcnemar_p_value(_LIMIT - 1, 0) <= 1.0
+    with pytest.raises(InputError, match=f"be below {_LIMIT}"):
+        mcnemar_p_value(_LIMIT, 0)
+
+
+@pytest.mark.parametrize(("edges", "n"), [([(0, 1), (2, 3)], 2), ([(0, 1), (1, 2), (0, 2)], 1), ([(0, 1)] * 3, 1)])
+def test_rows_without_a_common_member_are_bounded_from_below(edges, n):
+    one, two = zip(*edges, strict=True)
+    assert Dyads(np.array(one), np.array(two)).n_apart == n
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [("one hundred and five", {105}), ("two thousand and five hundred", {2500}), ("a hundred and", {100})],
+)
+def test_numbers_in_words(words, numbers):
+    assert _numbers(words.split(), frozenset(words.split())) == numbers
