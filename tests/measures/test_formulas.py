@@ -175,3 +175,16 @@ def test_rows_without_a_common_member_are_bounded_from_below(edges, n):
 )
 def test_numbers_in_words(words, numbers):
     assert _numbers(words.split(), frozenset(words.split())) == numbers
+
+
+def test_signatures_name_what_intervals_resample_and_where_originals_are():
+    answers, buckets = np.arange(48) % 3 % 2, np.repeat(np.arange(24), 2)
+    examples, runs = np.tile(np.arange(24), 2), np.repeat([0, 1], 24)
+    noise = [answers, np.ones(48, dtype=int), np.tile(np.arange(24) // 2, 2), examples, runs]
+    assert "ci:bucket-" in pc.noise_floor(*noise).signature
+    assert "ci:group-" in pc.noise_floor(*noise, groups=np.tile(np.arange(24) // 2, 2)).signature
+    pair = [answers, 1 - answers, np.ones(48, dtype=int), buckets]
+    assert "orig:among-paraphrases" in pc.consistency_difference(*pair, n_permutations=99).signature
+    roles = ["original", "paraphrase", "paraphrase", "paraphrase"] * 12
+    found = pc.consistency_difference(*pair[:3], np.repeat(np.arange(12), 4), roles=roles, n_permutations=99)
+    assert "orig:apart" in found.signature

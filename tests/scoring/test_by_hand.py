@@ -15,6 +15,7 @@ import paraconsist as pc
 from paraconsist.comparing.comparer import get_comparer
 from paraconsist.errors import InputError
 from paraconsist.plugins.pytest import Consistency
+from paraconsist.scoring.by_hand import right_by_hand
 
 ANSWERS = {
     "merged": ["30 days", "30 days", "thirty days"],  # all the same by hand: 0 of 3 pairs differ
@@ -171,3 +172,16 @@ def test_an_answer_of_another_model_may_be_absent(tmp_path):
     classes = write_classes(tmp_path / "classes.jsonl", lines, names)
     scored = pc.score(write_answers(tmp_path / "answers.parquet"), same="text", classes=classes).sets["answers"]
     assert scored.to_dict()["by_hand"] == {"n_verdicts": 1, "n_changed": 1}
+
+
+def test_a_class_by_hand_without_a_right_answer_stays_wrong():
+    by_hand, buckets = np.array([0, 0, 1, 2, -1, -1]), np.array([0, 0, 0, 1, 1, 1])
+    right = np.array([False, True, False, False, True, False])
+    found = right_by_hand(right, np.zeros(6, dtype=bool), by_hand, buckets)
+    assert found.tolist() == [True, True, False, False, True, False]
+
+
+def test_two_problems_have_a_chance():
+    frame = pa.table({"bucket_id": ["a", "a", "b", "b"], "prediction": ["red", "blue", "red", "green"]})
+    chance = next(iter(pc.score(frame, same="tokens").sets.values())).wording.chance
+    assert chance == pytest.approx(0.25, abs=4 * (0.25 * 0.75 / 2_000) ** 0.5)  # both red
