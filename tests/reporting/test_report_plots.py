@@ -1,5 +1,6 @@
 """The report's plots: what they show, and what every one of them must be, for one model and for thirty."""
 
+import io
 import itertools
 import re
 import struct
@@ -90,6 +91,14 @@ def test_a_figure_is_as_wide_on_paper_as_it_is_told(plot, width, tmp_path):
     assert heights["with"] > heights["bare"] + 5
     words = ET.parse(tmp_path / "with.svg").getroot()
     assert len(list(words.iter("{http://www.w3.org/2000/svg}use"))) > 100  # letters as shapes, the caption's among them
+    stream = io.BytesIO()
+    bare.savefig(stream)
+    bare.savefig(tmp_path / "no-ending")
+    pictures = [stream.getvalue(), *((tmp_path / f"{name}.png").read_bytes() for name in ("bare", "no-ending"))]
+    assert len({picture[:24] for picture in pictures}) == 1  # PNG all, of one size
+    if width < 127:
+        with pytest.raises(InputError, match="pdf, svg"):
+            bare.savefig(tmp_path / "bare.eps")
     with pytest.raises(InputError, match="from 50 to 500"):
         drawn(plot, 8.5)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from paraconsist.errors import check_number
+from paraconsist.errors import check_number, input_error
 from paraconsist.files import replacing, to_json
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ _FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+)px")
 _LEFT_OUT = tuple(f"{{{_SVG}}}{tag}" for tag in ("metadata", "title", "style"))
 _PAPER = "patch_1"
 _LONG = re.compile(r"-?\d+\.\d{3,}")  # a coordinate with more digits than can be seen
+_UNSCALED = ("eps", "ps", "pgf", "svgz")  # formats of drawings whose pages are not made smaller here
 _SIZE = re.compile(rb'((?:width|height)=")([\d.]+)pt')  # of an SVG
 _SIGN = re.compile(r"\b([AP])_([COT])\b")  # of the papers
 
@@ -349,7 +350,11 @@ def drawn(plot: Plot, width: float | None = None, caption: str = "") -> Figure:
 
     class Shown(Figure):
         def savefig(self, fname: Any, **options: Any) -> None:
-            kind = options.setdefault("format", Path(str(fname)).suffix[1:].lower() or "png")
+            is_stream = hasattr(fname, "write")
+            named = "" if is_stream else Path(fname).suffix[1:].lower()
+            kind = options.setdefault("format", named or "png")
+            if kind in _UNSCALED and scale < 1.0:
+                raise input_error("savefig", "format", "be pdf, svg or that of a picture, such as png", got=kind)
             across, high = self.get_size_inches()
             options.setdefault("bbox_inches", Bbox([[0, -room], [across, high]]) if room else None)
             if kind not in ("svg", "pdf") and width is not None:  # pixels: as many as the width takes
@@ -363,10 +368,10 @@ def drawn(plot: Plot, width: float | None = None, caption: str = "") -> Figure:
             image = out.getvalue()
             if kind == "svg":
                 image = _SIZE.sub(lambda size: b"%s%.4fpt" % (size[1], scale * float(size[2])), image, count=2)
-            if hasattr(fname, "write"):
+            if is_stream:
                 fname.write(image)
                 return
-            with replacing(Path(fname)) as partial:
+            with replacing(Path(fname) if Path(fname).suffix else Path(f"{fname}.{kind}")) as partial:
                 partial.write_bytes(image)
 
         def _repr_png_(self) -> bytes:
