@@ -143,6 +143,7 @@ def test_a_slide_has_the_finding_on_one_screen_and_one_sheet(chromium, n_models,
         words = " ".join(slide.locator("main").text_content().split())
         assert slide.evaluate("document.documentElement.scrollHeight") == 720
         assert slide.locator("a[href]").count() == 0
+        assert [level.evaluate("e => e.tagName") for level in slide.locator("h1, h2").all()] == ["H1", "H2"]
         sheets = slide.pdf(prefer_css_page_size=True)
     block = screen.blocks(Report(models, options))[0]
     signature = next(iter(models[0].sets["toy:set"].measures.values()))["signature"]
