@@ -5,6 +5,8 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
+from scipy.stats import t
 
 from paraconsist import paraphrastic_consistency
 from paraconsist.errors import InputError
@@ -135,6 +137,25 @@ def test_labels_of_a_cluster_count_less():
     pairs = CheckedUnits.of(units.verdicts, units.labels, groups=np.arange(100) // 2)
     assert corrected_rate(pairs).standard_error["corrected"] > corrected_rate(units).standard_error["corrected"]
     assert corrected_rate(pairs).n_clusters == 20
+
+
+def test_labels_that_are_all_alike_have_an_interval_about_a_value_drawn_inwards():
+    found = corrected_rate(sheet(yes=(20, 0), no=(20, 0)))
+    assert found.corrected == 1.0
+    error, quantile = found.standard_error["corrected"], t.ppf(0.975, 40 - 2)
+    inner = 1.0 - 0.5 / 41
+    low = expit(logit(inner) - quantile * error / (inner * (1.0 - inner)))
+    assert found.confidence_interval["corrected"] == pytest.approx([low, 1.0])
+
+
+def test_the_design_effect_is_that_of_the_labels_sums_by_cluster():
+    verdicts, right = np.arange(40) < 20, [1] * 18 + [0] * 2 + [1] * 4 + [0] * 16
+    groups, labels = np.repeat(np.arange(40), 2), np.repeat(right, 2) * 1.0  # two alike in each cluster
+    found = corrected_rate(CheckedUnits.of(np.repeat(verdicts, 2), labels, groups=groups))
+    smoothed = [(36 + 0.5) / 41, (8 + 0.5) / 41]
+    spread = sum(0.5**2 * share * (1 - share) / 39 for share in smoothed)
+    sampled = sum((0.9 - 0.55) ** 2 + (0.2 - 0.55) ** 2 for _ in range(20)) / 40**2
+    assert found.standard_error["corrected"] == pytest.approx(math.sqrt(2 * spread + sampled))
 
 
 def test_all_labels_leave_no_error_on_the_set():

@@ -12,6 +12,7 @@ import pytest
 
 import paraconsist as pc
 from paraconsist.scoring.gate import check, parse_conditions
+from paraconsist.scoring.outcomes import Problems
 
 
 def table(rows, columns=("bucket_id", "prediction", "label", "role")):
@@ -209,3 +210,14 @@ def test_the_interval_above_chance_of_free_text_is_that_of_changes_on_its_scale(
     assert found.above_chance == pytest.approx(1 - found.wording_change / rest)
     assert found.confidence_interval["above_chance"] == pytest.approx([1 - high / rest, 1 - low / rest])
     assert found.standard_error["above_chance"] == pytest.approx(found.standard_error["wording_change"] / rest)
+
+
+def test_a_coin_is_right_as_often_as_the_answers_of_all_problems():
+    n_wordings, n_right = np.array([2, 3, 5]), np.array([2, 0, 4])
+    coin = Problems(np.arange(3), n_wordings, n_right, np.array([True, True, False])).coin
+    accuracy = 6 / 10
+    assert coin.accuracy == pytest.approx(accuracy)
+    assert coin.right == pytest.approx(np.mean([accuracy**k for k in n_wordings]))
+    assert coin.wrong == pytest.approx(np.mean([(1 - accuracy) ** k for k in n_wordings]))
+    none = np.empty(0, dtype=int)
+    assert Problems(none, none, none, none > 0).coin is None

@@ -549,7 +549,7 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     inside = raw / np.maximum(np.bincount(post, raw), 1e-300)[post]  # sums to 1 over the labels of a post-stratum
     n = np.where(n_labelled > 0, 1.0 / np.maximum(np.bincount(post, inside**2), 1e-300), 0.0)  # Kish's effective number
     filled = np.where(is_labelled, units.labels, 0.0)
-    means = np.where(n > 0.0, np.bincount(post, inside * filled), 0.5)
+    means = np.where(n > 0.0, np.minimum(np.bincount(post, inside * filled), 1.0), 0.5)  # but for rounding
     left = np.sqrt(1.0 - n_labelled / np.bincount(post)) if of_set else np.ones(len(n))
     of_labels = inside * (filled - means[post]) * (sizes * left)[post]
     n_clusters, stretch = len(np.unique(groups[is_labelled])), 1.0
@@ -559,7 +559,7 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     spread = smoothed * (1.0 - smoothed) / np.maximum(n - 1.0, 1.0) * left**2 * stretch
     freedom = max((n_clusters or len(np.unique(groups))) - len(n), 1)
     quantile = float(stdtrit(freedom, 0.5 + confidence_level / 2.0))
-    value, observed = float(sizes @ means), float(weights @ units.verdicts)
+    value, observed = (min(float(share), 1.0) for share in (sizes @ means, weights @ units.verdicts))
     of_units, of_verdicts = weights * (means[post] - value), weights * (units.verdicts - observed)
     sampled, observed_error = (0.0, 0.0) if of_set else (variance(of_units), math.sqrt(variance(of_verdicts)))
 
@@ -627,7 +627,7 @@ def _refusal(units: CheckedUnits, values: dict[str, float], fit: _Fit) -> tuple[
             return text, fit.n_labels + least - n
     # sensitivity is above the false-match rate where people say yes more often to verdicts yes than to verdicts no
     gap, half = fit.yes.share - fit.no.share, math.hypot(fit.yes.share - fit.yes.low, fit.no.high - fit.no.share)
-    if gap > half or fit.value in (0.0, 1.0):  # labels that are all alike need no comparer
+    if gap > half or not 1e-9 < fit.value < 1.0 - 1e-9:  # labels that are all alike need no comparer
         return "", None
     n_needed = math.ceil(fit.n_labels * (half / gap) ** 2) + 1 if gap > 0.01 else None
     text = f"its sensitivity {values['sensitivity']:.2f} is not above its false-match rate "
