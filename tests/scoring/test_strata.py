@@ -106,3 +106,9 @@ def test_a_mark_is_no_stratum_unless_it_is_named(command, tmp_path):
 def test_the_pooled_pvap_has_no_interval_outside_its_range(tmp_path):
     values = pc.score(lopsided(tmp_path)[0], label_names="no,yes").sets["mine"].measures["paraphrastic_consistency"]
     assert all(math.isnan(end) for end in values["confidence_interval"]["pvap_pooled"])
+
+
+def test_one_name_in_python_needs_no_sequence():
+    columns = {"bucket_id": [0, 0, 1, 1] * 6, "prediction": [1] * 24, "label": [1] * 24, "source": [*"xxyy"] * 6}
+    one, several = (pc.score(columns, stratum=names).to_dict() for names in ("source", ("source",)))
+    assert one == several

@@ -162,7 +162,7 @@ class SourceOptions:
 def taken(function: Callable[..., Any], values: Mapping[str, Any], *classes: type[_Options]) -> list[Any]:
     """Return keywords of a function as instances of option classes; None stands for the default, or for ``none``.
 
-    InputError for a name that no class has, with the most similar name.
+    A text in place of several is one of them. InputError for a name that no class has, with the most similar name.
     """
     names = [[each.name for each in fields(options)] for options in classes]  # type: ignore[arg-type]
     for name in [name for name in values if not any(name in of_class for of_class in names)]:
@@ -171,7 +171,9 @@ def taken(function: Callable[..., Any], values: Mapping[str, Any], *classes: typ
         raise unknown_option(function.__name__, name, listed)
     none = {each.name: each.metadata.get("none") for options in classes for each in fields(options)}  # type: ignore[arg-type]
     set_values = {name: none[name] if value is None else value for name, value in values.items()}
-    set_values = {name: value for name, value in set_values.items() if value is not None}
+    several = {e.name for options in classes for e in fields(options) if str(e.type).startswith("Sequence[str]")}  # type: ignore[arg-type]
+    single = {name: (value,) for name, value in set_values.items() if isinstance(value, str) and name in several}
+    set_values = {name: value for name, value in {**set_values, **single}.items() if value is not None}
     try:
         return [
             options(**{name: value for name, value in set_values.items() if name in of_class})

@@ -252,7 +252,8 @@ class Comparison(_Shown):
         plots = {placed.set: placed.plot for placed in difference_plots(self.sets)}
         wanted = next(iter(plots), "") if name is None else name
         if wanted not in plots:
-            raise input_error("plot", "name", f"be one of {', '.join(plots)}", got=name)
+            must = f"be one of {', '.join(plots)}" if plots else "be of a comparison that has differences"
+            raise input_error("plot", "name", must, got=name)
         lines = {str(pair.result["signature"]) for one in self.sets if one.set == wanted for pair in one.pairs}
         return drawn(plots[wanted], width, " ".join([plots[wanted].caption, *sorted(lines)]) if caption else "")
 
