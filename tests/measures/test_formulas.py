@@ -12,7 +12,7 @@ from paraconsist.errors import InputError
 from paraconsist.measures.alarms import nearly_constant, permuted_labels
 from paraconsist.measures.buckets import BucketCounts, _is_sum_of_squares
 from paraconsist.measures.edit_effects import _numbers
-from paraconsist.measures.intervals import Dyads, stratified_interval
+from paraconsist.measures.intervals import Dyads, rare_interval, stratified_interval
 from paraconsist.measures.paired_tests import _LIMIT, mcnemar_p_value
 from paraconsist.measures.paraphrastic import RANGES, _scales
 from paraconsist.measures.sequential import MeanSequence
@@ -188,3 +188,14 @@ def test_signatures_name_what_intervals_resample_and_where_originals_are():
     roles = ["original", "paraphrase", "paraphrase", "paraphrase"] * 12
     found = pc.consistency_difference(*pair[:3], np.repeat(np.arange(12), 4), roles=roles, n_permutations=99)
     assert "orig:apart" in found.signature
+
+
+def test_what_nearly_all_buckets_have_is_the_interval_of_what_few_lack():
+    right = np.ones((40, 4), dtype=int)
+    right[:3, 0] = right[3, :2] = 0
+    found = pc.paraphrastic_consistency(right.ravel(), np.ones(160, dtype=int), np.repeat(np.arange(40), 4))
+    c = right.sum(axis=1)
+    both_right = c * (c - 1) / 12  # of two different paraphrases
+    assert found.consistently_right == pytest.approx(both_right.mean())
+    ends = rare_interval(np.ones(40), both_right, np.ones(40), 0.95)
+    assert found.confidence_interval["consistently_right"] == pytest.approx(ends)
