@@ -110,6 +110,12 @@ def judges_variance() -> list[Cells]:
     return [[judge.name, *relevance.shares(judge)] for judge in _apart()]
 
 
+@table("judges_people", "docs/judges.md")
+def judges_people() -> list[Cells]:
+    """Kappa with the assessors."""
+    return [[judge.name, *relevance.with_people(judge)] for judge in _apart()]
+
+
 @table("judges_two", "docs/judges.md")
 def judges_two() -> list[Cells]:
     """What two wordings say."""

@@ -23,6 +23,7 @@ import pandas as pd
 
 import paraconsist as pc
 from paraconsist.measures.alarms import reversed_wordings
+from paraconsist.measures.intervals import Units, intervals
 
 MODELS = {"gpt-4o": "GPT-4o", "llama3.2": "Llama 3.2", "mistral": "Mistral"}
 REVERSED = (10, 14)  # as the alarm finds them, in binary mode for all three models
@@ -101,6 +102,39 @@ def shares(judge: Judge) -> list[str]:
     return [f"{100 * found.share[name]:.1f}" for name in COMPONENTS]
 
 
+def kappa(table: np.ndarray) -> np.ndarray:
+    """Return Cohen's (1960) kappa of tables of verdicts by labels, shape (..., n * n)."""
+    n = round(table.shape[-1] ** 0.5)
+    counts = table.reshape(*table.shape[:-1], n, n) / table.sum(axis=-1)[..., np.newaxis, np.newaxis]
+    chance = (counts.sum(axis=-1) * counts.sum(axis=-2)).sum(axis=-1)
+    return np.asarray((np.trace(counts, axis1=-2, axis2=-1) - chance) / (1.0 - chance))
+
+
+def with_people(judge: Judge) -> list[str]:
+    """Return kappa with the assessors: of a wording, with its interval over queries, by wording, and of medians."""
+    verdicts, n = judge.verdicts.to_numpy(), int(judge.labels.max()) + 1
+    queries = np.unique(judge.verdicts.index.get_level_values("query"), return_inverse=True)[1]
+
+    def tables(of: np.ndarray) -> np.ndarray:
+        """Count the cells of each query, shape (queries, n * n); `of` has a verdict of each passage."""
+        return np.bincount((queries * n + of) * n + judge.labels, minlength=(queries.max() + 1) * n * n).reshape(
+            -1, n * n
+        )
+
+    each = np.array([tables(column) for column in verdicts.T]).astype(float)
+    of_one = kappa(each.sum(axis=1))
+    units = Units.of(each.sum(axis=0), np.ones(len(each[0])))
+    found = intervals(units, lambda total: kappa(total)[..., np.newaxis], [(-1.0, 1.0)], [False])
+    low, high = found.low[0], found.high[0]
+    rng, medians = np.random.default_rng(0), []
+    for size in (3, 5, verdicts.shape[1] - 1 + verdicts.shape[1] % 2):  # odd, so that no median lies between two
+        draws = [rng.permutation(verdicts.shape[1])[:size] for _ in range(40)]
+        votes = [np.median(verdicts[:, draw], axis=1).astype(int) for draw in draws]
+        medians.append(f"{np.mean([kappa(tables(vote).sum(axis=0)) for vote in votes]):.2f}")
+    whole = float(kappa(units.total))
+    return [f"{whole:.2f} [{low:.2f}, {high:.2f}]", f"{of_one.min():.2f} to {of_one.max():.2f}", *medians]
+
+
 def of_two(judge: Judge) -> list[str]:
     """Return what pairs of wordings say (the middle 90 %) of accuracy and P_C, and what all say, in per cent."""
     right = judge.right * 1.0
@@ -124,6 +158,7 @@ def lines(judges: list[Judge]) -> Iterator[str]:
             yield f"  {alarm}"
             yield f"  without these: {'; '.join(consistency(left))}"
         yield f"  {', '.join(COMPONENTS)}: {', '.join(shares(left))} % of the variance"
+        yield f"  kappa with people, by wording, medians of 3, 5 and all wordings: {'; '.join(with_people(left))}"
         two = of_two(left)
         yield f"  two wordings say {two[0]} % right, all {two[1]}; P_C {two[2]}, all {two[3]}"
 

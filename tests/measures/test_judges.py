@@ -155,6 +155,16 @@ RELEVANCE = {
 }
 
 
+def test_kappa_is_scikit_learns():
+    metrics = pytest.importorskip("sklearn.metrics")
+    study, rng = load_script("examples/judges/relevance.py"), np.random.default_rng(0)
+    said, label = rng.integers(0, 4, (2, 300))
+    tables = np.bincount(said * 4 + label, minlength=16).astype(float)
+    assert study.kappa(tables) == pytest.approx(metrics.cohen_kappa_score(said, label))
+    both = study.kappa(np.stack([tables, np.diag([5.0, 1.0, 2.0, 3.0]).ravel()]))
+    assert both == pytest.approx([metrics.cohen_kappa_score(said, label), 1.0])
+
+
 @pytest.mark.real_data
 def test_relevance_judges_and_the_wordings_that_ask_the_opposite(data_folder):
     study = load_script("examples/judges/relevance.py")
