@@ -101,6 +101,8 @@ def test_a_figure_is_as_wide_on_paper_as_it_is_told(plot, width, tmp_path):
             bare.savefig(tmp_path / "bare.eps")
     with pytest.raises(InputError, match="from 50 to 500"):
         drawn(plot, 8.5)
+    with pytest.raises(InputError, match="be a number of mm"):
+        drawn(plot, float("nan"))
 
 
 @pytest.mark.parametrize("plot", plots(), ids=lambda plot: plot.name)

@@ -7,6 +7,7 @@ An inline SVG has classes or the page's variables for its colours, so that they 
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import textwrap
@@ -346,6 +347,8 @@ def drawn(plot: Plot, width: float | None = None, caption: str = "") -> Figure:
     from matplotlib.transforms import Bbox
 
     inches = plot.width if width is None else check_number("plot", "width", width, *_WIDTHS) / 25.4
+    if math.isnan(inches):
+        raise input_error("plot", "width", "be a number of mm", got=width)
     scale = min(1.0, inches / plot.width)
 
     class Shown(Figure):
