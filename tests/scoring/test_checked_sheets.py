@@ -234,6 +234,8 @@ def test_corrected_rates_can_be_gated(command, run, tmp_path):
             for bar, code in ((value - 1e-6, 0), (value + 1e-6, 1)):
                 found = command("gate", f"{quantity} >= {bar}", run, "--same", "tokens", *given)
                 assert found[0] == code, (quantity, found)
+    code, _, err = command("gate", "corrected.pc_published >= 0.1", run, "--same", "tokens", *given)
+    assert code == 2  # a plug-in estimate is not corrected
     code, _, err = command("gate", "corrected.same_answer >= 0.1", run, "--same", "tokens")
     assert code == 2
     assert "must name a quantity of the results" in err
@@ -257,6 +259,13 @@ def test_labels_are_planned_against_problems(command, run, tmp_path):
     code, out, _ = command(*given, "--half-width", "0.05", "--label-cost", "5")
     assert code == 0
     assert f"{labels:,} labels and {problems:,} buckets" in out
+    for options, sentence in (
+        (("--half-width", "0"), "`--half-width` must lie"),
+        (("--half-width", "0.05", "--bucket-cost", "0", "--paraphrase-cost", "0"), "`--bucket-cost` must be above 0"),
+    ):
+        code, _, err = command(*given, *options)
+        assert code == 2
+        assert sentence in err
     for option in ("--budget", "--difference"):
         code, _, err = command(*given, option, "0.5")
         assert code == 2

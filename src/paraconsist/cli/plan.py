@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist.cli.options import AS_JSON, argument, read_numbers, show_results
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import check_choice, input_error, renamed
+from paraconsist.errors import check_choice, check_fraction, input_error, renamed
 from paraconsist.files import make_folder
 from paraconsist.reporting.formatting import count, decimal
 
@@ -151,6 +151,13 @@ def _plan_labels(
     label_cost, bucket_cost, paraphrase_cost = costs
     table_rows = source.predictions.table
     answers = table_rows.num_rows / len(set(table_rows[source.columns.bucket].to_pylist()))
+    problem_cost = bucket_cost + paraphrase_cost * answers
+    if half_width is not None:
+        check_fraction("plan", "half_width", half_width)
+        if problem_cost == 0.0:
+            raise input_error(
+                "plan", "bucket_cost", "be above 0, or `paraphrase_cost`, with `checked`", got=bucket_cost
+            )
     results: dict[str, object] = {}
     tables: list[Part] = []
     plans, notes = label_plans(source, read_checked(checked), confidence_level)
@@ -159,7 +166,7 @@ def _plan_labels(
         share = of_labels / (of_labels + plan.problem_variance / plan.n_problems)
         now = plan.half_width(plan.n_labels, plan.n_problems)
         tables.append(Line(f"{key.replace('_', ' ')}, corrected: {plan.value:.4f} +- {decimal(now)}", "title"))
-        sizes = [plan.n_labels // 2, *(plan.n_labels * 2**i for i in range(4))]
+        sizes = [max(plan.n_labels // 2, 1), *(plan.n_labels * 2**i for i in range(4))]
         times = (1, 2, 4)
         heads = [f"{'+- with' if i == 1 else ''}\n{count(i * plan.n_problems)} buckets" for i in times]
         cells = [[count(n), *(decimal(plan.half_width(n, i * plan.n_problems)) for i in times)] for n in sizes]
@@ -174,8 +181,8 @@ def _plan_labels(
         )
         found = {**plan.to_dict(), "half_width": now}
         if half_width is not None:
-            n, k = plan.cheapest(half_width, label_cost, bucket_cost + paraphrase_cost * answers)
-            cost = n * label_cost + k * (bucket_cost + paraphrase_cost * answers)
+            n, k = plan.cheapest(half_width, label_cost, problem_cost)
+            cost = n * label_cost + k * problem_cost
             tables.append(Line(f"Cheapest for +-{half_width}: {n:,} labels and {k:,} buckets, {cost:,.0f} in all."))
             found["cheapest"] = {"half_width": half_width, "n_labels": n, "n_problems": k, "cost": cost}
         results[key] = found

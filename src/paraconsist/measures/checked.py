@@ -203,7 +203,7 @@ class LabelPlan(Record):
         return None if left <= 0.0 else self._at_least(self.problem_variance / left, n_labels)
 
     def cheapest(self, half_width: float, label_cost: float, problem_cost: float) -> tuple[int, int]:
-        """Return the numbers of labels and problems that reach a half-width at the least cost."""
+        """Return the numbers of labels and problems that reach a half-width at the least cost; costs are above 0."""
         a, b, v = self.label_variance, self.problem_variance, (half_width / self.quantile) ** 2
         both = math.sqrt(a * b)
         n_labels = max(math.ceil((a + both * math.sqrt(problem_cost / label_cost)) / v), 1)
@@ -433,7 +433,7 @@ class AmongValid(Record):
     value : float
         The rate of all pairs without what the invalid ones add to it; nan where it is refused.
     confidence_interval : list of two floats
-        By problem or group; nan below 8 of these.
+        By problem or group; nan below 10 of these.
     n_pairs, n_invalid : int
         Pairs whose wordings are both judged, and those of them with an invalid one.
     refused : str

@@ -347,8 +347,8 @@ def _place(quantity: str, result: Values) -> tuple[Values, str]:
     if name in measures:
         return measures[name], rest or (name if spec is None else (published and spec.published) or spec.headline)
     if first == "corrected" and rest:
-        spec = _spec_of(rest)[0]
-        key = f"{rest}_unbiased" if rest in _SHORT else rest if spec is None else spec.headline
+        spec, published = _spec_of(rest)
+        key = f"{rest}_unbiased" if rest in _SHORT else rest if spec is None or published else spec.headline
         rate = result["checked"]["rates"].get(key) if result.get("checked") else None
         if rate is None:
             return {}, key
