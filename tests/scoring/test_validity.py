@@ -238,3 +238,24 @@ def test_published_error_rates_of_detectors(data_folder):
             share, (low, high) = label_share(of_set["wrong"].to_numpy(), of_set["pair"].to_numpy())
             assert round(100 * share, 1) == per_cent
             assert low < share < high
+
+
+def test_a_run_that_stopped_on_a_condition_has_bounds_alone(tmp_path):
+    """Its intervals hold whenever it stopped; that of a fixed number of problems would not."""
+    questions = [
+        {"bucket_id": f"b{b}", "example_id": f"{b}.{k}", "question": f"{b}, {k}?"} for b in range(60) for k in range(3)
+    ]
+
+    def model(texts):
+        return ["yes" if len(text) % 5 else "no" for text in texts]
+
+    done = pc.run(model, questions, output=tmp_path / "run", version="1", until="wording_change ± 0.2")
+    rows = next(iter(pc.score(done.folder).sets.values())).source.predictions.table.to_pylist()
+    marks = {row["example_id"]: "no" if i % 3 == 0 else "yes" for i, row in enumerate(rows)}
+    table = pd.DataFrame(
+        {"example_id": [*marks], "original": [row["bucket_id"] for row in rows], "valid": [*marks.values()]}
+    )
+    table.to_csv(tmp_path / "sheet.csv", index=False)
+    found = next(iter(pc.score(done.folder, validity=tmp_path / "sheet.csv").sets.values())).validity
+    assert found.n_labels == len(rows)
+    assert found.among_valid == {}

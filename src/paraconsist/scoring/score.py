@@ -328,7 +328,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         from paraconsist.scoring.validity import read_validity
 
         known_rates: dict[str, Values] = {**measures, **({} if wording is None else {"wording": wording})}
-        with_ids = apply_policy(rows_with_ids(source), options.policy)[0]
+        with_ids = apply_policy(rows_with_ids(source), options.policy)[0] if found is None else None
         judged_wordings = read_validity(options.validity, known_rates, options.confidence_level, with_ids)
         notes += [f"{key} has no bounds: {b.withheld}" for key, b in judged_wordings.bounds.items() if b.withheld]
     return SetScores(
