@@ -272,6 +272,19 @@ def test_labels_are_planned_against_problems(command, run, tmp_path):
         assert f"`{option}` must not be given with `--checked`" in err
 
 
+def test_contexts_are_planned_where_problems_share_them(command, tmp_path):
+    frame = pd.DataFrame(rows())
+    frame["group_id"] = frame["bucket_id"].str[1:].astype(int) // 2
+    frame.to_csv(tmp_path / "run.csv", index=False)
+    pairs = mark(drawn(command, tmp_path / "run.csv", "--n", "120", output=tmp_path / "pairs.csv"), same=same)
+    given = ("plan", tmp_path / "run.csv", "--same", "tokens", "--checked", pairs, "--half-width", "0.05")
+    plan = json.loads(command(*given, "--json")[1])["same_answer"]
+    assert (plan["n_problems"], plan["units_per_problem"]) == (30, 12)
+    labels, contexts = plan["cheapest"]["n_labels"], plan["cheapest"]["n_problems"]
+    assert plan["cheapest"]["cost"] == labels + contexts * (2 + 8)  # two problems, of four answers each
+    assert f"{contexts:,} contexts" in command(*given)[1]
+
+
 def test_no_plan_without_labels_of_the_pilot(command, run, tmp_path):
     pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "large.csv", index=False)
     pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)

@@ -149,9 +149,11 @@ def _plan_labels(
 
     source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
     label_cost, bucket_cost, paraphrase_cost = costs
-    table_rows = source.predictions.table
-    answers = table_rows.num_rows / len(set(table_rows[source.columns.bucket].to_pylist()))
-    problem_cost = bucket_cost + paraphrase_cost * answers
+    asked, columns_of = source.predictions.table, source.columns
+    has_contexts = columns_of.group in asked.column_names
+    unit, name = ("contexts", columns_of.group) if has_contexts else ("buckets", columns_of.bucket)
+    n_buckets, n_units = (len(asked[each].unique()) for each in (columns_of.bucket, name))
+    problem_cost = (bucket_cost * n_buckets + paraphrase_cost * asked.num_rows) / n_units
     if half_width is not None:
         check_fraction("plan", "half_width", half_width)
         if problem_cost == 0.0:
@@ -168,22 +170,22 @@ def _plan_labels(
         tables.append(Line(f"{key.replace('_', ' ')}, corrected: {plan.value:.4f} +- {decimal(now)}", "title"))
         sizes = [max(plan.n_labels // 2, 1), *(plan.n_labels * 2**i for i in range(4))]
         times = (1, 2, 4)
-        heads = [f"{'+- with' if i == 1 else ''}\n{count(i * plan.n_problems)} buckets" for i in times]
+        heads = [f"{'+- with' if i == 1 else ''}\n{count(i * plan.n_problems)} {unit}" for i in times]
         cells = [[count(n), *(decimal(plan.half_width(n, i * plan.n_problems)) for i in times)] for n in sizes]
         columns = ["labels by\npeople", *heads]
         if half_width is not None:
-            columns.append(f"buckets\nfor +-{half_width}")
+            columns.append(f"{unit}\nfor +-{half_width}")
             for n, line in zip(sizes, cells, strict=True):
                 line.append("none" if (k := plan.problems_for(half_width, n)) is None else count(k))
         caption = f"of the variance now, {100 * share:.0f} % is that of the {plan.n_labels:,} labels"
         tables.append(
-            table("What more labels and more buckets give", columns, cells, words=columns[:1], caption=caption)
+            table(f"What more labels and more {unit} give", columns, cells, words=columns[:1], caption=caption)
         )
         found = {**plan.to_dict(), "half_width": now}
         if half_width is not None:
             n, k = plan.cheapest(half_width, label_cost, problem_cost)
             cost = n * label_cost + k * problem_cost
-            tables.append(Line(f"Cheapest for +-{half_width}: {n:,} labels and {k:,} buckets, {cost:,.0f} in all."))
+            tables.append(Line(f"Cheapest for +-{half_width}: {n:,} labels and {k:,} {unit}, {cost:,.0f} in all."))
             found["cheapest"] = {"half_width": half_width, "n_labels": n, "n_problems": k, "cost": cost}
         results[key] = found
     tables += remarks(notes, [])
