@@ -355,7 +355,7 @@ def _read(pieces: list[str], start: int) -> tuple[tuple[Tree, ...], int]:
         has_name = place + 1 < len(pieces) and pieces[place + 1] not in "()"
         name = re.split(r"(?<=.)[-=|](?=.)", pieces[place + 1])[0] if has_name else ""
         children, place = _read(pieces, place + 2 if has_name else place + 1)
-        if place >= len(pieces):
+        if not 0 <= place < len(pieces):  # a bracket, this one or one in it, is never closed
             return (), -1
         trees.append(Tree(name, children))
         place += 1
