@@ -9,17 +9,8 @@ from typing import Any
 import numpy as np
 
 from paraconsist.errors import input_error
-from paraconsist.measures.buckets import (
-    Column,
-    Integers,
-    Mask,
-    Whole,
-    as_column,
-    check_comparable,
-    check_length,
-    code_columns,
-    partition,
-)
+from paraconsist.measures.array_types import Integers, Mask, Whole
+from paraconsist.measures.buckets import Column, as_column, check_comparable, check_length, code_columns, partition
 from paraconsist.measures.chance import rule_chance
 from paraconsist.measures.intervals import group_columns, grouping
 from paraconsist.measures.results import Estimates, Result, Stratum, documented, share_options
@@ -299,11 +290,6 @@ class AllowedLabels:
         return np.isin(self.of_row.astype(np.int64) * len(labels) + predicted, one_set * len(labels) + label)
 
 
-def is_list_of_labels(value: Any) -> bool:
-    """Return whether a row holds a list of labels rather than one label."""
-    return isinstance(value, (list, tuple, set, frozenset)) or (isinstance(value, np.ndarray) and value.ndim == 1)
-
-
 def as_allowed_labels(values: Any, *, function: str, parameter: str) -> AllowedLabels:
     """Return one label per row, or one list of allowed labels per row, as sets.
 
@@ -312,7 +298,8 @@ def as_allowed_labels(values: Any, *, function: str, parameter: str) -> AllowedL
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise input_error(function, parameter, "be a list of labels, or of lists of allowed labels", got=values)
     rows = np.atleast_1d(np.asanyarray(values)).tolist() if hasattr(values, "__array__") else list(values)
-    are_lists = list(map(is_list_of_labels, rows))
+    lists = (list, tuple, set, frozenset)
+    are_lists = [isinstance(row, lists) or (isinstance(row, np.ndarray) and row.ndim == 1) for row in rows]
     if any(are_lists) and not all(are_lists):
         row = are_lists.index(not are_lists[0])
         must = "hold labels throughout, or lists of allowed labels throughout"

@@ -22,16 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from paraconsist.measures.buckets import (
-    BucketCounts,
-    Floats,
-    Integers,
-    LabelPool,
-    Mask,
-    Whole,
-    partition_integers,
-    same_answer_rate,
-)
+from paraconsist.measures.array_types import Floats, Integers, Mask, Whole
+from paraconsist.measures.buckets import BucketCounts, LabelPool, partition_integers, same_answer_rate
 from paraconsist.measures.intervals import (
     NO_SPREAD,
     Dyads,

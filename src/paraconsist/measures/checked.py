@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, stdtrit
 
 from paraconsist.errors import check_fraction, input_error
+from paraconsist.measures.array_types import Floats
 from paraconsist.measures.intervals import Units, intervals
 from paraconsist.measures.results import Record
-
-Floats = NDArray[np.float64]
 
 #: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
 LEAST_LABELS, _LEAST_OF_STRATUM = 10, 8

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from scipy.special import binom, ndtr, ndtri, stdtr, stdtrit
 
 from paraconsist.errors import input_error
+from paraconsist.measures.array_types import Floats, Integers, Whole
 from paraconsist.measures.bucket_model import log_binomial
-from paraconsist.measures.buckets import Floats, Integers, Whole
 from paraconsist.measures.intervals import (
     NO_SPREAD,
     Estimate,

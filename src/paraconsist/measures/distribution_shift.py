@@ -11,16 +11,8 @@ import numpy as np
 from scipy.special import rel_entr
 
 from paraconsist.errors import input_error
-from paraconsist.measures.buckets import (
-    Floats,
-    Integers,
-    Mask,
-    check_length,
-    check_unmasked,
-    group_codes,
-    partition,
-    rectangular,
-)
+from paraconsist.measures.array_types import Floats, Integers, Mask
+from paraconsist.measures.buckets import check_length, check_unmasked, group_codes, partition, rectangular
 from paraconsist.measures.intervals import Units, design_effects, mean_of_sums
 from paraconsist.measures.results import UNCERTAINTY, Estimates, Result, documented, interval_options
 

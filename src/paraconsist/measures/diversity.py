@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import extras, input_error
+from paraconsist.measures.array_types import Floats
 from paraconsist.measures.buckets import (
-    Floats,
     as_column,
     as_floats,
     as_mask,

@@ -47,16 +47,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, expit, logit, ndtr, stdtrit
 
-from paraconsist.measures.buckets import (
-    Column,
-    Floats,
-    Integers,
-    Mask,
-    Whole,
-    check_comparable,
-    code_jointly,
-    partition_integers,
-)
+from paraconsist.measures.array_types import Floats, Integers, Mask, Whole
+from paraconsist.measures.buckets import Column, check_comparable, code_jointly, partition_integers
 
 Estimate = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 """Sums (..., m) to measures (..., q), by complex-differentiable arithmetic only (no abs, maximum or clip)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import input_error
+from paraconsist.measures.array_types import Floats, Integers
 from paraconsist.measures.buckets import (
     Column,
-    Floats,
-    Integers,
     as_choices,
     as_mask,
     bucket_groups,
@@ -302,7 +302,9 @@ def _measures(
         deltas = [*[between] * ("paraphrase" in parts), *finest]
         split = [accuracy - square - deltas[0] / 2.0]
         split += [(a - b) / 2.0 for a, b in pairwise(deltas)] + [deltas[-1] / 2.0]
-        values = [*flips, *right_flips.values(), between, between - _largest(finest), *split]
+        # by the real parts, with its derivative, unlike `numpy.maximum`
+        largest = reduce(lambda one, other: np.where(other.real > one.real, other, one), finest)
+        values = [*flips, *right_flips.values(), between, between - largest, *split]
         return np.asarray(np.stack(np.broadcast_arrays(*values), axis=-1))
 
     # the finest part is half a flip rate, so that its interval is half of that one's
@@ -326,14 +328,6 @@ def _scales(
     if taken_off > 0.0:
         scales["variance/problem"] = (-taken_off, 0.25)
     return list(scales.values())
-
-
-def _largest(values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Return the largest of complex arrays by their real parts: with its derivative, unlike `numpy.maximum`."""
-    largest = values[0]
-    for value in values[1:]:
-        largest = np.where(value.real > largest.real, value, largest)
-    return largest
 
 
 def _kinds_of_runs(kinds: Column, runs: Integers) -> npt.NDArray[np.object_]:

@@ -10,13 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_number, input_error
+from paraconsist.measures.array_types import Floats, Integers, Mask, Whole
 from paraconsist.measures.buckets import (
     BucketCounts,
-    Floats,
-    Integers,
     LabelPool,
-    Mask,
-    Whole,
     as_choices,
     as_generator,
     as_probabilities,

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.measures.buckets import Mask, as_column, check_length, code_columns, partition
+from paraconsist.measures.array_types import Mask
+from paraconsist.measures.buckets import as_column, check_length, code_columns, partition
 from paraconsist.measures.chance import pair_chance
 from paraconsist.measures.results import Estimates, Result, Stratum, documented, share_options
 

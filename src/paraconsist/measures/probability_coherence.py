@@ -18,11 +18,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from paraconsist.errors import input_error
+from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.buckets import (
     Column,
-    Floats,
-    Integers,
-    Mask,
     Partition,
     as_column,
     as_probabilities,

@@ -12,12 +12,10 @@ import numpy.typing as npt
 from scipy.special import entr, stdtrit
 
 from paraconsist.errors import check_whole, input_error
+from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.buckets import (
     BucketCounts,
-    Floats,
-    Integers,
     LabelPool,
-    Mask,
     as_choices,
     as_generator,
     as_probabilities,
@@ -257,7 +255,9 @@ def prompt_sensitivity(
         raise input_error(function, "roles", "leave at least one paraphrase", got=sorted(set(kinds.tolist())))
     bucket_gold = np.full(len(divided), len(columns.labels))  # a label that no answer is
     if references is not None:
-        gold = _gold_of_wordings(divided.codes, codes_of["references"], is_contrast)
+        gold = codes_of["references"]
+        bucket_gold[divided.codes[~is_contrast]] = gold[~is_contrast]
+        gold = np.where(is_contrast, bucket_gold[divided.codes], gold)  # a contrast may have another one
         bucket_gold = one_per_bucket(function, divided, gold, "references", "gold label", checked["references"])
     grouping = bucket_groups(function, divided, checked.get("groups"))
     kept, predicted = partition_integers(divided.codes[is_wording]), codes_of["predictions"]
@@ -272,11 +272,10 @@ def prompt_sensitivity(
     drawn = [check_whole(function, "draws", n, at_most=_MOST_DRAWS) for n in draws]
     drawn = [n for n in dict.fromkeys(drawn) if n <= counts.size.max()]
     sums = Sums(counts)
-    add_agreement(sums, answers)
+    add_means(sums, answers, has_gold=references is not None)
     if references is None:
         drawn = []
     else:
-        add_indices(sums, answers)
         add_curve(sums, counts)
         add_draws(sums, counts, drawn)
     if is_contrast.any():
@@ -363,13 +362,6 @@ def variant_indices(accuracies: Any) -> dict[str, float]:
     with np.errstate(invalid="ignore"):
         values = summaries(of_each, int(of_each.argmax()), int(of_each.argmin()))
     return dict(zip(OF_VARIANTS, values.tolist(), strict=True))
-
-
-def _gold_of_wordings(buckets: Integers, gold: Integers, is_contrast: Mask) -> Integers:
-    """Return the gold label of each row, that of its bucket's wordings for a contrast, which may have another."""
-    of_bucket = np.zeros(int(buckets.max()) + 1, dtype=gold.dtype)
-    of_bucket[buckets[~is_contrast]] = gold[~is_contrast]
-    return np.where(is_contrast, of_bucket[buckets], gold)
 
 
 @dataclass(frozen=True)
@@ -470,9 +462,10 @@ class Sums:
         return dict(zip(names, values.tolist(), strict=True)), bounds.method
 
 
-def add_agreement(sums: Sums, answers: Answers) -> None:
-    """Add the means over buckets, or over their pairs of answers, that need no gold labels."""
-    k, s = answers.counts.size.astype(np.float64), answers.counts.same_label.astype(np.float64)
+def add_means(sums: Sums, answers: Answers, *, has_gold: bool) -> None:
+    """Add the means over buckets, or over their pairs of answers; with gold labels also those of right answers."""
+    counts = answers.counts
+    k, c, s = (column.astype(np.float64) for column in (counts.size, counts.correct, counts.same_label))
     pairs = k * (k - 1.0)
     has_pair = pairs > 0.0
     over = np.where(has_pair, pairs, 1.0)
@@ -486,17 +479,12 @@ def add_agreement(sums: Sums, answers: Answers) -> None:
     sums.mean("entropy", answers.entropy, most=np.log(largest))
     sums.mean("distinct_answers", answers.distinct_answers, most=largest)
     sums.mean("unanimous_share", answers.answer >= 0)
-
-
-def add_indices(sums: Sums, answers: Answers) -> None:
-    """Add the means of right answers over buckets, or over their pairs of answers."""
-    k, c = answers.counts.size.astype(np.float64), answers.counts.correct.astype(np.float64)
-    pairs = k * (k - 1.0)
-    sums.mean("prompt_sensitivity_score", 2.0 * c * (k - c) / np.maximum(pairs, 1.0), pairs > 0.0)
-    sums.mean("accuracy", c, k)
-    sums.mean("majority_accuracy", answers.majority)
-    sums.mean("worst_case_accuracy", c == k)
-    sums.mean("best_case_accuracy", c > 0)
+    if has_gold:
+        sums.mean("prompt_sensitivity_score", 2.0 * c * (k - c) / over, has_pair)
+        sums.mean("accuracy", c, k)
+        sums.mean("majority_accuracy", answers.majority)
+        sums.mean("worst_case_accuracy", c == k)
+        sums.mean("best_case_accuracy", c > 0)
 
 
 def add_curve(sums: Sums, counts: BucketCounts) -> None:

@@ -26,16 +26,8 @@ from scipy.special import stdtrit
 
 from paraconsist._version import __version__
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures.buckets import (
-    MOST_DRAWN,
-    BucketCounts,
-    CodedColumns,
-    Integers,
-    LabelPool,
-    Mask,
-    as_generator,
-    partition,
-)
+from paraconsist.measures.array_types import Integers, Mask
+from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, CodedColumns, LabelPool, as_generator, partition
 from paraconsist.measures.chance import ChanceLevel, agreement_chance, fleiss_kappa
 from paraconsist.measures.intervals import (
     FEW_UNITS,

@@ -13,10 +13,9 @@ import numpy as np
 from scipy.special import comb, entr
 
 from paraconsist.errors import check_flag, check_number, check_whole, input_error
+from paraconsist.measures.array_types import Floats, Integers
 from paraconsist.measures.buckets import (
     BucketCounts,
-    Floats,
-    Integers,
     as_column,
     as_mask,
     bucket_groups,

@@ -83,7 +83,7 @@ class Checked(Record):
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CheckedDifference(Record):
     """The corrected rate of one model less that of another, in [-1, 1]."""
 
@@ -295,16 +295,7 @@ def checked_differences(
         except InputError as problem:
             notes.append(f"{key} of {first} and {second} is not corrected: of the comparer, {problem.got}")
         else:
-            found.append(
-                CheckedDifference(
-                    first=first,
-                    second=second,
-                    rate=key,
-                    difference=value,
-                    standard_error=error,
-                    confidence_interval=ends,
-                )
-            )
+            found.append(CheckedDifference(first, second, key, value, error, ends))
     return found, notes
 
 

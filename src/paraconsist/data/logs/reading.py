@@ -23,10 +23,6 @@ from paraconsist.errors import InputError, first_line, input_error
 _MODEL_COLUMNS = ("model", "model_name")
 
 
-def _is_table(path: Path, head: Head) -> bool:
-    return path.suffix.lower() in ENDINGS
-
-
 def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one table; its columns keep their names, and expressions of the query become columns."""
     named = _named_fields(query)
@@ -67,7 +63,7 @@ def _named_fields(query: SourceOptions) -> list[tuple[str, str]]:
 PLAIN = LogFormat(
     name="table",
     what=f"a table with a row per prediction, whose name must end in one of {', '.join(ENDINGS)}",
-    recognises=_is_table,
+    recognises=lambda path, _: path.suffix.lower() in ENDINGS,
     read=_read_table,
 )
 
