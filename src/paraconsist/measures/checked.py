@@ -77,59 +77,29 @@ class CheckedUnits:
 
 @dataclass(frozen=True, kw_only=True)
 class Corrected(Record):
-    """A rate as the comparer has it and as people would; all rates are shares in [0, 1].
-
-    Attributes
-    ----------
-    n_units, n_labels, n_clusters : int
-        Units of the rate, labels, and clusters of these.
-    observed, corrected : float
-        The share of units with the verdict yes, and the share that people say yes to; nan where it is refused.
-    sensitivity : float
-        Share of verdicts yes where people say yes. Up is good.
-    false_match_rate : float
-        Share of verdicts yes where people say no. Down is good.
-    standard_error, confidence_interval : dict
-        Of these four.
-    method : str
-        ``prediction_powered`` or ``rogan_gladen``.
-    refused : str
-        The reason for a missing corrected rate; empty where there is one.
-    n_needed : int or None
-        Labels that would do where it is refused; None where no number would.
-    """
+    """A rate as the comparer has it and as people would; all rates are shares in [0, 1]."""
 
     n_units: int
     n_labels: int
-    n_clusters: int
-    observed: float
-    corrected: float
-    sensitivity: float
-    false_match_rate: float
-    standard_error: dict[str, float]
+    n_clusters: int  # of the labels
+    observed: float  # share of units with the verdict yes
+    corrected: float  # the share that people say yes to; nan where it is refused
+    sensitivity: float  # share of verdicts yes where people say yes; up is good
+    false_match_rate: float  # share of verdicts yes where people say no; down is good
+    standard_error: dict[str, float]  # of these four
     confidence_interval: dict[str, list[float]]
-    method: str = "prediction_powered"
-    refused: str = ""
-    n_needed: int | None = None
+    method: str = "prediction_powered"  # or ``rogan_gladen``
+    refused: str = ""  # the reason for a missing corrected rate; empty where there is one
+    n_needed: int | None = None  # labels that would do where it is refused; None where no number would
 
 
 def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False) -> Corrected:
     """Return a rate corrected by people's labels on a sample of its units, with the comparer's errors.
 
-    Parameters
-    ----------
-    units : CheckedUnits
-        All units of the rate, with the labels of those that people checked; InputError if there are none.
-    confidence_level : float
-        Of the intervals.
-    of_set : bool
-        Whether intervals are for people's value on these units, not in the population of problems.
-
-    Returns
-    -------
-    Corrected
-        The correction is refused (`refused` says why) where a verdict has too few labels, or sensitivity is not
-        above the false-match rate by more than its uncertainty.
+    `units` are all units of the rate, with the labels of those that people checked; InputError if there are none. With
+    `of_set` the intervals are for people's value on these units, not in the population of problems. The correction is
+    refused (`Corrected.refused` says why) where a verdict has too few labels, or sensitivity is not above the
+    false-match rate by more than its uncertainty.
 
     Examples
     --------
@@ -171,26 +141,15 @@ class LabelPlan(Record):
 
     Its variance is a / labels + b / problems: labels are drawn within the comparer's verdicts, where they vary little
     if it is mostly right, and problems differ in how often verdicts are yes.
-
-    Attributes
-    ----------
-    n_labels, n_problems, units_per_problem : int
-        Of the pilot; problems are groups, and a unit is what one label is about.
-    label_variance, problem_variance : float
-        a and b.
-    value : float
-        The corrected rate, in [0, 1].
-    quantile : float
-        Half-widths are this times the standard error.
     """
 
-    n_labels: int
+    n_labels: int  # of the pilot, as the next two; problems are groups
     n_problems: int
-    units_per_problem: int
-    label_variance: float
-    problem_variance: float
-    value: float
-    quantile: float
+    units_per_problem: int  # a unit is what one label is about
+    label_variance: float  # a
+    problem_variance: float  # b
+    value: float  # the corrected rate, in [0, 1]
+    quantile: float  # half-widths are this times the standard error
 
     def half_width(self, n_labels: float, n_problems: float) -> float:
         """Return the expected half-width of the interval, in [0, 1]."""
@@ -253,21 +212,13 @@ def corrected_variance(
 ) -> tuple[Corrected, Corrected]:
     """Return the variance of correctness that wordings cause, and its share of all, as people would have them.
 
-    Parameters
-    ----------
-    accuracy : CheckedUnits
-        Answers to paraphrases, of problems with two or more; the verdict is whether they are right.
-    alike : CheckedUnits
-        Pairs of these answers, with the same `groups`; the verdict is whether both are right or both wrong.
-    confidence_level : float
-        Of the intervals, for the population of problems.
+    `accuracy` are answers to paraphrases, of problems with two or more; the verdict is whether they are right. `alike`
+    are pairs of these answers, with the same `groups`; the verdict is whether both are right or both wrong. Intervals
+    are for the population of problems.
 
-    Returns
-    -------
-    vap, pvap : Corrected
-        With P the corrected rate of `alike` (P_C) and a that of `accuracy`, VAP is (1 - P) / 2, in [0, .5], and PVAP is
-        VAP / (a (1 - a)), the unbiased ones of S24; down is good, and 1 less PVAP is P_C above chance. Sensitivity and
-        false-match rate are those of `alike`. VAP is refused where P is, PVAP also where a is.
+    With P the corrected rate of `alike` (P_C) and a that of `accuracy`, VAP is (1 - P) / 2, in [0, .5], and PVAP is VAP
+    / (a (1 - a)), the unbiased ones of S24; down is good, and 1 less PVAP is P_C above chance. Sensitivity and
+    false-match rate are those of `alike`. VAP is refused where P is, PVAP also where a is.
     """
     found, of_answers = (corrected_rate(units, confidence_level=confidence_level) for units in (alike, accuracy))
     refused, errors, ends = found.refused or of_answers.refused, found.standard_error, found.confidence_interval
@@ -375,25 +326,13 @@ def agreement(first: Sequence[bool], second: Sequence[bool]) -> tuple[float, flo
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds(Record):
-    """What a rate may be among pairs of valid paraphrases, in [0, 1].
+    """What a rate may be among pairs of valid paraphrases, in [0, 1]."""
 
-    Attributes
-    ----------
-    low, high : float
-        For the estimated share of invalid paraphrases, with any answers to these; nan where they are withheld.
-    confidence_interval : list of two floats
-        From the ends of both intervals, that of the rate and the upper one of the share.
-    invalid_pairs : float
-        The share of pairs with an invalid paraphrase.
-    withheld : str
-        The reason for missing bounds; empty where there are some.
-    """
-
-    low: float
+    low: float  # for the estimated share of invalid paraphrases, with any answers to these; nan where it is withheld
     high: float
-    confidence_interval: list[float]
-    invalid_pairs: float
-    withheld: str = ""
+    confidence_interval: list[float]  # from the ends of both intervals, that of the rate and the upper one of the share
+    invalid_pairs: float  # the share of pairs with an invalid paraphrase
+    withheld: str = ""  # the reason for missing bounds; empty where there are some
 
 
 def validity_bounds(
@@ -425,25 +364,13 @@ def validity_bounds(
 
 @dataclass(frozen=True, kw_only=True)
 class AmongValid(Record):
-    """A rate among pairs of valid paraphrases, in [0, 1], where people judged wordings of the run itself.
+    """A rate among pairs of valid paraphrases, in [0, 1], where people judged wordings of the run itself."""
 
-    Attributes
-    ----------
-    value : float
-        The rate of all pairs without what the invalid ones add to it; nan where it is refused.
-    confidence_interval : list of two floats
-        By problem or group; nan below 10 of these.
-    n_pairs, n_invalid : int
-        Pairs whose wordings are both judged, and those of them with an invalid one.
-    refused : str
-        The reason for a missing value.
-    """
-
-    value: float
-    confidence_interval: list[float]
-    n_pairs: int
-    n_invalid: int
-    refused: str = ""
+    value: float  # the rate of all pairs without what the invalid ones add to it; nan where it is refused
+    confidence_interval: list[float]  # by problem or group; nan below 10 of these
+    n_pairs: int  # whose wordings are both judged
+    n_invalid: int  # those of them with an invalid one
+    refused: str = ""  # the reason for a missing value
 
 
 def rate_among_valid(

@@ -682,10 +682,7 @@ def deciles(confidences: npt.ArrayLike) -> Whole:
 def decile_weights(test_confidences: Any, *, function: str = "decile_weights") -> Floats:
     """Return the share of the test set in each decile of confidence in the gold label, shape (10,).
 
-    Raises
-    ------
-    InputError
-        If a confidence is missing or outside [0, 1].
+    InputError if a confidence is missing or outside [0, 1].
     """
     confidences = as_probabilities(test_confidences, function=function, parameter="test_confidences")
     return np.asarray(np.bincount(deciles(confidences), minlength=_N_DECILES) / len(confidences))

@@ -147,19 +147,9 @@ def with_own(found: Known, rows: Rows, about: Values, confidence_level: float = 
 def values_of_run(until: Until, wanted: Mapping[str, Collection[str]], about: Values) -> dict[str, float]:
     """Return the value of each bucket in the run that a condition refers to, of the same wordings.
 
-    Parameters
-    ----------
-    until : Until
-        A condition with a reference.
-    wanted : mapping
-        The example ids that count of each bucket. Buckets that the run has not all of are left out.
-    about : mapping
-        The ``set``, ``set_fingerprint`` and ``same`` of the run that begins, as predictions record them.
-
-    Raises
-    ------
-    InputError
-        If there is no such run, it is not over the same set, or its answers were compared otherwise.
+    `wanted` are the example ids that count of each bucket; buckets that the run has not all of are left out. `about`
+    has the ``set``, ``set_fingerprint`` and ``same`` of the run that begins, as predictions record them. InputError if
+    there is no such run, it is not over the same set, or its answers were compared otherwise.
     """
     if until.reference is None or not Path(until.reference).exists():
         raise input_error("run", "until", "refer to a run that exists", got=str(until))
