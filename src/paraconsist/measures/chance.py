@@ -296,8 +296,6 @@ def fleiss_kappa(counts: BucketCounts, pool: LabelPool) -> float:
     :math:`p_l` the share of answers with label l. :math:`1 - \kappa = (1 - \alpha) N / (N - 1)` for
     Krippendorff's alpha of N answers.
 
-    References
-    ----------
     Fleiss (1971), "Measuring nominal scale agreement among many raters", Psychological Bulletin 76, 378-382.
     """
     n = pool.size

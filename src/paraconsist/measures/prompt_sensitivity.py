@@ -270,14 +270,12 @@ def prompt_sensitivity(
 
     estimates = Estimates(options, "bucket" if grouping is None else "group", rng=as_generator(function, "seed", seed))
     drawn = [check_whole(function, "draws", n, at_most=_MOST_DRAWS) for n in draws]
-    drawn = [n for n in dict.fromkeys(drawn) if n <= counts.size.max()]
+    drawn = [n for n in dict.fromkeys(drawn) if references is not None and n <= counts.size.max()]
     sums = Sums(counts)
     add_means(sums, answers, has_gold=references is not None)
-    if references is None:
-        drawn = []
-    else:
+    if references is not None:
         add_curve(sums, counts)
-        add_draws(sums, counts, drawn)
+    add_draws(sums, counts, drawn)
     if is_contrast.any():
         contrasts = np.flatnonzero(is_contrast & np.isin(divided.codes, keep))
         add_contrasts(sums, answers, np.searchsorted(keep, divided.codes[contrasts]), predicted[contrasts])
