@@ -193,9 +193,8 @@ def rule_chance(
 
 def _level(broken: Floats, values: Floats, pattern: Integers, multiplicity: npt.NDArray[np.intp]) -> ChanceLevel:
     n, share, shuffled = int(multiplicity.sum()), float(multiplicity @ broken), float(multiplicity @ values)
-    return ChanceLevel(
-        share / n, max(shuffled, 0.0) / n, np.stack([np.ones_like(broken), broken, values], axis=1), pattern
-    )
+    sums = np.stack([np.ones_like(broken), broken, values], axis=1)
+    return ChanceLevel(share / n, max(shuffled, 0.0) / n, sums, pattern)
 
 
 def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = False) -> ChanceLevel:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from paraconsist.measures.results import Record
 #: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
 LEAST_LABELS, _LEAST_OF_STRATUM = 10, 8
 _WIDEST = 0.4  # bounds that are shown
+
+#: A value, its standard error and its interval.
+Rate: TypeAlias = tuple[float, float, list[float]]
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,14 @@ class Corrected(Record):
     refused: str = ""  # the reason for a missing corrected rate; empty where there is one
     n_needed: int | None = None  # labels that would do where it is refused; None where no number would
 
+    def having(self, observed: Rate, corrected: Rate, **changes: Any) -> Corrected:
+        """Return it with other rates, of the same comparer."""
+        rates = {"observed": observed, "corrected": corrected}
+        errors = self.standard_error | {name: rate[1] for name, rate in rates.items()}
+        ends = self.confidence_interval | {name: rate[2] for name, rate in rates.items()}
+        changes |= {name: rate[0] for name, rate in rates.items()}
+        return replace(self, standard_error=errors, confidence_interval=ends, **changes)
+
 
 def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False) -> Corrected:
     """Return a rate corrected by people's labels on a sample of its units, with the comparer's errors.
@@ -112,7 +123,7 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     if not units.is_labelled.any():
         raise input_error("corrected_rate", "labels", "hold at least one label", got=0)
     fit = _fit(units, of_set, confidence_level)
-    values = {"observed": fit.observed, "corrected": fit.value}
+    values: dict[str, Any] = {"observed": fit.observed, "corrected": fit.value}
     errors = {"observed": fit.observed_error, "corrected": fit.error}
     ends = {name: _limits(values[name], errors[name], fit.n_labels, fit.quantile) for name in values}
     for name, (yes, no) in {"sensitivity": (fit.yes, fit.no), "false_match_rate": (fit.yes.less, fit.no.less)}.items():
@@ -124,10 +135,7 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
         n_units=len(units.labels),
         n_labels=fit.n_labels,
         n_clusters=fit.n_clusters,
-        observed=values["observed"],
-        corrected=values["corrected"],
-        sensitivity=values["sensitivity"],
-        false_match_rate=values["false_match_rate"],
+        **values,
         standard_error=errors,
         confidence_interval=ends,
         refused=refused,
@@ -193,7 +201,7 @@ def plan_labels(units: CheckedUnits, *, confidence_level: float = 0.95) -> Label
 
 def corrected_difference(
     first: CheckedUnits, second: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False
-) -> tuple[float, float, list[float]]:
+) -> Rate:
     """Return the difference of two corrected rates, paired by `groups`, with its standard error and t interval.
 
     InputError if a rate's correction is refused.
@@ -221,33 +229,21 @@ def corrected_variance(
     false-match rate are those of `alike`. VAP is refused where P is, PVAP also where a is.
     """
     found, of_answers = (corrected_rate(units, confidence_level=confidence_level) for units in (alike, accuracy))
-    refused, errors, ends = found.refused or of_answers.refused, found.standard_error, found.confidence_interval
-    rates = ("observed", "corrected")
-    vap = replace(
-        found,
-        observed=(1.0 - found.observed) / 2.0,
-        corrected=(1.0 - found.corrected) / 2.0,
-        standard_error={**errors, **{name: errors[name] / 2.0 for name in rates}},
-        confidence_interval={**ends, **{name: [(1.0 - end) / 2.0 for end in ends[name][::-1]] for name in rates}},
-    )
+    errors, ends = found.standard_error, found.confidence_interval
+    halves = [
+        ((1.0 - found[name]) / 2.0, errors[name] / 2.0, [(1.0 - end) / 2.0 for end in ends[name][::-1]])
+        for name in ("observed", "corrected")
+    ]
     # where the verdicts are the labels, the corrected rate is the observed one
     said, told = (replace(units, labels=units.verdicts.astype(np.float64)) for units in (alike, accuracy))
     observed, corrected = _pvap(said, told, confidence_level), (math.nan, math.nan, [math.nan, math.nan])
-    if not refused:
+    if not (refused := found.refused or of_answers.refused):
         corrected = _pvap(alike, accuracy, confidence_level)
-    pvap = replace(
-        found,
-        observed=observed[0],
-        corrected=corrected[0],
-        standard_error={**errors, "observed": observed[1], "corrected": corrected[1]},
-        confidence_interval={**ends, "observed": observed[2], "corrected": corrected[2]},
-        refused=refused,
-        n_needed=found.n_needed or of_answers.n_needed,
-    )
-    return vap, pvap
+    n_needed = found.n_needed or of_answers.n_needed
+    return found.having(*halves), found.having(observed, corrected, refused=refused, n_needed=n_needed)
 
 
-def _pvap(alike: CheckedUnits, accuracy: CheckedUnits, confidence_level: float) -> tuple[float, float, list[float]]:
+def _pvap(alike: CheckedUnits, accuracy: CheckedUnits, confidence_level: float) -> Rate:
     """Return PVAP, its error, and an interval that is symmetric on the scale of logarithms."""
     one, two = (_fit(units, False, confidence_level) for units in (alike, accuracy))
     if (whole := two.value * (1.0 - two.value)) < 1e-12:  # nothing varies
@@ -289,19 +285,9 @@ def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level
     parts = (fit.observed_error, value * of_errors["sensitivity"], (1.0 - value) * of_errors["false_match_rate"])
     error = math.hypot(*parts) / (sensitivity - false) if not found.refused else math.nan
     quantile = float(stdtrit(max(found.n_clusters - 2, 1), 0.5 + confidence_level / 2.0))
-    return replace(
-        found,
-        n_units=len(units.labels),
-        observed=fit.observed,
-        corrected=value,
-        standard_error={**of_errors, "observed": fit.observed_error, "corrected": error},
-        confidence_interval={
-            **found.confidence_interval,
-            "observed": _limits(fit.observed, fit.observed_error, fit.n_units, fit.quantile),
-            "corrected": _limits(value, error, found.n_labels, quantile),
-        },
-        method="rogan_gladen",
-    )
+    observed = fit.observed, fit.observed_error, _limits(fit.observed, fit.observed_error, fit.n_units, fit.quantile)
+    corrected = value, error, _limits(value, error, found.n_labels, quantile)
+    return found.having(observed, corrected, n_units=len(units.labels), method="rogan_gladen")
 
 
 def differs(one: Corrected, other: Corrected) -> bool:
@@ -523,7 +509,7 @@ def _limits(value: float, error: float, n: int, quantile: float) -> list[float]:
     return [min(low, value), max(high, value)]
 
 
-def _found(fit: _Fit, yes: _Part, no: _Part) -> tuple[float, float, list[float]]:
+def _found(fit: _Fit, yes: _Part, no: _Part) -> Rate:
     """Return the share of verdicts yes among units that `yes` and `no` are shares of, its error and interval.
 
     The distances that the limits of each part make are squared and added (MOVER: Zou and Donner 2008, Statistics in

@@ -416,9 +416,8 @@ def _corrected(
     mass = values["covered_mass"]
     if mass < _LEAST_MASS:
         rest = "" if renormalize else " and are too low by the rest"
-        estimates.warn(
-            f"deciles with buckets cover only {mass:.1%} of the test set: corrected values have no interval{rest}"
-        )
+        covered = f"deciles with buckets cover only {mass:.1%} of the test set"
+        estimates.warn(f"{covered}: corrected values have no interval{rest}")
     by = 1.0 if renormalize else mass
     for name, stratified, scale, lowest in zip(values, strata, (by, by, 1.0), (0.0, 0.5, 0.5), strict=False):
         interval, error, effect = stratified.interval(checked.groups, lowest, estimates.options.confidence_level)

@@ -302,9 +302,8 @@ def _pilot(
     problems = means[0] - squared - between if lasts else math.nan
     for levels, variance in (("buckets", problems + between), ("contexts", between)):
         if variance < 0.0:
-            warnings.append(
-                f"the variance between {levels} is estimated as {variance:.2g}, below 0: taken as 0 in plans"
-            )
+            estimated = f"the variance between {levels} is estimated as {variance:.2g}"
+            warnings.append(f"{estimated}, below 0: taken as 0 in plans")
     kernels = np.maximum(np.minimum.accumulate(means[::-1])[::-1], squared)
     return Pilot(
         measure=measure,

@@ -99,9 +99,8 @@ def prediction_change(
     function = "prediction_change"
     options = share_options(function, interval_method, confidence_level, n_resamples, seed, groups)
     labels = {"predictions": predictions, "original_predictions": original_predictions}
-    columns = code_columns(
-        function, labels if references is None else {**labels, "references": references}, groups=groups
-    )
+    labels |= {} if references is None else {"references": references}
+    columns = code_columns(function, labels, groups=groups)
     changed = columns["predictions"] != columns["original_predictions"]
     masks = {"n_changed": changed, "n_pairs": np.ones(len(changed), dtype=np.bool_)}
     estimates = Estimates(options, "pair", columns.columns.get("groups"))

@@ -447,9 +447,8 @@ def _parsed(function: str, text: str) -> ast.expr:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = ast.Constant(None)
-    if not all(
-        isinstance(node, (ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.Name, ast.Load)) for node in ast.walk(tree)
-    ):
+    allowed = (ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.Name, ast.Load)
+    if not all(isinstance(node, allowed) for node in ast.walk(tree)):
         must = "hold formulas of names, and, or, not, brackets, and one `given` a statement"
         raise input_error(function, "relations", must, got=text)
     return tree

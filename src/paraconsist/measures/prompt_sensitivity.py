@@ -510,9 +510,8 @@ def add_draws(sums: Sums, counts: BucketCounts, draws: Sequence[int]) -> None:
     for n in draws:
         has_n = counts.size >= n
         sums.mean(f"pass_hat_n/{n}", _all_of(counts.correct, counts.size, n), has_n)
-        sums.mean(
-            f"pass_at_n/{n}", np.where(has_n, 1.0 - _all_of(counts.size - counts.correct, counts.size, n), 0.0), has_n
-        )
+        passed = 1.0 - _all_of(counts.size - counts.correct, counts.size, n)
+        sums.mean(f"pass_at_n/{n}", np.where(has_n, passed, 0.0), has_n)
 
 
 def _all_of(c: Integers, k: Integers, n: int) -> Floats:

@@ -281,9 +281,8 @@ def _design(levels: Mapping[str, npt.ArrayLike], nested: Sequence[str], n: int) 
     confounded = ""
     for name, values in levels.items():
         if not isinstance(name, str) or name == RESIDUAL or " + " in name or " x " in name:
-            raise input_error(
-                _FUNCTION, "levels", f"have names without ' + ' and ' x ' other than {RESIDUAL}", got=name
-            )
+            must = f"have names without ' + ' and ' x ' other than {RESIDUAL}"
+            raise input_error(_FUNCTION, "levels", must, got=name)
         divided = partition(values, function=_FUNCTION, parameter=name)
         check_length(_FUNCTION, name, divided.codes, n, "outcomes")
         if len(divided) == 1:

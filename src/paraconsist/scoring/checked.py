@@ -398,9 +398,9 @@ def _verdict(source: Source, line: Line, kind: Kind) -> bool:
 
 def _complement(rate: Corrected) -> Corrected:
     """Return the rate of the other verdict, with the comparer's errors as they are."""
-    turned = {key: [1.0 - end for end in rate.confidence_interval[key][::-1]] for key in ("observed", "corrected")}
-    ends = {**rate.confidence_interval, **turned}
-    return replace(rate, observed=1.0 - rate.observed, corrected=1.0 - rate.corrected, confidence_interval=ends)
+    errors, ends = rate.standard_error, rate.confidence_interval
+    turned = [(1.0 - rate[key], errors[key], [1.0 - e for e in ends[key][::-1]]) for key in ("observed", "corrected")]
+    return rate.having(*turned)
 
 
 # ---- sheets for people to fill in: random samples from strata of the comparer's verdicts, which they hide
@@ -427,16 +427,13 @@ def draw_sheet(
     no accepted ones for ``right``, or nothing can be drawn.
     """
     each = max(n // sum(map(len, sources.values())), 1)
-    drawn = [
-        unit
-        for model, sets in sources.items()
-        for source in sets
-        for unit in _drawn(source, model, mark, each, seed, question)
-    ]
+    drawn: list[tuple[str, Any]] = []
+    for model, sets in sources.items():
+        for source in sets:
+            drawn += _drawn(source, model, mark, each, seed, question)
     if not drawn:
-        raise input_error(
-            "sheet", "paths", "hold answers to two wordings of a problem" if mark == "same" else "hold answers"
-        )
+        must = "hold answers to two wordings of a problem" if mark == "same" else "hold answers"
+        raise input_error("sheet", "paths", must)
     fill = dict.fromkeys([mark] if people == 1 else [f"{mark}_{i + 1}" for i in range(people)], "")
     lines = [
         {**texts, **fill, "pair": number, **ids}

@@ -378,9 +378,8 @@ def _pareto(pairs: Sequence[ModelPair], names: Sequence[str], options: CompareOp
     """Return the models' accuracy against their P_C, over the common buckets, with the tests of their pairs."""
     results = {(pair.first, pair.second): pair.result for pair in pairs if pair.measure == PARAPHRASTIC.name}
     axes = ("accuracy", PARAPHRASTIC.headline if options.estimator == "unbiased" else PARAPHRASTIC.published)
-    corrected = iter(
-        corrected_p_values([r["p_values"][axis] for r in results.values() for axis in axes], options.correction)
-    )
+    p_values = [result["p_values"][axis] for result in results.values() for axis in axes]
+    corrected = iter(corrected_p_values(p_values, options.correction))
     values: dict[str, dict[str, float]] = {}
     tests = {}
     for (first, second), result in results.items():

@@ -47,10 +47,9 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     right = right or metadata.get("right") or same
     table, comparer, judge = predictions.table, get_comparer(same), get_comparer(right, "right")
     answers = _texts(column_of(table, columns.prediction, parameter="prediction"), columns.prediction, "prediction")
-    ids = {
-        bucket: code for code, bucket in enumerate(dict.fromkeys(values_of(table, columns.bucket, parameter="bucket")))
-    }
-    buckets = np.array([ids[bucket] for bucket in table[columns.bucket].to_pylist()], dtype=np.intp)
+    of_rows = values_of(table, columns.bucket, parameter="bucket")
+    ids = {bucket: code for code, bucket in enumerate(dict.fromkeys(of_rows))}
+    buckets = np.array([ids[bucket] for bucket in of_rows], dtype=np.intp)
     choices = table[CHOICES].to_pylist() if CHOICES in table.column_names else None
     found = compare_within(answers, buckets, comparer, choices)
     names = _class_names(answers, found, buckets, is_transitive=comparer.is_transitive)

@@ -322,11 +322,8 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         if options.policy != "wrong":
             raise input_error("score", "unparsed", "be wrong with `checked`", got=options.policy)
         if found is not None:
-            must, remedy = (
-                "not be given for a run that was asked until something was known",
-                "Its intervals would miss.",
-            )
-            raise input_error("score", "checked", must, got=[str(path) for path in options.checked], remedy=remedy)
+            must, got = "not be given for a run that was asked until something was known", [*map(str, options.checked)]
+            raise input_error("score", "checked", must, got=got, remedy="Its intervals would miss.")
         corrected = checked_rates(source, read_checked(options.checked), options.confidence_level)
         notes += corrected.warnings
     judged_wordings = None

@@ -101,9 +101,8 @@ def _recognises(log_format: LogFormat, path: Path, head: Head) -> bool:
     except Exception as problem:
         if log_format in built_in():
             raise
-        warnings.warn(
-            f"the log format {log_format.name} is passed over: it fails on {path.name} ({problem!r})", stacklevel=2
-        )
+        fault = f"it fails on {path.name} ({problem!r})"
+        warnings.warn(f"the log format {log_format.name} is passed over: {fault}", stacklevel=2)
         return False
 
 
@@ -166,9 +165,8 @@ def _further_runs(files: Mapping[Path, Predictions]) -> Predictions:
             table = table.set_column(table.column_names.index(name), name, named)
         tables.append(table)
     notes = [note for predictions in files.values() for note in predictions.metadata.get("notes", ())]
-    return Predictions(
-        pa.concat_tables(tables, promote_options="permissive"), {**first.metadata, "notes": [*dict.fromkeys(notes)]}
-    )
+    whole = pa.concat_tables(tables, promote_options="permissive")
+    return Predictions(whole, {**first.metadata, "notes": [*dict.fromkeys(notes)]})
 
 
 @dataclass(frozen=True)
