@@ -136,25 +136,24 @@ def transitive_inconsistency(
     violated = ~allowed.allow(answers, columns.labels)
 
     estimates = Estimates(options, "row", grouping(function, checked))
-    inconsistency = estimates.add_share("inconsistency", violated, satisfied)
+    values = {"inconsistency": estimates.add_share("inconsistency", violated, satisfied)}
     names, rules = columns.labels, allowed.of_row[satisfied]
     level = rule_chance(answers[satisfied], rules, allowed.members(names), len(allowed.sets), len(names))
-    chance = estimates.add_chance(level, satisfied)
+    values |= estimates.add_chance(level, satisfied)
     if not satisfied.any():
         estimates.warn("no row has both antecedents predicted correctly: nothing follows from them")
     by_rule = {}
     for name, rows in _rules(names, gold_1, gold_2, allowed).items():
         here = satisfied & rows
         by_rule[name] = estimates.stratum({"inconsistency": violated}, here, n_satisfied=here, n_rows=rows)
-    empty = [name for name, values in by_rule.items() if values["n_satisfied"] == 0]
+    empty = [name for name, of_rule in by_rule.items() if of_rule["n_satisfied"] == 0]
     if empty and satisfied.any():
         estimates.warn(f"undefined, so nan, for rules that no row satisfies: {'; '.join(empty)}")
     return TransitiveInconsistencyResult(
-        inconsistency=inconsistency,
         n_satisfied=int(np.count_nonzero(satisfied)),
         n_rows=len(allowed),
         by_rule=by_rule,
-        **estimates.fields(chance, avg="row", population="antecedents right", unparsed="refused"),
+        **estimates.fields(values, avg="row", population="antecedents right", unparsed="refused"),
     )
 
 
@@ -240,19 +239,18 @@ def additive_inconsistency(
     gold = columns["references"]
     satisfied = (columns["part_1_predictions"] == gold) & (columns["part_2_predictions"] == gold)
     estimates = Estimates(options, "row", grouping(function, columns.columns))
-    inconsistency = estimates.add_share("inconsistency", columns["predictions"] != gold, satisfied)
+    values = {"inconsistency": estimates.add_share("inconsistency", columns["predictions"] != gold, satisfied)}
     n, every = len(columns.labels), np.arange(len(columns.labels))
     level = rule_chance(columns["predictions"][satisfied], gold[satisfied], (every, every), n, n)
-    chance = estimates.add_chance(level, satisfied)
+    values |= estimates.add_chance(level, satisfied)
     if satisfied.any():
         estimates.warn_of_constant(columns.constant("predictions", "part_1_predictions", "part_2_predictions"))
     else:
         estimates.warn("no row has both parts predicted correctly: nothing follows from them")
     return AdditiveInconsistencyResult(
-        inconsistency=inconsistency,
         n_satisfied=int(np.count_nonzero(satisfied)),
         n_rows=len(gold),
-        **estimates.fields(chance, avg="row", population="parts right", unparsed="refused"),
+        **estimates.fields(values, avg="row", population="parts right", unparsed="refused"),
     )
 
 

@@ -29,8 +29,8 @@ from paraconsist.errors import input_error
 from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.bucket_model import log_binomial
 from paraconsist.measures.buckets import as_column, as_mask, bucket_groups, check_length, partition, partition_integers
-from paraconsist.measures.intervals import NO_SPREAD, distinct, group_units, intervals
-from paraconsist.measures.results import IntervalSettings, Record, documented, interval_options
+from paraconsist.measures.intervals import NO_SPREAD, distinct, group_units
+from paraconsist.measures.results import Estimates, IntervalSettings, Record, documented, interval_options
 from paraconsist.measures.standings import adjusted_p_values
 
 LEAST_WORDINGS, LEAST_BUCKETS = 20, 5
@@ -177,9 +177,8 @@ def _effect(
         weight = one * (n - one) / n
         sums = np.stack([weight, weight, weight * sums[:, 2] / one, weight, weight * sums[:, 4] / (n - one)], axis=1)
     units = group_units(sums, code, None if clusters is None else partition_integers(clusters[chosen]).codes)
-    ranges, rng = [(0.0, 1.0), (0.0, 1.0), (-1.0, 1.0)], np.random.default_rng(options.entropy)
-    settings = options.method, options.confidence_level, options.n_resamples, rng
-    bounds = intervals(units, _rates, ranges, [within] * 3, *settings)
+    ranges = [(0.0, 1.0), (0.0, 1.0), (-1.0, 1.0)]
+    bounds = Estimates(options, "bucket").intervals(units, _rates, ranges, [within] * 3)
     with_kind, without, difference = map(float, _rates(units.total))
     strata = np.stack([n1, size, total, squares])[:, chosen]
     p = _permutation_p_value(strata if within else strata.sum(axis=1, keepdims=True), int(a[chosen].sum()), n_models)

@@ -149,8 +149,7 @@ def noise_floor(
     options = interval_options(_FUNCTION, interval_method, confidence_level, n_resamples, seed)
     labels = {"predictions": predictions, "references": references}
     others = {"buckets": buckets, "examples": examples, "repeats": repeats}
-    others |= {} if kinds is None else {"kinds": kinds}
-    coded = code_columns(_FUNCTION, labels, others, roles=roles, groups=groups)
+    coded = code_columns(_FUNCTION, labels, others, kinds=kinds, roles=roles, groups=groups)
     columns, (predicted, gold) = coded.columns, coded.codes.values()
     divided = partition(columns["buckets"])
     n, bucket = len(divided), divided.codes
@@ -207,21 +206,11 @@ def noise_floor(
     interval = (1.0 - high, 1.0 - low)
     estimates.put("consistency_in_excess", interval, estimates.standard_error[excess], units.n, None)
     estimates.note_undefined(values)
-
-    def table(prefix: str) -> dict[str, float]:
-        return {name.partition("/")[2]: value for name, value in values.items() if name.startswith(f"{prefix}/")}
-
-    variance = table("variance")
-    total = sum(variance.values())
-    fields = estimates.fields({}, bounds.method, avg="bucket", kinds="+".join(present), unparsed="refused")
+    fields = estimates.fields(values, bounds.method, avg="bucket", kinds="+".join(present), unparsed="refused")
+    total = sum(fields["variance"].values())
     return NoiseFloorResult(
-        flip_rate=table("flip_rate"),
-        correctness_flip_rate=table("correctness_flip_rate"),
-        inconsistency=values["inconsistency"],
-        excess_inconsistency=values[excess],
         consistency_in_excess=1.0 - values[excess],
-        variance=variance,
-        share={name: value / total if total > 0.0 else float("nan") for name, value in variance.items()},
+        share={name: value / total if total > 0.0 else float("nan") for name, value in fields["variance"].items()},
         n_buckets=n,
         n_examples=len(inputs),
         n_repeats=len(runs) - 1,

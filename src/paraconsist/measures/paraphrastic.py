@@ -373,8 +373,7 @@ def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int) -> No
     if n_single:
         effect = "each counts 1 in the plug-in estimate and is left out of the unbiased one"
         warn(f"{n_single} of {n} buckets have one paraphrase: {effect}")
-    if n_units < FEW_UNITS:
-        estimates.warn_of_few(n_units)
+    estimates.warn_if_few(n_units)
     if checked.only_label and counts.size.sum() > 1:
         warn(constant_message(checked.only_label[0]))
     elif (counts.same_label == counts.size**2).all() and n - n_single >= FEW_UNITS:

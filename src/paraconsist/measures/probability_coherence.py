@@ -31,15 +31,7 @@ from paraconsist.measures.buckets import (
     rectangular,
 )
 from paraconsist.measures.distribution_shift import as_probability_rows
-from paraconsist.measures.intervals import (
-    FEW_UNITS,
-    NO_SPREAD,
-    Dyads,
-    Units,
-    design_effects,
-    mean_of_sums,
-    on_logit_scale,
-)
+from paraconsist.measures.intervals import NO_SPREAD, Dyads, Units, design_effects, mean_of_sums, on_logit_scale
 from paraconsist.measures.results import Estimates, Result, Stratum, documented, effect_of, interval_options
 from paraconsist.measures.rules import Answers
 
@@ -154,8 +146,8 @@ def probability_coherence(
         check_length(function, "groups", shared.codes, len(p), "probabilities")
         grouped = _joined(divided, shared)
     estimates = Estimates(options, "bucket", grouped)
-    if grouped is None and len(divided) < FEW_UNITS:
-        estimates.warn_of_few(len(divided))
+    if grouped is None:
+        estimates.warn_if_few(len(divided))
     means = _means(estimates, values, np.arange(len(divided)), grouped)
     if (n_other := int(np.isnan(values["frequentist"]).sum())) and "frequentist_rate" in means:
         estimates.warn(f"{n_other} buckets have a relation without a frequentist violation")

@@ -27,7 +27,6 @@ from paraconsist.measures.buckets import (
     partition_integers,
 )
 from paraconsist.measures.intervals import (
-    FEW_UNITS,
     NO_SPREAD,
     Units,
     boundary_interval,
@@ -312,21 +311,17 @@ def prompt_sensitivity(
     score, nan = "prompt_sensitivity_score", float("nan")
     if references is None:
         estimates.warn(f"without gold labels there is no accuracy, {score} or other index of right answers")
-    if (n_units := sums.n_units) < FEW_UNITS:
-        estimates.warn_of_few(n_units)
+    estimates.warn_if_few(sums.n_units)
     estimates.note_undefined(values)
-    tables: dict[str, dict[str, float]] = {}
-    for name in ("pass_hat_n", "pass_at_n", "minimum_accuracy_curve") if references is not None else ():
-        keys = [key for key in values if key.startswith(f"{name}/")]
-        tables[name] = {key.partition("/")[2]: values.pop(key) for key in keys}
+    tables: dict[str, dict[str, float]] = {} if references is None else {"pass_hat_n": {}, "pass_at_n": {}}
     if references is None:
         values[score] = nan
-        estimates.put(score, (nan, nan), nan, n_units, None)
+        estimates.put(score, (nan, nan), nan, sums.n_units, None)
     return PromptSensitivityResult(
         n_buckets=len(counts),
         n_examples=int(counts.size.sum()),
         variant_accuracies=accuracies,
-        **estimates.fields({**values, **tables}, method, avg="bucket", unparsed="refused"),
+        **estimates.fields({**tables, **values}, method, avg="bucket", unparsed="refused"),
     )
 
 

@@ -16,11 +16,7 @@ from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError, check_choice, input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, reads_probabilities
-from paraconsist.measures.consistency_difference import (
-    ConsistencyDifferenceResult,
-    consistency_difference,
-    unit_values,
-)
+from paraconsist.measures.consistency_difference import ConsistencyDifferenceResult, consistency_difference, unit_values
 from paraconsist.measures.difference_tests import METHODS, MarginTest, margin_verdict
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
 from paraconsist.measures.results import Record, parse_signature

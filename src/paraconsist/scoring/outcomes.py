@@ -20,7 +20,6 @@ from paraconsist.data.rows import Rows
 from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets
 from paraconsist.measures.catalogue import PARAPHRASTIC, Quantity
 from paraconsist.measures.chance import agreement_chance
-from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.prompt_sensitivity import Sums
 from paraconsist.measures.results import METHODS, Estimates, Record, Result, Values, interval_options
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
@@ -290,8 +289,7 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
         rest = 1.0 - chance if chance < 1.0 else float("nan")
         above = 1.0 - changed / rest
         estimates.put("above_chance", (1.0 - high / rest, 1.0 - low / rest), error / rest, n_units, effect)
-    if n_units < FEW_UNITS:
-        estimates.warn_of_few(n_units)
+    estimates.warn_if_few(n_units)
     n_same = int(problems.is_same.sum())
     values = {"wording_change": changed, "same_answer": 1.0 - changed, "above_chance": above, "chance": chance}
     values |= {"n_problems": len(problems), "n_wordings": len(counted)}
