@@ -380,9 +380,8 @@ def _check_swallowed(columns: list[pa.ChunkedArray], delimiter: str) -> None:
             if any(len(cells) != len(columns) for cells in inner):
                 continue
             if any(known and all(cells[place] in known for cells in inner) for place, known in enumerate(few)):
-                raise ValueError(
-                    f"a cell of row {row + 1} holds {len(inner)} lines that are rows: is a quote left open?"
-                )
+                held = f"a cell of row {row + 1} holds {len(inner)} lines that are rows"
+                raise ValueError(f"{held}: is a quote left open?")
 
 
 def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:

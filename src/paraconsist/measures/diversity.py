@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import extras, input_error
+from paraconsist.measures.array_types import Floats
 from paraconsist.measures.buckets import (
-    Floats,
     as_column,
     as_floats,
     as_mask,
@@ -29,7 +29,7 @@ from paraconsist.measures.buckets import (
     check_rows,
     group_codes,
 )
-from paraconsist.measures.intervals import FEW_UNITS, Units, mean_of_sums
+from paraconsist.measures.intervals import Units, mean_of_sums
 from paraconsist.measures.results import Estimates, Result, documented, interval_options
 
 _RANGES = {
@@ -165,8 +165,7 @@ def paraphrase_diversity(
         if name not in values:
             estimates.warn(f"{name} is undefined, so nan: {_NEEDS[name]}")
     estimates.add(list(values), bounds, units.n, between=None)
-    if units.n < FEW_UNITS:
-        estimates.warn_of_few(units.n)
+    estimates.warn_if_few(units.n)
     origin = "given" if similarities is not None else "none" if similarity is None else "cosine"
     means = {name: float(values[name].mean()) if name in values else nan for name in _RANGES}
     return ParaphraseDiversityResult(n_pairs=n, **estimates.fields(means, bounds.method, avg="pair", similarity=origin))
