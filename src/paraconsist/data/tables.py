@@ -597,8 +597,8 @@ def text_array(texts: Sequence[str]) -> NDArray[Any]:
 
 
 def is_among(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.bool_]:
-    """Say which values are among the `known`; numpy would compare every pair of objects."""
-    if "O" not in (values.dtype.kind, known.dtype.kind):
+    """Say which values are among the `known`; of texts numpy would compare every pair, or sort them all."""
+    if not (is_text(values) and is_text(known)):
         return np.isin(values, known)
     distinct = set(known.tolist())
     return np.fromiter(map(distinct.__contains__, values.tolist()), dtype=np.bool_, count=len(values))
