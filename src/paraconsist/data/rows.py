@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import CALLS, PROBLEM, UNANSWERED, VALUE, Predictions
+from paraconsist.data.predictions import ARGUMENTS, CALLS, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
 from paraconsist.data.tables import column_error, column_of, filled_column, floats, is_text, plain_column, plain_table
 from paraconsist.errors import input_error
 
@@ -70,6 +70,7 @@ class Rows:
     chance: float = float("nan")
     problems: NDArray[Any] | None = None  # shape (n,): What was asked in several epochs, each of which is a bucket
     calls: list[tuple[str, ...]] | None = None  # The tools that the run of an agent called, in order
+    arguments: list[tuple[str, ...]] | None = None  # and the arguments of each call
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -178,16 +179,21 @@ def read_rows(
         same=predictions.metadata.get("same_pairs"),
         chance=predictions.metadata.get("chance", float("nan")),
         problems=filled_column(table, PROBLEM, "bucket") if PROBLEM in table.column_names else None,
-        calls=_calls(table),
+        calls=_of_calls(table, CALLS),
+        arguments=_of_calls(table, ARGUMENTS),
     )
 
 
-def _calls(table: pa.Table) -> list[tuple[str, ...]] | None:
-    """Return the calls of each run; None where no column has them. A run without any has an empty list, or cell."""
-    kind = table.schema.field(CALLS).type if CALLS in table.column_names else pa.null()
-    if not (pa.types.is_string(kind) or (pa.types.is_list(kind) and pa.types.is_string(kind.value_type))):
+def _of_calls(table: pa.Table, name: str) -> list[tuple[str, ...]] | None:
+    """Return a text of each call of each run: a list, or a text with a line each; None where no column has them.
+
+    A text counts only beside a column that says which run a row is: a column of calls may be of telephone calls.
+    """
+    kind = table.schema.field(name).type if name in table.column_names else pa.null()
+    is_text = pa.types.is_string(kind) and not {*TRIALS}.isdisjoint(table.column_names)
+    if not (is_text or (pa.types.is_list(kind) and pa.types.is_string(kind.value_type))):
         return None
-    values = (value or () for value in table[CALLS].to_pylist())
+    values = (value or () for value in table[name].to_pylist())
     return [tuple(value.splitlines() if isinstance(value, str) else map(str, value)) for value in values]
 
 

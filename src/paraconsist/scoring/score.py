@@ -438,7 +438,7 @@ def chosen_measures(function: str, wanted: Sequence[str] | None, metadata: Metad
     if rows.calls is not None and not wanted and names == [PARAPHRASTIC.name]:
         names = [TRAJECTORIES.name]
     if TRAJECTORIES.name in names and rows.calls is None:
-        remedy = "Name tau-bench's or another log of agents, or a table with a column of calls."
+        remedy = "Name tau-bench's or another log of agents, or a table with columns of calls and of runs."
         raise input_error(function, "calls", "be a column of lists of tools' names", got=None, remedy=remedy)
     if rows.is_without_gold:
         lacking = [name for name in wanted or () if spec_of(function, name).needs_gold]
