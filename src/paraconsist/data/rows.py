@@ -71,6 +71,7 @@ class Rows:
     problems: NDArray[Any] | None = None  # shape (n,): What was asked in several epochs, each of which is a bucket
     calls: list[tuple[str, ...]] | None = None  # The tools that the run of an agent called, in order
     arguments: list[tuple[str, ...]] | None = None  # and the arguments of each call
+    are_runs: bool = True  # Whether a column says which run a row is: a text of calls may be of telephone calls
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -181,17 +182,14 @@ def read_rows(
         problems=filled_column(table, PROBLEM, "bucket") if PROBLEM in table.column_names else None,
         calls=_of_calls(table, CALLS),
         arguments=_of_calls(table, ARGUMENTS),
+        are_runs=not {*TRIALS}.isdisjoint(table.column_names),
     )
 
 
 def _of_calls(table: pa.Table, name: str) -> list[tuple[str, ...]] | None:
-    """Return a text of each call of each run: a list, or a text with a line each; None where no column has them.
-
-    A text counts only beside a column that says which run a row is: a column of calls may be of telephone calls.
-    """
+    """Return a text of each call of each run: a list, or a text with a line each; None where no column has them."""
     kind = table.schema.field(name).type if name in table.column_names else pa.null()
-    is_text = pa.types.is_string(kind) and not {*TRIALS}.isdisjoint(table.column_names)
-    if not (is_text or (pa.types.is_list(kind) and pa.types.is_string(kind.value_type))):
+    if not (pa.types.is_string(kind) or (pa.types.is_list(kind) and pa.types.is_string(kind.value_type))):
         return None
     values = (value or () for value in table[name].to_pylist())
     return [tuple(value.splitlines() if isinstance(value, str) else map(str, value)) for value in values]
