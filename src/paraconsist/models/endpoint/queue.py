@@ -18,13 +18,14 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.data.failures import NO_ANSWER, Failures
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import JOURNAL, Failed, ShardWriter, opened, sealed
+from paraconsist.data.store import JOURNAL, Failed, ShardWriter, lines_of, opened, sealed
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol
@@ -75,14 +76,14 @@ class Journal(ShardWriter):
 
 
 def _read(path: Path) -> list[protocol.Answered]:
-    answers = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        try:
-            answered = protocol.Answered.from_dict(opened(line, protocol.Answered._fields))
-        except (ValueError, TypeError, KeyError):
-            remedy = "Delete that line (its request is sent again) or start a new run folder."
-            raise InputError(f"{path} is damaged at line {number}.", function="run", remedy=remedy) from None
-        answers.append(answered)
+    answers = list[protocol.Answered]()
+    try:
+        lines = chain.from_iterable(lines_of(path))
+        answers.extend(protocol.Answered.from_dict(opened(line, protocol.Answered._fields)) for line in lines)
+    except (ValueError, TypeError, KeyError):
+        remedy = "Delete that line (its request is sent again) or start a new run folder."
+        what = f"{path} is damaged at line {len(answers) + 1}."
+        raise InputError(what, function="run", remedy=remedy) from None
     return answers
 
 
