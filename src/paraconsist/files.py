@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypedDict
 
 from paraconsist.errors import InputError, input_error
@@ -366,15 +367,16 @@ def canonical_json(value: Any) -> str:
     return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def canonical_arguments(value: Any) -> str | None:
-    """Return the arguments of a call, JSON as text or not, as canonical JSON without those that are null.
+def canonical_arguments(value: Any, defaults: Mapping[str, Any] = MappingProxyType({})) -> str | None:
+    """Return the arguments of a call, JSON as text or not, as canonical JSON; None where they cannot be read.
 
-    None where they cannot be read.
+    Those that are null or absent have their default, or are left out where there is none.
     """
     try:
         read = json.loads(value or "{}") if isinstance(value, str) else {} if value is None else value
-        is_object = isinstance(read, Mapping)
-        return canonical_json({key: of for key, of in read.items() if of is not None} if is_object else read)
+        if isinstance(read, Mapping):
+            read = {**defaults, **{key: of for key, of in read.items() if of is not None}}
+        return canonical_json(read)
     except (ValueError, TypeError, RecursionError):
         return None
 

@@ -86,6 +86,11 @@ class Rows:
         """The number of buckets; the epochs of a problem count once."""
         return len(np.unique(np.asarray(self.buckets if self.problems is None else self.problems)))
 
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """What a bucket and a row are called."""
+        return ("problem", "wording") if self.calls is None else ("task", "run")
+
     def where(self, mask: NDArray[np.bool_]) -> Rows:
         return self.take(np.flatnonzero(mask))
 

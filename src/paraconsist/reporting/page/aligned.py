@@ -77,11 +77,6 @@ class AlignedSet:
         spec = CATALOGUE[self.measure].on(self.rows[self.models[0]].roles)
         return CHANGE if spec.mean_over == "buckets" else spec
 
-    @property
-    def are_runs(self) -> bool:
-        """Whether the rows are runs of agents."""
-        return any(rows.calls is not None for rows in self.rows.values())
-
     def worst_first(self) -> Positions:
         """Return the buckets, most inconsistent first (mean over models).
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist._version import __version__
-from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, Quantity
 from paraconsist.measures.results import parse_signature
@@ -205,7 +204,7 @@ def _of_one_model(
     item: AlignedSet, spec: MeasureSpec, result: SetScores, bar: Bar, change: Values | None, where: Values
 ) -> Block:
     values: Values = result.measures.get(spec.name, {})
-    noun, _ = _nouns(result.rows)
+    noun, _ = result.rows.nouns
     of_wordings = result.wording if _is_of_wordings(spec) else None
     if of_wordings is not None:
         claim, sure, changed, _ = finding(result, _called(bar.model))
@@ -311,17 +310,12 @@ def _verdict(spec: MeasureSpec, values: Values) -> tuple[str, str]:
     return f"{words} ({percent(broken)} %)", _interval(spec, values, of_broken=True)
 
 
-def _nouns(rows: Rows) -> tuple[str, str]:
-    """Return what the rows' buckets and what the rows are."""
-    return ("problem", "wording") if rows.calls is None else ("task", "run")
-
-
 def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where: Values) -> Bar:
     """Return the set's problems by outcome; each part links to its filter of the flip browser."""
     broken = item.inconsistency[model]
     outcomes, untested = item.outcomes[model], np.isnan(broken)
     if _is_of_wordings(spec) and (outcomes != "").any():
-        shown, noun = {"changes": "broken"}, _nouns(item.rows[model])[1]
+        shown, noun = {"changes": "broken"}, item.rows[model].nouns[1]
         kinds = [
             (shown.get(outcome, outcome), colour, OUTCOME_WORDS[outcome].replace("wording", noun), outcomes == outcome)
             for outcome, colour in _COLOURS.items()
@@ -331,7 +325,7 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
         kinds = [("" if untested.any() else "same", "right", kept, broken == 0.0)]
         kinds += [("broken", "wrong", breaks, broken > 0.0), ("", "none", "not tested", untested)]
     parts = [(c, words, int(mask.sum()), link(show=show, **where) if show else "") for show, c, words, mask in kinds]
-    return Bar.of(model, parts, quantity(values.get(spec.headline), True), _nouns(item.rows[model])[0])
+    return Bar.of(model, parts, quantity(values.get(spec.headline), True), item.rows[model].nouns[0])
 
 
 def _coin(item: AlignedSet, model: str) -> Bar | None:
@@ -342,7 +336,7 @@ def _coin(item: AlignedSet, model: str) -> Bar | None:
     n, (right, wrong) = len(problems), (round(len(problems) * share) for share in (coin.right, coin.wrong))
     sizes: dict[Outcome, int] = {"right": right, "depends": n - right - wrong, "wrong": wrong}
     name = f"a coin that is right as often ({percent(coin.accuracy)} %): {' / '.join(map(count, sizes.values()))}"
-    problem, wording = _nouns(item.rows[model])
+    problem, wording = item.rows[model].nouns
     parts = [(_COLOURS[key], OUTCOME_WORDS[key].replace("wording", wording), size, "") for key, size in sizes.items()]
     return Bar.of(name, parts, noun=problem)
 
@@ -444,11 +438,8 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
         yield f"There is no interval: too few {problems}, or none that differ.", "interval"
     else:
         contexts = f" from {4 * clusters:,} contexts" if clusters < n else ""
-        width = f"± {percent(half)} points"
-        yield (
-            f"About {4 * n:,} {problems}{contexts}, four times as many, would halve the interval ({width}).",
-            "interval",
-        )
+        more = f"About {4 * n:,} {problems}{contexts}, four times as many,"
+        yield f"{more} would halve the interval (± {percent(half)} points).", "interval"
     if result.rows.calls is not None:
         yield (
             "Every run counts: how often a task ends otherwise when nothing changes is the finding itself.",

@@ -289,16 +289,15 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
 
 
 def outcomes_plot(
-    name: str, set_name: str, models: Mapping[str, Mapping[Outcome, int]], said: str = "", *, are_runs: bool = False
+    name: str,
+    set_name: str,
+    models: Mapping[str, Mapping[Outcome, int]],
+    said: str = "",
+    nouns: tuple[str, str] = ("problem", "wording"),
 ) -> Plot:
-    """Return bars of what becomes of each model's problems over all wordings; the caption begins with `said`.
-
-    Of agents they are tasks and runs (`are_runs`).
-    """
-    outcome_words = {
-        key: text.replace("wording", "run" if are_runs else "wording") for key, text in OUTCOME_WORDS.items()
-    }
-    problem = "task" if are_runs else "problem"
+    """Return bars of what becomes of each model's problems over all wordings; the caption begins with `said`."""
+    problem, wording = nouns
+    outcome_words = {key: text.replace("wording", wording) for key, text in OUTCOME_WORDS.items()}
     shown = dict(zip(models, told_apart(list(models), 22), strict=True))
     kinds = [outcome for outcome in OUTCOME_WORDS if any(outcome in sizes for sizes in models.values())]
     described = "; ".join(
@@ -326,8 +325,8 @@ def outcomes_plot(
         axes.spines["left"].set_visible(False)
         legend(axes, [legend_entry(outcome_words[kind], _OUTCOME_COLOURS[kind], "s", linewidth=0) for kind in kinds])
 
-    over = "runs" if are_runs else "wordings, the original among them"
-    reading = f"What becomes of each {problem} over all its {over}."
+    original = ", the original among them" if wording == "wording" else ""
+    reading = f"What becomes of each {problem} over all its {wording}s{original}."
     return Plot(
         name, f"Outcomes, {set_name}", f"{said} {reading}".strip(), f"{described}.", draw, 0.75 + 0.3 * len(models)
     )
