@@ -186,7 +186,7 @@ def read_rows(
         chance=predictions.metadata.get("chance", float("nan")),
         problems=filled_column(table, PROBLEM, "bucket") if PROBLEM in table.column_names else None,
         calls=_of_calls(table, CALLS),
-        arguments=_of_calls(table, ARGUMENTS),
+        arguments=_of_calls(table, ARGUMENTS) if CALLS in table.column_names else None,
         are_runs=not {*TRIALS}.isdisjoint(table.column_names),
     )
 
