@@ -85,7 +85,7 @@ def test_compact_parts_are_merged_and_a_compact_run_goes_on(place, tmp_path):
     done(["compact", str(tmp_path / "merged")])
     assert "distinct inputs were there already" in done(again)
     assert "files, all well." in done(["check", str(tmp_path / "merged")])
-    write_set(tmp_path / "more.jsonl", 60)
+    write_set(tmp_path / "more.jsonl", seed=1)
     out = done([*again, "--dataset", str(tmp_path / "more.jsonl")])
     assert re.search(r"[1-9]\d* distinct inputs computed \([1-9]\d* were there already\)", out)
     _same(tmp_path / "merged", place / "whole", ("set", "few"))
