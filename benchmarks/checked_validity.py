@@ -24,7 +24,7 @@ import numpy as np
 
 from paraconsist.comparing.comparer import get_comparer
 from paraconsist.measures.checked import CheckedUnits, corrected_difference, corrected_rate, corrected_variance, differs
-from paraconsist.scoring.sheet import sample_units
+from paraconsist.scoring.checked import sample_units
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from comparers import judged, similarities

@@ -7,7 +7,7 @@ import pytest
 from helpers.processes import launch
 from helpers.scripts import ROOT
 
-from paraconsist.data.predictions import read_predictions
+from paraconsist.data.predictions import read_predictions, write_predictions
 
 pytestmark = pytest.mark.slow
 
@@ -105,6 +105,11 @@ def test_a_trial_has_an_accuracy_on_the_full_test_set_or_none(demo, tmp_path, co
     measure = results["measures"]["paraphrastic_consistency"]
     assert ("test_accuracy" in measure) is ("full test set" in out) is (n_test == 160)
     assert ("accuracy" in out.partition("sample:defeasible_nli_test")[2].partition("48 rows")[0]) is (n_test == 48)
+    file = tmp_path / "run" / "predictions" / "sample-defeasible_nli_test.parquet"
+    other = {**test.metadata, "model": {**test.metadata["model"], "model": "another"}}
+    write_predictions(file, test.table, other)
+    code, _, err = command("score", tmp_path / "run")
+    assert (code, "must hold one model's predictions of sample:defeasible_nli" in err) == (2, True), err
 
 
 @pytest.mark.faults

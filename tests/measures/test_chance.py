@@ -100,10 +100,11 @@ def test_fooled_over_every_shuffle() -> None:
     assert level.shuffled == pytest.approx(mean_over_shuffles(fooled, answers))
 
 
-def test_fooling_varies_as_leaving_one_item_out_says() -> None:
+@pytest.mark.parametrize("shares", [(1 / 3, 1 / 3, 1 / 3), (0.7, 0.2, 0.1)])
+def test_fooling_varies_as_leaving_one_item_out_says(shares: tuple[float, ...]) -> None:
     rng = np.random.default_rng(7)
-    original, items = rng.integers(0, 3, 300), np.repeat(np.arange(300), 3)
-    answers = np.where(rng.random(900) < 0.7, original[items], rng.integers(0, 3, 900))
+    original, items = rng.choice(3, 300, p=shares), np.repeat(np.arange(300), 3)
+    answers = np.where(rng.random(900) < 0.7, original[items], rng.choice(3, 900, p=shares))
 
     def corrected(keep: np.ndarray) -> float:
         new = np.cumsum(keep) - 1

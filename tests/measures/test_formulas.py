@@ -5,16 +5,19 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import beta, t
+from scipy.special import expit, logit
+from scipy.stats import beta, norm, t
 
 import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.measures.alarms import nearly_constant, permuted_labels
 from paraconsist.measures.buckets import BucketCounts, _is_sum_of_squares
-from paraconsist.measures.edit_effects import _numbers
-from paraconsist.measures.intervals import Dyads, rare_interval, stratified_interval
+from paraconsist.measures.diversity import parse_tree
+from paraconsist.measures.edit_effects import _numbers, _permutation_p_value
+from paraconsist.measures.intervals import Dyads, on_logit_scale, rare_interval, stratified_interval
 from paraconsist.measures.paired_tests import _LIMIT, mcnemar_p_value
 from paraconsist.measures.paraphrastic import RANGES, _scales
+from paraconsist.measures.planning import pilot_of
 from paraconsist.measures.sequential import MeanSequence
 
 
@@ -199,3 +202,49 @@ def test_what_nearly_all_buckets_have_is_the_interval_of_what_few_lack():
     assert found.consistently_right == pytest.approx(both_right.mean())
     ends = rare_interval(np.ones(40), both_right, np.ones(40), 0.95)
     assert found.confidence_interval["consistently_right"] == pytest.approx(ends)
+
+
+def test_a_scale_without_ends_has_plain_intervals():
+    scales = np.array([[-np.inf, np.inf], [0.0, np.inf], [0.0, 2.0]])
+    low, high = on_logit_scale(np.full(3, 0.5), np.full(3, 0.2), scales)
+    ends = 2.0 * expit(logit(0.25) + np.array([-1.0, 1.0]) * 0.2 / (2.0 * 0.25 * 0.75))
+    assert low.tolist() == pytest.approx([0.3, 0.3, ends[0]])
+    assert high.tolist() == pytest.approx([0.7, 0.7, ends[1]])
+
+
+def test_fewer_flips_away_than_half_a_flip_are_none():
+    """Of several models the p-value is that of a normal number, half a flip nearer to what is expected."""
+    strata = np.array([[2, 3], [4, 6], [2, 2], [2, 2]])  # of the kind, all rows, flips, squares of flips
+    assert _permutation_p_value(strata, 2, 2) == 1.0  # 2 are expected
+    variance = sum(n1 * (n - n1) / (n * (n - 1)) * (s - f**2 / n) for n1, n, f, s in strata.T.tolist())
+    assert _permutation_p_value(strata, 4, 2) == pytest.approx(2 * norm.sf(1.5 / math.sqrt(variance)))
+
+
+@pytest.mark.parametrize("text", ["(", "(S (", "(S (NP", ")", "(S))", ""])
+def test_a_tree_that_ends_early_is_refused(text):
+    with pytest.raises(InputError, match="one bracketed tree"):
+        parse_tree(text)
+
+
+def test_the_intervals_of_a_plan_have_one_degree_of_freedom_less_than_clusters():
+    rng = np.random.default_rng(0)
+    right = rng.binomial(6, 0.6, 40)
+    pilot = pilot_of(BucketCounts(np.full(40, 6), right, right**2 + (6 - right) ** 2))
+    assert pilot.t(12, 0.9) == pytest.approx(t.ppf(0.95, 11))
+    assert pilot.t(1, 0.9) == pytest.approx(t.ppf(0.95, 1))  # at least two units
+
+
+def test_the_combined_score_of_a_clear_best_wording_varies_as_leaving_a_bucket_out_says():
+    rng = np.random.default_rng(2)
+    right = (rng.random((120, 3)) < [0.9, 0.5, 0.4]).astype(int)
+
+    def combined(rows):
+        means = rows.mean(axis=0)
+        return means[0] * (1 - (means[0] - means.mean()))
+
+    labels = {"predictions": right.ravel(), "references": np.ones(360, dtype=int)}
+    result = pc.prompt_sensitivity(**labels, buckets=np.repeat(np.arange(120), 3), variants=np.tile(np.arange(3), 120))
+    without = [combined(np.delete(right, i, axis=0)) for i in range(120)]
+    half = t.ppf(0.975, 119) * math.sqrt(119 * np.var(without))
+    ends = combined(right) - half, combined(right) + half
+    assert result.confidence_interval["combined_performance_score"] == pytest.approx(ends, abs=0.1 * half)

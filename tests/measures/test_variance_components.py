@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from helpers.errors import refuses
 
 import paraconsist as pc
@@ -236,6 +237,52 @@ def test_standard_errors_are_the_jackknifes(wordings: str) -> None:
             expected = (8 / 9 * sum(squares)) ** 0.5
             assert found.standard_error[f"variance/{name}"] == pytest.approx(expected, rel=1e-9), name
     assert np.isfinite(found.standard_error["variance/problem"])
+
+
+@pytest.mark.parametrize(("seed", "size"), [(4, 0.3), (10, 0.3), (14, 1.0)])
+def test_intervals_of_crossed_levels_leave_out_problems_wordings_and_cells(seed: int, size: float) -> None:
+    levels = rows({"problem": 10, "wording": 9}, 6)
+    drawn = np.random.default_rng(seed)
+    problems, wordings = size * drawn.normal(size=10), size * drawn.normal(size=9)
+    outcomes = problems[levels["problem"]] + wordings[levels["wording"]] + drawn.normal(size=90)
+    units = {**levels, "problem x wording": np.arange(90)}
+    found = variance_components(outcomes, levels)
+    of_cells = max(found.variance["problem x wording"], 0.0)
+    noise = {"problem": of_cells / 9, "wording": of_cells / 10, "problem x wording": 0.0}  # of the means of a level
+
+    def scaled(result: Any) -> dict[str, float]:
+        least = {name: 0.3 * (max(found.variance[name], 0.0) + noise[name]) for name in units}
+        parts = {name: np.log(max(result.variance[name] + noise[name], least[name])) for name in units}
+        return {**parts, "dependability": -np.log(1.0 - result.dependability)}
+
+    z, squares = scaled(found), {}
+    for unit, of in units.items():
+        left = [of != value for value in sorted(set(of.tolist()))]
+        without = [variance_components(outcomes[of], {name: part[of] for name, part in levels.items()}) for of in left]
+        squares[unit] = {name: np.array([(scaled(one)[name] - z[name]) ** 2 for one in without]) for name in z}
+    half, freedoms = {}, {}
+    for name in z:
+        parts = {unit: of[name] for unit, of in squares.items()}
+        sums = {unit: part.sum() * (len(part) - 1) / len(part) for unit, part in parts.items()}
+        free = {
+            unit: min(len(part) - 1, 2 * part.sum() ** 2 / ((part**2).sum() - part.sum() ** 2 / len(part)))
+            for unit, part in parts.items()
+        }
+        single = ("problem", "wording")
+        total = max(sums["problem"] + sums["wording"] - sums["problem x wording"], *(sums[unit] for unit in single))
+        of_sums = sum(sums[unit] ** 2 / free[unit] for unit in single)  # Satterthwaite
+        freedoms[name] = max(total**2 / of_sums, free[max(single, key=sums.__getitem__)])
+        if name == "problem x wording":
+            freedoms[name] = (sums["problem"] + sums["wording"]) ** 2 / of_sums
+        if name == "dependability":
+            freedoms[name] = min(freedoms[name], freedoms["problem"], freedoms["problem x wording"])
+        half[name] = scipy.stats.t.ppf(0.975, freedoms[name]) * total**0.5
+    for name in units:
+        ends = np.exp([z[name] - half[name], z[name] + half[name]]) - noise[name]
+        ends = np.minimum(ends, np.ptp(outcomes) ** 2 / 4)  # no larger variance in this range
+        assert found.confidence_interval[f"variance/{name}"] == pytest.approx(ends, rel=1e-9), name
+    ends = 1.0 - np.exp([half["dependability"] - z["dependability"], -half["dependability"] - z["dependability"]])
+    assert found.confidence_interval["dependability"] == pytest.approx(ends, rel=1e-9)
 
 
 def test_a_component_next_to_nothing_may_be_below_0_and_is_told() -> None:

@@ -14,8 +14,8 @@ pytest.importorskip("jinja2")
 import paraconsist as pc
 from paraconsist.data.predictions import write_predictions
 from paraconsist.errors import InputError
+from paraconsist.scoring.compare import rank_models
 from paraconsist.scoring.options import CompareOptions
-from paraconsist.scoring.ranking import rank_models
 from paraconsist.scoring.sources import open_source
 
 

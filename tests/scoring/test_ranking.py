@@ -13,10 +13,9 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import read_rows
 from paraconsist.measures.standings import UnitValues, standings
-from paraconsist.scoring.compare import compare
+from paraconsist.scoring.compare import compare, rank_models
 from paraconsist.scoring.options import CompareOptions
 from paraconsist.scoring.outcomes import steadiness_of_units
-from paraconsist.scoring.ranking import rank_models
 from paraconsist.scoring.sources import Source
 
 OPTIONS = CompareOptions(n_permutations=2_000, n_resamples=200)

@@ -7,7 +7,7 @@ from helpers.score_roles import result_of, scored
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tasks import input_id
 from paraconsist.errors import InputError
-from paraconsist.scoring.training_overlap import training_overlap
+from paraconsist.scoring.alarms import training_overlap
 
 TEXTS = [("It rains.", "It is wet."), ("It rains.", "It is dry."), ("A dog barks.", "There is a noise.")]
 ROLES = ["original", "paraphrase", "paraphrase"]

@@ -10,7 +10,7 @@ import pytest
 import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.measures.checked import label_share, rate_among_valid, validity_bounds
-from paraconsist.scoring.validity import read_validity
+from paraconsist.scoring.checked import read_validity
 
 P_C = "paraphrastic_consistency_unbiased"
 

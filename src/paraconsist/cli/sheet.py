@@ -37,8 +37,7 @@ def sheet(
     or to compare --checked, when it is filled in.
     """
     from paraconsist.data.writing import ENDINGS, check_new_files, write_table
-    from paraconsist.scoring.checked import model_name
-    from paraconsist.scoring.sheet import draw_sheet
+    from paraconsist.scoring.checked import draw_sheet, model_name
     from paraconsist.scoring.sources import open_source
 
     check_new_files("sheet", [output], endings=(*ENDINGS, _PAGE), overwrite=overwrite)

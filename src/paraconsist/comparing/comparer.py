@@ -290,24 +290,14 @@ def _in_one_order(values: Sequence[Any], buckets: Integers, choices: Sequence[An
 
 @dataclass(frozen=True)
 class Compared:
-    """The n answers of a set, compared within their buckets.
+    """The n answers of a set, compared within their buckets."""
 
-    Attributes
-    ----------
-    values : ndarray of int, shape (n,)
-        Equal numbers, equal values; -1 where an answer cannot be read.
-    classes : ndarray of int, shape (n,)
-        As `answer_classes` returns them.
-    same : Mapping
-        Two values, the smaller first -> whether they are the same; None for transitive comparers, where none are.
-    intransitive : float
-        Of the triples of answers of a bucket that have two same pairs, the share whose third pair is not: how far
-        classes and pairs differ. nan where there are none.
-    """
-
-    values: Integers
-    classes: Integers
+    values: Integers  # equal numbers, equal values; -1 where an answer cannot be read, shape (n,)
+    classes: Integers  # as `answer_classes` returns them, shape (n,)
+    #: Two values, the smaller first -> whether they are the same; None for transitive comparers, where none are.
     same: Mapping[tuple[int, int], bool] | None
+    #: Of the triples of answers of a bucket that have two same pairs, the share whose third pair is not: how far
+    #: classes and pairs differ. nan where there are none.
     intransitive: float
     known: Sequence[Any]  # what was read, by its number in `values`
 

@@ -14,6 +14,7 @@ import numpy as np
 from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
 from paraconsist.comparing.words import normalised
 from paraconsist.errors import input_error
+from paraconsist.measures.edit_effects import SMALL_NUMBERS
 
 # Where an answer says what it concludes; what comes after the last of these is read first.
 _CONCLUSION = re.compile(
@@ -22,12 +23,6 @@ _CONCLUSION = re.compile(
 _IS = re.compile(r"(?:\b(?:is|are|be|was|were)|[=≈:])\s*(?:about |exactly |only )?\Z", re.IGNORECASE)
 _MOST_DIGITS = 300  # of a number, and the largest exponent
 
-_ONES = {name: i for i, name in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"])}
-_ONES |= {"nine": 9, "ten": 10, "eleven": 11, "twelve": 12}
-_ONES |= {f"{name}teen": i for i, name in enumerate(["thir", "four", "fif", "six", "seven", "eigh", "nine"], 13)}
-_TENS = {
-    f"{name}ty": 10 * i for i, name in enumerate(["twen", "thir", "for", "fif", "six", "seven", "eigh", "nine"], 2)
-}
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _PARTS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8}
 _PARTS |= {"tenth": 10}
@@ -119,9 +114,8 @@ def _in_words(text: str) -> Fraction | None:
     total, current, open_ = Fraction(0), Fraction(0), False
     words = _WORD.findall(text.lower())
     for i, word in enumerate([*words, ""]):
-        if word in _ONES or word in _TENS:
-            current += _ONES.get(word, _TENS.get(word, 0))
-            open_ = True
+        if word in SMALL_NUMBERS:
+            current, open_ = current + SMALL_NUMBERS[word], True
         elif word == "hundred" and (open_ or words[i - 1 : i] == ["a"]):
             current, open_ = (current or Fraction(1)) * 100, True
         elif word in _SCALES and (open_ or words[i - 1 : i] == ["a"]):

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats, Pairs
-from paraconsist.comparing.words import normalised, overlap, recall
+from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
+from paraconsist.comparing.words import normalised, shared_words
 from paraconsist.data.foreign import read_yaml
 from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import extras, input_error
+from paraconsist.measures.edit_effects import SMALL_NUMBERS
 
 _Encode = Callable[[Sequence[str]], NDArray[np.floating[Any]]]
 
@@ -27,26 +28,21 @@ _Encode = Callable[[Sequence[str]], NDArray[np.floating[Any]]]
 # 15,098 answers (benchmarks/comparers.py); weights from .2 to .8 change the area under the curve by less than .001.
 _WEIGHT = _OF_OTHER_NUMBERS = 0.3
 _THRESHOLD = 0.4 / (1.0 + _WEIGHT)
-_SMALL = {
-    name: str(i) for i, name in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2)
-}
+_SMALL = {word: str(number) for word, number in SMALL_NUMBERS.items() if 2 <= number <= 10}
 _BLOCK = 4096
 
 
 def _similar_comparer(argument: str) -> Comparer:
     encode = _encoder(argument) if argument else _word_vectors()
 
-    def with_words(shares: Pairs, *, reference: bool) -> Pairs:
-        def similarity(first: Sequence[str], second: Sequence[str]) -> Floats:
-            plain = [normalised(text) for text in first], [normalised(text) for text in second]
-            alike = (shares(*plain) + _WEIGHT * _cosines(encode, first, second)) / (1.0 + _WEIGHT)
-            other = _other_numbers(*plain, reference=reference)
-            return np.clip(np.where(other, _OF_OTHER_NUMBERS * alike, alike), 0.0, 1.0)
+    def similarity(first: Sequence[str], second: Sequence[str], *, reference: bool = False) -> Floats:
+        plain = [normalised(text) for text in first], [normalised(text) for text in second]
+        shares = shared_words(*plain, reference=reference)
+        alike = (shares + _WEIGHT * _cosines(encode, first, second)) / (1.0 + _WEIGHT)
+        other = _other_numbers(*plain, reference=reference)
+        return np.clip(np.where(other, _OF_OTHER_NUMBERS * alike, alike), 0.0, 1.0)
 
-        return similarity
-
-    in_answer, in_either = with_words(recall, reference=True), with_words(overlap, reference=False)
-    return Comparer(_stripped, in_either, in_answer, threshold=_THRESHOLD)
+    return Comparer(_stripped, similarity, partial(similarity, reference=True), threshold=_THRESHOLD)
 
 
 def _other_numbers(first: Sequence[str], second: Sequence[str], *, reference: bool) -> NDArray[np.bool_]:

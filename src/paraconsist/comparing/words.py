@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -36,27 +37,18 @@ def _words(answer: str, _: Sequence[str] | None) -> str | None:
     return normalised(answer) or None
 
 
-def _overlaps(first: Sequence[str], second: Sequence[str], *, of_second: bool) -> Floats:
-    """Return the share of the words of `second`, else of the shorter text, that stand in the other, shape (m,)."""
+def shared_words(first: Sequence[str], second: Sequence[str], *, reference: bool = False) -> Floats:
+    """Return the share of the words of each shorter text that stand in the other, shape (m,); texts are normalised.
+
+    With `reference` it is that of the words of `second`, references: their recall. Without, it is the overlap
+    coefficient, which makes that symmetric: the shorter answer is taken for the reference.
+    """
     shares = []
     for a, b in zip(first, second, strict=True):
         ours, theirs = a.split(), b.split()
         common = sum((Counter(ours) & Counter(theirs)).values())
-        shares.append(common / (len(theirs) if of_second else min(len(ours), len(theirs))))
+        shares.append(common / (len(theirs) if reference else min(len(ours), len(theirs))))
     return np.array(shares, dtype=np.float64)
-
-
-def recall(answers: Sequence[str], references: Sequence[str]) -> Floats:
-    """Return the share of each reference's words that stand in the answer, shape (m,); both normalised."""
-    return _overlaps(answers, references, of_second=True)
-
-
-def overlap(first: Sequence[str], second: Sequence[str]) -> Floats:
-    """Return the overlap coefficient of the words of m pairs of normalised texts: common words / those of the shorter.
-
-    Without a reference it is what makes `recall` symmetric: the shorter answer is taken for the reference.
-    """
-    return _overlaps(first, second, of_second=False)
 
 
 def _in_answer(answers: Sequence[str], references: Sequence[str]) -> Floats:
@@ -89,7 +81,9 @@ CONTAINS = ComparerSpec(
 TOKENS = ComparerSpec(
     name="tokens",
     title="the words of the reference, or of the shorter answer, stand in the other text",
-    make=lambda argument: Comparer(_words, overlap, recall, threshold=threshold_of("tokens", argument, 1.0)),
+    make=lambda argument: Comparer(
+        _words, shared_words, partial(shared_words, reference=True), threshold=threshold_of("tokens", argument, 1.0)
+    ),
     argument="the least share of the words, 1 by default",
     unread="empty texts",
     is_transitive=False,

@@ -79,9 +79,8 @@ def named_labels(predictions: Predictions, column: str, answered: str, label_nam
         for row, value in enumerate(values):
             if value not in number:
                 raise input_error("score", column, f"be one of {', '.join(label_names)}", got=value, row=row)
-        table = table.set_column(
-            table.column_names.index(column), column, pa.array([number[value] for value in values])
-        )
+        gold = pa.array([number[value] for value in values])
+        table = table.set_column(table.column_names.index(column), column, gold)
     return Predictions(table, {**predictions.metadata, "label_names": label_names})
 
 

@@ -354,13 +354,14 @@ class ShardWriter:
         """
         if isinstance(results, np.ndarray):
             if not any(n_cut) and "".join(input_ids).encode("utf-8", "surrogatepass").isalnum():
-                self._write(b"".join(_number_lines(input_ids, results)))
+                rows = zip(input_ids, results.tolist(), strict=True)  # in the shortest digits that read back the same
+                lines = [_sealed(f'{{"input_id": "{name}", "probabilities": {row}'.encode()) for name, row in rows]
+                self._write(b"".join(lines))
                 if self.written is not None:
                     self.written.extend(np.array(input_ids, "S"), results)
                 return
             results = results.tolist()
-        batch = [*zip(input_ids, results, n_cut or [0] * len(input_ids), strict=True)]
-        lines = []
+        batch, lines = [*zip(input_ids, results, n_cut or [0] * len(input_ids), strict=True)], []
         for input_id, result, n in batch:
             fields = result._asdict() if isinstance(result, WrittenAnswer | Failed) else {"probabilities": list(result)}
             fields = {name: value for name, value in fields.items() if name != "cut" or value}
@@ -434,12 +435,6 @@ class ShardWriter:
 
 def _state(file: os.stat_result) -> tuple[int, int]:
     return file.st_size, file.st_mtime_ns
-
-
-def _number_lines(ids: Sequence[str], probabilities: NDArray[np.float64]) -> Iterator[bytes]:
-    """Yield the lines of finite probabilities, in the shortest digits that read back as the same numbers."""
-    for input_id, row in zip(ids, probabilities.tolist(), strict=True):
-        yield _sealed(f'{{"input_id": "{input_id}", "probabilities": {row}'.encode())
 
 
 def sealed(record: Mapping[str, object]) -> bytes:

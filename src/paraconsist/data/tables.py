@@ -19,7 +19,6 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -49,9 +48,9 @@ _ANY_SIZE = 1 << 30  # bytes that any file may unpack to
 _MOST_UNPACKED = 1000
 _DEEPEST = 63  # levels of JSON below the first
 _MOST_SHOWN = 60
-_SPACED = re.compile(r'"\s+:')
 _LEADING_NULL = re.compile(rb"\[\s*null")
-_LONGEST_LINE = 4000  # bytes of a JSON line for Arrow's reader: a line this short is not nested too deeply for it
+_MOST_OPENED = 2000  # lists and objects in a JSON line for Arrow's reader: so few are not nested too deeply for it
+_PIECE = 1 << 24  # bytes of JSON lines that are read at once
 _IN_MEMORY = 1 << 28  # bytes of a table
 _MARKS = {  # the longer first
     codecs.BOM_UTF32_LE: "utf-32",
@@ -381,9 +380,8 @@ def _check_swallowed(columns: list[pa.ChunkedArray], delimiter: str) -> None:
             if any(len(cells) != len(columns) for cells in inner):
                 continue
             if any(known and all(cells[place] in known for cells in inner) for place, known in enumerate(few)):
-                raise ValueError(
-                    f"a cell of row {row + 1} holds {len(inner)} lines that are rows: is a quote left open?"
-                )
+                held = f"a cell of row {row + 1} holds {len(inner)} lines that are rows"
+                raise ValueError(f"{held}: is a quote left open?")
 
 
 def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
@@ -404,20 +402,18 @@ def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
     return texts, False
 
 
-def json_rows(file: Path, encoding: str = "utf-8-sig", *, quickly: bool = False) -> Iterator[Json]:
+def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[Json]:
     """Yield the objects of a JSON Lines file, without its blank lines, or of a JSON array.
 
     Halves of surrogate pairs, which no other file takes, are replaced (see `paraconsist.data.door`). ValueError, with
-    the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep. Read `quickly`, whole
-    numbers beyond 64 bits become floats.
+    the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep.
     """
     with file.open(encoding=encoding) as stream:
         is_array = stream.read(1) == "["
         stream.seek(0)
-        decode = _quickly if quickly and not is_array else _exactly
         for row, line in enumerate(_exactly(stream.read()) if is_array else filter(str.strip, stream), 1):
             try:
-                value = line if is_array else decode(line.strip())
+                value = line if is_array else _exactly(line.strip())
                 if is_array or "\\u" in line or line.count("[") + line.count("{") > _DEEPEST:
                     value = cleaned(value, depth=_DEEPEST)
             except RecursionError:
@@ -440,27 +436,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _exactly = json.JSONDecoder(object_pairs_hook=_once).decode
 
 
-def _quickly(line: str) -> Any:
-    """Decode with orjson where it says what `_exactly` says but for large numbers: no key is written twice."""
-    try:
-        value = orjson.loads(line)
-    except ValueError:  # also a nan and half a surrogate pair, which json reads
-        return _exactly(line)
-    # one `":` for each key, and those of texts, stand in both, unless they are written otherwise
-    if "\\u0022" in line or (any(map(line.__contains__, (" :", "\t:", "\r:"))) and _SPACED.search(line)):
-        return _exactly(line)
-    return value if orjson.dumps(value).count(b'":') == line.count('":') else _exactly(line)
-
-
 def read_json_lines(file: Path, encoding: str = "utf-8-sig") -> pa.Table:
     """Read JSON Lines, or a JSON array of objects, in columns; a key that a row lacks becomes null.
 
     ValueError as for `json_rows`, and if a column holds values of several kinds, or numbers beyond 64 bits.
     """
-    if (table := _by_arrow(file, encoding)) is not None:
-        return table
-    table = _in_columns(json_rows(file, encoding, quickly=True))
-    return _in_columns(json_rows(file, encoding)) if any(map(_has_large, table.columns)) else table
+    table = _by_arrow(file, encoding)
+    if table is None:
+        table = _in_columns(json_rows(file, encoding))
+    return table.drop_columns([""]) if "" in table.column_names and table[""].type == pa.null() else table
 
 
 def _in_columns(rows: Iterator[Json]) -> pa.Table:
@@ -481,46 +465,67 @@ def _in_columns(rows: Iterator[Json]) -> pa.Table:
         table = pa.concat_tables(parts, promote_options="permissive")
     except pa.ArrowException:
         raise ValueError("a column holds values of several kinds") from None
-    return table.drop_columns([""]) if "" in table.column_names and table[""].type == pa.null() else table
-
-
-def _has_large(values: Any) -> bool:
-    """Say whether floats that may have been whole numbers beyond 64 bits are among nested values."""
-    kind = values.type
-    if pa.types.is_struct(kind):
-        return any(map(_has_large, values.flatten()))
-    if pa.types.is_list(kind):
-        return any(_has_large(chunk.flatten()) for chunk in getattr(values, "chunks", [values]))
-    return pa.types.is_floating(kind) and bool(pc.any(pc.greater_equal(pc.abs(values), 2.0**63)).as_py())
+    try:
+        table.validate(full=True)
+    except pa.ArrowException:  # objects in lists where a part has nothing but nulls of a field
+        every = [row for part in parts for row in part.to_pylist()]
+        return pa.table({name: pa.array([row.get(name) for row in every]) for name in table.column_names})
+    return table
 
 
 def _by_arrow(file: Path, encoding: str) -> pa.Table | None:
     """Read JSON Lines with Arrow's reader, several times as fast; None where it may differ from `json_rows`.
 
     In it a line ``null`` ends the process (47409), a list that begins with a null shifts the rows below (51305), deep
-    values overflow the stack, text like a time becomes a time, and whole numbers beyond 64 bits become doubles.
+    values overflow the stack, text like a time becomes a time, whole numbers beyond 64 bits become doubles, and values
+    whose kind changes from one of its blocks to the next are misread or end the process: it gets one block at a time.
     """
-    with file.open("rb") as stream:
-        if stream.readline(_LONGEST_LINE + 1).count(b"{") > 1:  # most likely nested values
-            return None
-    data = file.read_bytes()
-    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
-    n_rows = len(ends) + (not data.endswith(b"\n"))
-    is_plain = encoding == "utf-8" and data.startswith(b"{") and data.count(b"\n{") == n_rows - 1
-    longest = np.diff(ends, prepend=0, append=len(data)).max()
-    if not is_plain or longest > _LONGEST_LINE or _LEADING_NULL.search(data):
+    if encoding not in ("utf-8", "utf-8-sig"):
         return None
-    try:
-        table = pa.json.read_json(own_stream(data))
+    parts = list[pa.Table]()
+    with file.open("rb") as stream, suppress(pa.ArrowException, RecursionError):
+        while lines := stream.readlines(_PIECE):
+            data = b"".join(lines)
+            if _LEADING_NULL.search(data) or not all(map(_is_one_object, lines)):
+                return None
+            whole = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+            part = pa.json.read_json(own_stream(data), whole)
+            kinds = pa.schema([(field.name, _without_times(field.type)) for field in part.schema])
+            if kinds != part.schema:
+                part = pa.json.read_json(own_stream(data), whole, pa.json.ParseOptions(kinds))
+            if part.num_rows != len(lines):
+                return None
+            parts.append(part if part.num_columns else pa.table({"": pa.nulls(len(lines))}))
+        table = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
         table.validate(full=True)
-    except pa.ArrowException:
-        return None
-    for column in table.columns:
-        kind = column.type.value_type if pa.types.is_list(column.type) else column.type
-        is_large = pa.types.is_floating(column.type) and pc.any(pc.greater_equal(pc.abs(column), 2.0**53)).as_py()
-        if pa.types.is_nested(kind) or pa.types.is_temporal(kind) or is_large:
-            return None
-    return table if table.num_rows == n_rows else None
+        if all(_is_as_written(chunk) for column in table.columns for chunk in column.chunks):
+            return table
+    return None
+
+
+def _is_one_object(line: bytes) -> bool:
+    """Say whether a line may be one object, no beginning or end of one, that is not nested too deeply for Arrow."""
+    is_short = len(line) <= _MOST_OPENED or line.count(b"{") + line.count(b"[") <= _MOST_OPENED
+    line = line.rstrip(b"\r\n")
+    return is_short and line.startswith(b"{") and line.endswith(b"}") and b"\r" not in line
+
+
+def _without_times(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _without_times(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_without_times(kind.value_type))
+    return pa.string() if pa.types.is_temporal(kind) else kind
+
+
+def _is_as_written(values: pa.Array, depth: int = _DEEPEST - 1) -> bool:
+    """Say whether values that Arrow read are those of the file: no large numbers, no values that are too deep."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return depth > 0 and all(_is_as_written(values.field(i), depth - 1) for i in range(kind.num_fields))
+    if pa.types.is_list(kind):
+        return depth > 0 and _is_as_written(values.values, depth - 1)
+    return not (pa.types.is_floating(kind) and pc.any(pc.greater_equal(pc.abs(values), _LARGEST_EXACT)).as_py())
 
 
 def _json_column(name: str, values: list[Any], start: int) -> pa.Array:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, stdtrit
 
-from paraconsist.measures.buckets import Floats, Mask, as_column, code_columns
+from paraconsist.measures.array_types import Floats, Mask
+from paraconsist.measures.buckets import as_column, code_columns
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.results import constant_message
 

@@ -9,17 +9,8 @@ from typing import Any
 import numpy as np
 
 from paraconsist.errors import input_error
-from paraconsist.measures.buckets import (
-    Column,
-    Integers,
-    Mask,
-    Whole,
-    as_column,
-    check_comparable,
-    check_length,
-    code_columns,
-    partition,
-)
+from paraconsist.measures.array_types import Integers, Mask, Whole
+from paraconsist.measures.buckets import Column, as_column, check_comparable, check_length, code_columns, partition
 from paraconsist.measures.chance import rule_chance
 from paraconsist.measures.intervals import group_columns, grouping
 from paraconsist.measures.results import Estimates, Result, Stratum, documented, share_options
@@ -145,25 +136,24 @@ def transitive_inconsistency(
     violated = ~allowed.allow(answers, columns.labels)
 
     estimates = Estimates(options, "row", grouping(function, checked))
-    inconsistency = estimates.add_share("inconsistency", violated, satisfied)
+    values = {"inconsistency": estimates.add_share("inconsistency", violated, satisfied)}
     names, rules = columns.labels, allowed.of_row[satisfied]
     level = rule_chance(answers[satisfied], rules, allowed.members(names), len(allowed.sets), len(names))
-    chance = estimates.add_chance(level, satisfied)
+    values |= estimates.add_chance(level, satisfied)
     if not satisfied.any():
         estimates.warn("no row has both antecedents predicted correctly: nothing follows from them")
     by_rule = {}
     for name, rows in _rules(names, gold_1, gold_2, allowed).items():
         here = satisfied & rows
         by_rule[name] = estimates.stratum({"inconsistency": violated}, here, n_satisfied=here, n_rows=rows)
-    empty = [name for name, values in by_rule.items() if values["n_satisfied"] == 0]
+    empty = [name for name, of_rule in by_rule.items() if of_rule["n_satisfied"] == 0]
     if empty and satisfied.any():
         estimates.warn(f"undefined, so nan, for rules that no row satisfies: {'; '.join(empty)}")
     return TransitiveInconsistencyResult(
-        inconsistency=inconsistency,
         n_satisfied=int(np.count_nonzero(satisfied)),
         n_rows=len(allowed),
         by_rule=by_rule,
-        **estimates.fields(chance, avg="row", population="antecedents right", unparsed="refused"),
+        **estimates.fields(values, avg="row", population="antecedents right", unparsed="refused"),
     )
 
 
@@ -249,19 +239,18 @@ def additive_inconsistency(
     gold = columns["references"]
     satisfied = (columns["part_1_predictions"] == gold) & (columns["part_2_predictions"] == gold)
     estimates = Estimates(options, "row", grouping(function, columns.columns))
-    inconsistency = estimates.add_share("inconsistency", columns["predictions"] != gold, satisfied)
+    values = {"inconsistency": estimates.add_share("inconsistency", columns["predictions"] != gold, satisfied)}
     n, every = len(columns.labels), np.arange(len(columns.labels))
     level = rule_chance(columns["predictions"][satisfied], gold[satisfied], (every, every), n, n)
-    chance = estimates.add_chance(level, satisfied)
+    values |= estimates.add_chance(level, satisfied)
     if satisfied.any():
         estimates.warn_of_constant(columns.constant("predictions", "part_1_predictions", "part_2_predictions"))
     else:
         estimates.warn("no row has both parts predicted correctly: nothing follows from them")
     return AdditiveInconsistencyResult(
-        inconsistency=inconsistency,
         n_satisfied=int(np.count_nonzero(satisfied)),
         n_rows=len(gold),
-        **estimates.fields(chance, avg="row", population="parts right", unparsed="refused"),
+        **estimates.fields(values, avg="row", population="parts right", unparsed="refused"),
     )
 
 
@@ -299,11 +288,6 @@ class AllowedLabels:
         return np.isin(self.of_row.astype(np.int64) * len(labels) + predicted, one_set * len(labels) + label)
 
 
-def is_list_of_labels(value: Any) -> bool:
-    """Return whether a row holds a list of labels rather than one label."""
-    return isinstance(value, (list, tuple, set, frozenset)) or (isinstance(value, np.ndarray) and value.ndim == 1)
-
-
 def as_allowed_labels(values: Any, *, function: str, parameter: str) -> AllowedLabels:
     """Return one label per row, or one list of allowed labels per row, as sets.
 
@@ -312,7 +296,8 @@ def as_allowed_labels(values: Any, *, function: str, parameter: str) -> AllowedL
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise input_error(function, parameter, "be a list of labels, or of lists of allowed labels", got=values)
     rows = np.atleast_1d(np.asanyarray(values)).tolist() if hasattr(values, "__array__") else list(values)
-    are_lists = list(map(is_list_of_labels, rows))
+    lists = (list, tuple, set, frozenset)
+    are_lists = [isinstance(row, lists) or (isinstance(row, np.ndarray) and row.ndim == 1) for row in rows]
     if any(are_lists) and not all(are_lists):
         row = are_lists.index(not are_lists[0])
         must = "hold labels throughout, or lists of allowed labels throughout"

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from scipy.special import betaincinv, chdtrc, gammaln
 
 from paraconsist.errors import check_number, input_error
-from paraconsist.measures.buckets import BucketCounts, Floats, Whole
+from paraconsist.measures.array_types import Floats, Whole
+from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.intervals import distinct
 
 _STARTS = (0.1, 0.6)

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from math import isqrt
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_whole, input_error
-
-Integers: TypeAlias = npt.NDArray[np.integer[Any]]
-Whole: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
+from paraconsist.measures.array_types import Floats, Integers, Mask, Whole
 
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((bool, np.bool_), "boolean"),  # before int: bool is a subclass of int
@@ -56,8 +52,8 @@ def as_column(values: Any, *, function: str, parameter: str, what: str = "intege
         raise input_error(function, parameter, "be given", got=None)
     if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(values, Iterable):
         raise input_error(function, parameter, "be a list or a one-dimensional array", got=values)
-    array = _as_array(values)
-    if array is not None:
+    if hasattr(values, "__array__") and not isinstance(values, (list, tuple)):  # numpy would cast plain sequences
+        array = np.asarray(values)
         check_unmasked(function, parameter, values)
         if array.ndim != 1:
             raise input_error(function, parameter, "be one-dimensional", got=f"an array of shape {array.shape}")
@@ -78,13 +74,6 @@ def as_column(values: Any, *, function: str, parameter: str, what: str = "intege
         remedy = "Give strings instead."
         raise input_error(function, parameter, "fit in 64 bits", got=listed[row], row=row, remedy=remedy) from None
     return _numeric(array, function=function, parameter=parameter, what=what)
-
-
-def _as_array(values: Any) -> npt.NDArray[Any] | None:
-    """Return arrays, series and tensors as an array; None for plain sequences, which numpy would cast."""
-    if isinstance(values, (list, tuple)) or not hasattr(values, "__array__"):
-        return None
-    return np.asarray(values)
 
 
 def rectangular(values: Any) -> npt.NDArray[Any]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError
-from paraconsist.measures.buckets import Floats, Mask
+from paraconsist.measures.array_types import Floats, Mask
 from paraconsist.measures.results import SHORT_NAMES
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE, Answers, Rule, changed, does_not_follow, mixed, unchanged
 
@@ -49,15 +49,20 @@ class Quantity:
         return self.words or self.name
 
 
+def _imported(home: str) -> Callable[..., Any]:
+    """Return a function by its home below `paraconsist.measures`: ``module:function``."""
+    module, _, name = home.partition(":")
+    return cast(Callable[..., Any], getattr(import_module(f"paraconsist.measures.{module}"), name))
+
+
 class _Imported:
-    """A function, or its home below `paraconsist.measures` as ``module:function``, which is imported when read."""
+    """A function, or its home, from which it is imported when it is read."""
 
     def __get__(self, spec: MeasureSpec | None, owner: type | None = None) -> Callable[..., Any]:
         if spec is None:
             raise AttributeError
         if isinstance(function := vars(spec)["function"], str):
-            module, _, name = function.partition(":")
-            function = vars(spec)["function"] = getattr(import_module(f"paraconsist.measures.{module}"), name)
+            function = vars(spec)["function"] = _imported(function)
         return cast(Callable[..., Any], function)
 
     def __set__(self, spec: MeasureSpec, function: Callable[..., Any] | str) -> None:
@@ -209,18 +214,6 @@ def _tau(function: str, kind: str, quantities: Sequence[Quantity], **more: Any) 
     title, symbol, headline = f"{kind.capitalize()} inconsistency", f"tau {kind[:3]}.", "inconsistency"
     names = title, more.pop("question"), _DOWN, headline, symbol, quantities
     return MeasureSpec(function, *names, **more)
-
-
-def _incoherent(answers: Answers) -> tuple[Floats, Mask]:
-    from paraconsist.measures.probability_coherence import incoherent
-
-    return incoherent(answers)
-
-
-def _different_calls(answers: Answers) -> tuple[Floats, Mask]:
-    from paraconsist.measures.trajectories import calls_differ
-
-    return calls_differ(answers)
 
 
 def _by_success(key: str, words: str) -> list[Quantity]:
@@ -466,7 +459,7 @@ BUILT_IN = (
             "buckets": "tuple.bucket",
             "relations": "tuple.relations",
         },
-        breaks=_incoherent,
+        breaks=lambda answers: _imported("probability_coherence:incoherent")(answers),
         needs_gold=False,
     ),
     MeasureSpec(
@@ -516,7 +509,7 @@ BUILT_IN = (
             **{"calls": "rows.calls", "successes": "rows.right", "buckets": "rows.bucket"},
             "arguments": "rows.arguments",
         },
-        breaks=_different_calls,
+        breaks=lambda answers: _imported("trajectories:calls_differ")(answers),
         mean_over="buckets",
     ),
     MeasureSpec(

@@ -22,16 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from paraconsist.measures.buckets import (
-    BucketCounts,
-    Floats,
-    Integers,
-    LabelPool,
-    Mask,
-    Whole,
-    partition_integers,
-    same_answer_rate,
-)
+from paraconsist.measures.array_types import Floats, Integers, Mask, Whole
+from paraconsist.measures.buckets import BucketCounts, LabelPool, partition_integers, same_answer_rate
 from paraconsist.measures.intervals import (
     NO_SPREAD,
     Dyads,
@@ -201,9 +193,8 @@ def rule_chance(
 
 def _level(broken: Floats, values: Floats, pattern: Integers, multiplicity: npt.NDArray[np.intp]) -> ChanceLevel:
     n, share, shuffled = int(multiplicity.sum()), float(multiplicity @ broken), float(multiplicity @ values)
-    return ChanceLevel(
-        share / n, max(shuffled, 0.0) / n, np.stack([np.ones_like(broken), broken, values], axis=1), pattern
-    )
+    sums = np.stack([np.ones_like(broken), broken, values], axis=1)
+    return ChanceLevel(share / n, max(shuffled, 0.0) / n, sums, pattern)
 
 
 def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = False) -> ChanceLevel:
@@ -304,8 +295,6 @@ def fleiss_kappa(counts: BucketCounts, pool: LabelPool) -> float:
     :math:`p_l` the share of answers with label l. :math:`1 - \kappa = (1 - \alpha) N / (N - 1)` for
     Krippendorff's alpha of N answers.
 
-    References
-    ----------
     Fleiss (1971), "Measuring nominal scale agreement among many raters", Psychological Bulletin 76, 378-382.
     """
     n = pool.size

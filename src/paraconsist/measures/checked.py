@@ -16,21 +16,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, stdtrit
 
 from paraconsist.errors import check_fraction, input_error
+from paraconsist.measures.array_types import Floats
 from paraconsist.measures.intervals import Units, intervals
 from paraconsist.measures.results import Record
-
-Floats = NDArray[np.float64]
 
 #: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
 LEAST_LABELS, _LEAST_OF_STRATUM = 10, 8
 _WIDEST = 0.4  # bounds that are shown
+
+#: A value, its standard error and its interval.
+Rate: TypeAlias = tuple[float, float, list[float]]
 
 
 @dataclass(frozen=True)
@@ -78,59 +80,37 @@ class CheckedUnits:
 
 @dataclass(frozen=True, kw_only=True)
 class Corrected(Record):
-    """A rate as the comparer has it and as people would; all rates are shares in [0, 1].
-
-    Attributes
-    ----------
-    n_units, n_labels, n_clusters : int
-        Units of the rate, labels, and clusters of these.
-    observed, corrected : float
-        The share of units with the verdict yes, and the share that people say yes to; nan where it is refused.
-    sensitivity : float
-        Share of verdicts yes where people say yes. Up is good.
-    false_match_rate : float
-        Share of verdicts yes where people say no. Down is good.
-    standard_error, confidence_interval : dict
-        Of these four.
-    method : str
-        ``prediction_powered`` or ``rogan_gladen``.
-    refused : str
-        The reason for a missing corrected rate; empty where there is one.
-    n_needed : int or None
-        Labels that would do where it is refused; None where no number would.
-    """
+    """A rate as the comparer has it and as people would; all rates are shares in [0, 1]."""
 
     n_units: int
     n_labels: int
-    n_clusters: int
-    observed: float
-    corrected: float
-    sensitivity: float
-    false_match_rate: float
-    standard_error: dict[str, float]
+    n_clusters: int  # of the labels
+    observed: float  # share of units with the verdict yes
+    corrected: float  # the share that people say yes to; nan where it is refused
+    sensitivity: float  # share of verdicts yes where people say yes; up is good
+    false_match_rate: float  # share of verdicts yes where people say no; down is good
+    standard_error: dict[str, float]  # of these four
     confidence_interval: dict[str, list[float]]
-    method: str = "prediction_powered"
-    refused: str = ""
-    n_needed: int | None = None
+    method: str = "prediction_powered"  # or ``rogan_gladen``
+    refused: str = ""  # the reason for a missing corrected rate; empty where there is one
+    n_needed: int | None = None  # labels that would do where it is refused; None where no number would
+
+    def having(self, observed: Rate, corrected: Rate, **changes: Any) -> Corrected:
+        """Return it with other rates, of the same comparer."""
+        rates = {"observed": observed, "corrected": corrected}
+        errors = self.standard_error | {name: rate[1] for name, rate in rates.items()}
+        ends = self.confidence_interval | {name: rate[2] for name, rate in rates.items()}
+        changes |= {name: rate[0] for name, rate in rates.items()}
+        return replace(self, standard_error=errors, confidence_interval=ends, **changes)
 
 
 def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False) -> Corrected:
     """Return a rate corrected by people's labels on a sample of its units, with the comparer's errors.
 
-    Parameters
-    ----------
-    units : CheckedUnits
-        All units of the rate, with the labels of those that people checked; InputError if there are none.
-    confidence_level : float
-        Of the intervals.
-    of_set : bool
-        Whether intervals are for people's value on these units, not in the population of problems.
-
-    Returns
-    -------
-    Corrected
-        The correction is refused (`refused` says why) where a verdict has too few labels, or sensitivity is not
-        above the false-match rate by more than its uncertainty.
+    `units` are all units of the rate, with the labels of those that people checked; InputError if there are none. With
+    `of_set` the intervals are for people's value on these units, not in the population of problems. The correction is
+    refused (`Corrected.refused` says why) where a verdict has too few labels, or sensitivity is not above the
+    false-match rate by more than its uncertainty.
 
     Examples
     --------
@@ -143,7 +123,7 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     if not units.is_labelled.any():
         raise input_error("corrected_rate", "labels", "hold at least one label", got=0)
     fit = _fit(units, of_set, confidence_level)
-    values = {"observed": fit.observed, "corrected": fit.value}
+    values: dict[str, Any] = {"observed": fit.observed, "corrected": fit.value}
     errors = {"observed": fit.observed_error, "corrected": fit.error}
     ends = {name: _limits(values[name], errors[name], fit.n_labels, fit.quantile) for name in values}
     for name, (yes, no) in {"sensitivity": (fit.yes, fit.no), "false_match_rate": (fit.yes.less, fit.no.less)}.items():
@@ -155,10 +135,7 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
         n_units=len(units.labels),
         n_labels=fit.n_labels,
         n_clusters=fit.n_clusters,
-        observed=values["observed"],
-        corrected=values["corrected"],
-        sensitivity=values["sensitivity"],
-        false_match_rate=values["false_match_rate"],
+        **values,
         standard_error=errors,
         confidence_interval=ends,
         refused=refused,
@@ -172,26 +149,15 @@ class LabelPlan(Record):
 
     Its variance is a / labels + b / problems: labels are drawn within the comparer's verdicts, where they vary little
     if it is mostly right, and problems differ in how often verdicts are yes.
-
-    Attributes
-    ----------
-    n_labels, n_problems, units_per_problem : int
-        Of the pilot; problems are groups, and a unit is what one label is about.
-    label_variance, problem_variance : float
-        a and b.
-    value : float
-        The corrected rate, in [0, 1].
-    quantile : float
-        Half-widths are this times the standard error.
     """
 
-    n_labels: int
+    n_labels: int  # of the pilot, as the next two; problems are groups
     n_problems: int
-    units_per_problem: int
-    label_variance: float
-    problem_variance: float
-    value: float
-    quantile: float
+    units_per_problem: int  # a unit is what one label is about
+    label_variance: float  # a
+    problem_variance: float  # b
+    value: float  # the corrected rate, in [0, 1]
+    quantile: float  # half-widths are this times the standard error
 
     def half_width(self, n_labels: float, n_problems: float) -> float:
         """Return the expected half-width of the interval, in [0, 1]."""
@@ -235,7 +201,7 @@ def plan_labels(units: CheckedUnits, *, confidence_level: float = 0.95) -> Label
 
 def corrected_difference(
     first: CheckedUnits, second: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False
-) -> tuple[float, float, list[float]]:
+) -> Rate:
     """Return the difference of two corrected rates, paired by `groups`, with its standard error and t interval.
 
     InputError if a rate's correction is refused.
@@ -254,50 +220,30 @@ def corrected_variance(
 ) -> tuple[Corrected, Corrected]:
     """Return the variance of correctness that wordings cause, and its share of all, as people would have them.
 
-    Parameters
-    ----------
-    accuracy : CheckedUnits
-        Answers to paraphrases, of problems with two or more; the verdict is whether they are right.
-    alike : CheckedUnits
-        Pairs of these answers, with the same `groups`; the verdict is whether both are right or both wrong.
-    confidence_level : float
-        Of the intervals, for the population of problems.
+    `accuracy` are answers to paraphrases, of problems with two or more; the verdict is whether they are right. `alike`
+    are pairs of these answers, with the same `groups`; the verdict is whether both are right or both wrong. Intervals
+    are for the population of problems.
 
-    Returns
-    -------
-    vap, pvap : Corrected
-        With P the corrected rate of `alike` (P_C) and a that of `accuracy`, VAP is (1 - P) / 2, in [0, .5], and PVAP is
-        VAP / (a (1 - a)), the unbiased ones of S24; down is good, and 1 less PVAP is P_C above chance. Sensitivity and
-        false-match rate are those of `alike`. VAP is refused where P is, PVAP also where a is.
+    With P the corrected rate of `alike` (P_C) and a that of `accuracy`, VAP is (1 - P) / 2, in [0, .5], and PVAP is VAP
+    / (a (1 - a)), the unbiased ones of S24; down is good, and 1 less PVAP is P_C above chance. Sensitivity and
+    false-match rate are those of `alike`. VAP is refused where P is, PVAP also where a is.
     """
     found, of_answers = (corrected_rate(units, confidence_level=confidence_level) for units in (alike, accuracy))
-    refused, errors, ends = found.refused or of_answers.refused, found.standard_error, found.confidence_interval
-    rates = ("observed", "corrected")
-    vap = replace(
-        found,
-        observed=(1.0 - found.observed) / 2.0,
-        corrected=(1.0 - found.corrected) / 2.0,
-        standard_error={**errors, **{name: errors[name] / 2.0 for name in rates}},
-        confidence_interval={**ends, **{name: [(1.0 - end) / 2.0 for end in ends[name][::-1]] for name in rates}},
-    )
+    errors, ends = found.standard_error, found.confidence_interval
+    halves = [
+        ((1.0 - found[name]) / 2.0, errors[name] / 2.0, [(1.0 - end) / 2.0 for end in ends[name][::-1]])
+        for name in ("observed", "corrected")
+    ]
     # where the verdicts are the labels, the corrected rate is the observed one
     said, told = (replace(units, labels=units.verdicts.astype(np.float64)) for units in (alike, accuracy))
     observed, corrected = _pvap(said, told, confidence_level), (math.nan, math.nan, [math.nan, math.nan])
-    if not refused:
+    if not (refused := found.refused or of_answers.refused):
         corrected = _pvap(alike, accuracy, confidence_level)
-    pvap = replace(
-        found,
-        observed=observed[0],
-        corrected=corrected[0],
-        standard_error={**errors, "observed": observed[1], "corrected": corrected[1]},
-        confidence_interval={**ends, "observed": observed[2], "corrected": corrected[2]},
-        refused=refused,
-        n_needed=found.n_needed or of_answers.n_needed,
-    )
-    return vap, pvap
+    n_needed = found.n_needed or of_answers.n_needed
+    return found.having(*halves), found.having(observed, corrected, refused=refused, n_needed=n_needed)
 
 
-def _pvap(alike: CheckedUnits, accuracy: CheckedUnits, confidence_level: float) -> tuple[float, float, list[float]]:
+def _pvap(alike: CheckedUnits, accuracy: CheckedUnits, confidence_level: float) -> Rate:
     """Return PVAP, its error, and an interval that is symmetric on the scale of logarithms."""
     one, two = (_fit(units, False, confidence_level) for units in (alike, accuracy))
     if (whole := two.value * (1.0 - two.value)) < 1e-12:  # nothing varies
@@ -339,19 +285,9 @@ def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level
     parts = (fit.observed_error, value * of_errors["sensitivity"], (1.0 - value) * of_errors["false_match_rate"])
     error = math.hypot(*parts) / (sensitivity - false) if not found.refused else math.nan
     quantile = float(stdtrit(max(found.n_clusters - 2, 1), 0.5 + confidence_level / 2.0))
-    return replace(
-        found,
-        n_units=len(units.labels),
-        observed=fit.observed,
-        corrected=value,
-        standard_error={**of_errors, "observed": fit.observed_error, "corrected": error},
-        confidence_interval={
-            **found.confidence_interval,
-            "observed": _limits(fit.observed, fit.observed_error, fit.n_units, fit.quantile),
-            "corrected": _limits(value, error, found.n_labels, quantile),
-        },
-        method="rogan_gladen",
-    )
+    observed = fit.observed, fit.observed_error, _limits(fit.observed, fit.observed_error, fit.n_units, fit.quantile)
+    corrected = value, error, _limits(value, error, found.n_labels, quantile)
+    return found.having(observed, corrected, n_units=len(units.labels), method="rogan_gladen")
 
 
 def differs(one: Corrected, other: Corrected) -> bool:
@@ -376,25 +312,13 @@ def agreement(first: Sequence[bool], second: Sequence[bool]) -> tuple[float, flo
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds(Record):
-    """What a rate may be among pairs of valid paraphrases, in [0, 1].
+    """What a rate may be among pairs of valid paraphrases, in [0, 1]."""
 
-    Attributes
-    ----------
-    low, high : float
-        For the estimated share of invalid paraphrases, with any answers to these; nan where they are withheld.
-    confidence_interval : list of two floats
-        From the ends of both intervals, that of the rate and the upper one of the share.
-    invalid_pairs : float
-        The share of pairs with an invalid paraphrase.
-    withheld : str
-        The reason for missing bounds; empty where there are some.
-    """
-
-    low: float
+    low: float  # for the estimated share of invalid paraphrases, with any answers to these; nan where it is withheld
     high: float
-    confidence_interval: list[float]
-    invalid_pairs: float
-    withheld: str = ""
+    confidence_interval: list[float]  # from the ends of both intervals, that of the rate and the upper one of the share
+    invalid_pairs: float  # the share of pairs with an invalid paraphrase
+    withheld: str = ""  # the reason for missing bounds; empty where there are some
 
 
 def validity_bounds(
@@ -426,25 +350,13 @@ def validity_bounds(
 
 @dataclass(frozen=True, kw_only=True)
 class AmongValid(Record):
-    """A rate among pairs of valid paraphrases, in [0, 1], where people judged wordings of the run itself.
+    """A rate among pairs of valid paraphrases, in [0, 1], where people judged wordings of the run itself."""
 
-    Attributes
-    ----------
-    value : float
-        The rate of all pairs without what the invalid ones add to it; nan where it is refused.
-    confidence_interval : list of two floats
-        By problem or group; nan below 10 of these.
-    n_pairs, n_invalid : int
-        Pairs whose wordings are both judged, and those of them with an invalid one.
-    refused : str
-        The reason for a missing value.
-    """
-
-    value: float
-    confidence_interval: list[float]
-    n_pairs: int
-    n_invalid: int
-    refused: str = ""
+    value: float  # the rate of all pairs without what the invalid ones add to it; nan where it is refused
+    confidence_interval: list[float]  # by problem or group; nan below 10 of these
+    n_pairs: int  # whose wordings are both judged
+    n_invalid: int  # those of them with an invalid one
+    refused: str = ""  # the reason for a missing value
 
 
 def rate_among_valid(
@@ -597,7 +509,7 @@ def _limits(value: float, error: float, n: int, quantile: float) -> list[float]:
     return [min(low, value), max(high, value)]
 
 
-def _found(fit: _Fit, yes: _Part, no: _Part) -> tuple[float, float, list[float]]:
+def _found(fit: _Fit, yes: _Part, no: _Part) -> Rate:
     """Return the share of verdicts yes among units that `yes` and `no` are shares of, its error and interval.
 
     The distances that the limits of each part make are squared and added (MOVER: Zou and Donner 2008, Statistics in

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from paraconsist.errors import check_choice, check_whole
-from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, Integers, Whole, partition
+from paraconsist.measures.array_types import Integers, Whole
+from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, partition
 from paraconsist.measures.difference_tests import (
     METHODS,
     Compared,

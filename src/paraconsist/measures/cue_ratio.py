@@ -7,7 +7,8 @@ from typing import Any, overload
 import numpy as np
 
 from paraconsist.errors import input_error
-from paraconsist.measures.buckets import Floats, as_floats, check_rows
+from paraconsist.measures.array_types import Floats
+from paraconsist.measures.buckets import as_floats, check_rows
 
 _FUNCTION = "cue_design_ratio"
 

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from scipy.special import binom, ndtr, ndtri, stdtr, stdtrit
 
 from paraconsist.errors import input_error
+from paraconsist.measures.array_types import Floats, Integers, Whole
 from paraconsist.measures.bucket_model import log_binomial
-from paraconsist.measures.buckets import Floats, Integers, Whole
 from paraconsist.measures.intervals import (
     NO_SPREAD,
     Estimate,
@@ -520,9 +520,8 @@ def paired_differences(
         p_value, p_error = np.where(point == 0.0, 1.0, np.nan), np.zeros(len(point))
         method = p_method = "student-t"
         of_measure = [df if m.is_mean else max(1.0, min(df, d)) for m, d in zip(measures, degrees, strict=True)]
-        tests = [
-            [StudentTest(*each)] if each[1] > NO_SPREAD else [] for each in zip(point, error, of_measure, strict=True)
-        ]
+        parts = zip(point, error, of_measure, strict=True)
+        tests = [[StudentTest(*part)] if part[1] > NO_SPREAD else [] for part in parts]
     else:
         models = units.sums[:, :m], units.sums[:, m:], units.multiplicity, estimate
         of_ends, of_p = map(np.random.default_rng, np.random.SeedSequence(options.entropy).spawn(2))

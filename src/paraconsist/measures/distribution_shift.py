@@ -11,16 +11,8 @@ import numpy as np
 from scipy.special import rel_entr
 
 from paraconsist.errors import input_error
-from paraconsist.measures.buckets import (
-    Floats,
-    Integers,
-    Mask,
-    check_length,
-    check_unmasked,
-    group_codes,
-    partition,
-    rectangular,
-)
+from paraconsist.measures.array_types import Floats, Integers, Mask
+from paraconsist.measures.buckets import check_length, check_unmasked, group_codes, partition, rectangular
 from paraconsist.measures.intervals import Units, design_effects, mean_of_sums
 from paraconsist.measures.results import UNCERTAINTY, Estimates, Result, documented, interval_options
 
@@ -74,13 +66,7 @@ class DistributionShiftResult(Result):
 
 
 def shifts(probabilities: Floats, original_probabilities: Floats) -> Floats:
-    """Return the quantities of `SHIFTS` for every pair, shape (n, 5).
-
-    Parameters
-    ----------
-    probabilities, original_probabilities : ndarray, shape (n, n_labels)
-        Rows sum to 1.
-    """
+    """Return the quantities of `SHIFTS` for every pair, shape (n, 5); probabilities, (n, n_labels), sum to 1 by row."""
     middle = (probabilities + original_probabilities) / 2.0
     divergence = rel_entr(probabilities, middle).sum(axis=1) + rel_entr(original_probabilities, middle).sum(axis=1)
     divergence = np.clip(divergence / (2.0 * np.log(2.0)), 0.0, 1.0)  # rounding alone leads out of [0, 1]

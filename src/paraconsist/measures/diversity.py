@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import extras, input_error
+from paraconsist.measures.array_types import Floats
 from paraconsist.measures.buckets import (
-    Floats,
     as_column,
     as_floats,
     as_mask,
@@ -29,7 +29,7 @@ from paraconsist.measures.buckets import (
     check_rows,
     group_codes,
 )
-from paraconsist.measures.intervals import FEW_UNITS, Units, mean_of_sums
+from paraconsist.measures.intervals import Units, mean_of_sums
 from paraconsist.measures.results import Estimates, Result, documented, interval_options
 
 _RANGES = {
@@ -165,8 +165,7 @@ def paraphrase_diversity(
         if name not in values:
             estimates.warn(f"{name} is undefined, so nan: {_NEEDS[name]}")
     estimates.add(list(values), bounds, units.n, between=None)
-    if units.n < FEW_UNITS:
-        estimates.warn_of_few(units.n)
+    estimates.warn_if_few(units.n)
     origin = "given" if similarities is not None else "none" if similarity is None else "cosine"
     means = {name: float(values[name].mean()) if name in values else nan for name in _RANGES}
     return ParaphraseDiversityResult(n_pairs=n, **estimates.fields(means, bounds.method, avg="pair", similarity=origin))
@@ -355,7 +354,7 @@ def _read(pieces: list[str], start: int) -> tuple[tuple[Tree, ...], int]:
         has_name = place + 1 < len(pieces) and pieces[place + 1] not in "()"
         name = re.split(r"(?<=.)[-=|](?=.)", pieces[place + 1])[0] if has_name else ""
         children, place = _read(pieces, place + 2 if has_name else place + 1)
-        if place >= len(pieces):
+        if not 0 <= place < len(pieces):  # a bracket, this one or one in it, is never closed
             return (), -1
         trees.append(Tree(name, children))
         place += 1

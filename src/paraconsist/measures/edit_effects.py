@@ -26,20 +26,11 @@ import numpy.typing as npt
 from scipy.special import ndtr, stdtr
 
 from paraconsist.errors import input_error
+from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.bucket_model import log_binomial
-from paraconsist.measures.buckets import (
-    Floats,
-    Integers,
-    Mask,
-    as_column,
-    as_mask,
-    bucket_groups,
-    check_length,
-    partition,
-    partition_integers,
-)
-from paraconsist.measures.intervals import NO_SPREAD, distinct, group_units, intervals
-from paraconsist.measures.results import IntervalSettings, Record, documented, interval_options
+from paraconsist.measures.buckets import as_column, as_mask, bucket_groups, check_length, partition, partition_integers
+from paraconsist.measures.intervals import NO_SPREAD, distinct, group_units
+from paraconsist.measures.results import Estimates, IntervalSettings, Record, documented, interval_options
 from paraconsist.measures.standings import adjusted_p_values
 
 LEAST_WORDINGS, LEAST_BUCKETS = 20, 5
@@ -186,9 +177,8 @@ def _effect(
         weight = one * (n - one) / n
         sums = np.stack([weight, weight, weight * sums[:, 2] / one, weight, weight * sums[:, 4] / (n - one)], axis=1)
     units = group_units(sums, code, None if clusters is None else partition_integers(clusters[chosen]).codes)
-    ranges, rng = [(0.0, 1.0), (0.0, 1.0), (-1.0, 1.0)], np.random.default_rng(options.entropy)
-    settings = options.method, options.confidence_level, options.n_resamples, rng
-    bounds = intervals(units, _rates, ranges, [within] * 3, *settings)
+    ranges = [(0.0, 1.0), (0.0, 1.0), (-1.0, 1.0)]
+    bounds = Estimates(options, "bucket").intervals(units, _rates, ranges, [within] * 3)
     with_kind, without, difference = map(float, _rates(units.total))
     strata = np.stack([n1, size, total, squares])[:, chosen]
     p = _permutation_p_value(strata if within else strata.sum(axis=1, keepdims=True), int(a[chosen].sum()), n_models)
@@ -297,13 +287,14 @@ _NO_NEGATION = re.compile(
     r"|without (?:a |any )?(?:doubt|fail|question))\b"
 )
 
-_SMALL = _numbered("zero one two three four five six seven eight nine ten eleven twelve")
-_SMALL |= _numbered("thir four fif six seven eigh nine", 13, suffix="teen")
-_SMALL |= _numbered("twen thir for fif six seven eigh nine", 2, suffix="ty", step=10)
-_ORDINALS = {f"{word}th": n for word, n in _SMALL.items() if n > 3}
+#: English word -> number from 0 to 90.
+SMALL_NUMBERS = _numbered("zero one two three four five six seven eight nine ten eleven twelve")
+SMALL_NUMBERS |= _numbered("thir four fif six seven eigh nine", 13, suffix="teen")
+SMALL_NUMBERS |= _numbered("twen thir for fif six seven eigh nine", 2, suffix="ty", step=10)
+_ORDINALS = {f"{word}th": n for word, n in SMALL_NUMBERS.items() if n > 3}
 _ORDINALS |= {"third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12, "twice": 2, "thrice": 3}
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
-_NUMBER_WORDS = frozenset([*_SMALL, *_ORDINALS, *_SCALES])
+_NUMBER_WORDS = frozenset([*SMALL_NUMBERS, *_ORDINALS, *_SCALES])
 _DIGIT = re.compile(r"\d")
 _NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -591,7 +582,7 @@ def _numbers(words: Sequence[str], distinct: frozenset[str]) -> frozenset[float]
     numbers: list[float] = []
     total, part = 0.0, None  # of the current number: its thousands, and the rest
     for word in [*words, ""]:
-        small = _SMALL.get(word, _ORDINALS.get(word))
+        small = SMALL_NUMBERS.get(word, _ORDINALS.get(word))
         scale = _SCALES.get(word)
         if scale is not None and (part or 1) < scale:
             part = (part or 1.0) * scale

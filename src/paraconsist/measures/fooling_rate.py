@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from paraconsist.errors import check_choice, check_whole, input_error
+from paraconsist.measures.array_types import Integers
 from paraconsist.measures.buckets import (
     CodedColumns,
     Column,
-    Integers,
     Partition,
     as_column,
     bucket_groups,

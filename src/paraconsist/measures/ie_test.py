@@ -18,12 +18,9 @@ import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures import paired_tests
+from paraconsist.measures.array_types import Floats, Integers, Mask, Whole
 from paraconsist.measures.buckets import (
     MOST_DRAWN,
-    Floats,
-    Integers,
-    Mask,
-    Whole,
     as_column,
     as_generator,
     check_length,

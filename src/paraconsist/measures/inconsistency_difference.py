@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_whole
-from paraconsist.measures.buckets import MOST_DRAWN, Integers, Mask, as_mask, check_both, code_columns, partition
+from paraconsist.measures.array_types import Integers, Mask
+from paraconsist.measures.buckets import MOST_DRAWN, as_mask, check_both, code_columns, partition
 from paraconsist.measures.difference_tests import (
     DifferenceTest,
     Joined,

@@ -26,8 +26,7 @@ consistency and VAP are biased for the model's true value, so their intervals ar
 (what the same number of paraphrases per bucket would give on new buckets); those of the unbiased estimators are
 intervals for the true value.
 
-A unit is represented by what it adds to the sums that measures are functions of, and equal units are kept once with
-their number (`Units`, `distinct`).
+Equal units are kept once, with their number (`Units`, `distinct`).
 
 Rows may also share members: two texts joined in every row, each of them in many rows (`Dyads`). Rows that have a member
 in common, on either side, are not independent, and no division of rows into groups expresses this: the second text of
@@ -47,16 +46,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, expit, logit, ndtr, stdtrit
 
-from paraconsist.measures.buckets import (
-    Column,
-    Floats,
-    Integers,
-    Mask,
-    Whole,
-    check_comparable,
-    code_jointly,
-    partition_integers,
-)
+from paraconsist.measures.array_types import Floats, Integers, Mask, Whole
+from paraconsist.measures.buckets import Column, check_comparable, code_jointly, partition_integers
 
 Estimate = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 """Sums (..., m) to measures (..., q), by complex-differentiable arithmetic only (no abs, maximum or clip)."""

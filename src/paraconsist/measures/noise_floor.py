@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import input_error
+from paraconsist.measures.array_types import Floats, Integers
 from paraconsist.measures.buckets import (
     Column,
-    Floats,
-    Integers,
     as_choices,
     as_mask,
     bucket_groups,
@@ -149,8 +149,7 @@ def noise_floor(
     options = interval_options(_FUNCTION, interval_method, confidence_level, n_resamples, seed)
     labels = {"predictions": predictions, "references": references}
     others = {"buckets": buckets, "examples": examples, "repeats": repeats}
-    others |= {} if kinds is None else {"kinds": kinds}
-    coded = code_columns(_FUNCTION, labels, others, roles=roles, groups=groups)
+    coded = code_columns(_FUNCTION, labels, others, kinds=kinds, roles=roles, groups=groups)
     columns, (predicted, gold) = coded.columns, coded.codes.values()
     divided = partition(columns["buckets"])
     n, bucket = len(divided), divided.codes
@@ -207,21 +206,11 @@ def noise_floor(
     interval = (1.0 - high, 1.0 - low)
     estimates.put("consistency_in_excess", interval, estimates.standard_error[excess], units.n, None)
     estimates.note_undefined(values)
-
-    def table(prefix: str) -> dict[str, float]:
-        return {name.partition("/")[2]: value for name, value in values.items() if name.startswith(f"{prefix}/")}
-
-    variance = table("variance")
-    total = sum(variance.values())
-    fields = estimates.fields({}, bounds.method, avg="bucket", kinds="+".join(present), unparsed="refused")
+    fields = estimates.fields(values, bounds.method, avg="bucket", kinds="+".join(present), unparsed="refused")
+    total = sum(fields["variance"].values())
     return NoiseFloorResult(
-        flip_rate=table("flip_rate"),
-        correctness_flip_rate=table("correctness_flip_rate"),
-        inconsistency=values["inconsistency"],
-        excess_inconsistency=values[excess],
         consistency_in_excess=1.0 - values[excess],
-        variance=variance,
-        share={name: value / total if total > 0.0 else float("nan") for name, value in variance.items()},
+        share={name: value / total if total > 0.0 else float("nan") for name, value in fields["variance"].items()},
         n_buckets=n,
         n_examples=len(inputs),
         n_repeats=len(runs) - 1,
@@ -302,7 +291,9 @@ def _measures(
         deltas = [*[between] * ("paraphrase" in parts), *finest]
         split = [accuracy - square - deltas[0] / 2.0]
         split += [(a - b) / 2.0 for a, b in pairwise(deltas)] + [deltas[-1] / 2.0]
-        values = [*flips, *right_flips.values(), between, between - _largest(finest), *split]
+        # by the real parts, with its derivative, unlike `numpy.maximum`
+        largest = reduce(lambda one, other: np.where(other.real > one.real, other, one), finest)
+        values = [*flips, *right_flips.values(), between, between - largest, *split]
         return np.asarray(np.stack(np.broadcast_arrays(*values), axis=-1))
 
     # the finest part is half a flip rate, so that its interval is half of that one's
@@ -326,14 +317,6 @@ def _scales(
     if taken_off > 0.0:
         scales["variance/problem"] = (-taken_off, 0.25)
     return list(scales.values())
-
-
-def _largest(values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Return the largest of complex arrays by their real parts: with its derivative, unlike `numpy.maximum`."""
-    largest = values[0]
-    for value in values[1:]:
-        largest = np.where(value.real > largest.real, value, largest)
-    return largest
 
 
 def _kinds_of_runs(kinds: Column, runs: Integers) -> npt.NDArray[np.object_]:

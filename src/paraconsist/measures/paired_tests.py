@@ -27,11 +27,9 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+from paraconsist.measures.array_types import Floats, Integers, Whole
 from paraconsist.measures.buckets import (
     MOST_DRAWN,
-    Floats,
-    Integers,
-    Whole,
     as_column,
     as_generator,
     as_mask,

@@ -268,9 +268,8 @@ def _pair_measure(
         estimates.warn_of_alike(columns, "predictions", "perturbed_predictions")
     else:
         estimates.warn_of_constant(columns.constant("predictions", "perturbed_predictions"), 1)
-    return PairInconsistencyResult(
-        n_pairs=len(original), **estimates.fields(values, avg="pair", **parts, unparsed="refused")
-    )
+    fields = estimates.fields(values, avg="pair", **parts, unparsed="refused")
+    return PairInconsistencyResult(n_pairs=len(original), **fields)
 
 
 def _position_bias(estimates: Estimates, columns: CodedColumns, places: Sequence[Any]) -> dict[str, float]:
@@ -287,9 +286,8 @@ def _position_bias(estimates: Estimates, columns: CodedColumns, places: Sequence
     values["first_place_share"] = float("nan")
     listed = (first, second, *ties)
     if n_others := int((~np.isin(before, listed) | ~np.isin(after, listed)).sum()):
-        estimates.warn(
-            f"{n_others} pairs have an answer that is not among `places`: they are excluded from the position bias"
-        )
+        others = f"{n_others} pairs have an answer that is not among `places`"
+        estimates.warn(f"{others}: they are excluded from the position bias")
     if not named.any():
         estimates.undefined.append("first_place_share")
     else:

@@ -10,13 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_number, input_error
+from paraconsist.measures.array_types import Floats, Integers, Mask, Whole
 from paraconsist.measures.buckets import (
     BucketCounts,
-    Floats,
-    Integers,
     LabelPool,
-    Mask,
-    Whole,
     as_choices,
     as_generator,
     as_probabilities,
@@ -376,8 +373,7 @@ def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int) -> No
     if n_single:
         effect = "each counts 1 in the plug-in estimate and is left out of the unbiased one"
         warn(f"{n_single} of {n} buckets have one paraphrase: {effect}")
-    if n_units < FEW_UNITS:
-        estimates.warn_of_few(n_units)
+    estimates.warn_if_few(n_units)
     if checked.only_label and counts.size.sum() > 1:
         warn(constant_message(checked.only_label[0]))
     elif (counts.same_label == counts.size**2).all() and n - n_single >= FEW_UNITS:
@@ -419,9 +415,8 @@ def _corrected(
     mass = values["covered_mass"]
     if mass < _LEAST_MASS:
         rest = "" if renormalize else " and are too low by the rest"
-        estimates.warn(
-            f"deciles with buckets cover only {mass:.1%} of the test set: corrected values have no interval{rest}"
-        )
+        covered = f"deciles with buckets cover only {mass:.1%} of the test set"
+        estimates.warn(f"{covered}: corrected values have no interval{rest}")
     by = 1.0 if renormalize else mass
     for name, stratified, scale, lowest in zip(values, strata, (by, by, 1.0), (0.0, 0.5, 0.5), strict=False):
         interval, error, effect = stratified.interval(checked.groups, lowest, estimates.options.confidence_level)
@@ -685,10 +680,7 @@ def deciles(confidences: npt.ArrayLike) -> Whole:
 def decile_weights(test_confidences: Any, *, function: str = "decile_weights") -> Floats:
     """Return the share of the test set in each decile of confidence in the gold label, shape (10,).
 
-    Raises
-    ------
-    InputError
-        If a confidence is missing or outside [0, 1].
+    InputError if a confidence is missing or outside [0, 1].
     """
     confidences = as_probabilities(test_confidences, function=function, parameter="test_confidences")
     return np.asarray(np.bincount(deciles(confidences), minlength=_N_DECILES) / len(confidences))

@@ -47,8 +47,9 @@ import numpy as np
 from scipy.special import chdtri, comb, fdtri, nctdtrit, stdtrit
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+from paraconsist.measures.array_types import Floats, Integers
 from paraconsist.measures.bucket_model import BucketModel, fit_bucket_model
-from paraconsist.measures.buckets import BucketCounts, Floats, Integers, partition
+from paraconsist.measures.buckets import BucketCounts, partition
 from paraconsist.measures.intervals import NO_SPREAD, on_logit_scale, sums_by_group
 from paraconsist.measures.results import Record
 
@@ -154,7 +155,9 @@ class Pilot(Record):
         if self._model is not None and not math.isnan(self._model.correlation):
             statistic = _statistic(self.measure, np.full(k + 1, float(k)), np.arange(k + 1.0))
             kurtosis = _kurtosis(statistic, self._model.probabilities(k))
-        return _degrees(self.clusters(n_buckets), kurtosis)
+        n = self.clusters(n_buckets)
+        # 2 V^2 / Var(S^2) of the variance S^2 of n independent values: n - 1 for normal ones
+        return min(2.0 * n / max(kurtosis - 1.0 + 2.0 / (n - 1.0), 2.0 * n / _MOST_DEGREES), _MOST_DEGREES)
 
     @cached_property
     def _model(self) -> BucketModel | None:
@@ -294,14 +297,13 @@ def _pilot(
     n_clusters = len(units)
     others = np.where(known, products - means, 0.0) / known.sum(axis=0)
     apart, between, of_units = _between_contexts(statistic, codes)
-    errors = [of_units, 2.0 * mean * units, sums_by_group(others, codes)]
+    errors = np.concatenate([of_units, 2.0 * mean * units, sums_by_group(others, codes)], axis=1)  # what each unit adds
     squared = float(np.mean(statistic**2)) - apart
     problems = means[0] - squared - between if lasts else math.nan
     for levels, variance in (("buckets", problems + between), ("contexts", between)):
         if variance < 0.0:
-            warnings.append(
-                f"the variance between {levels} is estimated as {variance:.2g}, below 0: taken as 0 in plans"
-            )
+            estimated = f"the variance between {levels} is estimated as {variance:.2g}"
+            warnings.append(f"{estimated}, below 0: taken as 0 in plans")
     kernels = np.maximum(np.minimum.accumulate(means[::-1])[::-1], squared)
     return Pilot(
         measure=measure,
@@ -317,7 +319,7 @@ def _pilot(
         n_buckets=n,
         n_clusters=n_clusters,
         warnings=tuple(warnings),
-        covariance=_covariance(np.concatenate(errors, axis=1)),
+        covariance=np.asarray(errors.T @ errors * n_clusters / max(n_clusters - 1, 1)),
         counts=counts if n_clusters == n else None,
         paraphrases=paraphrases,
     )
@@ -331,10 +333,7 @@ def _between_contexts(statistic: Floats, codes: Integers) -> tuple[float, float,
     n, centred = len(statistic), statistic - statistic.mean()
     size = np.bincount(codes).astype(np.float64)
     sums, squares = sums_by_group(np.stack([centred, centred**2], axis=1), codes).T
-    pairs, within = (
-        size * (size - 1.0),
-        size * squares - sums**2,
-    )  # sums over ordered pairs of half a squared difference
+    pairs, within = size * (size - 1.0), size * squares - sums**2  # half the squared differences of ordered pairs
     apart = float((n * squares.sum() - within.sum()) / (n**2 - (size**2).sum()))
     weight = np.where(pairs > 0, size, 0.0) / max(size[pairs > 0].sum(), 1.0)
     variances = within / np.maximum(pairs, 1.0)
@@ -345,21 +344,11 @@ def _between_contexts(statistic: Floats, codes: Integers) -> tuple[float, float,
     return apart, apart - same, (errors - errors.mean())[:, np.newaxis]
 
 
-def _covariance(errors: Floats) -> Floats:
-    """Return the covariance of estimates from what each independent unit adds to their errors."""
-    return np.asarray(errors.T @ errors * len(errors) / max(len(errors) - 1, 1))
-
-
 def _kurtosis(values: Floats, weights: Floats) -> float:
     """Return the kurtosis of a distribution; 3 where it has no spread."""
     centred = values - weights @ values
     variance = float(weights @ centred**2)
     return float(weights @ centred**4) / variance**2 if variance > NO_SPREAD else 3.0
-
-
-def _degrees(n: float, kurtosis: float) -> float:
-    """Return 2 V^2 / Var(S^2) of the variance S^2 of n independent values: n - 1 for normal ones."""
-    return min(2.0 * n / max(kurtosis - 1.0 + 2.0 / (n - 1.0), 2.0 * n / _MOST_DEGREES), _MOST_DEGREES)
 
 
 PARAPHRASES = (2, 3, 4, 5, 6, 8, 10, 15, 20)

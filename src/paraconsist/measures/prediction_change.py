@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.measures.buckets import Mask, as_column, check_length, code_columns, partition
+from paraconsist.measures.array_types import Mask
+from paraconsist.measures.buckets import as_column, check_length, code_columns, partition
 from paraconsist.measures.chance import pair_chance
 from paraconsist.measures.results import Estimates, Result, Stratum, documented, share_options
 
@@ -98,9 +99,8 @@ def prediction_change(
     function = "prediction_change"
     options = share_options(function, interval_method, confidence_level, n_resamples, seed, groups)
     labels = {"predictions": predictions, "original_predictions": original_predictions}
-    columns = code_columns(
-        function, labels if references is None else {**labels, "references": references}, groups=groups
-    )
+    labels |= {} if references is None else {"references": references}
+    columns = code_columns(function, labels, groups=groups)
     changed = columns["predictions"] != columns["original_predictions"]
     masks = {"n_changed": changed, "n_pairs": np.ones(len(changed), dtype=np.bool_)}
     estimates = Estimates(options, "pair", columns.columns.get("groups"))

@@ -18,11 +18,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from paraconsist.errors import input_error
+from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.buckets import (
     Column,
-    Floats,
-    Integers,
-    Mask,
     Partition,
     as_column,
     as_probabilities,
@@ -33,15 +31,7 @@ from paraconsist.measures.buckets import (
     rectangular,
 )
 from paraconsist.measures.distribution_shift import as_probability_rows
-from paraconsist.measures.intervals import (
-    FEW_UNITS,
-    NO_SPREAD,
-    Dyads,
-    Units,
-    design_effects,
-    mean_of_sums,
-    on_logit_scale,
-)
+from paraconsist.measures.intervals import NO_SPREAD, Dyads, Units, design_effects, mean_of_sums, on_logit_scale
 from paraconsist.measures.results import Estimates, Result, Stratum, documented, effect_of, interval_options
 from paraconsist.measures.rules import Answers
 
@@ -156,16 +146,16 @@ def probability_coherence(
         check_length(function, "groups", shared.codes, len(p), "probabilities")
         grouped = _joined(divided, shared)
     estimates = Estimates(options, "bucket", grouped)
-    if grouped is None and len(divided) < FEW_UNITS:
-        estimates.warn_of_few(len(divided))
+    if grouped is None:
+        estimates.warn_if_few(len(divided))
     means = _means(estimates, values, np.arange(len(divided)), grouped)
     if (n_other := int(np.isnan(values["frequentist"]).sum())) and "frequentist_rate" in means:
         estimates.warn(f"{n_other} buckets have a relation without a frequentist violation")
     if len(p) > 1 and (p == p[0]).all():
         estimates.warn(f"every probability is {p[0].tolist()}: constant probabilities are uninformative")
     parts: dict[str, Stratum] = {}
-    for name, several in members.items() if len(members) > 1 else ():
-        part, at = Estimates(options, "bucket"), np.concatenate(several)
+    for name, at in members.items() if len(members) > 1 else ():
+        part = Estimates(options, "bucket")
         shares = _means(part, values, at, grouped)
         parts[name] = {**shares, "n_buckets": len(at), "confidence_interval": part.confidence_interval}
     return ProbabilityCoherenceResult(
@@ -189,10 +179,10 @@ def incoherent(answers: Answers) -> tuple[Floats, Mask]:
 
 def _violations(
     function: str, p: Floats, roles: Column, divided: Partition, relations: Any
-) -> tuple[dict[str, Floats], dict[str, list[Integers]]]:
+) -> tuple[dict[str, Floats], dict[str, Integers]]:
     """Return each bucket's violation of each kind, nan where there is none, and the buckets of each relation."""
     values = {kind: np.full(len(divided), np.nan) for kind in LEAST}
-    members: dict[str, list[Integers]] = {}
+    members: dict[str, Integers] = {}
     for name, relation, chosen, rows in _tuples(function, relations, divided, roles):
         if p.ndim == 2 and tuple(relation.statements.values()) not in (("P", "P"), ("P", "not P")):
             must, row = "be one number a row for relations between statements", int(rows[0, 0])
@@ -200,14 +190,14 @@ def _violations(
         values["arbitrage"][chosen] = arbitrage(relation, p[rows]).gain
         if p.ndim == 1 and (residuals := frequentist(relation, p[rows])) is not None:
             values["frequentist"][chosen] = residuals[0]
-        members.setdefault(name, []).append(chosen)
+        members[name] = chosen
     return values, members
 
 
 def _tuples(
     function: str, relations: Any, divided: Partition, roles: Column
 ) -> Iterator[tuple[str, Relation, Integers, Integers]]:
-    """Yield the tuples of each relation: its name, the relation, their buckets, and the rows of statements, (n, m)."""
+    """Yield the tuples of each relation, once: its name, it, their buckets, and the rows of statements, (n, m)."""
     is_named = isinstance(relations, Mapping) and all(isinstance(value, str) for value in relations.values())
     table = RELATIONS
     if isinstance(relations, str) and relations in RELATIONS:
@@ -449,9 +439,8 @@ def _parsed(function: str, text: str) -> ast.expr:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = ast.Constant(None)
-    if not all(
-        isinstance(node, (ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.Name, ast.Load)) for node in ast.walk(tree)
-    ):
+    allowed = (ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.Name, ast.Load)
+    if not all(isinstance(node, allowed) for node in ast.walk(tree)):
         must = "hold formulas of names, and, or, not, brackets, and one `given` a statement"
         raise input_error(function, "relations", must, got=text)
     return tree
@@ -506,22 +495,13 @@ def tuples_by_relation(probabilities: Floats, roles: Any, buckets: Any, relation
     `probabilities` are of statements, shape (n,).
     """
     function = probability_coherence.__name__
-    divided = partition(buckets)
-    parts: dict[str, list[tuple[Integers, Floats]]] = {}
+    divided, found = partition(buckets), []
     names = as_column(roles, function=function, parameter="roles", what="names")
-    known: dict[str, Relation] = {}
     for name, relation, chosen, rows in _tuples(function, relations, divided, names):
-        parts.setdefault(name, []).append((chosen, probabilities[rows]))
-        known[name] = relation
-    found = []
-    for name, of_relation in parts.items():
-        chosen, p = (np.concatenate(part) for part in zip(*of_relation, strict=True))
-        best = arbitrage(known[name], p)
+        p, best = probabilities[rows], arbitrage(relation, probabilities[rows])
         order = np.argsort(-best.gain, kind="stable")
-        listed = list(divided.ids_of(chosen[order]))
-        found.append(
-            RelatedTuples(name, tuple(known[name].statements), listed, p[order], best.bets[order], best.gain[order])
-        )
+        columns = divided.ids_of(chosen[order]), p[order], best.bets[order], best.gain[order]
+        found.append(RelatedTuples(name, tuple(relation.statements), *columns))
     return found
 
 

@@ -12,12 +12,10 @@ import numpy.typing as npt
 from scipy.special import entr, stdtrit
 
 from paraconsist.errors import check_whole, input_error
+from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.buckets import (
     BucketCounts,
-    Floats,
-    Integers,
     LabelPool,
-    Mask,
     as_choices,
     as_generator,
     as_probabilities,
@@ -29,7 +27,6 @@ from paraconsist.measures.buckets import (
     partition_integers,
 )
 from paraconsist.measures.intervals import (
-    FEW_UNITS,
     NO_SPREAD,
     Units,
     boundary_interval,
@@ -257,7 +254,9 @@ def prompt_sensitivity(
         raise input_error(function, "roles", "leave at least one paraphrase", got=sorted(set(kinds.tolist())))
     bucket_gold = np.full(len(divided), len(columns.labels))  # a label that no answer is
     if references is not None:
-        gold = _gold_of_wordings(divided.codes, codes_of["references"], is_contrast)
+        gold = codes_of["references"]
+        bucket_gold[divided.codes[~is_contrast]] = gold[~is_contrast]
+        gold = np.where(is_contrast, bucket_gold[divided.codes], gold)  # a contrast may have another one
         bucket_gold = one_per_bucket(function, divided, gold, "references", "gold label", checked["references"])
     grouping = bucket_groups(function, divided, checked.get("groups"))
     kept, predicted = partition_integers(divided.codes[is_wording]), codes_of["predictions"]
@@ -270,15 +269,12 @@ def prompt_sensitivity(
 
     estimates = Estimates(options, "bucket" if grouping is None else "group", rng=as_generator(function, "seed", seed))
     drawn = [check_whole(function, "draws", n, at_most=_MOST_DRAWS) for n in draws]
-    drawn = [n for n in dict.fromkeys(drawn) if n <= counts.size.max()]
+    drawn = [n for n in dict.fromkeys(drawn) if references is not None and n <= counts.size.max()]
     sums = Sums(counts)
-    add_agreement(sums, answers)
-    if references is None:
-        drawn = []
-    else:
-        add_indices(sums, answers)
+    add_means(sums, answers, has_gold=references is not None)
+    if references is not None:
         add_curve(sums, counts)
-        add_draws(sums, counts, drawn)
+    add_draws(sums, counts, drawn)
     if is_contrast.any():
         contrasts = np.flatnonzero(is_contrast & np.isin(divided.codes, keep))
         add_contrasts(sums, answers, np.searchsorted(keep, divided.codes[contrasts]), predicted[contrasts])
@@ -315,21 +311,17 @@ def prompt_sensitivity(
     score, nan = "prompt_sensitivity_score", float("nan")
     if references is None:
         estimates.warn(f"without gold labels there is no accuracy, {score} or other index of right answers")
-    if (n_units := sums.n_units) < FEW_UNITS:
-        estimates.warn_of_few(n_units)
+    estimates.warn_if_few(sums.n_units)
     estimates.note_undefined(values)
-    tables: dict[str, dict[str, float]] = {}
-    for name in ("pass_hat_n", "pass_at_n", "minimum_accuracy_curve") if references is not None else ():
-        keys = [key for key in values if key.startswith(f"{name}/")]
-        tables[name] = {key.partition("/")[2]: values.pop(key) for key in keys}
+    tables: dict[str, dict[str, float]] = {} if references is None else {"pass_hat_n": {}, "pass_at_n": {}}
     if references is None:
         values[score] = nan
-        estimates.put(score, (nan, nan), nan, n_units, None)
+        estimates.put(score, (nan, nan), nan, sums.n_units, None)
     return PromptSensitivityResult(
         n_buckets=len(counts),
         n_examples=int(counts.size.sum()),
         variant_accuracies=accuracies,
-        **estimates.fields({**values, **tables}, method, avg="bucket", unparsed="refused"),
+        **estimates.fields({**tables, **values}, method, avg="bucket", unparsed="refused"),
     )
 
 
@@ -363,13 +355,6 @@ def variant_indices(accuracies: Any) -> dict[str, float]:
     with np.errstate(invalid="ignore"):
         values = summaries(of_each, int(of_each.argmax()), int(of_each.argmin()))
     return dict(zip(OF_VARIANTS, values.tolist(), strict=True))
-
-
-def _gold_of_wordings(buckets: Integers, gold: Integers, is_contrast: Mask) -> Integers:
-    """Return the gold label of each row, that of its bucket's wordings for a contrast, which may have another."""
-    of_bucket = np.zeros(int(buckets.max()) + 1, dtype=gold.dtype)
-    of_bucket[buckets[~is_contrast]] = gold[~is_contrast]
-    return np.where(is_contrast, of_bucket[buckets], gold)
 
 
 @dataclass(frozen=True)
@@ -470,9 +455,10 @@ class Sums:
         return dict(zip(names, values.tolist(), strict=True)), bounds.method
 
 
-def add_agreement(sums: Sums, answers: Answers) -> None:
-    """Add the means over buckets, or over their pairs of answers, that need no gold labels."""
-    k, s = answers.counts.size.astype(np.float64), answers.counts.same_label.astype(np.float64)
+def add_means(sums: Sums, answers: Answers, *, has_gold: bool) -> None:
+    """Add the means over buckets, or over their pairs of answers; with gold labels also those of right answers."""
+    counts = answers.counts
+    k, c, s = (column.astype(np.float64) for column in (counts.size, counts.correct, counts.same_label))
     pairs = k * (k - 1.0)
     has_pair = pairs > 0.0
     over = np.where(has_pair, pairs, 1.0)
@@ -486,17 +472,12 @@ def add_agreement(sums: Sums, answers: Answers) -> None:
     sums.mean("entropy", answers.entropy, most=np.log(largest))
     sums.mean("distinct_answers", answers.distinct_answers, most=largest)
     sums.mean("unanimous_share", answers.answer >= 0)
-
-
-def add_indices(sums: Sums, answers: Answers) -> None:
-    """Add the means of right answers over buckets, or over their pairs of answers."""
-    k, c = answers.counts.size.astype(np.float64), answers.counts.correct.astype(np.float64)
-    pairs = k * (k - 1.0)
-    sums.mean("prompt_sensitivity_score", 2.0 * c * (k - c) / np.maximum(pairs, 1.0), pairs > 0.0)
-    sums.mean("accuracy", c, k)
-    sums.mean("majority_accuracy", answers.majority)
-    sums.mean("worst_case_accuracy", c == k)
-    sums.mean("best_case_accuracy", c > 0)
+    if has_gold:
+        sums.mean("prompt_sensitivity_score", 2.0 * c * (k - c) / over, has_pair)
+        sums.mean("accuracy", c, k)
+        sums.mean("majority_accuracy", answers.majority)
+        sums.mean("worst_case_accuracy", c == k)
+        sums.mean("best_case_accuracy", c > 0)
 
 
 def add_curve(sums: Sums, counts: BucketCounts) -> None:
@@ -524,9 +505,8 @@ def add_draws(sums: Sums, counts: BucketCounts, draws: Sequence[int]) -> None:
     for n in draws:
         has_n = counts.size >= n
         sums.mean(f"pass_hat_n/{n}", _all_of(counts.correct, counts.size, n), has_n)
-        sums.mean(
-            f"pass_at_n/{n}", np.where(has_n, 1.0 - _all_of(counts.size - counts.correct, counts.size, n), 0.0), has_n
-        )
+        passed = 1.0 - _all_of(counts.size - counts.correct, counts.size, n)
+        sums.mean(f"pass_at_n/{n}", np.where(has_n, passed, 0.0), has_n)
 
 
 def _all_of(c: Integers, k: Integers, n: int) -> Floats:

@@ -26,16 +26,8 @@ from scipy.special import stdtrit
 
 from paraconsist._version import __version__
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures.buckets import (
-    MOST_DRAWN,
-    BucketCounts,
-    CodedColumns,
-    Integers,
-    LabelPool,
-    Mask,
-    as_generator,
-    partition,
-)
+from paraconsist.measures.array_types import Integers, Mask
+from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, CodedColumns, LabelPool, as_generator, partition
 from paraconsist.measures.chance import ChanceLevel, agreement_chance, fleiss_kappa
 from paraconsist.measures.intervals import (
     FEW_UNITS,
@@ -448,8 +440,7 @@ class Estimates:
         elif groups is not None:
             divided = partition(groups)
             self.codes, self.n_groups, self.unit = divided.codes, len(divided), "group"
-            if self.n_groups < FEW_UNITS:
-                self.warn_of_few(self.n_groups)
+            self.warn_if_few(self.n_groups)
 
     def warn(self, message: str) -> None:
         """Add a warning."""
@@ -476,8 +467,10 @@ class Estimates:
             effect = "puts the consistency above chance below 0: read the share itself"
             self.warn(f"every original is answered {label[0]!r}, and any other answer to another text then {effect}")
 
-    def warn_of_few(self, n_units: int) -> None:
-        """Warn that there are too few units for an interval, or for a reliable one if a method was chosen."""
+    def warn_if_few(self, n_units: int) -> None:
+        """Warn if there are too few units for an interval, or for a reliable one if a method was chosen."""
+        if n_units >= FEW_UNITS:
+            return
         chosen = self.options.method in ("bootstrap", "closed_form")
         few = f"one {self.unit}" if n_units == 1 else f"only {n_units} {self.unit}s"
         effect = "the intervals are rough" if chosen and n_units > 1 else f"no interval below {FEW_UNITS}"
@@ -488,12 +481,19 @@ class Estimates:
         self.undefined += [name for name, value in values.items() if isinstance(value, float) and np.isnan(value)]
 
     def fields(self, values: Mapping[str, object], method: str | None = None, **parts: str | None) -> dict[str, Any]:
-        """Return the fields of a `Result`: its values, their uncertainty, the signature with `parts`, and warnings."""
+        """Return the fields of a `Result`: its values, their uncertainty, the signature with `parts`, and warnings.
+
+        Values called ``name/key`` are those of the mapping of that name.
+        """
+        whole: dict[str, Any] = {}
+        for name, value in values.items():
+            own, _, key = name.partition("/")
+            whole[own] = {**whole.get(own, {}), key: value} if key else value
         intervals = self.options.parts(method or self.options.method, self.unit)
         undefined = [f"undefined, so nan: {', '.join(self.undefined)}"] if self.undefined else []
         line = signature(self.options.function, **intervals | parts)
         tables = {name: getattr(self, name) for name in UNCERTAINTY}
-        return {**values, **tables, "signature": line, "warnings": (*self.warnings, *undefined)}
+        return {**whole, **tables, "signature": line, "warnings": (*self.warnings, *undefined)}
 
     # ------------------------------------------------------------------------------ functions of sums over units
 

@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from paraconsist.errors import check_fraction, check_whole, input_error
-from paraconsist.measures.buckets import Floats
+from paraconsist.measures.array_types import Floats
 
 _N_CANDIDATES = 8_000  # at most 0.0002 apart, and closer near 0 and 1
 _BOLDEST = 0.9  # the largest share of the capital that one value may lose

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.errors import check_choice, check_fraction, input_error
-from paraconsist.measures.buckets import Floats, Integers, Mask, check_rows, check_unmasked, rectangular
+from paraconsist.measures.array_types import Floats, Integers, Mask
+from paraconsist.measures.buckets import check_rows, check_unmasked, rectangular
 from paraconsist.measures.intervals import sums_by_group
 from paraconsist.measures.results import Record
 
@@ -188,12 +189,9 @@ def compact_letters(models: Sequence[str], different: Sequence[tuple[str, str]])
         columns = [column for column in split if not any(column < larger for larger in split)]
     place = {model: i for i, model in enumerate(models)}
     columns.sort(key=lambda column: sorted(place[model] for model in column))
-    return {model: "".join(_letter(i) for i, column in enumerate(columns) if model in column) for model in models}
-
-
-def _letter(i: int) -> str:
-    """Return a, ..., z, a1, ..., z1, a2, ..."""
-    return chr(ord("a") + i % 26) + (str(i // 26) if i >= 26 else "")
+    # a, ..., z, a1, ..., z1, a2, ...
+    letters = [chr(ord("a") + i % 26) + (str(i // 26) if i >= 26 else "") for i in range(len(columns))]
+    return {m: "".join(sign for sign, column in zip(letters, columns, strict=True) if m in column) for m in models}
 
 
 Correction: TypeAlias = Literal["bonferroni", "holm"]

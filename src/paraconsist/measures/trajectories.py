@@ -14,10 +14,9 @@ from scipy.special import comb, entr
 
 from paraconsist.errors import check_flag, check_number, check_whole, input_error
 from paraconsist.files import canonical_arguments
+from paraconsist.measures.array_types import Floats, Integers
 from paraconsist.measures.buckets import (
     BucketCounts,
-    Floats,
-    Integers,
     as_column,
     as_mask,
     bucket_groups,
@@ -25,7 +24,6 @@ from paraconsist.measures.buckets import (
     check_same_length,
     partition,
 )
-from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.prompt_sensitivity import Sums, add_draws
 from paraconsist.measures.results import Estimates, Result, documented, interval_options
 from paraconsist.measures.rules import Answers
@@ -195,15 +193,10 @@ def trajectory_consistency(
         estimates.warn(f"{fewer} of {len(size)} buckets have fewer runs than others ({least}): pass^k leaves them out")
     if size.max() == 1:
         estimates.warn("no bucket has two runs to compare: run each task again")
-    if sums.n_units < FEW_UNITS:
-        estimates.warn_of_few(sums.n_units)
+    estimates.warn_if_few(sums.n_units)
     estimates.note_undefined(found)
-    tables: dict[str, dict[str, float]] = {"pass_hat_n": {}, "pass_at_n": {}}
-    for key in [key for key in found if "/" in key]:
-        name, _, n = key.partition("/")
-        tables[name][n] = found.pop(key)
     sizes = {"n_buckets": len(counts), "n_examples": len(right)}
-    fields = estimates.fields({**found, **tables, **sizes}, method, avg="bucket", unparsed="refused")
+    fields = estimates.fields({**found, **sizes}, method, avg="bucket", unparsed="refused")
     return TrajectoryConsistencyResult(**fields)
 
 

@@ -29,16 +29,8 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from paraconsist.errors import check_fraction, input_error
-from paraconsist.measures.buckets import (
-    Floats,
-    Integers,
-    as_column,
-    as_floats,
-    check_length,
-    check_rows,
-    partition,
-    partition_integers,
-)
+from paraconsist.measures.array_types import Floats, Integers
+from paraconsist.measures.buckets import as_column, as_floats, check_length, check_rows, partition, partition_integers
 from paraconsist.measures.intervals import NO_SPREAD
 from paraconsist.measures.results import Record, Result, documented, signature
 
@@ -289,9 +281,8 @@ def _design(levels: Mapping[str, npt.ArrayLike], nested: Sequence[str], n: int) 
     confounded = ""
     for name, values in levels.items():
         if not isinstance(name, str) or name == RESIDUAL or " + " in name or " x " in name:
-            raise input_error(
-                _FUNCTION, "levels", f"have names without ' + ' and ' x ' other than {RESIDUAL}", got=name
-            )
+            must = f"have names without ' + ' and ' x ' other than {RESIDUAL}"
+            raise input_error(_FUNCTION, "levels", must, got=name)
         divided = partition(values, function=_FUNCTION, parameter=name)
         check_length(_FUNCTION, name, divided.codes, n, "outcomes")
         if len(divided) == 1:
@@ -432,21 +423,13 @@ class _Pairs:
             / len(self.by_pair) ** 2
         )
 
-    def largest_variance(self) -> float:
-        """Return the largest variance of outcomes in the range of these; of labels, of any."""
-        return 1.0 if self.labels is not None else float(np.ptp(self.values)) ** 2 / 4.0
-
     def observed(self) -> list[int]:
         """Return the sets that two rows share exactly."""
         least = {1: _ROUNDING * float((1.0 / self.by_pair).sum()), 0: _ROUNDING * len(self.by_pair) ** 2}
         return [terms for terms in self.design.closed[:-1] if np.sum(self.whole[terms].weights) > least[terms & 1]]
 
-    def half_differences(self, observed: Sequence[int]) -> Floats:
-        """Return half the mean squared difference of the pairs that share exactly each set."""
-        return np.array([self._mean(self.whole[terms], terms)[0] for terms in observed])
-
-    def _mean(self, sums: _Sums, terms: int) -> tuple[float, float, Floats]:
-        """Return the mean over pairs, the weight of all, and the weight of each cluster's pairs."""
+    def mean(self, sums: _Sums, terms: int) -> tuple[float, float, Floats]:
+        """Return half the mean squared difference of pairs, the weight of all, and the weight of each cluster's."""
         scale = np.ones(1)
         if terms & 1:
             known = self.whole[terms].weights
@@ -460,7 +443,7 @@ class _Pairs:
         means = np.empty((len(observed), int(unit_of.max()) + 1))
         for place, terms in enumerate(observed):
             sums = exact.pop(terms)
-            mean, weight, scale = self._mean(sums, terms)
+            mean, weight, scale = self.mean(sums, terms)
             lost: list[Any] = [sums.differences_without, sums.weights_without]
             if terms & 1:
                 lost = [np.bincount(unit_of, weights=scale[cluster] * part) for part in lost]
@@ -492,7 +475,7 @@ class _Components:
         self.pairs, self.design = pairs, pairs.design
         self.observed = pairs.observed()
         self.names, self.terms, self.solution = self._system()
-        self.halves = pairs.half_differences(self.observed)
+        self.halves = np.array([pairs.mean(pairs.whole[terms], terms)[0] for terms in self.observed])
         self.parts = self.solution @ self.halves
         self.parts[np.abs(self.parts) <= _ROUNDING * np.abs(self.parts).max()] = 0.0
         self.total = float(self.parts.sum()) if self.parts.sum() > 0.0 else float("nan")
@@ -558,7 +541,8 @@ class _Components:
             is_off = (whole[:, 0] <= low) | (whole[:, 0] >= high)
         half = stdtrit(freedom, 0.5 + level / 2.0) * error
         low, high = np.where(is_off, whole[:, 0] - half, low), np.where(is_off, whole[:, 0] + half, high)
-        high[:k] = np.minimum(high[:k], self.pairs.largest_variance())
+        labelled, values = self.pairs.labels is not None, self.pairs.values
+        high[:k] = np.minimum(high[:k], 1.0 if labelled else float(np.ptp(values)) ** 2 / 4.0)  # the largest of all
         return low, high, error
 
     def _errors(self, centre: Floats) -> tuple[Floats, Floats, Floats]:

@@ -36,9 +36,8 @@ from paraconsist.reporting.table import (
 )
 
 if TYPE_CHECKING:
-    from paraconsist.scoring.checked import Checked
+    from paraconsist.scoring.checked import Checked, Validity
     from paraconsist.scoring.score import SetScores
-    from paraconsist.scoring.validity import Validity
 
 #: Model -> set -> its scores.
 ByModel = Mapping[str, Mapping[str, "SetScores"]]

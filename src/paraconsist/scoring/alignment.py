@@ -103,9 +103,8 @@ def _check_same(one: str, first: Rows, other: str, second: Rows, by_id: bool) ->
     if places[0] != places[1]:
         only = [list((a - b).elements()) for a, b in (places, places[::-1])]
         bucket = (only[0] or only[1])[0][0]
-        remedy = f"Look at bucket {bucket!r}. Compare models on predictions of one version of the set" + (
-            "." if by_id else ", and say with `example` which column tells the rows of a bucket apart."
-        )
+        remedy = f"Look at bucket {bucket!r}. Compare models on predictions of one version of the set"
+        remedy += "." if by_id else ", and say with `example` which column tells the rows of a bucket apart."
         must = "name the same rows in every file for buckets that are common"
         got = f"{len(only[0])} rows only in {one}, {len(only[1])} only in {other}"
         raise input_error("compare", "example" if by_id else "bucket", must, got=got, remedy=remedy)

@@ -1,4 +1,4 @@
-"""Rates corrected by sheets of answers that people checked: what is checked, the sheets read, and joined to a run.
+"""Sheets that people mark: drawn from answers, read, joined to a run again, and the rates that their marks correct.
 
 A sheet holds pairs of answers to two wordings of a problem (``same`` is filled in) or single answers (``right``). Its
 rows are found again by bucket and by the places of their wordings there, and are refused if they show other answers.
@@ -6,8 +6,10 @@ rows are found again by bucket and by the places of their wordings there, and ar
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
@@ -19,15 +21,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Comparer, get_comparer
+from paraconsist.data.logs.reading import LogTexts
 from paraconsist.data.predictions import ACCEPTED, VALUE
 from paraconsist.data.rows import Rows, read_rows
-from paraconsist.data.tables import read_table
+from paraconsist.data.tables import column_of, read_table
 from paraconsist.errors import InputError, input_error
 from paraconsist.measures import checked as measures
 from paraconsist.measures.catalogue import PARAPHRASTIC
-from paraconsist.measures.checked import CheckedUnits, Corrected, LabelPlan
-from paraconsist.measures.results import Record
-from paraconsist.measures.rules import PARAPHRASE
+from paraconsist.measures.checked import AmongValid, Bounds, CheckedUnits, Corrected, LabelPlan
+from paraconsist.measures.results import Record, Values
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
+from paraconsist.scoring.alignment import ROW_ID
 from paraconsist.scoring.outcomes import SAME_ANSWER, WORDING_CHANGE, WORDINGS, answer_codes, is_right
 from paraconsist.scoring.roles import apply_policy
 from paraconsist.scoring.sources import Source
@@ -83,7 +87,7 @@ class Checked(Record):
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CheckedDifference(Record):
     """The corrected rate of one model less that of another, in [-1, 1]."""
 
@@ -295,16 +299,7 @@ def checked_differences(
         except InputError as problem:
             notes.append(f"{key} of {first} and {second} is not corrected: of the comparer, {problem.got}")
         else:
-            found.append(
-                CheckedDifference(
-                    first=first,
-                    second=second,
-                    rate=key,
-                    difference=value,
-                    standard_error=error,
-                    confidence_interval=ends,
-                )
-            )
+            found.append(CheckedDifference(first, second, key, value, error, ends))
     return found, notes
 
 
@@ -403,6 +398,216 @@ def _verdict(source: Source, line: Line, kind: Kind) -> bool:
 
 def _complement(rate: Corrected) -> Corrected:
     """Return the rate of the other verdict, with the comparer's errors as they are."""
-    turned = {key: [1.0 - end for end in rate.confidence_interval[key][::-1]] for key in ("observed", "corrected")}
-    ends = {**rate.confidence_interval, **turned}
-    return replace(rate, observed=1.0 - rate.observed, corrected=1.0 - rate.corrected, confidence_interval=ends)
+    errors, ends = rate.standard_error, rate.confidence_interval
+    turned = [(1.0 - rate[key], errors[key], [1.0 - e for e in ends[key][::-1]]) for key in ("observed", "corrected")]
+    return rate.having(*turned)
+
+
+# ---- sheets for people to fill in: random samples from strata of the comparer's verdicts, which they hide
+
+_SHOWN = ("question", "answer")
+_IDS = ("example_id", "input_id")  # by which rows and their texts are joined
+_QUESTIONS = ("question", "input", "prompt", "query", "problem", "text")  # columns of texts that people see
+
+
+def draw_sheet(
+    sources: Mapping[str, Sequence[Source]],
+    *,
+    mark: Kind = "same",
+    n: int = 200,
+    people: int = 1,
+    seed: int = 0,
+    question: str | None = None,
+) -> pa.Table:
+    """Return a sheet of at most n rows, in random order, with an empty column to fill in for each of the `people`.
+
+    `sources` are model -> the sets that it answered, from each of which equally many rows are drawn; `mark` says if
+    pairs of answers to two wordings are checked or single answers; `question` is the column of the questions' texts, by
+    default those that the run kept, or a column such as ``question``. InputError if a set's answers are labels, or have
+    no accepted ones for ``right``, or nothing can be drawn.
+    """
+    each = max(n // sum(map(len, sources.values())), 1)
+    drawn: list[tuple[str, Any]] = []
+    for model, sets in sources.items():
+        for source in sets:
+            drawn += _drawn(source, model, mark, each, seed, question)
+    if not drawn:
+        must = "hold answers to two wordings of a problem" if mark == "same" else "hold answers"
+        raise input_error("sheet", "paths", must)
+    fill = dict.fromkeys([mark] if people == 1 else [f"{mark}_{i + 1}" for i in range(people)], "")
+    lines = [
+        {**texts, **fill, "pair": number, **ids}
+        for number, (_, rows) in enumerate(sorted(drawn, key=lambda unit: unit[0]), 1)
+        for texts, ids in rows
+    ]
+    return pa.Table.from_pylist(lines)
+
+
+def _drawn(source: Source, model: str, mark: Kind, n: int, seed: int, question: str | None) -> list[tuple[str, Any]]:
+    """Return drawn units of one set: what they are sorted by, and the cells of their rows (texts, ids)."""
+    table, rows = source.predictions.table, rows_of(source)
+    buckets = np.asarray(rows.buckets)
+    units = pairs_of(source, rows) if mark == "same" else answers_of(source, rows)
+    strata, n_units = 2 * units.verdicts + units.strata, n
+    if mark == "right" and len((alike := alike_of(rows)).first):  # in pairs, for the consistency of right answers
+        is_alone = ~np.isin(buckets[units.first], buckets[alike.first])
+        strata = np.concatenate([alike.strata, 3 + units.verdicts[is_alone]])
+        units, n_units = Pairs(*(np.append(a, b[is_alone]) for a, b in zip(alike, units, strict=True))), max(n // 2, 1)
+    if not len(units.first):
+        return []
+    places, asked, answers = places_of(buckets), _questions(source, question), table["raw_output"].to_pylist()
+    accepted = table[ACCEPTED].to_pylist() if ACCEPTED in table.column_names else [[]] * len(answers)
+    drawn = []
+    for unit, weight in sample_units(strata, _order(buckets[units.first], seed), n_units):
+        members = list(dict.fromkeys((int(units.first[unit]), int(units.second[unit]))))
+        bucket, right = str(buckets[members[0]]), [json.dumps(accepted[i], ensure_ascii=False) for i in members]
+        ids: dict[str, object] = {"set": source.name, "model": model, "bucket_id": bucket}
+        texts, wordings = [(asked[i], answers[i] or "") for i in members], [int(places[i]) for i in members]
+        if mark == "right":
+            shown = [{"question": q, "accepted": gold, "answer": a} for (q, a), gold in zip(texts, right, strict=True)]
+            cells = [(t, {**ids, "wording": w, "weight": weight}) for t, w in zip(shown, wordings, strict=True)]
+        else:
+            both = {f"{name}_{k}": cell for k, t in enumerate(texts, 1) for name, cell in zip(_SHOWN, t, strict=True)}
+            ids |= {f"wording_{k}": w for k, w in enumerate(wordings, 1)}
+            cells = [(both, {**ids, "weight": weight, "accepted": right[0]})]
+        drawn.append((hashlib.sha256(f"{seed}:{model}:{bucket}:{wordings}".encode()).hexdigest(), cells))
+    return drawn
+
+
+def _order(buckets: NDArray[Any], seed: int) -> NDArray[np.float64]:
+    """Return a random number in [0, 1) for each unit, the same for all models; those of a bucket lie evenly apart."""
+    ids, codes, counts = np.unique(buckets, return_inverse=True, return_counts=True)
+    digests = (hashlib.sha256(f"{seed}:{bucket}".encode()).digest() for bucket in ids.tolist())
+    starts = np.array([int.from_bytes(digest[:6], "big") / 2**48 for digest in digests])
+    return np.asarray((starts[codes] + places_of(buckets) / counts[codes]) % 1.0)
+
+
+def sample_units(strata: Integers, order: NDArray[np.float64], n: int) -> list[tuple[int, float]]:
+    """Draw n units, half of them in proportion to the strata's sizes and half equally; with 1 over their chances."""
+    names, sizes = np.unique(strata, return_counts=True)
+    wanted, shares = np.zeros(len(names), dtype=np.intp), 0.5 * sizes / sizes.sum() + 0.5 / len(names)
+    while (left := min(n, len(strata)) - int(wanted.sum())) > 0:
+        room = np.where(wanted < sizes, shares, 0.0)
+        more = np.floor(left * room / room.sum()).astype(np.intp)
+        if not more.any():
+            more[np.argmax(room)] = 1
+        wanted = np.minimum(wanted + more, sizes)
+    drawn = []
+    for name, size, k in zip(names.tolist(), sizes.tolist(), wanted.tolist(), strict=True):
+        members = np.flatnonzero(strata == name)
+        drawn += [(int(unit), size / k) for unit in members[np.argsort(order[members], kind="stable")[:k]]]
+    return drawn
+
+
+def _questions(source: Source, column: str | None) -> list[str]:
+    """Return the text that each row asked, empty where nobody kept it."""
+    table = source.predictions.table
+    if own := column or next((name for name in _QUESTIONS if name in table.column_names), None):
+        texts = column_of(table, own, parameter="question", function="sheet").cast(pa.string()).to_pylist()
+        return [text or "" for text in texts]
+    kept = pa.table({})
+    if isinstance(source.texts, LogTexts):
+        kept = source.texts.table(source.name)
+    elif source.texts is not None:
+        kept = read_table(source.texts, function="sheet", parameter="paths")
+    join = next((name for name in _IDS if name in kept.column_names and name in table.column_names), None)
+    if join is None:
+        return [""] * table.num_rows
+    names = [name for name in kept.column_names if name not in _IDS and pa.types.is_string(kept[name].type)]
+    lines = zip(*(kept[name].to_pylist() for name in names), strict=True)
+    shown = {i: "\n".join(filter(None, line)) for i, line in zip(kept[join].to_pylist(), lines, strict=True)}
+    return [shown.get(i, "") for i in table[join].to_pylist()]
+
+
+# ---- the share of paraphrases that people judged invalid, and rates among the valid ones
+
+_BUCKETS = ("bucket_id", "query_id", "original")  # columns by which rows belong together
+_REJECTED = re.compile(r".*\.rejected_\d+", re.DOTALL)  # ids of candidates that a filter left out of the set
+_KINDS = ("source", "generator", "method", "category", "kind", "property")  # columns that shares are broken down by
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validity(Record):
+    """People's judgements of a set's wordings, and the rates that they bound."""
+
+    n_labels: int  # judged wordings
+    n_buckets: int  # their problems
+    invalid: float  # the share that is no paraphrase, in [0, 1], with its interval, by problem
+    confidence_interval: list[float]
+    by: dict[str, dict[str, Values]]  # column -> value -> ``invalid``, ``confidence_interval`` and ``n_labels``
+    bounds: dict[str, Bounds]  # rate -> what it may be among valid paraphrases
+    #: Rate -> what it is among them, where the sheet has the ids of wordings of this run (``example_id``).
+    among_valid: dict[str, AmongValid]
+
+
+def read_validity(
+    path: str | Path, rates: Mapping[str, Values], confidence_level: float, rows: Rows | None = None
+) -> Validity:
+    """Read a sheet with a column ``valid`` (or several, ``valid_1`` ...), and bound the `rates` that are known.
+
+    `rates` is name -> a result with the rate and its interval; `rows` are those that they are of, with their ids
+    (`paraconsist.scoring.alignment.ROW_ID`). Rows without a mark, and candidates that are not in the set, are left out.
+    InputError if there is no such column, a cell is neither yes, no nor empty, or nothing is judged.
+    """
+    table = read_table(path, function="score", parameter="validity")
+    columns = [name for name in table.column_names if name == "valid" or name.startswith("valid_")]
+    unit = next((name for name in _BUCKETS if name in table.column_names), None)
+    if not columns or unit is None:
+        must = f"have a column valid, and one of {', '.join(_BUCKETS)}"
+        raise input_error("score", "validity", must, got=table.column_names)
+    cells = {name: [x or "" for x in table[name].cast(pa.string()).to_pylist()] for name in table.column_names}
+    labels = np.full(table.num_rows, np.nan)
+    for row in range(table.num_rows):
+        words = [word for name in columns if (word := cells[name][row].strip().lower())]
+        if not MARKS.keys() >= {*words}:
+            raise input_error("score", "validity", "have yes, no or nothing in valid", got=words, row=row)
+        if words:
+            labels[row] = 1.0 - sum(MARKS[word] for word in words) / len(words)
+    in_set = [_REJECTED.fullmatch(name) is None for name in cells.get("example_id", [""] * len(labels))]
+    judged = np.flatnonzero(~np.isnan(labels) & np.array(in_set))
+    if not len(judged):
+        raise input_error("score", "validity", "have at least one judgement", got=str(path))
+    groups = np.array(cells[unit])
+    share, ends = measures.label_share(labels[judged], groups[judged], confidence_level)
+    by: dict[str, dict[str, Values]] = {}
+    for name in (name for name in _KINDS if name in cells):
+        kinds = np.array(cells[name])
+        for kind in np.unique(kinds[judged]).tolist():
+            members = judged[kinds[judged] == kind]
+            value, interval = measures.label_share(labels[members], groups[members], confidence_level)
+            of_kind = {"invalid": value, "confidence_interval": interval, "n_labels": len(members)}
+            by.setdefault(name, {})[kind] = of_kind
+    keys = (SAME_ANSWER.key, WORDING_CHANGE.key, PARAPHRASTIC.headline)
+    found = {key: result for result in rates.values() for key in keys if result.get(key) == result.get(key, 0.0)}
+    bounds = {
+        key: measures.validity_bounds(result[key], result["confidence_interval"][key], share, ends)
+        for key, result in found.items()
+        if key in result
+    }
+    among: dict[str, AmongValid] = {}
+    if rows is not None and "example_id" in cells:
+        among = _among_valid({cells["example_id"][row]: float(labels[row]) for row in judged}, rows, confidence_level)
+    sizes = {"n_labels": len(judged), "n_buckets": len(np.unique(groups[judged]))}
+    return Validity(**sizes, invalid=share, confidence_interval=ends, by=by, bounds=bounds, among_valid=among)
+
+
+def _among_valid(marks: Mapping[str, float], rows: Rows, confidence_level: float) -> dict[str, AmongValid]:
+    """Return the rates among pairs of valid wordings of a run, some of which have a mark (1: no paraphrase) by id."""
+    if ROW_ID not in rows.strata:
+        return {}
+    invalid = np.array([marks.get(str(name), np.nan) for name in rows.strata[ROW_ID].tolist()])
+    if np.isnan(invalid).all():
+        return {}
+    invalid[rows.roles == ORIGINAL] = 0.0
+    kinds = {SAME_ANSWER.key: same_of(rows)}
+    if rows.has_gold.all():
+        kinds[PARAPHRASTIC.headline] = alike_of(rows)[:3]
+    groups, found = np.asarray(rows.buckets if rows.groups is None else rows.groups), {}
+    for key, (first, second, hits) in kinds.items():
+        marks_of, weights = 1.0 - (1.0 - invalid[first]) * (1.0 - invalid[second]), 1.0 / per_bucket(rows, first)
+        of = measures.rate_among_valid(hits, marks_of, weights, groups[first], confidence_level=confidence_level)
+        found[key] = of
+        if key == SAME_ANSWER.key:
+            turned = [1.0 - end for end in of.confidence_interval[::-1]]
+            found[WORDING_CHANGE.key] = replace(of, value=1.0 - of.value, confidence_interval=turned)
+    return found

@@ -47,10 +47,9 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     right = right or metadata.get("right") or same
     table, comparer, judge = predictions.table, get_comparer(same), get_comparer(right, "right")
     answers = _texts(column_of(table, columns.prediction, parameter="prediction"), columns.prediction, "prediction")
-    ids = {
-        bucket: code for code, bucket in enumerate(dict.fromkeys(values_of(table, columns.bucket, parameter="bucket")))
-    }
-    buckets = np.array([ids[bucket] for bucket in table[columns.bucket].to_pylist()], dtype=np.intp)
+    of_rows = values_of(table, columns.bucket, parameter="bucket")
+    ids = {bucket: code for code, bucket in enumerate(dict.fromkeys(of_rows))}
+    buckets = np.array([ids[bucket] for bucket in of_rows], dtype=np.intp)
     choices = table[CHOICES].to_pylist() if CHOICES in table.column_names else None
     found = compare_within(answers, buckets, comparer, choices)
     names = _class_names(answers, found, buckets, is_transitive=comparer.is_transitive)
@@ -87,7 +86,10 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     if more["same_pairs"] is not None:
         more["chance"] = _chance(found, buckets, comparer)
     if accepted is not None:
-        names = [_unlike(name, gold, ok) for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)]
+        names = [  # a wrong answer's is not the gold label
+            gold if ok else f"{name} (another)" if name == gold else name
+            for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)
+        ]
     unread = values < 0
     columns_of[columns.prediction] = pa.array(names, pa.string(), mask=unread)
     columns_of |= {VALUE: pa.array(values, mask=unread), "raw_output": pa.array(answers, pa.string())}
@@ -121,14 +123,11 @@ def compared_together(main: Predictions, again: Predictions, columns: SourceOpti
 
 def _with_answers(predictions: Predictions, compared_rows: pa.Table, metadata: Metadata) -> Predictions:
     """Return predictions with the columns of answers of compared rows."""
-    names = set(compared_rows.column_names) | {_ALLOWED}
-    kept = {name: predictions.table[name] for name in predictions.table.column_names if name not in names}
     answers = {name: compared_rows[name] for name in compared_rows.column_names}
-    return Predictions(pa.table({**kept, **answers}), {**predictions.metadata, "label_names": [], **_shared(metadata)})
-
-
-def _shared(metadata: Metadata) -> Metadata:
-    return {"same": metadata["same"], "right": metadata["right"], "same_pairs": metadata["same_pairs"]}
+    table = predictions.table
+    kept = {name: table[name] for name in table.column_names if name not in (*answers, _ALLOWED)}
+    of_comparison: Metadata = {key: metadata[key] for key in ("same", "right", "same_pairs")}  # type: ignore[assignment]
+    return Predictions(pa.table({**kept, **answers}), {**predictions.metadata, "label_names": [], **of_comparison})
 
 
 def _texts(column: pa.ChunkedArray, name: str, parameter: str) -> list[str | None]:
@@ -227,13 +226,6 @@ def _joined(
         of_bucket[buckets[read]] = values[read]
     values[right] = of_bucket[buckets[right]]
     return values
-
-
-def _unlike(name: str, gold: str, is_right: bool) -> str:
-    """Return the gold label for a right answer, else a name that is not the gold label."""
-    if is_right:
-        return gold
-    return f"{name} (another)" if name == gold else name
 
 
 def _chance(found: Compared, buckets: NDArray[np.intp], comparer: Comparer) -> float:

@@ -20,7 +20,7 @@ from paraconsist.data.rows import Rows
 from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets
 from paraconsist.measures.catalogue import PARAPHRASTIC, Quantity
 from paraconsist.measures.chance import agreement_chance
-from paraconsist.measures.intervals import FEW_UNITS, design_effects, distinct, group_units, mean_of_sums
+from paraconsist.measures.prompt_sensitivity import Sums
 from paraconsist.measures.results import METHODS, Estimates, Record, Result, Values, interval_options
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.measures.standings import Standing, UnitValues, standings
@@ -276,27 +276,20 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
     method = options.interval_method if options.interval_method in METHODS else "auto"  # shares of rows have others
     settings = interval_options("wording_change", **{**options.intervals, "interval_method": method})
     estimates = Estimates(settings, "bucket" if groups is None else "group")
-    size = counts.size.astype(np.float64)
-    index, pattern, _ = distinct(counts.size, counts.same_label)
-    differ = ((size**2 - counts.same_label) / (size * (size - 1.0)))[index]
-    sums = np.stack([np.ones(len(index)), differ], axis=1)
-    buckets, units = group_units(sums, pattern, None), group_units(sums, pattern, groups)
-    changed = float(mean_of_sums(units.total)[0])
-    bounds = estimates.intervals(units, mean_of_sums, [(0.0, 1.0)], [True])
-    effect = design_effects(units, buckets, mean_of_sums).tolist()
-    estimates.add(["wording_change"], bounds, units.n, effect)
-    low, high = estimates.confidence_interval["wording_change"]
-    error = estimates.standard_error["wording_change"]
-    estimates.put("same_answer", (1.0 - high, 1.0 - low), error, units.n, effect[0])
+    size, key, sums = counts.size.astype(np.float64), WORDING_CHANGE.key, Sums(counts)
+    sums.mean(key, (size**2 - counts.same_label) / (size * (size - 1.0)))
+    found, interval_method = sums.estimate(estimates, (counts.size, counts.same_label), groups)
+    changed, (low, high), error = found[key], estimates.confidence_interval[key], estimates.standard_error[key]
+    n_units, effect = sums.n_units, estimates.design_effect[key]
+    estimates.put("same_answer", (1.0 - high, 1.0 - low), error, n_units, effect)
     chance = pool.same if counted.same is None else counted.chance
     if counted.same is None:
         above = estimates.add_corrected("above_chance", agreement_chance(counts, pool), groups)
     else:  # of a sample of pairs of answers to different problems
         rest = 1.0 - chance if chance < 1.0 else float("nan")
         above = 1.0 - changed / rest
-        estimates.put("above_chance", (1.0 - high / rest, 1.0 - low / rest), error / rest, units.n, effect[0])
-    if units.n < FEW_UNITS:
-        estimates.warn_of_few(units.n)
+        estimates.put("above_chance", (1.0 - high / rest, 1.0 - low / rest), error / rest, n_units, effect)
+    estimates.warn_if_few(n_units)
     n_same = int(problems.is_same.sum())
     values = {"wording_change": changed, "same_answer": 1.0 - changed, "above_chance": above, "chance": chance}
     values |= {"n_problems": len(problems), "n_wordings": len(counted)}
@@ -304,7 +297,7 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
     if problems.n_right is not None:
         values |= {f"n_{outcome}": problems.count(outcome) for outcome in ("right", "depends", "wrong")}
     estimates.note_undefined(values)
-    fields = estimates.fields(values, bounds.method, avg="bucket", unparsed=options.policy)
+    fields = estimates.fields(values, interval_method, avg="bucket", unparsed=options.policy)
     return Outcomes(**fields, n_by_right=problems.by_right)
 
 

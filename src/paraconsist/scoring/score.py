@@ -34,7 +34,16 @@ from paraconsist.measures.catalogue import (
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
 from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
-from paraconsist.scoring.alarms import check_not_swapped, copied_runs, degenerate, judged, repeated_rows, row_alarms
+from paraconsist.scoring.alarms import (
+    Overlap,
+    check_not_swapped,
+    copied_runs,
+    degenerate,
+    judged,
+    repeated_rows,
+    row_alarms,
+    training_overlap,
+)
 from paraconsist.scoring.free_text import compared_together
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
@@ -52,12 +61,10 @@ from paraconsist.scoring.roles import (
     without_probabilities,
 )
 from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of, without_buckets
-from paraconsist.scoring.training_overlap import Overlap, training_overlap
 from paraconsist.scoring.until import Known, known, note_of, with_known, with_own
 
 if TYPE_CHECKING:
-    from paraconsist.scoring.checked import Checked
-    from paraconsist.scoring.validity import Validity
+    from paraconsist.scoring.checked import Checked, Validity
 
 #: Names of columns that results.json keeps.
 _COLUMNS = (
@@ -317,17 +324,14 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         if options.policy != "wrong":
             raise input_error("score", "unparsed", "be wrong with `checked`", got=options.policy)
         if found is not None:
-            must, remedy = (
-                "not be given for a run that was asked until something was known",
-                "Its intervals would miss.",
-            )
-            raise input_error("score", "checked", must, got=[str(path) for path in options.checked], remedy=remedy)
+            must, got = "not be given for a run that was asked until something was known", [*map(str, options.checked)]
+            raise input_error("score", "checked", must, got=got, remedy="Its intervals would miss.")
         corrected = checked_rates(source, read_checked(options.checked), options.confidence_level)
         notes += corrected.warnings
     judged_wordings = None
     if options.validity is not None:
         from paraconsist.scoring.alignment import rows_with_ids
-        from paraconsist.scoring.validity import read_validity
+        from paraconsist.scoring.checked import read_validity
 
         known_rates: dict[str, Values] = {**measures, **({} if wording is None else {"wording": wording})}
         with_ids = apply_policy(rows_with_ids(source), options.policy)[0] if found is None else None

@@ -129,9 +129,11 @@ def open_source(
             raise input_error(function, "test_predictions", must, got=f"those on its first {limit} rows")
         if options.label_names is not None and "source" not in beside.metadata:
             beside = named_labels(beside, options.label, options.prediction, list(options.label_names))
-    paths = [_path(one, function) for one in several] if _are_paths(several) else []
+    paths = [Path(one) for one in several] if _are_paths(several) else []
+    paths = [published_folder(p.as_posix(), function) if str(p).startswith(PREFIX) else p for p in paths]
     if files := _files_of_run(paths, function):
-        sources = [_of_run(file) for file in files]
+        runs = {file: read_predictions(file) for file in files}
+        sources = [Source(str(p.metadata.get("set", file.stem)), p, path=file) for file, p in runs.items()]
     else:
         read, logs = _read(paths or several, options, function), LogTexts(tuple(paths), options)
         sources = [_of_file(name, predictions, paths, logs) for name, predictions in read.items()]
@@ -202,10 +204,6 @@ def _are_paths(several: Sequence[Any]) -> bool:
     return all(isinstance(one, (str, Path)) for one in several)
 
 
-def _path(named: str | Path, function: str) -> Path:
-    return published_folder(Path(named).as_posix(), function) if str(named).startswith(PREFIX) else Path(named)
-
-
 def _read(several: Sequence[Any], options: SourceOptions, function: str) -> dict[str, Predictions]:
     """Read files, logs or tables in memory."""
     if _are_paths(several):
@@ -220,11 +218,6 @@ def _files_of_run(paths: Sequence[Path], function: str) -> list[Path]:
         return RunFolder(paths[0]).predictions_files() if len(paths) == 1 and paths[0].is_dir() else []
     except OSError as problem:
         raise input_error(function, "path", f"name a file ({problem.strerror})", got=str(paths[0])) from None
-
-
-def _of_run(file: Path) -> Source:
-    predictions = read_predictions(file)
-    return Source(str(predictions.metadata.get("set", file.stem)), predictions, path=file)
 
 
 def _of_file(name: str, predictions: Predictions, paths: Sequence[Path], logs: LogTexts) -> Source:

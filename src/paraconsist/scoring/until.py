@@ -12,18 +12,18 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import PARAPHRASTIC
-from paraconsist.measures.results import Record, Result, Values, parse_signature
+from paraconsist.measures.results import Record, Values, parse_signature
 from paraconsist.measures.rules import PARAPHRASE
 from paraconsist.measures.sequential import MeanSequence
 from paraconsist.scoring.outcomes import WORDINGS, changes_of_buckets, is_right
-from paraconsist.scoring.roles import apply_policy
+from paraconsist.scoring.roles import AnyResult, apply_policy
 from paraconsist.scoring.sources import open_source
 
 #: Quantity -> the roles of the rows that it is of, and how many of them a bucket must have.
@@ -34,7 +34,6 @@ QUANTITIES: Mapping[str, tuple[tuple[str, ...], int]] = {
 }
 _UNTIL = re.compile(r"\s*([a-z_]+)\s*(?:[-−]\s*([^<>±]+?)\s*)?(±|\+/?-|>=|<=|>|<)\s*(.+?)\s*")
 _OWN_HALF_WIDTH = 0.03  # for which the interval of a run's own mean is tuned where its condition is on a difference
-_R = TypeVar("_R", bound=Result)
 
 
 @dataclass(frozen=True)
@@ -147,19 +146,9 @@ def with_own(found: Known, rows: Rows, about: Values, confidence_level: float = 
 def values_of_run(until: Until, wanted: Mapping[str, Collection[str]], about: Values) -> dict[str, float]:
     """Return the value of each bucket in the run that a condition refers to, of the same wordings.
 
-    Parameters
-    ----------
-    until : Until
-        A condition with a reference.
-    wanted : mapping
-        The example ids that count of each bucket. Buckets that the run has not all of are left out.
-    about : mapping
-        The ``set``, ``set_fingerprint`` and ``same`` of the run that begins, as predictions record them.
-
-    Raises
-    ------
-    InputError
-        If there is no such run, it is not over the same set, or its answers were compared otherwise.
+    `wanted` are the example ids that count of each bucket; buckets that the run has not all of are left out. `about`
+    has the ``set``, ``set_fingerprint`` and ``same`` of the run that begins, as predictions record them. InputError if
+    there is no such run, it is not over the same set, or its answers were compared otherwise.
     """
     if until.reference is None or not Path(until.reference).exists():
         raise input_error("run", "until", "refer to a run that exists", got=str(until))
@@ -202,12 +191,12 @@ def _clusters(rows: Rows, values: Mapping[Any, float], *, of_set: bool) -> list[
     return list(of_cluster.values())
 
 
-def with_known(result: _R, found: Known | None) -> _R:
+def with_known(result: AnyResult, found: Known | None) -> AnyResult:
     """Return a result of a run that was asked until something was known, with the one interval that holds for it.
 
     Intervals for a fixed number of buckets do not hold there: those of other values are undefined.
     """
-    ends = {name: _blank(value) for name, value in result.confidence_interval.items()}
+    ends = _without_intervals(result.confidence_interval, is_interval=True)
     method = "none"
     key = None if found is None else {"pc": PARAPHRASTIC.headline}.get(found.quantity, found.quantity)
     if found is not None and key in ends:
@@ -224,19 +213,12 @@ def with_known(result: _R, found: Known | None) -> _R:
     return replace(result, **blanked, signature=str(signature.replace(**parts)))
 
 
-def _blank(value: Any) -> Any:
-    return {k: _blank(v) for k, v in value.items()} if isinstance(value, Mapping) else [float("nan")] * 2
-
-
-def _without_intervals(strata: Values) -> Values:
-    return {
-        key: _blank(value)
-        if key == "confidence_interval"
-        else _without_intervals(value)
-        if isinstance(value, Mapping)
-        else value
-        for key, value in strata.items()
-    }
+def _without_intervals(value: Any, *, is_interval: bool = False) -> Any:
+    """Return values in mappings, with nan for the ends of intervals."""
+    if isinstance(value, Mapping):
+        of_intervals = {key: is_interval or key == "confidence_interval" for key in value}
+        return {key: _without_intervals(inner, is_interval=of_intervals[key]) for key, inner in value.items()}
+    return [float("nan")] * 2 if is_interval else value
 
 
 def note_of(found: Values) -> str:

@@ -93,9 +93,8 @@ def _outcome(predictions: Predictions, outcome: str, names: SourceOptions) -> ND
 def _codes(level: str, name: str, parts: Sequence[pa.ChunkedArray]) -> NDArray[Any]:
     """Return a column of all files as codes."""
     kinds = {part.type for part in parts}
-    column = pa.chunked_array(
-        [chunk if len(kinds) == 1 else chunk.cast(pa.string()) for part in parts for chunk in part.chunks]
-    )
+    chunks = [chunk for part in parts for chunk in part.chunks]
+    column = pa.chunked_array(chunks if len(kinds) == 1 else [chunk.cast(pa.string()) for chunk in chunks])
     if column.null_count:
         row = column.is_null().to_pylist().index(True)
         raise input_error(FUNCTION, "level", "name columns without empty cells", got=f"{level}={name}", row=row)

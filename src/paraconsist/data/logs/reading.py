@@ -23,10 +23,6 @@ from paraconsist.errors import InputError, first_line, input_error
 _MODEL_COLUMNS = ("model", "model_name")
 
 
-def _is_table(path: Path, head: Head) -> bool:
-    return path.suffix.lower() in ENDINGS
-
-
 def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one table; its columns keep their names, and expressions of the query become columns."""
     named = _named_fields(query)
@@ -67,7 +63,7 @@ def _named_fields(query: SourceOptions) -> list[tuple[str, str]]:
 PLAIN = LogFormat(
     name="table",
     what=f"a table with a row per prediction, whose name must end in one of {', '.join(ENDINGS)}",
-    recognises=_is_table,
+    recognises=lambda path, _: path.suffix.lower() in ENDINGS,
     read=_read_table,
 )
 
@@ -105,9 +101,8 @@ def _recognises(log_format: LogFormat, path: Path, head: Head) -> bool:
     except Exception as problem:
         if log_format in built_in():
             raise
-        warnings.warn(
-            f"the log format {log_format.name} is passed over: it fails on {path.name} ({problem!r})", stacklevel=2
-        )
+        fault = f"it fails on {path.name} ({problem!r})"
+        warnings.warn(f"the log format {log_format.name} is passed over: {fault}", stacklevel=2)
         return False
 
 
@@ -170,9 +165,8 @@ def _further_runs(files: Mapping[Path, Predictions]) -> Predictions:
             table = table.set_column(table.column_names.index(name), name, named)
         tables.append(table)
     notes = [note for predictions in files.values() for note in predictions.metadata.get("notes", ())]
-    return Predictions(
-        pa.concat_tables(tables, promote_options="permissive"), {**first.metadata, "notes": [*dict.fromkeys(notes)]}
-    )
+    whole = pa.concat_tables(tables, promote_options="permissive")
+    return Predictions(whole, {**first.metadata, "notes": [*dict.fromkeys(notes)]})
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,9 @@ from paraconsist.reporting.page.provenance import signatures
 from paraconsist.reporting.page.write import filled, write_report
 from paraconsist.reporting.table import PERCENT, Cell, Column, Table
 from paraconsist.reporting.tables import MODEL, ByModel, measures_of, set_names
-from paraconsist.scoring.compare import SetComparison, compare_options
+from paraconsist.scoring.compare import SetComparison, SetRanking, compare_options, rank_models
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.outcomes import STEADINESS
-from paraconsist.scoring.ranking import SetRanking, rank_models
 from paraconsist.scoring.score import SetScores
 
 _PAGES = "models"  # the folder of the models' pages
@@ -69,7 +68,7 @@ def leaderboard(
 
     Models of a set are compared on the buckets that all of them answered. A rank interval holds every place that a
     model may truly have, and models with a letter in common are not shown to differ, for all pairs of a set together
-    (`paraconsist.scoring.ranking.rank_models`). The other numbers are each model's, as `score` has them.
+    (`paraconsist.scoring.compare.rank_models`). The other numbers are each model's, as `score` has them.
 
     Parameters
     ----------
