@@ -189,6 +189,7 @@ def write_answers(place: Place) -> None:
 COMMANDS = {
     "run": "run --model {model} --dataset {toy} --batch-tokens 60 --output out --device cpu {few}",
     "merge": "merge {part_1} {part_2} --output out {few}",
+    "compact": "compact out",
     "export-requests": "export-requests --model toy --dataset {toy} --api chat --scoring generate --output out",
     "export-requests, half answered": "export-requests --model toy --dataset {toy} --api chat --scoring generate "
     "--output out",
@@ -214,7 +215,7 @@ COMMANDS = {
     "report": "report {run} {partial} --plots plots --output page.html",
 }
 #: Commands that go on in a folder -> that folder.
-STARTS = {"export-requests, half answered": "half", "import-answers": "exported"}
+STARTS = {"export-requests, half answered": "half", "import-answers": "exported", "compact": "run-model"}
 _STUDY = "--dataset {toy} --train-file {train} --set epochs=1 --device cpu --n-resamples 20"
 _PLACES = {"model": "model", "toy": "toy.csv", "run": "run-model", "partial": "run-partial", "rows": "rows.csv"}
 _PLACES |= {

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypedDict
 
 from paraconsist.errors import InputError, input_error
@@ -30,6 +31,7 @@ LOCK = ".paraconsist.lock"
 MISSING = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
 _REMEMBERED_BYTES = 1 << 20  # smaller files are read as fast as their entries in the cache
 _SETTLED = 2_000_000_000  # nanoseconds after which a further change shows in a file's times
+_MOST_NESTED = 50  # objects and lists of a JSON value that is compared
 _HELD: dict[str, int] = {}  # folder -> the thread that holds its lock
 _CLEANED: set[Path] = set()  # folders that this process has cleared of leftovers
 
@@ -342,6 +344,41 @@ def write_text(path: str | Path, text: str, *, encoding: str = "utf-8") -> None:
 def to_json(value: Any, *, indent: int | None = 2) -> str:
     """Return strict JSON, with ``null`` for undefined numbers and text for values that JSON does not have."""
     return json.dumps(to_strict_json(value), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def canonical_json(value: Any) -> str:
+    """Return one text for equal JSON values: the order of keys does not count, nor does 1.0 for 1.
+
+    ValueError or TypeError for what is no JSON, or nested more than 50 deep.
+
+    >>> canonical_json({"b": [1.0, "x"], "a": None})
+    '{"a":null,"b":[1,"x"]}'
+    """
+
+    def plain(value: Any, depth: int = 0) -> Any:
+        if depth > _MOST_NESTED:
+            raise ValueError("nested too deeply")
+        if isinstance(value, Mapping):
+            return {str(key): plain(inner, depth + 1) for key, inner in value.items()}
+        if isinstance(value, (tuple, list)):
+            return [plain(inner, depth + 1) for inner in value]
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def canonical_arguments(value: Any, defaults: Mapping[str, Any] = MappingProxyType({})) -> str | None:
+    """Return the arguments of a call, JSON as text or not, as canonical JSON; None where they cannot be read.
+
+    Those that are null or absent have their default, or are left out where there is none.
+    """
+    try:
+        read = json.loads(value or "{}") if isinstance(value, str) else {} if value is None else value
+        if isinstance(read, Mapping):
+            read = {**defaults, **{key: of for key, of in read.items() if of is not None}}
+        return canonical_json(read)
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def write_json(path: str | Path, value: Any, *, indent: int | None = 2) -> None:

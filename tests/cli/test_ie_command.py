@@ -63,7 +63,7 @@ def test_plots_of_all_kinds_are_drawn(undisturbed):
     assert names == sorted(
         f"{name}.{kind}"
         for name in ("accuracy", "difference", "p_values", "runs", "smallest_p")
-        for kind in ("png", "svg")
+        for kind in ("png", "svg", "pdf")
     )
     assert (undisturbed[0] / "plots" / "smallest_p.svg").read_text().lstrip().startswith("<?xml")
 

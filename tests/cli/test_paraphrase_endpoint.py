@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import signal
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from helpers.processes import Forked
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
+from paraconsist.models.endpoint.pace import BudgetReached
 from paraconsist.models.endpoint.settings import EndpointSettings
 from paraconsist.transforms.paraphrase.generators import EndpointGenerator, GeneratorSettings, preset, settings_of
 
@@ -99,6 +101,49 @@ def test_asked_again_it_goes_on_to_further_seeds(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_budget_ends_it_and_the_same_command_goes_on(tmp_path, rows):
+    """12 requests, 5 of them in a command; what is left, and what it costs, is told before anything is sent."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("toy: [100, 200]\n")
+    more = ("--max-requests", 5, "--concurrency", 2, "--price", prices)
+    with FaultyServer(write=reworded) as server:
+        done(arguments(server.url, rows, tmp_path / "whole.parquet"))
+        for number, n_left in enumerate((12, 7), 1):
+            code, _, said = command(arguments(server.url, rows, tmp_path / "set.parquet", *more))
+            assert (code, len(server.received)) == (75, 12 + 5 * number), said
+            (estimate,) = [line for line in said.splitlines() if line.startswith("estimate: ")]
+            n_written = 40 * n_left
+            cost = float(estimate.rpartition("cost ")[2].rstrip("."))
+            n_read = int(estimate.split()[3])
+            assert estimate.startswith(f"estimate: {n_left} requests, ")
+            assert f"at most {n_written} written" in estimate
+            assert cost == pytest.approx((100 * n_read + 200 * n_written) / 1e6, abs=1e-4)
+            assert "paraphrase: the budget of 5 requests (`--max-requests`) is used: 5 requests sent and 0." in said
+            assert said.strip().endswith("What was answered is kept: the same command goes on from there.")
+        code, _, said = command(arguments(server.url, rows, tmp_path / "set.parquet", *more[2:]))
+        assert (code, len(server.received)) == (0, 24), said
+    assert re.search(r"toy: 12 requests answered in all; .* written, cost 0\.\d{4}\.", said)
+    whole, found = (
+        load_bucket_set(str(tmp_path / name)).table.drop_columns(["input_id", "example_id"])
+        for name in ("whole.parquet", "set.parquet")
+    )
+    assert found.equals(whole)
+
+
+@pytest.mark.slow
+def test_all_tries_are_of_one_budget(tmp_path):
+    settings = GeneratorSettings(prompt="Say: {sentence}", n=2, temperature=0.7)
+    with FaultyServer(write=reworded) as server:
+        endpoint = EndpointSettings(server.url, price=(100.0, 0.0), max_cost=0.005)
+        made = EndpointGenerator(endpoint, "toy", settings, tmp_path / "answers")
+        with pytest.raises(BudgetReached, match=r"the budget of 0.005 \(`max_cost`\) is used"):
+            for _ in range(100):
+                made(["It rains."])
+        assert 4 < len(server.received) < 40
+        assert made.usage().cost <= 0.005
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_killed_at_random_and_resumed(tmp_path, rows, seed):
     with FaultyServer(write=reworded, script=at_random(seed, 0.2)) as server:
@@ -135,6 +180,10 @@ def test_sensitivity_over_an_endpoint(tmp_path, rows):
     given = ["sensitivity", rows, "--model", model, "--output", tmp_path / "run", "--generator", "toy"]
     given += ["--candidates", 3, "--keep", 2, "--n-resamples", 20]
     with FaultyServer(write=reworded) as server:
+        code, _, said = command([str(part) for part in (*given, "--endpoint", server.url, "--max-requests", 2)])
+        assert (code, len(server.received)) == (75, 2)
+        assert "estimate: 6 requests, " in said
+        assert "sensitivity: the budget of 2 requests (`--max-requests`) is used" in said
         out = done([str(part) for part in (*given, "--endpoint", server.url)])
     assert "2 of 4 originals answered right" in out
     assert "toy: 6 requests answered in all; " in out

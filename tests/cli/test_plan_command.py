@@ -194,6 +194,10 @@ def test_several_sets_are_planned_and_drawn(command: Command, tmp_path: Path) ->
     alone = run(command, runs[0].parent, *options, "--set", "b")
     assert alone == result["sets"]["b"]
     assert alone["savings"][-1]["paraphrases"] == alone["pilot"]["paraphrases"]
-    assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == ["half-width.png", "half-width.svg"]
+    assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == [
+        "half-width.pdf",
+        "half-width.png",
+        "half-width.svg",
+    ]
     (runs[1] / "b.parquet").unlink()
     assert "`--against` must have the set 'b'" in command.refused("plan", runs[0].parent, *options)

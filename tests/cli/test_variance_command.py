@@ -42,8 +42,7 @@ def test_the_json_is_the_librarys_and_the_table_shows_it(command: Command, answe
     assert found["doubled"] == expected["doubled"]
     assert found["confidence_interval"]["variance/wording"] == [None, None]
     assert {path.name for path in (tmp_path / "plots").iterdir()} == {
-        "variance-components.png",
-        "variance-components.svg",
+        f"variance-components.{kind}" for kind in ("pdf", "png", "svg")
     }
     out = command.out("variance", answers, *LEVELS, "--level", "repeat=epoch", "--nested", "repeat")
     for text in (

@@ -21,6 +21,7 @@ from paraconsist.comparing.comparer import compare_within, comparer_names, compa
 from paraconsist.comparing.extracted import read_choice, read_date, read_number
 from paraconsist.comparing.words import normalised
 from paraconsist.errors import InputError
+from paraconsist.models.endpoint.pace import BudgetReached
 
 ROOT = Path(__file__).resolve().parents[2]
 LIGHT = [
@@ -372,6 +373,30 @@ def test_a_judge_asks_each_pair_once_in_both_orders_and_keeps_the_answers(tmp_pa
         assert sum("messages" in received.body for received in server.received) == n
     assert classes.tolist() == [0, 0, 0, 1, 2]
     assert n == 2 * 6  # four texts
+
+
+def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
+    """12 requests, as above, 5 of them a call; with a price the estimate comes before anything is sent."""
+    answers, file = ["Paris", "Paris.", "Paris", "Rome", "Lyon"], tmp_path / "judge.yaml"
+    rows = [{"bucket_id": "a", "prediction": text} for text in answers]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with FaultyServer(write=lambda text, body: "no") as server:
+        given = f"model: {server.model}\nendpoint: {server.url}\nconcurrency: 1\n"
+        for n_left in (12, 7):  # in one process a budget is that of a file as it is
+            file.write_text(f"{given}max_requests: 5\nprice: [100, 200]  # {n_left} left\n")
+            with (
+                pytest.warns(UserWarning, match=f"estimate: {n_left} requests, .* 96|56 written, cost 0"),
+                pytest.raises(BudgetReached, match=r"budget of 5 requests \(`max_requests`\) is used: 5 requests sent"),
+            ):
+                pc.answer_classes(answers, [0] * 5, same=f"judge:{file}")
+        assert sum("messages" in received.body for received in server.received) == 10
+        file.write_text(f"{given}max_requests: 1\n")
+        code, _, said = command("score", tmp_path / "rows.jsonl", "--same", f"judge:{file}")
+        assert code == 75
+        assert "score: the budget of 1 requests (`max_requests`) is used: 1 requests sent" in said
+        file.write_text(given)
+        assert pc.answer_classes(answers, [0] * 5, same=f"judge:{file}").tolist() == [0, 1, 0, 2, 3]
+        assert sum("messages" in received.body for received in server.received) == 12
 
 
 @examples(8)

@@ -5,6 +5,7 @@ The files are those of tests/fixtures/logs/making/agent_runs.py."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,9 +19,11 @@ import pytest
 from helpers.logs import LOGS, lines, scored
 
 import paraconsist as pc
-from paraconsist.data.logs.agents import calls_of
+from paraconsist.data.logs.agents import _bfcl_calls, calls_of, run_columns
 from paraconsist.data.logs.reading import _head, built_in, detect, read_logs
 from paraconsist.errors import InputError
+from paraconsist.files import canonical_arguments
+from paraconsist.measures.results import UNCERTAINTY
 
 AGENTS = LOGS / "agents"
 FILES = {
@@ -55,10 +58,91 @@ def test_a_log_needs_no_option(command: Any, file: str) -> None:
 
 
 def test_the_formats_give_the_same_numbers(command: Any) -> None:
-    found = [scored(command, AGENTS / file)["measures"] for file in ("runs.jsonl", "tau_bench.json", "bfcl")]
+    files = ("tau_bench.json", "tau2.json", "bfcl", "inspect.json", "runs.jsonl")
+    found = [scored(command, AGENTS / file)["measures"]["trajectory_consistency"] for file in files]
     for result in found:
-        del result["trajectory_consistency"]["signature"]
-    assert found[0] == found[1] == found[2]
+        del result["signature"]
+    assert all(result == found[0] for result in found[:4])
+    keys = ("identical_share", "first_divergence", "trajectory_consistency")
+    assert [found[0][f"{key}_with_arguments"] for key in keys] == [found[0][key] for key in keys]  # each task has one
+    assert not [key for key in found[4] if "arguments" in key]  # names alone
+    assert found[4].items() <= {**found[0], **{key: found[4][key] for key in UNCERTAINTY}}.items()
+
+
+BOOKS = [[{"book": 1, "note": None}, {"book": 2}], ['{"book": 1.0}', '{"book":3}'], [{"book": 1}, '{"book": 2']]
+
+
+def test_arguments_are_kept_and_shown_where_runs_part(command: Any, tmp_path: Path) -> None:
+    """Three runs of two calls with the same names: the first calls are the same, the second differ in a book."""
+    names = ["find", "reserve"]
+    forms: list[Any] = [
+        [[{"name": name, "arguments": given} for name, given in zip(names, of, strict=True)] for of in BOOKS],
+        [names] * 3,
+    ]
+    beside = [{}, {}, {}], [{"arguments": of} for of in BOOKS]
+    for calls, more in zip(forms, beside, strict=True):
+        rows = [{"task": "a", "run": i, "success": True, "calls": calls[i], **more[i]} for i in range(3)]
+        rows += [{**row, "task": "b"} for row in rows]
+        (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        result = scored(command, tmp_path / "runs.jsonl")["measures"]["trajectory_consistency"]
+        assert (result["identical_share"], result["identical_share_with_arguments"]) == (1.0, 0.0)
+        assert (result["first_divergence"], result["first_divergence_with_arguments"]) == (2.0, 1.0)
+        assert "the arguments of 2 of 12 calls are not JSON: they are compared as text" in result["warnings"]
+        assert command("report", tmp_path / "runs.jsonl", "--output", tmp_path / "page.html")[0] == 0
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert "find ┊ reserve(" in page
+        assert "‖" not in page
+    of_python = [pc.trajectory_consistency([names] * 3, [1] * 3, ["a"] * 3, arguments=BOOKS)]
+    assert of_python[0].first_divergence_with_arguments == 1.0
+
+
+def test_only_what_differs_is_shown_of_long_arguments() -> None:
+    given = [{"book": n, "note": "x" * 200} for n in (1, 2)]
+    columns = run_columns(["a", "a"], [1, 2], [True, True], [calls_of([{"name": "f", "arguments": a}]) for a in given])
+    assert columns["text"].to_pylist() == [' ┊ f({"book": 1})', ' ┊ f({"book": 2})']
+    long = [[{"name": "f", "arguments": f"{n}{'x' * 200}"}] for n in (1, 2)]
+    texts = run_columns(["a", "a"], [1, 2], [True, True], [calls_of(calls) for calls in long])["text"].to_pylist()
+    assert [text[:6] for text in texts] == [" ┊ f(1", " ┊ f(2"]
+    assert max(map(len, texts)) < 100
+    both = [calls_of([{"name": "f", "arguments": {"a": n}}, {"name": name}]) for n, name in ((1, "g"), (2, "h"))]
+    parted = run_columns(["a", "a"], [1, 2], [True, True], both)["text"].to_pylist()
+    assert parted == [' ┊ f({"a": 1}) ‖ g', ' ┊ f({"a": 2}) ‖ h']
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("[f(b=1, a='x')]", [("f", {"a": "x", "b": 1})]),
+        ("[math.root(9), g(h(1))]", [("math.root", {"0": 9}), ("g", {"0": "h(1)"}), ("h", {"0": 1})]),
+        ('[f(a=(1, 2), b="\\d(")]', [("f", {"a": [1, 2], "b": "\\d("})]),
+        ([[["f(a=True)"], []], ["g()"]], [("f", {"a": True}), ("g", {})]),
+        ([{"f": '{"a": 1}'}, {"g": {"b": None}}], [("f", {"a": 1}), ("g", {})]),
+        ("[f(a={x: 1}.y?.z)]", [("f", "a={x: 1}.y?.z)]")]),
+        ("I cannot do that.", []),
+        ("[" * 300 + "f(1", [("f", "1")]),
+        (None, []),
+    ],
+)
+def test_arguments_in_answers_of_bfcl(answer: Any, expected: list[tuple[str, Any]]) -> None:
+    calls = calls_of(_bfcl_calls(answer))
+    read = [(name, canonical_arguments(given)) for name, given in calls]
+    texts = [given for _, given in calls]
+    known = [given if isinstance(given, str) else canonical_arguments(given) for _, given in expected]
+    assert [(name, text or raw) for (name, text), raw in zip(read, texts, strict=True)] == [
+        (name, given) for (name, _), given in zip(expected, known, strict=True)
+    ]
+
+
+def test_a_text_of_calls_is_of_an_agent_only_beside_runs() -> None:
+    """Calls may be telephone calls: a table with answers and such a column, but no runs, has none."""
+    rows = {"bucket_id": [*"aabb"], "label": [1] * 4, "prediction": [1, 0, 1, 1], "calls": ["f", "g", "f", "f"]}
+    for more, measure in (({}, "paraphrastic_consistency"), ({"run": [1, 2, 1, 2]}, "trajectory_consistency")):
+        (scores,) = pc.score({**rows, **more}).sets.values()
+        assert [*scores.measures] == [measure]
+    (scores,) = pc.score(rows, measures=["trajectory_consistency"]).sets.values()  # who says so is believed
+    assert scores.measures["trajectory_consistency"]["identical_share"] == 0.5
+    with pytest.raises(InputError, match="a table with a column of calls"):
+        pc.score({key: rows[key] for key in rows if key != "calls"}, measures=["trajectory_consistency"])
 
 
 @pytest.mark.parametrize("tool", FILES)
@@ -103,6 +187,9 @@ def test_gate_compare_and_report_take_them(command: Any, tmp_path: Path) -> None
     assert "--noise-floor" not in page
     assert "find_book → find_book ‖ reserve" in page  # where the runs of task 7 part
     assert "What flips it" not in page
+    assert re.search(r"12 tasks · ± [\d.]+ points", page)  # the line under the first screen
+    shown = re.sub(r"(?s)<(script|style).*?</\1>|<dl.*?</dl>|<div popover.*?</div>|<[^>]+>", " ", page)
+    assert [*re.finditer(r".*(?i:problem|wording).*", shown)] == []
 
 
 def test_calls_in_every_form() -> None:
@@ -118,9 +205,9 @@ def test_calls_in_every_form() -> None:
         [{"function": "f", "arguments": arguments}],
         [{"tool": "f", "args": arguments}],
     ]
-    assert [calls_of(form) for form in forms] == [[("f", f"f({text})")]] * len(forms)
-    assert calls_of("f\ng") == calls_of(["f", "g"]) == [("f", "f"), ("g", "g")]
-    assert calls_of([{"arguments": {}}]) == [("(unknown tool)", "(unknown tool)()")]
+    assert [calls_of(form) for form in forms] == [[("f", text)]] * len(forms)
+    assert calls_of("f\ng") == calls_of(["f", "g"]) == [("f", ""), ("g", "")]
+    assert calls_of([{"arguments": {}}]) == [("(unknown tool)", "")]
     assert calls_of(None) == calls_of([3, None]) == []
 
 

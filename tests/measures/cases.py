@@ -456,12 +456,17 @@ CASES: dict[str, Case] = {
             "successes": [1, 1, 0, 1, 0, 1],
             "buckets": BUCKETS["buckets"],
         },
-        {"groups": [5, 5, 5, 6, 6, 6], **QUICK},
+        {
+            "groups": [5, 5, 5, 6, 6, 6],
+            "arguments": ['{"id": 1}\n{}', '{"id": 1}', "", "{}", '{"id": 2}', '{"id": 2}\n{}'],
+            **QUICK,
+        },
         agent_rows,
         {
             "outcome_consistency": (-1, 1),
             "first_divergence": (0, 6),
             **dict.fromkeys(("trajectory_consistency", "distribution_consistency", "identical_share"), (0, 1)),
+            **dict.fromkeys(("trajectory_consistency_with_arguments", "identical_share_with_arguments"), (0, 1)),
         },
         fails={
             "swap": "has no two sides: order within a bucket is free",

@@ -130,6 +130,39 @@ def test_trajectories_by_their_definition(seed: int) -> None:
     assert repr(as_lines) == repr(result)
 
 
+ARGUMENTS = [{"id": 1, "note": None}, {"id": 2}, {}, '{"id": 1.0}', ' {  "id" : 2 } ', ""]  # by twos the same
+
+
+def test_trajectories_with_arguments_by_their_definition() -> None:
+    """The same formulas over (name, arguments): key order, spaces, 1.0 and arguments that are null do not count."""
+    rng = np.random.default_rng(4)
+    tasks = [f"t{i}" for i in rng.integers(0, 9, 40)]
+    calls, successes = [drawn(rng) for _ in tasks], rng.integers(0, 2, 40).tolist()
+    numbers = [rng.integers(0, 6, len(names)).tolist() for names in calls]
+    arguments = [[ARGUMENTS[number] for number in of] for of in numbers]
+    whole = [
+        [f"{name} {number % 3}" for name, number in zip(*of, strict=True)] for of in zip(calls, numbers, strict=True)
+    ]
+    result = pc.trajectory_consistency(calls, successes, tasks, arguments=arguments)
+    rows = whole, successes, tasks
+    for name, similarity in {"trajectory_consistency": in_order, "distribution_consistency": in_frequency}.items():
+        assert result[f"{name}_with_arguments"] == pytest.approx(by_definition(*rows, similarity), abs=1e-12)
+    assert result.first_divergence_with_arguments == pytest.approx(by_definition(*rows, parted), abs=1e-12)
+    same = by_definition(*rows, lambda a, b: float(a == b))
+    assert result.identical_share_with_arguments == pytest.approx(same, abs=1e-12)
+    by_name = pc.trajectory_consistency(calls, successes, tasks)
+    assert all(result[key] == value for key, value in by_name.items() if isinstance(value, (int, float)))
+    assert not [key for key in by_name if "arguments" in key]
+
+
+def test_arguments_that_cannot_be_read_are_compared_as_text_and_told() -> None:
+    broken = [['{"id": 1'], ['{"id": 1'], ['{"id": 2'], ['{"id": 1}']]
+    result = pc.trajectory_consistency([["find"]] * 4, [1] * 4, ["a", "a", "b", "b"], arguments=broken)
+    assert (result.identical_share, result.identical_share_with_arguments) == (1.0, 0.5)
+    told = [note for note in result.warnings if "arguments" in note]
+    assert told == ["the arguments of 3 of 4 calls are not JSON: they are compared as text"]
+
+
 def test_edit_distances_are_those_of_the_table() -> None:
     rng = np.random.default_rng(1)
     for most in (3, 20, 80):
@@ -172,6 +205,10 @@ def test_what_is_refused() -> None:
     wrong: list[tuple[Any, str]] = [(["a", 3], "list of tools"), ([["a"], [1]], "names")]
     for calls, word in [*wrong, ([["a"]], "one value per row"), ("ab", "be a list")]:
         refuses(f"`calls` .*{word}", pc.trajectory_consistency, calls, [1, 0], ["x", "x"])
+    for arguments, word in (([["x"], []], "each call"), ([["x"]], "one value per row"), ([["x"], 3], "list")):
+        refuses(
+            f"`arguments` .*{word}", pc.trajectory_consistency, [["a"], ["b"]], [1, 0], [*"xx"], arguments=arguments
+        )
     refuses("`successes`", pc.trajectory_consistency, [["a"], []], [1, 2], ["x", "x"])
     for values in ([float("nan")], [30.0], []):
         refuses("`pass_hat`", pc.pass_hat_counts, values)

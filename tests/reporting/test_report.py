@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from unittest.mock import patch
@@ -313,6 +314,8 @@ def test_fooling_rates_and_the_ie_test_of_a_run_folder_are_shown(tmp_path):
     section = re.search(r'<section id="ie">.*?</section>', page, re.S)[0]
     assert "invariance is rejected" in section
     assert "plot-ie-1" in section
+    lines = [json.loads(unescape(line)) for line in re.findall('data-row="(.*?)"', section)]
+    assert [line["p_value"] for line in lines] == [pytest.approx(p, rel=1e-5) for p in several.p_values]
 
 
 def test_the_folder_of_an_ie_experiment_is_a_report_of_its_own(tmp_path, command):
@@ -328,6 +331,22 @@ def test_the_folder_of_an_ie_experiment_is_a_report_of_its_own(tmp_path, command
     for one in family["by_rho"]:
         assert f"rejected ({one['n_rejected']} of 5)" in section
         assert f"{100 * one['accuracy_difference']:.1f}".replace("-", "−") in section
+    figures = dict(re.findall(r'id="plot-ie-0-([a-z-]+)"(.*?)</figure>', section, re.S))
+    lines = {
+        name: [json.loads(unescape(line)) for line in re.findall('data-row="(.*?)"', text)]
+        for name, text in figures.items()
+    }
+    keys = ("accuracy", "transformed_accuracy")
+    for line, one in zip(lines["accuracy"], family["by_rho"], strict=True):
+        assert line.pop("family") == family["name"]
+        assert line == pytest.approx({key: one[key] for key in ("rho", *keys)}, rel=1e-5)
+    for line, one in zip(lines["smallest-p"], family["by_rho"], strict=True):
+        assert line["smallest_p"] == pytest.approx(one["smallest_p"], rel=1e-5)
+        assert (line["rho"], line["reject"], line["n_runs"]) == (one["rho"], one["reject"], one["n_runs"])
+    for line, one in zip(lines["difference"], family["runs"], strict=True):
+        assert line["rho"] == one["rho"]
+        assert [line["low"], line["high"]] == pytest.approx(one["difference_interval"], rel=1e-5)
+        assert line["accuracy_difference"] == pytest.approx(one["accuracy_difference"], rel=1e-5)
     assert family["signature"] in text_of(page)
     assert data_of(page)["buckets"] == []
 

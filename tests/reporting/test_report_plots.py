@@ -119,9 +119,12 @@ def test_a_plot_is_a_themed_svg_with_a_text_alternative_and_two_files(plot, tmp_
     assert "series-0" in svg
     assert inline_svg(plot) == svg
     paths = write_plot(plot, tmp_path)
-    assert [path.suffix for path in paths] == [".png", ".svg"]
+    assert [path.suffix for path in paths] == [".png", ".svg", ".pdf"]
     assert paths[0].read_bytes().startswith(b"\x89PNG")
     assert ET.parse(paths[1]).getroot().tag.endswith("svg")
+    pdf = paths[2].read_bytes()
+    assert pdf.startswith(b"%PDF")
+    assert write_plot(plot, tmp_path)[2].read_bytes() == pdf
 
 
 def test_drawing_leaves_matplotlib_as_it_was(tmp_path):

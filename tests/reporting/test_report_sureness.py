@@ -1,6 +1,9 @@
 """Flips by sureness: what the page draws and filters is what the plot counts."""
 
+import csv
+import io
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,6 +74,15 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     assert sentence in page.locator("#sureness li").text_content()
     assert sentence in page.locator("#sure .note").nth(1).inner_text()
     assert "dashed" in page.locator("#sure .note").nth(1).inner_text()
+    with page.expect_download() as numbers:
+        page.get_by_role("button", name="Save the probabilities as CSV").click()
+    lines = list(csv.DictReader(io.StringIO(Path(numbers.value.path()).read_text("utf-8-sig"))))
+    assert Counter(line["answer"] for line in lines) == {"lost": 6, "gained": 3, "same": 7}
+    (scored,) = model.sets.values()
+    one = sureness_of("model", read_rows(scored.predictions, scored.source.columns))
+    found = sorted((round(float(line["original"]), 3), round(float(line["rewording"]), 3)) for line in lines)
+    assert found == sorted(zip(one.original.round(3).tolist(), one.reworded.round(3).tolist(), strict=True))
+    assert {line["bucket_id"] for line in lines} == set(ANSWERS)
     drawn_marks = {
         kind: (page.locator(f"#sure .{kind}").get_attribute("d") or "").count("M")
         for kind in ("lost", "gained", "same")

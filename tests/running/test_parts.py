@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pyarrow.parquet as pq
@@ -73,6 +74,21 @@ def test_merged_parts_are_the_whole_run(place, tmp_path):
     assert (tmp_path / "results.json").is_file()
     # the merged store is whole: the plain command finds everything there
     assert "distinct inputs were there already" in done([*_run(place, "few.jsonl"), "--output", str(tmp_path)])
+
+
+def test_compact_parts_are_merged_and_a_compact_run_goes_on(place, tmp_path):
+    parts = [shutil.copytree(part, tmp_path / part.name) for part in _parts(place)]
+    done(["compact", *map(str, parts)])
+    done(["merge", *map(str, parts), "--output", str(tmp_path / "merged"), "--n-resamples", "20"])
+    _same(tmp_path / "merged", place / "whole", ("set", "few"))
+    again = [*_run(place, "few.jsonl"), "--output", str(tmp_path / "merged")]
+    done(["compact", str(tmp_path / "merged")])
+    assert "distinct inputs were there already" in done(again)
+    assert "files, all well." in done(["check", str(tmp_path / "merged")])
+    write_set(tmp_path / "more.jsonl", seed=1)
+    out = done([*again, "--dataset", str(tmp_path / "more.jsonl")])
+    assert re.search(r"[1-9]\d* distinct inputs computed \([1-9]\d* were there already\)", out)
+    _same(tmp_path / "merged", place / "whole", ("set", "few"))
 
 
 def test_parts_are_disjoint_and_together_all(place):

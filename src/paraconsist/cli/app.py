@@ -50,6 +50,7 @@ COMMANDS = {
     "demo": Command("Measure", "Train, run and score a small model: a complete example.", KEPT, "train"),
     "run": Command("Measure", "Run a model on bucket sets and print its consistency.", KEPT),
     "merge": Command("Measure", "Join the parts of a run: run --part 1/8 to 8/8.", KEPT, "run"),
+    "compact": Command("Measure", "Rewrite a finished run's stored answers as one small file.", KEPT, "run"),
     "export-requests": Command("Measure", "Write a run's requests as batch files, for other engines.", module="run"),
     "import-answers": Command("Measure", "Read the answers to exported requests.", KEPT, "run"),
     "score": Command("Measure", "Score predictions from a file, a log or a run.", spares_pandas=True),

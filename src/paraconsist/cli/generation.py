@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings
     from paraconsist.transforms.paraphrase.refining import Refined
 
-#: The endpoint's `tries` are of a request, the generator's of candidates. Budgets are of a run.
-GENERATOR_ENDPOINT = endpoint_fields(without=("max_requests", "max_cost"), tries="request_tries")
+#: The endpoint's `tries` are of a request, the generator's of candidates.
+GENERATOR_ENDPOINT = endpoint_fields(tries="request_tries")
 
 
 def generator_endpoint(options: Given) -> EndpointSettings | None:

@@ -61,7 +61,7 @@ def plan(
         "the corrected rates precise.",
     ),
     label_cost: float = option(1.0, "What a label by a person costs, with `checked`.", min=0.000001),
-    plots: Path | None = option(None, "Also draw half-width against calls in this folder, as PNG and as SVG."),
+    plots: Path | None = option(None, "Also draw half-width against calls in this folder, as PNG, SVG and PDF."),
     confidence_level: float = option(0.95, "Confidence level of the interval.", min=0, max=1),
     as_json: bool = AS_JSON,
 ) -> None:

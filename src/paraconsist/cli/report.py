@@ -54,7 +54,7 @@ def report(
     summary: bool = option(
         False, "In place of the page, its finding on one screen of 16:9, summary.html: a slide.", option="--summary"
     ),
-    plots: Path | None = option(None, "Also write every plot to this folder, as PNG and as SVG."),
+    plots: Path | None = option(None, "Also write every plot to this folder, as PNG, SVG and PDF."),
     name: list[str] | None = NAME,
     set_: list[str] | None = SET,
     title: str | None = option(None, "Heading of the page."),

@@ -1,4 +1,4 @@
-"""``paraconsist run``: a model over bucket sets, then the measures; ``merge``: its parts.
+"""``paraconsist run``: a model over bucket sets, then the measures; ``merge``: its parts; ``compact``: its store.
 
 Also what every command prints of an endpoint's answers.
 """
@@ -144,6 +144,19 @@ def merge(
     merge_parts(parts, output, overwrite=overwrite)
     say_status(f"{len(parts)} parts in {output}.")
     score_and_show(output, ScoreOptions(**intervals.intervals))
+
+
+def compact(*, runs: list[Path] = argument("The folders of finished runs.")) -> None:
+    """Rewrite the stored answers of finished runs as one compressed file each, from which they can go on.
+
+    paraconsist compact runs/a
+    paraconsist compact runs/part-*
+    """
+    from paraconsist.running.compacting import compact_run
+
+    for run in runs:
+        before, after = compact_run(run)
+        say_status(f"{run}: its store had {before / 1e6:.1f} MB, now {after / 1e6:.1f} MB.")
 
 
 def export_requests(

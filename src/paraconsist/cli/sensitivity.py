@@ -65,7 +65,7 @@ def sensitivity(
     settings = generator_settings(study.preset, settings)  # before anything is read
     skipped: Counter[str] = Counter()
     labelled = load_labelled(data, skipped, replace(reading, task="nli"), limit=rows, seed=study.seed)
-    done = run_sensitivity(labelled, model, output, settings, study)
+    done = run_sensitivity(labelled, model, output, settings, study, say_status)
     if as_json:
         print_json(done.results)
     else:

@@ -32,7 +32,7 @@ def variance(
         "for every wording; repeat for several.",
     ),
     read: SourceOptions,
-    plots: Path | None = option(None, "Also draw the shares in this folder, as PNG and as SVG."),
+    plots: Path | None = option(None, "Also draw the shares in this folder, as PNG, SVG and PDF."),
     confidence_level: float = option(0.95, "Confidence level of the intervals.", min=0, max=1),
     as_json: bool = AS_JSON,
 ) -> None:

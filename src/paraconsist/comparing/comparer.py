@@ -9,11 +9,13 @@ comparers have anyway, are made by complete linkage for the others, to show and 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from itertools import combinations
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -138,8 +140,11 @@ def get_comparer(named: str, parameter: str = "same", function: str = "score") -
     """
     if not isinstance(named, str):
         raise input_error(function, parameter, "name a comparer", got=named)
+    changed = (0, 0)
+    with suppress(OSError, ValueError):  # of a file that the argument names
+        changed = (state := Path(named.partition(":")[2]).stat()).st_mtime_ns, state.st_size
     try:
-        return _comparer(named)
+        return _comparer(named, changed)
     except InputError as problem:
         problem.function = function
         problem.parameter = problem.parameter and parameter
@@ -147,7 +152,7 @@ def get_comparer(named: str, parameter: str = "same", function: str = "score") -
 
 
 @cache
-def _comparer(named: str) -> Comparer:
+def _comparer(named: str, changed: tuple[int, int]) -> Comparer:
     name, _, argument = named.partition(":")
     spec = comparer_spec(name)
     if spec is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, partial
@@ -189,6 +190,10 @@ def comparer_of_texts(named: str) -> Comparer:
 _quoted = partial(json.dumps, ensure_ascii=False)  # escapes every control character, of the first 128
 
 
+def _tell(estimate: str) -> None:
+    warnings.warn(f"the judge will be paid: {estimate}", UserWarning, stacklevel=2)
+
+
 def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
     """Return a comparer by a language model behind an endpoint; the same is what it says in both orders.
 
@@ -198,6 +203,7 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
     must = "have a YAML file with model and endpoint after judge, such as judge:judge.yaml"
     if not argument:
         raise input_error("compare_answers", "same", must, got="judge")
+    from paraconsist.models.endpoint.pace import Meter
     from paraconsist.models.endpoint.queue import Journal, write_texts
     from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.models.generation import GenerationSettings
@@ -212,7 +218,8 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
     cache_folder = Path(options.pop("cache", Path(argument).with_suffix(".answers")))
     if "{first}" not in prompt or "{second}" not in prompt:
         raise input_error("compare_answers", "same", "have {first} and {second} in its prompt", got=prompt)
-    settings = EndpointSettings(url, **options)
+    settings = EndpointSettings(url, **options).priced([model])
+    meter, say = Meter(settings), None if settings.prices is None else _tell
 
     def verdicts(first: Sequence[str], second: Sequence[str]) -> Floats:
         texts = [
@@ -221,7 +228,8 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
         ]
         cache_folder.mkdir(parents=True, exist_ok=True)
         with Journal(cache_folder) as journal:
-            written = write_texts(settings, model, texts, GenerationSettings(max_new_tokens=8), journal=journal)
+            sampling = GenerationSettings(max_new_tokens=8)
+            written = write_texts(settings, model, texts, sampling, journal=journal, meter=meter, say=say)
         return np.array([text[0].strip(" *\"'.").lower().startswith("yes") for text in written], dtype=np.float64)
 
     def both_orders(first: Sequence[str], second: Sequence[str]) -> Floats:

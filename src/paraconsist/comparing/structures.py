@@ -15,9 +15,9 @@ import numpy as np
 from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
 from paraconsist.data.apart import Apart
 from paraconsist.errors import extras, input_error
+from paraconsist.files import canonical_arguments, canonical_json
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
-_MOST_NESTED = 50
 _MOST_MATHS, _MOST_BRACKETS = 300, 24  # of the end of an answer: Math-Verify may take minutes for more
 _MOST_SECONDS = 5.0  # of Math-Verify, which evaluates 9**9**9**9 and 100000000!
 _SERVE = "from paraconsist.comparing.structures import _are_equal; from paraconsist.data.apart import serve"
@@ -45,9 +45,8 @@ def read_json(answer: str, defaults: Mapping[str, Mapping[str, Any]] | None = No
             value = json.loads(text, parse_constant=_no_constant)
         except (ValueError, RecursionError):
             continue
-        calls = _calls(value)
         try:
-            return _frozen(value) if calls is None else _frozen_calls(calls, defaults or {})
+            return _calls(value, defaults or {}) or canonical_json(value)
         except ValueError:  # too deep
             return None
     return None
@@ -57,8 +56,8 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def _calls(value: Any) -> list[tuple[str, dict[str, Any]]] | None:
-    """Return (function, arguments) of each tool call; None where the value is not a call or a list of them."""
+def _calls(value: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Hashable | None:
+    """Return a form of tool calls, which have no order; None where the value is not a call or a list of them."""
     if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
         value = value["tool_calls"]
     calls = []
@@ -67,39 +66,11 @@ def _calls(value: Any) -> list[tuple[str, dict[str, Any]]] | None:
         if not isinstance(call, dict) or not isinstance(call.get("name"), str):
             return None
         given = call.get("arguments", call.get("parameters", call.get("args")))
-        if isinstance(given, str):
-            try:
-                given = json.loads(given or "{}", parse_constant=_no_constant)
-            except (ValueError, RecursionError):
-                return None
-        if not isinstance(given, dict):
+        arguments = None if given is None else canonical_arguments(given, defaults.get(call["name"], {}))
+        if arguments is None or not arguments.startswith("{"):
             return None
-        calls.append((call["name"], given))
-    return calls or None
-
-
-def _frozen_calls(calls: Sequence[tuple[str, dict[str, Any]]], defaults: Mapping[str, Mapping[str, Any]]) -> Hashable:
-    frozen = []
-    for name, given in calls:
-        arguments = {**defaults.get(name, {}), **{key: value for key, value in given.items() if value is not None}}
-        frozen.append((name, _frozen(arguments)))
-    return "calls", tuple(sorted(frozen, key=repr))
-
-
-def _frozen(value: Any, depth: int = 0) -> Hashable:
-    """Return a hashable form of a JSON value, equal for values that are the same; ValueError where it is too deep."""
-    if depth > _MOST_NESTED:
-        raise ValueError("nested too deeply")
-    if isinstance(value, dict):
-        return "object", tuple(sorted((key, _frozen(item, depth + 1)) for key, item in value.items()))
-    if isinstance(value, list):
-        return "list", tuple(_frozen(item, depth + 1) for item in value)
-    kind = "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
-    return kind, repr(value) if kind != "number" else _number(value)
-
-
-def _number(value: float) -> str:  # an int too, which may be larger than any float
-    return str(value) if isinstance(value, int) else str(int(value)) if value.is_integer() else repr(value)
+        calls.append((call["name"], arguments))
+    return ("calls", tuple(sorted(calls))) if calls else None
 
 
 def _json_comparer(argument: str) -> Comparer:

@@ -32,8 +32,10 @@ TRIED = "sample_of_trials"
 #: The choices and the accepted answers of a question, and the number of what a comparer read in an answer in free text:
 #: equal numbers, equal values; null where it could read nothing.
 CHOICES, ACCEPTED, VALUE = "choices", "accepted_answers", "answer_value"
-#: The tools that an agent's run called, in order (a list of names, or a text with a line each), and which run it is.
-CALLS, RUN = "calls", "run"
+#: The tools that an agent's run called, in order (a list of names, or a text with a line each), with what arguments (a
+#: list, or text, of as many), and which run it is, under any of these names.
+CALLS, ARGUMENTS, RUN = "calls", "arguments", "run"
+TRIALS = ("trial", RUN, "run_id", "epoch", "attempt")
 #: The columns that a run adds.
 PREDICTION_COLUMNS = ("prediction", "probabilities", "raw_output", UNANSWERED)
 

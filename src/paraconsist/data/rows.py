@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import CALLS, PROBLEM, UNANSWERED, VALUE, Predictions
+from paraconsist.data.predictions import ARGUMENTS, CALLS, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
 from paraconsist.data.tables import column_error, column_of, filled_column, floats, is_text, plain_column, plain_table
 from paraconsist.errors import input_error
 
@@ -70,6 +70,8 @@ class Rows:
     chance: float = float("nan")
     problems: NDArray[Any] | None = None  # shape (n,): What was asked in several epochs, each of which is a bucket
     calls: list[tuple[str, ...]] | None = None  # The tools that the run of an agent called, in order
+    arguments: list[tuple[str, ...]] | None = None  # and the arguments of each call
+    are_runs: bool = True  # Whether a column says which run a row is: a text of calls may be of telephone calls
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -83,6 +85,11 @@ class Rows:
     def n_problems(self) -> int:
         """The number of buckets; the epochs of a problem count once."""
         return len(np.unique(np.asarray(self.buckets if self.problems is None else self.problems)))
+
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """What a bucket and a row are called."""
+        return ("problem", "wording") if self.calls is None else ("task", "run")
 
     def where(self, mask: NDArray[np.bool_]) -> Rows:
         return self.take(np.flatnonzero(mask))
@@ -178,16 +185,18 @@ def read_rows(
         same=predictions.metadata.get("same_pairs"),
         chance=predictions.metadata.get("chance", float("nan")),
         problems=filled_column(table, PROBLEM, "bucket") if PROBLEM in table.column_names else None,
-        calls=_calls(table),
+        calls=_of_calls(table, CALLS),
+        arguments=_of_calls(table, ARGUMENTS) if CALLS in table.column_names else None,
+        are_runs=not {*TRIALS}.isdisjoint(table.column_names),
     )
 
 
-def _calls(table: pa.Table) -> list[tuple[str, ...]] | None:
-    """Return the calls of each run; None where no column has them. A run without any has an empty list, or cell."""
-    kind = table.schema.field(CALLS).type if CALLS in table.column_names else pa.null()
+def _of_calls(table: pa.Table, name: str) -> list[tuple[str, ...]] | None:
+    """Return a text of each call of each run: a list, or a text with a line each; None where no column has them."""
+    kind = table.schema.field(name).type if name in table.column_names else pa.null()
     if not (pa.types.is_string(kind) or (pa.types.is_list(kind) and pa.types.is_string(kind.value_type))):
         return None
-    values = (value or () for value in table[CALLS].to_pylist())
+    values = (value or () for value in table[name].to_pylist())
     return [tuple(value.splitlines() if isinstance(value, str) else map(str, value)) for value in values]
 
 

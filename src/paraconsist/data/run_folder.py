@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from paraconsist.data.predictions import write_predictions
-from paraconsist.data.store import JOURNAL
+from paraconsist.data.store import JOURNAL, lines_of
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, digest, locked, make_folder, read_record, rename_folder, write_json, writing
 
@@ -91,7 +91,7 @@ class RunFolder:
 
     def _keep_answers(self) -> None:
         """Rename a store with an endpoint's answers, which were paid for."""
-        n = sum(file.read_bytes().count(b"\n") for file in self.store.glob(f"*/{JOURNAL}"))
+        n = sum(map(len, chain.from_iterable(map(lines_of, self.store.glob(f"*/{JOURNAL}")))))
         if n:
             names = (f"{self.store.name}.{i}" for i in count(1))
             aside = rename_folder(self.store, next(name for name in names if not (self.path / name).exists()))

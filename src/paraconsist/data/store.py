@@ -3,7 +3,8 @@
 Each process appends to its own shard, one JSON line per input, with one system call per batch; a thread syncs the shard
 every second. After a kill the next run finds all written results, even if its processes and batches differ; a power cut
 loses at most the last second. An incomplete last line is cut off and its input computed again. Each line ends with a
-checksum, so that damaged probabilities are noticed; older stores without checksums can be read too.
+checksum, so that damaged probabilities are noticed; older stores without checksums can be read too. `compact` puts all
+lines into one file, which begins with them compressed; later lines follow as they are.
 
 The folder's name is a hash of everything that decides a prediction except the input (model weights, dtype, task,
 template), and the key of a line is a hash of the input's content: no changed model, template or text can get an old
@@ -12,7 +13,9 @@ prediction.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import math
 import os
@@ -22,7 +25,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress
+from itertools import chain, compress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -36,7 +39,7 @@ from paraconsist.data.arrays import Growing, Places, as_bytes, mapped, own_strea
 from paraconsist.data.door import valid_text
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import MISSING, Json, make_folder, sync_one, write_json, writing
+from paraconsist.files import MISSING, Json, make_folder, replacing, sync_one, write_json, writing
 
 try:
     import fcntl
@@ -61,6 +64,7 @@ JOURNAL = "answers.jsonl"
 SHARD_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields, *Failed._fields, "n_cut")
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}$')
 _SEAL_BYTES = len(', "crc32": "00000000"}\n')
+_COMPACT, _COMPACT_HEAD = b'{"gzip": ', b'{"gzip": %020d}\n'  # before so many bytes of compressed lines
 _READ_BYTES = 1 << 20  # bytes of a shard that are read at a time
 _BLOCK = 1 << 14  # results that are Python objects at a time
 _SYNC_SECONDS = 1.0
@@ -252,13 +256,12 @@ class Store:
         results, ends = Collected() if written is None else written, [] if written is None else [len(written)]
         for shard in shards[len(ends) :]:
             begin = len(results)
-            with shard.open("rb") as stream:
-                for lines in iter(partial(stream.readlines, _READ_BYTES), []):
-                    try:
-                        _read_lines(lines if lines[-1].endswith(b"\n") else lines[:-1], results)
-                    except (ValueError, KeyError):
-                        remedy = "Delete that line (its input is computed again) or start a new run folder."
-                        raise _damaged(shard, f"is damaged at line {len(results) - begin + 1}", remedy) from None
+            try:
+                for lines in lines_of(shard):
+                    _read_lines(lines if lines[-1].endswith(b"\n") else lines[:-1], results)
+            except (ValueError, KeyError):
+                remedy = "Delete that line (its input is computed again) or start a new run folder."
+                raise _damaged(shard, f"is damaged at line {len(results) - begin + 1}", remedy) from None
             ends.append(len(results))
 
         def second(input_id: str, number: int) -> InputError:
@@ -275,6 +278,42 @@ class Store:
         if rank == 0 and shard.path.stat().st_size == 0:
             self._first, shard.written = shard, Collected()
         return shard
+
+
+def lines_of(path: Path) -> Iterator[list[bytes]]:
+    """Yield the lines of a shard or journal, many at a time; the last one of all may lack its end.
+
+    ValueError if its compressed lines are damaged.
+    """
+    with path.open("rb") as stream:
+        streams: list[io.BufferedIOBase] = [stream]
+        if stream.peek(len(_COMPACT)).startswith(_COMPACT):
+            n = int(stream.readline()[len(_COMPACT) : -2])
+            streams.insert(0, gzip.GzipFile(fileobj=io.BytesIO(stream.read(n))))
+            stream.seek(1, os.SEEK_CUR)  # the end of the line
+        try:
+            for each in streams:
+                yield from iter(partial(each.readlines, _READ_BYTES), [])
+        except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
+            raise ValueError(f"the compressed lines are damaged: {problem}") from None
+
+
+def compact(paths: Sequence[Path]) -> None:
+    """Put the whole lines of shards, or of a journal, into the first of the files, compressed, and remove the others.
+
+    After a kill the first is as it was or has all lines; others that are still there repeat some of them.
+    """
+    with replacing(paths[0]) as partial_file, partial_file.open("wb") as stream:
+        stream.write(_COMPACT_HEAD % 0)
+        with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
+            for lines in chain.from_iterable(map(lines_of, paths)):
+                packed.writelines(line for line in lines if line.endswith(b"\n"))
+        n = stream.tell() - len(_COMPACT_HEAD % 0)
+        stream.write(b"\n")  # behind which an incomplete line is cut off
+        stream.seek(0)
+        stream.write(_COMPACT_HEAD % n)
+    for path in paths[1:]:
+        path.unlink()
 
 
 _Writer = TypeVar("_Writer", bound="ShardWriter")

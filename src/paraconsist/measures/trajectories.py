@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import comb, entr
 
 from paraconsist.errors import check_flag, check_number, check_whole, input_error
+from paraconsist.files import canonical_arguments
 from paraconsist.measures.array_types import Floats, Integers
 from paraconsist.measures.buckets import (
     BucketCounts,
@@ -27,8 +28,9 @@ from paraconsist.measures.prompt_sensitivity import Sums, add_draws
 from paraconsist.measures.results import Estimates, Result, documented, interval_options
 from paraconsist.measures.rules import Answers
 
-Calls: TypeAlias = tuple[str, ...]
+Calls: TypeAlias = tuple[Hashable, ...]
 _KINDS = ("failed", "mixed", "succeeded")  # pairs of runs by how many of the two succeeded
+_WITH_ARGUMENTS = "_with_arguments"
 _ORDER, _DISTRIBUTION, _OUTCOME = "trajectory_consistency", "distribution_consistency", "outcome_consistency"
 _MOST_RUNS = 100  # drawn by pass^k
 
@@ -51,6 +53,9 @@ class TrajectoryConsistencyResult(Result):
     trajectory_consistency_succeeded, trajectory_consistency_failed, trajectory_consistency_mixed : float
         Over the pairs of which both runs succeeded, neither did, one did; over the tasks that have such pairs.
     distribution_consistency_succeeded, distribution_consistency_failed, distribution_consistency_mixed : float
+    trajectory_consistency_with_arguments, distribution_consistency_with_arguments : float or None
+    first_divergence_with_arguments, identical_share_with_arguments : float or None
+        The same where calls count as the same only if their arguments are. None without `arguments`.
     outcome_consistency : float
         2 P_C - 1 over different runs, in [-1, 1]: 1 if all runs of a task end alike, 0 for a coin; up is good.
     outcome_consistency_published : float
@@ -71,6 +76,10 @@ class TrajectoryConsistencyResult(Result):
     distribution_consistency_succeeded: float
     distribution_consistency_failed: float
     distribution_consistency_mixed: float
+    trajectory_consistency_with_arguments: float | None = None
+    distribution_consistency_with_arguments: float | None = None
+    first_divergence_with_arguments: float | None = None
+    identical_share_with_arguments: float | None = None
     outcome_consistency: float
     outcome_consistency_published: float
     pass_hat_n: dict[str, float]
@@ -85,6 +94,7 @@ def trajectory_consistency(
     successes: Any,
     buckets: Any,
     *,
+    arguments: Any = None,
     groups: Any = None,
     interval_method: str = "auto",
     confidence_level: float = 0.95,
@@ -112,6 +122,9 @@ def trajectory_consistency(
         Whether each run succeeded (1) or not (0).
     buckets : sequence of int or str, shape (n,)
         The task of each run.
+    arguments : sequence of sequences, or of str, shape (n,), optional
+        The arguments of each call of each run, mappings or JSON as text; as text, of a call a line. The order of keys,
+        spaces, 1.0 for 1 and arguments that are null do not count. What is not JSON is compared as text.
     groups : sequence of int or str, shape (n,), optional
         What intervals resample in place of tasks, one group a task.
     interval_method, confidence_level, n_resamples, seed
@@ -155,6 +168,12 @@ def trajectory_consistency(
     estimates = Estimates(options, "bucket" if grouping is None else "group")
     sums = Sums(counts)
     _add_pairs(sums, trajectories, right.astype(np.int64), divided.codes, len(divided))
+    if arguments is not None:
+        whole, n_unread = _with_arguments(function, trajectories, arguments)
+        _add_pairs(sums, whole, right.astype(np.int64), divided.codes, len(divided), _WITH_ARGUMENTS)
+        if n_unread:
+            of = f"{n_unread:,} of {sum(map(len, trajectories)):,} calls"
+            estimates.warn(f"the arguments of {of} are not JSON: they are compared as text")
     unequal = 2.0 * correct * (size - correct) / np.maximum(size * (size - 1), 1)
     sums.mean(_OUTCOME, (1.0 - unequal) * (size > 1), size > 1)  # P_C
     sums.mean(f"{_OUTCOME}_published", (2.0 * correct / size - 1.0) ** 2 * (size > 1), size > 1)
@@ -179,6 +198,24 @@ def trajectory_consistency(
     sizes = {"n_buckets": len(counts), "n_examples": len(right)}
     fields = estimates.fields({**found, **sizes}, method, avg="bucket", unparsed="refused")
     return TrajectoryConsistencyResult(**fields)
+
+
+def _with_arguments(function: str, trajectories: Sequence[Calls], arguments: Any) -> tuple[list[Calls], int]:
+    """Return a number for each call, equal for equal names with equal arguments; and how many of these are no JSON."""
+    check_length(function, "arguments", arguments, len(trajectories), "calls")
+    numbers: dict[Hashable, int] = {}
+    whole, n_unread = list[Calls](), 0
+    for row, (names, given) in enumerate(zip(trajectories, arguments, strict=True)):
+        values = given.splitlines() if isinstance(given, str) else given
+        if not isinstance(values, Sequence) or len(values) != len(names):
+            must = "be a list with one value for each call in each row"
+            raise input_error(function, "arguments", must, got=given, row=row)
+        read = [canonical_arguments(value) for value in values]
+        n_unread += read.count(None)
+        texts = (str(value) if text is None else text for value, text in zip(values, read, strict=True))
+        calls = zip(names, texts, strict=True)
+        whole.append(tuple(numbers.setdefault(call, len(numbers)) for call in calls))
+    return whole, n_unread
 
 
 def as_trajectories(calls: Any, function: str) -> list[Calls]:
@@ -213,13 +250,13 @@ def alike(one: Calls, other: Calls) -> tuple[float, float, int]:
     return 1.0 - edit_distance(one, other) / max(len(one), len(other)), min(1.0, max(0.0, 1.0 - divergence)), start
 
 
-def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:
+def edit_distance(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
     """Return the least number of insertions, deletions and replacements that make one sequence the other [3]_.
 
     A column of the table of distances is two integers of as many bits as `one` is long: where the distance grows by 1
     from a row to the next, and where it falls.
     """
-    at: dict[str, int] = {}
+    at: dict[Hashable, int] = {}
     for place, name in enumerate(one):
         at[name] = at.get(name, 0) | 1 << place
     every, last = (1 << len(one)) - 1, 1 << len(one) >> 1
@@ -242,8 +279,10 @@ def _pairs(buckets: Integers) -> Integers:
     return np.array([pair for of in rows.values() for pair in combinations(of, 2)], dtype=np.int64).reshape(-1, 2)
 
 
-def _add_pairs(sums: Sums, trajectories: Sequence[Calls], right: Integers, buckets: Integers, n_buckets: int) -> None:
-    """Add the means over the pairs of different runs of each bucket."""
+def _add_pairs(
+    sums: Sums, trajectories: Sequence[Calls], right: Integers, buckets: Integers, n_buckets: int, ending: str = ""
+) -> None:
+    """Add the means over the pairs of different runs of each bucket; without an `ending`, by success as well."""
     pairs = _pairs(buckets)
     of, kinds = buckets[pairs[:, 0]], right[pairs].sum(axis=1)
     values = [alike(trajectories[i], trajectories[j]) for i, j in pairs.tolist()]
@@ -253,12 +292,12 @@ def _add_pairs(sums: Sums, trajectories: Sequence[Calls], right: Integers, bucke
         chosen = np.flatnonzero((kinds == kind) | (kind is None))
         n = np.bincount(of[chosen], minlength=n_buckets)
         total = np.bincount(of[chosen], weights=amounts[chosen], minlength=n_buckets)
-        sums.mean(name, total / np.maximum(n, 1), n > 0, most)
+        sums.mean(f"{name}{ending}", total / np.maximum(n, 1), n > 0, most)
 
     for name, amounts in ((_ORDER, order), (_DISTRIBUTION, distribution)):
         mean(name, amounts)
-        for kind, ending in enumerate(_KINDS):
-            mean(f"{name}_{ending}", amounts, kind)
+        for kind, success in enumerate(() if ending else _KINDS):
+            mean(f"{name}_{success}", amounts, kind)
     mean("first_divergence", start, most=float(max([1, *map(len, trajectories)])))
     mean("identical_share", (order == 1.0).astype(np.float64))
 

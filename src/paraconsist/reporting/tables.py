@@ -607,14 +607,12 @@ def finding(scored: SetScores, model: str = "") -> Finding:
         return Finding(f"Nothing can be said of consistency: {scored.degenerate[0]}")
     ends = bounds(wording.confidence_interval, "wording_change")
     level = f"{100 * scored.options.confidence_level:g} %"
-    sure = f"{level} interval {percent(ends[0])} to {percent(ends[1])}" if ends else "too few problems for an interval"
-    claim, problem, each = (
-        f"wordings of a problem get different answers{f' from {model}' if model else ''}",
-        "problem",
-        "wording",
-    )
-    if scored.rows.calls is not None:
-        claim, problem, each = f"runs of a task{f' by {model}' if model else ''} end differently", "task", "run"
+    problem, each = scored.rows.nouns
+    claim = f"wordings of a problem get different answers{f' from {model}' if model else ''}"
+    if each == "run":
+        claim = f"runs of a task{f' by {model}' if model else ''} end differently"
+    too_few = f"too few {problem}s for an interval"
+    sure = f"{level} interval {percent(ends[0])} to {percent(ends[1])}" if ends else too_few
     claim = f"Two {claim} {percent(wording.wording_change)} % of the time"
     changed = (
         f"{count(wording.n_changed)} of {plural(wording.n_problems, problem)} change{'s' * (wording.n_problems == 1)}"

@@ -6,10 +6,11 @@ import json
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from paraconsist.data.foreign import archive_entries
-from paraconsist.data.store import JOURNAL, SHARD_COLUMNS, opened
+from paraconsist.data.store import JOURNAL, SHARD_COLUMNS, lines_of, opened
 from paraconsist.errors import first_line, input_error
 from paraconsist.files import LOCK, PARTIAL, Json, changed, is_locked, leftovers
 from paraconsist.models.endpoint.protocol import Answered
@@ -106,14 +107,17 @@ def _json_lines(path: Path) -> str:
 
 def _lines(path: Path) -> str:
     columns = Answered._fields if path.name == JOURNAL else SHARD_COLUMNS
-    *lines, cut = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        try:
-            opened(line, columns)
-        except ValueError as problem:
-            raise ValueError(f"line {number} is damaged ({first_line(problem)}); delete it") from None
-    rest = " and one that a kill cut short, which the next run removes" if cut else ""
-    return _rows(len(lines), "lines") + rest
+    n, rest = 0, ""
+    try:
+        for line in chain.from_iterable(lines_of(path)):
+            if line.endswith(b"\n"):
+                opened(line, columns)
+                n += 1
+            else:
+                rest = " and one that a kill cut short, which the next run removes"
+    except ValueError as problem:
+        raise ValueError(f"line {n + 1} is damaged ({first_line(problem)}); delete it") from None
+    return _rows(n, "lines") + rest
 
 
 def _parquet(path: Path) -> str:

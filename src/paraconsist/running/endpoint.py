@@ -25,7 +25,7 @@ from paraconsist.models.endpoint.label_scoring import (
     part_request,
     wanted_parts,
 )
-from paraconsist.models.endpoint.pace import BYTES_PER_TOKEN, BudgetReached, Meter
+from paraconsist.models.endpoint.pace import BYTES_PER_TOKEN, BudgetReached, Estimate, Meter
 from paraconsist.models.endpoint.protocol import Answered, TokenUse, Unreachable, question_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, with_client
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, answer_identity, prompt_identity
@@ -70,28 +70,6 @@ class EndpointRun:
         for prompt in prompts.values():
             check_repeats(self.options, drawn=prompt.temperature > 0, fields=self.settings.request_fields)
         return job, prompts, self.settings.priced(prompt.model for prompt in prompts.values())
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a run is expected to send, before anything is sent."""
-
-    n_requests: int
-    n_read: int  # tokens of the prompts
-    n_written: int  # tokens of the answers, at most
-    cost: float | None  # None without a price
-    bodies: Sequence[Json]  # of the first three requests
-    ends_early: bool = False  # whether the run stops once a condition is known
-    is_counted: bool = False  # by the models' tokenizers; else at `BYTES_PER_TOKEN`
-
-    def describe(self) -> str:
-        """Return one line for the user."""
-        how = "as the model's tokenizer counts, without a chat template"
-        how = how if self.is_counted else f"{BYTES_PER_TOKEN} bytes of a prompt counted as one"
-        tokens = f"{self.n_read:,} tokens read ({how})"
-        cost = "" if self.cost is None else f", cost {self.cost:,.4f}"
-        whole = f"estimate: {self.n_requests:,} requests, {tokens}, at most {self.n_written:,} written{cost}"
-        return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}."
 
 
 def dry_run(endpoint_run: EndpointRun) -> Estimate:

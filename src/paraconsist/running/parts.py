@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import add_counts
 from paraconsist.data.predictions import METADATA_KEY, UNANSWERED
 from paraconsist.data.run_folder import RunFolder, content_identity
+from paraconsist.data.store import lines_of
 from paraconsist.data.tables import joined
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, changed, locked, make_folder, replacing
@@ -231,5 +231,4 @@ def _merge_stores(folders: Sequence[RunFolder], target: RunFolder) -> None:
         make_folder(place.parent)
         with replacing(place) as partial, partial.open("wb") as stream:
             for path in paths:
-                with path.open("rb") as part:
-                    shutil.copyfileobj(part, stream)
+                stream.writelines(chain.from_iterable(lines_of(path)))

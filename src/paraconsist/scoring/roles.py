@@ -259,6 +259,7 @@ def _column(source: str, rows: Rows, positions: Positions, answers: Answers) -> 
             "variant": rows.variants,
             "places": rows.places,
             "calls": rows.calls,
+            "arguments": rows.arguments,
             "right": (rows.predictions == rows.labels) & ~rows.unparsed,
             "role": rows.roles.tolist() if (rows.roles == ORIGINAL).any() else None,
         }[column]

@@ -272,6 +272,8 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     check_not_swapped(rows)
     test_rows = None if test is None else read_rows(test, source.columns, need_buckets=False)
     specs = chosen_measures("score", options.measures, predictions.metadata, rows)
+    if not rows.are_runs and TRAJECTORIES not in specs:
+        rows = source.scored_rows[need] = replace(rows, calls=None, arguments=None)
     kept, n_dropped = apply_policy(rows, options.policy)
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
     about = origin_of(predictions.metadata)
@@ -439,7 +441,7 @@ def chosen_measures(function: str, wanted: Sequence[str] | None, metadata: Metad
     Without gold labels they are those that need none. InputError if one that needs them was named.
     """
     names = wanted or metadata.get("measures") or default_measures(np.unique(rows.roles).tolist())
-    if rows.calls is not None and not wanted and names == [PARAPHRASTIC.name]:
+    if rows.calls is not None and rows.are_runs and not wanted and names == [PARAPHRASTIC.name]:
         names = [TRAJECTORIES.name]
     if TRAJECTORIES.name in names and rows.calls is None:
         remedy = "Name tau-bench's or another log of agents, or a table with a column of calls."

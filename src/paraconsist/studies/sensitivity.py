@@ -6,7 +6,7 @@ Variants with a different answer from their original's are compared with the oth
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -303,18 +303,24 @@ class SensitivityRun:
 
 
 def run_sensitivity(
-    data: LabelledSet, model: str, output: Path, settings: GeneratorSettings, options: SensitivityOptions
+    data: LabelledSet,
+    model: str,
+    output: Path,
+    settings: GeneratorSettings,
+    options: SensitivityOptions,
+    say: Callable[[str], object] | None = None,
 ) -> SensitivityRun:
     """Measure semantic sensitivity, and keep everything in a folder; the same call resumes an interrupted one.
 
     `output` gets ``sensitivity.json``, ``variants.parquet``, and predictions and texts of the variants. `model` is the
     folder or Hub id of the classifier that answers and judges; `settings` are those of `generator_settings`.
+    `say` is as in `load_generator`.
     """
     classifier = load_model(model, task=data.task)
     folder = RunFolder(output)
     with locked(output, "sensitivity", "output"):
         folder.open({"nli": dict(classifier.identity)}, overwrite=options.overwrite)
-        generator = load_generator(options, settings, seed=options.seed, answers=folder.path / "answers")
+        generator = load_generator(options, settings, seed=options.seed, answers=folder.path / "answers", say=say)
         own = options.embedding_model is None
         with renamed(model="embedding_model"):
             encoder = encoder_of(classifier) if own else load_encoder(str(options.embedding_model))

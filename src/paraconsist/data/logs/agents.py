@@ -6,8 +6,10 @@ the names of the tools that the agent called, in order.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,28 +20,28 @@ from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Records, walk
 from paraconsist.data.logs.verdicts import read_whole, read_whole_lines
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import CALLS, RUN, Predictions
-from paraconsist.files import Json
+from paraconsist.data.predictions import ARGUMENTS, CALLS, RUN, TRIALS, Predictions
+from paraconsist.files import Json, canonical_arguments
 
 #: What the fields of a run are called, the first that is there counts.
 _TASKS = ("task_id", "task", "task_index", "item")
-_TRIALS = ("trial", RUN, "run_id", "epoch", "attempt")
 _REWARDS = ("reward", "success", "succeeded", "correct", "passed")
 _TRAJECTORIES = (CALLS, "tool_calls", "tools", "actions", "trajectory", "traj", "messages")
-_NAMES, _ARGUMENTS = ("name", "function", "tool", "tool_name"), ("arguments", "kwargs", "args", "input", "parameters")
+_NAMES, _ARGUMENTS = ("name", "function", "tool", "tool_name"), (ARGUMENTS, "kwargs", "args", "input", "parameters")
 _ANSWER, _LARGE = "answer", ("traj", "messages", "info")
-_UNKNOWN, _BAR = "(unknown tool)", " ‖ "
+_UNKNOWN = "(unknown tool)"
+_BAR, _OF_ARGUMENTS, _MOST_SHOWN = " ‖ ", " ┊ ", 80  # where runs part, where only in arguments; letters of these
 _ARRAY = re.compile(rb'\s*\[\s*\{\s*"task_(id|index)"\s*:')
 _TAU2 = re.compile(rb'\s*\{\s*("(timestamp|format_version)"\s*:[^{\[]*,\s*)*"info"\s*:\s*\{\s*"git_commit"\s*:')
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
 _SCORE = {"accuracy", "correct_count", "total_count"}
 _NOT_RUN = ("infrastructure_error", "context_window_exceeded")  # runs that tau2 leaves out of its numbers
 LABELS, _NEARLY_ONE = ["failed", "succeeded"], 1.0 - 1e-6
-Calls: TypeAlias = list[tuple[str, str]]  # the tools and the whole calls
+Calls: TypeAlias = list[tuple[str, str]]  # the tools and their arguments as text, without any ""
 
 
 def calls_of(value: Any) -> Calls:
-    """Return the tools called by an agent, in order, each with the whole call as text.
+    """Return the tools called by an agent, in order, each with its arguments as text.
 
     `value` is a list of messages, of which the assistant's are read, of calls (with the tool's name and arguments, in a
     ``function`` or not), or of names; or a text with a call a line.
@@ -47,7 +49,7 @@ def calls_of(value: Any) -> Calls:
     calls: Calls = []
     for item in value.splitlines() if isinstance(value, str) else value if isinstance(value, list) else ():
         if isinstance(item, str):
-            calls.append((item, item))
+            calls.append((item, ""))
         elif isinstance(item, Mapping) and "role" in item:
             content = item.get("content")
             parts = [part for part in content if walk(part, "type") == "tool_use"] if isinstance(content, list) else []
@@ -55,7 +57,7 @@ def calls_of(value: Any) -> Calls:
         elif isinstance(item, Mapping):
             call = item["function"] if isinstance(item.get("function"), Mapping) else item
             name = next((call[key] for key in _NAMES if isinstance(call.get(key), str) and call[key]), _UNKNOWN)
-            calls.append((name, f"{name}({_text(next((call[key] for key in _ARGUMENTS if call.get(key)), ''))})"))
+            calls.append((name, _text(next((call[key] for key in _ARGUMENTS if call.get(key)), ""))))
     return calls
 
 
@@ -63,29 +65,64 @@ def run_columns(
     tasks: Sequence[str], trials: Iterable[Any], succeeded: Sequence[bool | None], calls: Sequence[Calls]
 ) -> dict[str, pa.Array]:
     """Return the columns of runs, and their calls as text to show: a bar marks where the runs of a task part."""
-    names = [[name for name, _ in of_run] for of_run in calls]
-    of_task: dict[str, list[list[str]]] = {}
-    for task, of_run in zip(tasks, names, strict=True):
-        of_task.setdefault(task, []).append(of_run)
-    starts = {
-        task: next((i for i, each in enumerate(zip(*runs, strict=False)) if len({*each}) > 1), min(map(len, runs)))
-        for task, runs in of_task.items()
-    }
-    parted = [(run[: starts[task]], run[starts[task] :]) for task, run in zip(tasks, names, strict=True)]
-    return {
-        "text": pa.array([_BAR.join(" → ".join(part) for part in parts) for parts in parted], pa.string()),
+    names, arguments = ([[call[part] for call in of_run] for of_run in calls] for part in (0, 1))
+    of_task: dict[str, list[int]] = {}
+    for row, task in enumerate(tasks):
+        of_task.setdefault(task, []).append(row)
+    shown = [""] * len(calls)
+    for rows in of_task.values():
+        for row, text in zip(rows, _parted([calls[row] for row in rows]), strict=True):
+            shown[row] = text
+    texts = ["\n".join(f"{name}({given})" if given else name for name, given in of_run) for of_run in calls]
+    columns = {
+        "text": pa.array(shown, pa.string()),
         "label": pa.array([1] * len(succeeded)),
         "prediction": pa.array([None if won is None else int(won) for won in succeeded], pa.int64()),
         RUN: pa.array(map(str, trials), pa.string()),
         CALLS: pa.array(names, pa.list_(pa.string())),
-        "raw_output": pa.array(["\n".join(text for _, text in of_run) for of_run in calls], pa.string()),
+        "raw_output": pa.array(texts, pa.string()),
     }
+    are_given = any(any(of_run) for of_run in arguments)
+    return columns | ({ARGUMENTS: pa.array(arguments, pa.list_(pa.string()))} if are_given else {})
+
+
+def _parted(runs: Sequence[Calls]) -> list[str]:
+    """Return a task's runs as text, with a bar where they part and, if only the arguments part before, one there too.
+
+    The call whose arguments part first is shown with those that differ.
+    """
+    names = [[name for name, _ in of_run] for of_run in runs]
+    given = [[canonical_arguments(text) or text for _, text in of_run] for of_run in runs]
+    start, inner = (
+        next((place for place, each in enumerate(zip(*of, strict=False)) if len({*each}) > 1), min(map(len, of)))
+        for of in (names, given)
+    )
+    bar = _BAR if len({*map(tuple, names)}) > 1 else ""
+    if inner < start:
+        for of_run, text in zip(names, _differing([of_run[inner] for of_run in given]), strict=True):
+            of_run[inner] += f"({text if len(text) <= _MOST_SHOWN else f'{text[: _MOST_SHOWN - 1]}…'})"
+    inner, mark = min(inner, start), _OF_ARGUMENTS if inner < start else ""
+    same, alike, rest = (
+        [" → ".join(of[part]) for of in names] for part in (slice(inner), slice(inner, start), slice(start, None))
+    )
+    return [f"{first}{mark}{second}{bar}{third}" for first, second, third in zip(same, alike, rest, strict=True)]
+
+
+def _differing(texts: Sequence[str]) -> list[str]:
+    """Return the arguments of one call in several runs; of objects, the values that differ."""
+    values: list[Any] = [json.loads(text) if canonical_arguments(text) == text else None for text in texts]
+    if not all(isinstance(value, dict) for value in values):
+        return [*texts]
+    return [
+        _text({key: of for key, of in value.items() if any(of != other.get(key) for other in values)})
+        for value in values
+    ]
 
 
 def _keys(names: Iterable[str]) -> list[str | None]:
     """Return which of the names are those of the task, the number of the run, the reward and the calls."""
     present = {*names}
-    return [next((key for key in k if key in present), None) for k in (_TASKS, _TRIALS, _REWARDS, _TRAJECTORIES)]
+    return [next((key for key in k if key in present), None) for k in (_TASKS, TRIALS, _REWARDS, _TRAJECTORIES)]
 
 
 def _are_runs(names: Iterable[str]) -> bool:
@@ -118,7 +155,7 @@ def _run_rows(
         seen[str(of)] = seen.get(str(of), -1) + 1
         trials.append(seen[str(of)] if run.get(str(trial)) is None else run[str(trial)])
         succeeded.append(None if won is None or won != won else bool(won >= _NEARLY_ONE))
-    called, notes = [calls_of(run.get(str(calls))) for run in runs], [*notes]
+    called, notes = [_with_arguments(calls_of(run.get(str(calls))), run.get(ARGUMENTS)) for run in runs], [*notes]
     if n := succeeded.count(None):
         notes.append(f"{n} of {len(runs)} runs of {path.name} have no reward: they count as failed here")
     if n := sum(tool == _UNKNOWN for of_run in called for tool, _ in of_run):
@@ -126,7 +163,7 @@ def _run_rows(
         notes.append(f"{n} of {n_calls} calls of {path.name} name no tool: they count as of one tool, {_UNKNOWN}")
     tasks = [str(run[str(task)]) for run in runs]
     own = [{"bucket_id": of, RUN: str(number)} for of, number in zip(tasks, trials, strict=True)]
-    small = [{key: value for key, value in run.items() if key not in (calls, *_LARGE)} for run in runs]
+    small = [{key: value for key, value in run.items() if key not in (calls, ARGUMENTS, *_LARGE)} for run in runs]
     fields = Records([{**run, **of_run} for run, of_run in zip(small, own, strict=True)])
     ids = [f"{of['bucket_id']} run {of[RUN]}" for of in own]
     columns = logs.linked_columns(fields, query, roots=()) | run_columns(tasks, trials, succeeded, called)
@@ -135,6 +172,16 @@ def _run_rows(
     source = {"format": tool, "tool": tool, "version": version, "file": path.name}
     ids, shown = logs.unique_ids(ids, path, "run"), logs.shown_texts(fields, texts, (), dict)
     return logs.log_predictions(ids, columns, LABELS, name=name, model=model, source=source, notes=notes, texts=shown)
+
+
+def _with_arguments(calls: Calls, given: Any) -> Calls:
+    """Return calls with arguments that stand in a list, or a text with a line each, of as many beside them."""
+    values = given.splitlines() if isinstance(given, str) else given if isinstance(given, list) else ()
+    return (
+        [(name, _text(value)) for (name, _), value in zip(calls, values, strict=True)]
+        if len(values) == len(calls)
+        else calls
+    )
 
 
 def _recognises_runs(path: Path, head: logs.Head) -> bool:
@@ -220,11 +267,39 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 
-def _bfcl_calls(result: Any) -> list[str]:
-    """Return the tools called in an answer: keys of objects, or code; in turns and steps, or not."""
+def _bfcl_calls(result: Any) -> list[Json]:
+    """Return the calls in an answer: keys of objects with their arguments, or code; in turns and steps, or not."""
     if isinstance(result, list):
         return [call for part in result for call in _bfcl_calls(part)]
-    return _CALL.findall(result) if isinstance(result, str) else [*result] if isinstance(result, Mapping) else []
+    pairs = _code_calls(result) if isinstance(result, str) else result.items() if isinstance(result, Mapping) else ()
+    return [{"name": name, ARGUMENTS: arguments} for name, arguments in pairs]
+
+
+def _code_calls(code: str) -> list[tuple[str, Any]]:
+    """Return the calls in Python code with their arguments by name, or by place; else with the text behind."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            nodes = [node for node in ast.walk(ast.parse(code.strip())) if isinstance(node, ast.Call)]
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        parts = _CALL.split(code)
+        return [*zip(parts[1::2], parts[2::2], strict=True)]
+    nodes.sort(key=lambda node: (node.lineno, node.col_offset))
+    return [
+        (
+            ast.unparse(node.func),
+            {f"{place}": _value(value) for place, value in enumerate(node.args)}
+            | {str(keyword.arg): _value(keyword.value) for keyword in node.keywords},
+        )
+        for node in nodes
+    ]
+
+
+def _value(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        return ast.unparse(node)
 
 
 _WHAT = "runs of agents, as tau-bench writes them or JSON Lines with task, trial, reward and calls"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paraconsist.errors import InputError
@@ -29,6 +30,28 @@ class BudgetReached(InputError):
     """A budget that allows no further request; what was answered is kept."""
 
     exit_code = 75
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a command is expected to send, before anything is sent."""
+
+    n_requests: int
+    n_read: int  # tokens of the prompts
+    n_written: int  # tokens of the answers, at most
+    cost: float | None  # None without a price
+    bodies: Sequence[Json] = ()  # of the first three requests
+    ends_early: bool = False  # whether the run stops once a condition is known
+    is_counted: bool = False  # by the models' tokenizers; else at `BYTES_PER_TOKEN`
+
+    def describe(self) -> str:
+        """Return one line for the user."""
+        how = "as the model's tokenizer counts, without a chat template"
+        how = how if self.is_counted else f"{BYTES_PER_TOKEN} bytes of a prompt counted as one"
+        tokens = f"{self.n_read:,} tokens read ({how})"
+        cost = "" if self.cost is None else f", cost {self.cost:,.4f}"
+        whole = f"estimate: {self.n_requests:,} requests, {tokens}, at most {self.n_written:,} written{cost}"
+        return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}."
 
 
 @dataclass
@@ -129,6 +152,13 @@ class Meter:
         share = n_tokens / n_counted if n_counted else 1 / BYTES_PER_TOKEN
         written = body.get("max_tokens") or body.get("max_completion_tokens") or 0
         return TokenUse(math.ceil(n_bytes * share), written if isinstance(written, int) else 0)
+
+    def estimate(self, bodies: Iterable[Json]) -> Estimate:
+        """Return what requests are expected to take."""
+        expected = [self.expect(body, len(json.dumps(body))) for body in bodies]
+        read, written = (sum(used[part] or 0 for used in expected) for part in (0, 1))
+        cost = None if self.settings.prices is None else self.cost_of(TokenUse(read, written))
+        return Estimate(len(expected), read, written, cost)
 
     def may_send(self, expected: TokenUse) -> bool:
         """Return whether the budget has room for a request; it may have once those under way are answered.

@@ -18,13 +18,14 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.data.failures import NO_ANSWER, Failures
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import JOURNAL, Failed, ShardWriter, opened, sealed
+from paraconsist.data.store import JOURNAL, Failed, ShardWriter, lines_of, opened, sealed
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol
@@ -75,14 +76,14 @@ class Journal(ShardWriter):
 
 
 def _read(path: Path) -> list[protocol.Answered]:
-    answers = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        try:
-            answered = protocol.Answered.from_dict(opened(line, protocol.Answered._fields))
-        except (ValueError, TypeError, KeyError):
-            remedy = "Delete that line (its request is sent again) or start a new run folder."
-            raise InputError(f"{path} is damaged at line {number}.", function="run", remedy=remedy) from None
-        answers.append(answered)
+    answers = list[protocol.Answered]()
+    try:
+        lines = chain.from_iterable(lines_of(path))
+        answers.extend(protocol.Answered.from_dict(opened(line, protocol.Answered._fields)) for line in lines)
+    except (ValueError, TypeError, KeyError):
+        remedy = "Delete that line (its request is sent again) or start a new run folder."
+        what = f"{path} is damaged at line {len(answers) + 1}."
+        raise InputError(what, function="run", remedy=remedy) from None
     return answers
 
 
@@ -335,22 +336,35 @@ def write_texts(
     generation: GenerationSettings,
     *,
     journal: Journal | None = None,
+    meter: Meter | None = None,
+    say: Callable[[str], object] | None = None,
 ) -> list[list[str]]:
     """Let a model behind an endpoint continue texts (completions) or answer them (chat).
 
     Returns for each text, in order, `generation.n` texts, each by a separate request with its own seed, because many
     servers write only one. Of `generation`, `top_k` is sent if it is given (vLLM and llama.cpp know it). Answers in the
-    journal, from this call or an earlier one, are not requested again. InputError for beams, for several texts without
-    a temperature, and for what the endpoint refuses.
+    journal, from this call or an earlier one, are not requested again. Calls with one `meter` share a budget; `say` is
+    told what those that are left will take, before any is sent. InputError for beams, for several texts without a
+    temperature, and for what the endpoint refuses.
     """
     if generation.num_beams > 1:
         raise input_error("generate", "num_beams", "be 1 for an endpoint", got=generation.num_beams)
     if generation.n > 1 and generation.temperature is None:
         raise input_error("generate", "temperature", "be given where several texts are wanted", got=None)
 
+    def body_of(place: int, number: int) -> Json:
+        return _body(settings, model, texts[place], generation, generation.seed + number)
+
+    wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
+    meter = meter or Meter(settings)
+    bodies = (body_of(*pair) for pair in wanted)
+    left = meter.estimate(body for body in bodies if journal is None or journal.get(*_name(body)) is None)
+    if say is not None and left.n_requests:
+        say(left.describe())
+
     async def work(client: EndpointClient) -> list[list[str]]:
         async def one(place: int, number: int) -> str:
-            body = _body(settings, model, texts[place], generation, generation.seed + number)
+            body = body_of(place, number)
             about, name = f"text {place}", _name(body)
             known = journal.get(*name) if journal is not None else None
             if known is not None:
@@ -370,7 +384,6 @@ def write_texts(
                 journal.add(answered)
             return str(answered.value)
 
-        wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
         results = await asyncio.gather(*(one(*pair) for pair in wanted), return_exceptions=True)
         problems = [problem for problem in results if isinstance(problem, BaseException)]
         for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # the cause before its consequences
@@ -378,7 +391,7 @@ def write_texts(
         written = [str(text) for text in results]
         return [written[start : start + generation.n] for start in range(0, len(written), generation.n)]
 
-    return with_client(settings, find_key(settings), work)
+    return with_client(settings, find_key(settings), work, meter)
 
 
 def _body(settings: EndpointSettings, model: str, text: str, generation: GenerationSettings, seed: int) -> Json:

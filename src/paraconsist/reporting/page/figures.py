@@ -122,7 +122,8 @@ def _outcomes(report: Report) -> Iterator[Placed]:
         sizes = {model: {key: of[key] for key in OUTCOME_WORDS if of[key]} for model, of in counts.items()}
         if any(sizes.values()):
             said = str(finding(report.by_model[models[0]][item.name])) if len(models) == 1 else ""
-            yield Placed("outcomes", item.name, outcomes_plot(f"outcomes-{number}", item.name, sizes, said))
+            nouns = item.rows[models[0]].nouns
+            yield Placed("outcomes", item.name, outcomes_plot(f"outcomes-{number}", item.name, sizes, said, nouns))
 
 
 def _accuracy(by_model: ByModel) -> Iterator[Placed]:

@@ -63,6 +63,7 @@ class Bar:
     model: str
     parts: Sequence[tuple[str, str, int, float, float, str]]
     value: str = ""  # the headline, where models are compared
+    noun: str = "problem"
     scale: tuple[float, ...] = ()  # per cent: steadiness, the two ends of its interval where it has one
     accuracy: float | None = None  # per cent, on that scale's line
     groups: Sequence[bool] = ()  # of each group of models that do not differ, whether this one is in it
@@ -78,13 +79,13 @@ class Bar:
         return replace(self, parts=[(*part[:5], "") for part in self.parts])
 
     @classmethod
-    def of(cls, model: str, parts: Sequence[tuple[str, str, int, str]], value: str = "") -> Bar:
+    def of(cls, model: str, parts: Sequence[tuple[str, str, int, str]], value: str = "", noun: str = "problem") -> Bar:
         """Lay parts (colour, words, how many, link) side by side."""
         n, start, placed = sum(size for _, _, size, _ in parts), 0, []
         for colour, words, size, href in parts:
             placed += [(colour, words, size, size / n, start / n, href)] if size else []
             start += size
-        return cls(model, placed, value)
+        return cls(model, placed, value, noun)
 
 
 @dataclass(frozen=True)
@@ -203,16 +204,17 @@ def _of_one_model(
     item: AlignedSet, spec: MeasureSpec, result: SetScores, bar: Bar, change: Values | None, where: Values
 ) -> Block:
     values: Values = result.measures.get(spec.name, {})
+    noun, _ = result.rows.nouns
     of_wordings = result.wording if _is_of_wordings(spec) else None
     if of_wordings is not None:
         claim, sure, changed, _ = finding(result, _called(bar.model))
         sentence = f"{sure}; {changed}." if sure else ""
         facts = [replace(fact, words="steadiness") for fact in _fact("wording", STEADINESS, of_wordings, least=0.0)]
-        precision = _Precision.of(WORDING_CHANGE.key, of_wordings)
+        precision = _Precision.of(WORDING_CHANGE.key, of_wordings, noun)
     else:
         claim, sure = _verdict(spec, values)
         sentence, facts = f"{sure}." if sure else "", list(_facts(spec, values, result))
-        precision = _Precision.of(spec.headline, values)
+        precision = _Precision.of(spec.headline, values, noun)
     is_void = bool(result.degenerate) and of_wordings is not None
     return Block(
         item.name,
@@ -313,7 +315,7 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
     broken = item.inconsistency[model]
     outcomes, untested = item.outcomes[model], np.isnan(broken)
     if _is_of_wordings(spec) and (outcomes != "").any():
-        shown, noun = {"changes": "broken"}, "wording" if item.rows[model].calls is None else "run"
+        shown, noun = {"changes": "broken"}, item.rows[model].nouns[1]
         kinds = [
             (shown.get(outcome, outcome), colour, OUTCOME_WORDS[outcome].replace("wording", noun), outcomes == outcome)
             for outcome, colour in _COLOURS.items()
@@ -323,7 +325,7 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
         kinds = [("" if untested.any() else "same", "right", kept, broken == 0.0)]
         kinds += [("broken", "wrong", breaks, broken > 0.0), ("", "none", "not tested", untested)]
     parts = [(c, words, int(mask.sum()), link(show=show, **where) if show else "") for show, c, words, mask in kinds]
-    return Bar.of(model, parts, quantity(values.get(spec.headline), True))
+    return Bar.of(model, parts, quantity(values.get(spec.headline), True), item.rows[model].nouns[0])
 
 
 def _coin(item: AlignedSet, model: str) -> Bar | None:
@@ -334,7 +336,9 @@ def _coin(item: AlignedSet, model: str) -> Bar | None:
     n, (right, wrong) = len(problems), (round(len(problems) * share) for share in (coin.right, coin.wrong))
     sizes: dict[Outcome, int] = {"right": right, "depends": n - right - wrong, "wrong": wrong}
     name = f"a coin that is right as often ({percent(coin.accuracy)} %): {' / '.join(map(count, sizes.values()))}"
-    return Bar.of(name, [(_COLOURS[key], OUTCOME_WORDS[key], size, "") for key, size in sizes.items()])
+    problem, wording = item.rows[model].nouns
+    parts = [(_COLOURS[key], OUTCOME_WORDS[key].replace("wording", wording), size, "") for key, size in sizes.items()]
+    return Bar.of(name, parts, noun=problem)
 
 
 def _facts(spec: MeasureSpec, values: Values, result: SetScores) -> Iterator[Fact]:
@@ -348,8 +352,8 @@ def _facts(spec: MeasureSpec, values: Values, result: SetScores) -> Iterator[Fac
 
 def _steps(precision: _Precision, result: SetScores, change: Values | None, bar: Bar, where: Values) -> Iterator[Step]:
     """Yield what to do next, what is most urgent first."""
-    is_run = result.rows.calls is not None
-    problem, differ = ("task", "runs do not end alike") if is_run else ("problem", "answers do not agree")
+    is_run, problem = result.rows.calls is not None, precision.noun
+    differ = "runs do not end alike" if is_run else "answers do not agree"
     if change and change["correct_to_incorrect"]:
         lost = plural(int(change["correct_to_incorrect"]), "answer")
         yield Step(f"Read the {lost} lost to rewording", link(show="lost", **where))
@@ -398,28 +402,29 @@ class _Precision:
     clusters: int  # what the intervals resample: contexts, or the problems themselves
     half_width: float | None  # of the interval; None without one
     effect: float | None  # the design effect
+    noun: str = "problem"
 
     @classmethod
-    def of(cls, key: str, values: Values) -> _Precision:
+    def of(cls, key: str, values: Values, noun: str) -> _Precision:
         """Return it of one of a result's values."""
         n = int(values.get("n_problems", values.get("n_buckets", values.get("n", 0))))
         clusters, effect = (_of(values.get(name), key) for name in ("n_clusters", "design_effect"))
         ends = bounds(values.get("confidence_interval"), key)
         half = None if ends is None else (ends[1] - ends[0]) / 2
-        return cls(n, int(clusters) if known(clusters) else n, half, effect if known(effect) else None)
+        return cls(n, int(clusters) if known(clusters) else n, half, effect if known(effect) else None, noun)
 
     @property
     def sample(self) -> str:
         """The problems, and their contexts where several share one."""
         contexts = f" from {plural(self.clusters, 'context')}" if self.clusters < self.n else ""
-        return f"{plural(self.n, 'problem')}{contexts}"
+        return f"{plural(self.n, self.noun)}{contexts}"
 
 
 def _brief(precision: _Precision, result: SetScores) -> Iterator[str]:
     """Yield how sure the finding is, in a line."""
     yield precision.sample
     half = precision.half_width
-    yield "no interval: too few problems" if half is None else f"± {percent(half)} points"
+    yield f"no interval: too few {precision.noun}s" if half is None else f"± {percent(half)} points"
     yield f"{count(result.n_unparsed)} answers not read" if result.n_unparsed else "every answer read"
 
 
@@ -427,13 +432,14 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
     """Yield sentences on how far the numbers of one model can be trusted, each with the term that it explains."""
     n, clusters, half, effect = precision.n, precision.clusters, precision.half_width, precision.effect
     origin = f"from {clusters:,} contexts, which the intervals resample" if clusters < n else "independent ones"
-    yield f"{n:,} problems, {origin}{'' if effect is None else f' (design effect {effect:.1f})'}.", "design effect"
+    problems = f"{precision.noun}s"
+    yield f"{n:,} {problems}, {origin}{'' if effect is None else f' (design effect {effect:.1f})'}.", "design effect"
     if half is None:
-        yield "There is no interval: too few problems, or none that differ.", "interval"
+        yield f"There is no interval: too few {problems}, or none that differ.", "interval"
     else:
         contexts = f" from {4 * clusters:,} contexts" if clusters < n else ""
-        width = f"± {percent(half)} points"
-        yield f"About {4 * n:,} problems{contexts}, four times as many, would halve the interval ({width}).", "interval"
+        more = f"About {4 * n:,} {problems}{contexts}, four times as many,"
+        yield f"{more} would halve the interval (± {percent(half)} points).", "interval"
     if result.rows.calls is not None:
         yield (
             "Every run counts: how often a task ends otherwise when nothing changes is the finding itself.",

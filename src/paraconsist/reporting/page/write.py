@@ -75,7 +75,7 @@ def write_report(
 ) -> ReportWritten:
     """Write one self-contained HTML page: no network, no other file.
 
-    Every plot is also written to `plots_folder` as PNG and SVG.
+    Every plot is also written to `plots_folder` as PNG, SVG and PDF.
     """
     report = Report(models, options)
     both = list(zip(report.aligned, report.texts, strict=True))
@@ -324,7 +324,7 @@ def _facts(report: Report) -> list[str]:
     names = [item.name for item in sets if not is_generic(item.name)]
     of = [names[0]] if len(sets) == 1 and names else [f"{len(sets)} sets"] * (len(sets) > 1)
     model = [models[0].name] * (len(models) == 1 and models[0].name not in of and not is_generic(models[0].name))
-    problem, wording = ("task", "run") if all(r.calls is not None for r in rows) else ("problem", "wording")
+    problem, wording = min(r.nouns for r in rows)
     return [*model, *of, f"{plural(n_problems, problem)} in {plural(n_rows, wording)}"]
 
 

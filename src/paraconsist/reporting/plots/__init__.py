@@ -1,4 +1,4 @@
-"""Plots of results: matplotlib figures without global state, as themed inline SVG or as PNG and SVG files."""
+"""Plots of results: matplotlib figures without global state, as themed inline SVG or as files."""
 
 from __future__ import annotations
 

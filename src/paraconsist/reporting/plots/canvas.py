@@ -116,7 +116,7 @@ def mark(artist: Artist, title: str, href: str = "", **values: Any) -> None:
     """
     figure: Any = artist.figure
     artist.set_gid(f"mark-{len(figure.marks)}")
-    line = {name: round(value, 6) if isinstance(value, float) else value for name, value in values.items()}
+    line = {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in values.items()}
     figure.marks.append((_line(title), href, line))
 
 
@@ -326,8 +326,8 @@ def _rename(element: ET.Element, name: str) -> None:
 
 
 def write_plot(plot: Plot, folder: Path) -> list[Path]:
-    """Write ``<name>.png`` and ``<name>.svg`` on white paper; return the two paths."""
-    figure, files = drawn(plot), [folder / f"{plot.name}.{kind}" for kind in ("png", "svg")]
+    """Write the plot on white paper as ``<name>.png``, ``<name>.svg`` and ``<name>.pdf``; return the paths."""
+    figure, files = drawn(plot), [folder / f"{plot.name}.{kind}" for kind in ("png", "svg", "pdf")]
     for file in files:
         figure.savefig(file, dpi=200)
     return files
@@ -365,6 +365,8 @@ def drawn(plot: Plot, width: float | None = None, caption: str = "") -> Figure:
                 options |= {"dpi": scale * dots, "pil_kwargs": {"dpi": (dots, dots)}}
             if kind == "svg":
                 options.setdefault("metadata", _about(plot))
+            if kind == "pdf":  # without a date, so that the same figure is the same file
+                options.setdefault("metadata", {"Title": _line(plot.title), "CreationDate": None})
             out = io.BytesIO()
             with _styled(**{"svg.hashsalt": plot.name}), _smaller_pages(scale):
                 super().savefig(out, **options)

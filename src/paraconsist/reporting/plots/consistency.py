@@ -288,12 +288,20 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
     )
 
 
-def outcomes_plot(name: str, set_name: str, models: Mapping[str, Mapping[Outcome, int]], said: str = "") -> Plot:
+def outcomes_plot(
+    name: str,
+    set_name: str,
+    models: Mapping[str, Mapping[Outcome, int]],
+    said: str = "",
+    nouns: tuple[str, str] = ("problem", "wording"),
+) -> Plot:
     """Return bars of what becomes of each model's problems over all wordings; the caption begins with `said`."""
+    problem, wording = nouns
+    outcome_words = {key: text.replace("wording", wording) for key, text in OUTCOME_WORDS.items()}
     shown = dict(zip(models, told_apart(list(models), 22), strict=True))
     kinds = [outcome for outcome in OUTCOME_WORDS if any(outcome in sizes for sizes in models.values())]
     described = "; ".join(
-        f"{short(model)}: {', '.join(f'{n:,} {OUTCOME_WORDS[outcome]}' for outcome, n in sizes.items())}"
+        f"{short(model)}: {', '.join(f'{n:,} {outcome_words[outcome]}' for outcome, n in sizes.items())}"
         for model, sizes in models.items()
     )
 
@@ -303,21 +311,22 @@ def outcomes_plot(name: str, set_name: str, models: Mapping[str, Mapping[Outcome
             for outcome in (outcome for outcome in kinds if outcome in sizes):
                 share = 100 * sizes[outcome] / total
                 (bar,) = axes.barh([place], [share], left=start, height=0.7, color=_OUTCOME_COLOURS[outcome])
-                words = f"{sizes[outcome]:,} of {total:,}: {OUTCOME_WORDS[outcome]}"
-                values: dict[str, Any] = {"model": model, "outcome": OUTCOME_WORDS[outcome], "problems": sizes[outcome]}
+                words = f"{sizes[outcome]:,} of {total:,}: {outcome_words[outcome]}"
+                values: dict[str, Any] = {"model": model, "outcome": outcome_words[outcome], "problems": sizes[outcome]}
                 mark(bar, f"{short(model)}, {words}" if len(models) > 1 else words, **values)
                 if share >= 8:
                     ink = _ON_MIXED if outcome in ("depends", "changes") else COLOURS["paper"]
                     axes.text(start + share / 2, place, f"{sizes[outcome]:,}", ha="center", va="center", color=ink)
                 start += share
         axes.set_yticks(range(len(models)), list(shown.values()) if len(models) > 1 else [""])
-        axes.set(xlim=(0, 100), ylim=(len(models) - 0.5, -0.5), xlabel="problems, %")
+        axes.set(xlim=(0, 100), ylim=(len(models) - 0.5, -0.5), xlabel=f"{problem}s, %")
         axes.grid(False)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-        legend(axes, [legend_entry(OUTCOME_WORDS[kind], _OUTCOME_COLOURS[kind], "s", linewidth=0) for kind in kinds])
+        legend(axes, [legend_entry(outcome_words[kind], _OUTCOME_COLOURS[kind], "s", linewidth=0) for kind in kinds])
 
-    reading = "What becomes of each problem over all its wordings, the original among them."
+    original = ", the original among them" if wording == "wording" else ""
+    reading = f"What becomes of each {problem} over all its {wording}s{original}."
     return Plot(
         name, f"Outcomes, {set_name}", f"{said} {reading}".strip(), f"{described}.", draw, 0.75 + 0.3 * len(models)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from paraconsist.files import make_folder
-from paraconsist.reporting.plots.canvas import BAD, COLOURS, MUTED, Plot, logarithmic, series_colour, short, write_plot
+from paraconsist.reporting.plots.canvas import (
+    BAD,
+    COLOURS,
+    MUTED,
+    Plot,
+    logarithmic,
+    mark,
+    series_colour,
+    short,
+    write_plot,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +34,7 @@ _Families: TypeAlias = Sequence[_Family]
 
 
 def write_plots(folder: Path, families: _Families, *, alpha: float) -> list[Path]:
-    """Draw every plot of decided families as PNG and SVG, and return the files in the order of `PLOTS`.
+    """Draw every plot of decided families as PNG, SVG and PDF, and return the files in the order of `PLOTS`.
 
     Families are drawn together, each in a colour, with the lines of decision at level `alpha`.
     """
@@ -70,9 +80,7 @@ def _smallest_p(axes: Axes, families: _Families, alpha: float) -> None:
         entries = family["by_rho"]
         rho, p = [e["rho"] for e in entries], [max(e["smallest_p"], _LEAST_P) for e in entries]
         axes.plot(rho, p, color=colour, lw=1.2, zorder=2, label=family["name"])
-        for rejected, fill in ((True, colour), (False, COLOURS["paper"])):
-            chosen = [i for i, e in enumerate(entries) if e["reject"] is rejected]
-            axes.scatter([rho[i] for i in chosen], [p[i] for i in chosen], s=34, c=fill, edgecolors=colour, zorder=3)
+        _points(axes, family, rho, p, entries, ("smallest_p", "reject", "n_runs"), ms=5.8, color=colour, zorder=3)
     _p_axis(axes, families, alpha)
 
 
@@ -109,6 +117,7 @@ def _accuracy(axes: Axes, families: _Families, alpha: float) -> None:
         after = [100 * entry["transformed_accuracy"] for entry in entries]
         axes.plot(rho, before, color=colour, marker="o", ms=4, label=f"{label}original")
         axes.plot(rho, after, color=colour, marker="s", ms=4, ls="--", mfc="white", label=f"{label}transformed")
+        _points(axes, family, rho, before, entries, ("accuracy", "transformed_accuracy"), ms=4, color=colour)
     _rho_axis(axes, "accuracy, per cent", families, always=True)
 
 
@@ -119,9 +128,29 @@ def _difference(axes: Axes, families: _Families, alpha: float) -> None:
         x = _side_by_side([run["rho"] for run in runs], width * (number - (len(families) - 1) / 2))
         y = np.array([100 * run["accuracy_difference"] for run in runs])
         reach = np.abs(100 * np.array([run["difference_interval"] for run in runs]).T - y)
-        axes.errorbar(x, y, yerr=reach, fmt="o", ms=3, lw=0.7, alpha=0.7, color=colour, label=family["name"])
+        axes.errorbar(x, y, yerr=reach, fmt="none", lw=0.7, alpha=0.7, color=colour, label=family["name"])
+        shown = [{**run, **dict(zip(("low", "high"), run["difference_interval"], strict=True))} for run in runs]
+        _points(axes, family, x, y, shown, ("accuracy_difference", "low", "high"), ms=3, alpha=0.7, color=colour)
     axes.axhline(0, color=MUTED, lw=1)
     _rho_axis(axes, "original less transformed, points", families)
+
+
+def _points(
+    axes: Axes,
+    of: _Family,
+    x: Iterable[float],
+    y: Iterable[float],
+    entries: _Families,
+    keys: Sequence[str],
+    **look: Any,
+) -> None:
+    """Draw values, each a line of the figure's CSV that has the `keys` of its entry; hollow where not rejected."""
+    for at, height, entry in zip(x, y, entries, strict=True):
+        fill = look["color"] if "reject" not in keys or entry["reject"] else COLOURS["paper"]
+        (point,) = axes.plot([at], [height], "o", mfc=fill, **look)
+        shown = {"rho": entry["rho"], **{key: entry[key] for key in keys}}
+        words = ", ".join(f"{key.replace('_', ' ')} {value:.3g}" for key, value in shown.items())
+        mark(point, f"{short(of['name'])}: {words}", family=of["name"], **shown)
 
 
 def _runs(axes: Axes, families: _Families, alpha: float) -> None:
@@ -177,7 +206,8 @@ def ie_runs_plot(name: str, runs: Sequence[str], p_values: Sequence[float], reje
         for place, (p, no) in enumerate(zip(p_values, rejected, strict=True)):
             colour = series_colour(1 if no else 0)
             fill = colour if no else COLOURS["paper"]
-            axes.plot([place], [max(p, _SMALLEST)], "o", markersize=5, color=colour, markerfacecolor=fill)
+            (point,) = axes.plot([place], [max(p, _SMALLEST)], "o", markersize=5, color=colour, markerfacecolor=fill)
+            mark(point, f"{short(runs[place])}: p {p:.2g}", run=runs[place], p_value=p, rejected=no)
         step = max(1, len(runs) // 12)
         logarithmic(axes)
         axes.set_ylim(_SMALLEST / 2, 1.6)

@@ -208,9 +208,16 @@ def read_examples(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
 
 @renamed(model="generator")
 def load_generator(
-    options: GeneratorOptions, settings: GeneratorSettings, *, seed: int = 0, answers: Path = Path("answers")
+    options: GeneratorOptions,
+    settings: GeneratorSettings,
+    *,
+    seed: int = 0,
+    answers: Path = Path("answers"),
+    say: Callable[[str], object] | None = None,
 ) -> Generator:
     """Return the options' generator; an endpoint's answers are kept in the folder `answers`.
+
+    `say` is told what requests will take, before they are sent.
 
     Rules use only the setting `n`. Solved examples, for prompts that have some, are our own by default.
     """
@@ -221,7 +228,7 @@ def load_generator(
             raise input_error("paraphrase", "kind", "be given only without `endpoint`", got=kind)
         if name == "rules":
             raise input_error("paraphrase", "generator", "be given with `endpoint`: the model's name there", got=name)
-        return EndpointGenerator(options.endpoint, name, settings, answers, seed, solved)
+        return EndpointGenerator(options.endpoint, name, settings, answers, seed, solved, say)
     if name == "rules":
         from paraconsist.transforms.paraphrase.rules import RuleGenerator
 
@@ -374,9 +381,14 @@ class EndpointGenerator:
     answers: Path
     seed: int = 0
     examples: Sequence[tuple[str, str]] = EXAMPLES
+    say: Callable[[str], object] | None = None
     _calls: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
+        from paraconsist.models.endpoint.pace import Meter
+
+        self.endpoint = self.endpoint.priced([self.model])
+        self._meter = Meter(self.endpoint)  # of all calls
         for name, usual in (("num_beams", 1), ("diversity", None)):
             if (value := getattr(self.settings, name)) != usual:
                 must, remedy = f"be {usual} for an endpoint", "Endpoints sample: give a temperature."
@@ -392,7 +404,8 @@ class EndpointGenerator:
         prompts = [prompt_of(self.settings, self.examples, text) for text in texts]
         self.answers.mkdir(parents=True, exist_ok=True)
         with renamed(model="generator"), Journal(self.answers) as journal:
-            lists = write_texts(self.endpoint, self.model, prompts, sampling, journal=journal)
+            asked = self.endpoint, self.model, prompts, sampling
+            lists = write_texts(*asked, journal=journal, meter=self._meter, say=self.say)
         return [[tidy(text, whole=self.settings.whole) for text in candidates] for candidates in lists]
 
     def usage(self) -> Usage:

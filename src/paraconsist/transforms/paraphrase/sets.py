@@ -255,7 +255,7 @@ def generate(
         raise input_error("paraphrase", "nli_model", must, remedy=remedy)
     elif nli_model is not None:
         judge = load_judge(nli_model, options.label_map)
-    generator = generators.load_generator(options, settings, seed=options.seed, answers=answers)
+    generator = generators.load_generator(options, settings, seed=options.seed, answers=answers, say=say)
     n = settings.n * settings.tries
     if options.endpoint is not None:
         say(f"{n:,} requests {of}, {n * len(texts):,} in all{' at most' if settings.tries > 1 else ''}")

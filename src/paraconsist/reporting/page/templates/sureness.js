@@ -35,6 +35,11 @@
     return input;
   });
   const values = ends.map(() => element("b"));
+  const saved = element("button", { type: "button", text: "CSV", "aria-label": "Save the probabilities as CSV" });
+  saved.addEventListener("click", () => {
+    const lines = points.map(([before, after, lost, gained, ...ids]) => [setBox.value, modelBox.value, ...ids, before, after, lost ? "lost" : gained ? "gained" : "same"]);
+    csv.save(csv.from(["set", "model", "bucket_id", "example_id", "original", "rewording", "answer"], lines), "sureness.csv");
+  });
   const inside = element("p", { role: "status", "aria-live": "polite" });
   const whole = element("p", { class: "note" });
   const lead = element("a", { href: "#browser", text: "Show them in the flip browser" });
@@ -44,7 +49,7 @@
   const noise = svgNode("path", { class: "axis noise" });
   const rectangle = svgNode("rect", { class: "frame" });
 
-  // Each answer to a rewording with its original's: [probability there, here, lost, gained].
+  // Each answer to a rewording with its original's: [probability there, here, lost, gained, bucket, example].
   function collect() {
     points = [];
     const number = head.sets.findIndex((set) => set.name === setBox.value);
@@ -60,7 +65,7 @@
         const after = answer ? buckets.goldProbability(answer, row[2]) : null;
         if (after === null) continue;
         const is = answer[0] === row[2];
-        points.push([before, after, was && !is, !was && is]);
+        points.push([before, after, was && !is, !was && is, bucket.id, row[1]]);
       }
     }
   }
@@ -129,7 +134,7 @@
   );
   const key = element("p", { class: "key note" }, element("span", { class: "down", text: "▼ lost" }), element("span", { class: "up", text: "▲ gained" }), element("span", { text: "• as right or wrong as before" }));
   const set = element("fieldset", {}, element("legend", { text: "Frame" }), ...ends.map((label, i) => element("label", {}, element("span", {}, `${label} `, values[i]), sliders[i])));
-  place.append(element("div", {}, picture, key), element("div", {}, setLabel, modelLabel, whole, set, inside, element("p", {}, lead, " ", reset)));
+  place.append(element("div", {}, picture, key), element("div", {}, setLabel, modelLabel, whole, set, inside, element("p", {}, lead, " ", reset), element("p", { class: "leaves" }, saved)));
   place.hidden = false;
   const filters = new URLSearchParams(location.hash.slice(2));
   if (filters.get("original") && filters.get("paraphrase")) frame = `${filters.get("original")},${filters.get("paraphrase")}`.split(",").map(Number);
