@@ -320,7 +320,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
                 "Its intervals would miss.",
             )
             raise input_error("score", "checked", must, got=[str(path) for path in options.checked], remedy=remedy)
-        corrected = checked_rates(source, read_checked(options.checked), options.confidence_level)
+        corrected = checked_rates(source, read_checked(options.checked), options.confidence_level, wording)
         notes += corrected.warnings
     judged_wordings = None
     if options.validity is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,20 @@ from numpy.typing import NDArray
 
 from paraconsist.data.logs.reading import LogTexts
 from paraconsist.data.predictions import ACCEPTED
+from paraconsist.data.rows import Rows
 from paraconsist.data.tables import column_of, read_table
 from paraconsist.errors import input_error
-from paraconsist.scoring.checked import Integers, Kind, Pairs, alike_of, answers_of, pairs_of, places_of, rows_of
+from paraconsist.scoring.checked import (
+    Integers,
+    Kind,
+    Pairs,
+    alike_of,
+    answers_of,
+    apart_of,
+    pairs_of,
+    places_of,
+    rows_of,
+)
 from paraconsist.scoring.sources import Source
 
 _SHOWN = ("question", "answer")
@@ -28,6 +39,7 @@ def draw_sheet(
     *,
     mark: Kind = "same",
     n: int = 200,
+    apart: int = 0,
     people: int = 1,
     seed: int = 0,
     question: str | None = None,
@@ -35,16 +47,20 @@ def draw_sheet(
     """Return a sheet of at most n rows, in random order, with an empty column to fill in for each of the `people`.
 
     `sources` are model -> the sets that it answered, from each of which equally many rows are drawn; `mark` says if
-    pairs of answers to two wordings are checked or single answers; `question` is the column of the questions' texts, by
-    default those that the run kept, or a column such as ``question``. InputError if a set's answers are labels, or have
-    no accepted ones for ``right``, or nothing can be drawn.
+    pairs of answers to two wordings are checked or single answers; `apart` more rows are pairs of answers to different
+    problems, by which chance is corrected; `question` is the column of the questions' texts, by default those that the
+    run kept, or a column such as ``question``. InputError if a set's answers are labels, or have no accepted ones for
+    ``right``, or nothing can be drawn.
     """
-    each = max(n // sum(map(len, sources.values())), 1)
+    if apart and mark != "same":
+        raise input_error("sheet", "apart", "be given for pairs of answers only: `mark` same", got=mark)
+    n_sets = sum(map(len, sources.values()))
     drawn = [
         unit
         for model, sets in sources.items()
         for source in sets
-        for unit in _drawn(source, model, mark, each, seed, question)
+        for each, of_units in ((n, pairs_of if mark == "same" else answers_of), (apart, apart_of))
+        for unit in (_drawn(source, model, mark, max(each // n_sets, 1), seed, question, of_units) if each else ())
     ]
     if not drawn:
         raise input_error(
@@ -59,11 +75,19 @@ def draw_sheet(
     return pa.Table.from_pylist(lines)
 
 
-def _drawn(source: Source, model: str, mark: Kind, n: int, seed: int, question: str | None) -> list[tuple[str, Any]]:
+def _drawn(
+    source: Source,
+    model: str,
+    mark: Kind,
+    n: int,
+    seed: int,
+    question: str | None,
+    of_units: Callable[[Source, Rows], Pairs],
+) -> list[tuple[str, Any]]:
     """Return drawn units of one set: what they are sorted by, and the cells of their rows (texts, ids)."""
     table, rows = source.predictions.table, rows_of(source)
     buckets = np.asarray(rows.buckets)
-    units = pairs_of(source, rows) if mark == "same" else answers_of(source, rows)
+    units = of_units(source, rows)
     strata, n_units = 2 * units.verdicts + units.strata, n
     if mark == "right" and len((alike := alike_of(rows)).first):  # in pairs, for the consistency of right answers
         is_alone = ~np.isin(buckets[units.first], buckets[alike.first])
@@ -84,7 +108,7 @@ def _drawn(source: Source, model: str, mark: Kind, n: int, seed: int, question: 
             cells = [(t, {**ids, "wording": w, "weight": weight}) for t, w in zip(shown, wordings, strict=True)]
         else:
             both = {f"{name}_{k}": cell for k, t in enumerate(texts, 1) for name, cell in zip(_SHOWN, t, strict=True)}
-            ids |= {f"wording_{k}": w for k, w in enumerate(wordings, 1)}
+            ids |= {"bucket_id_2": str(buckets[members[1]]), **{f"wording_{k}": w for k, w in enumerate(wordings, 1)}}
             cells = [(both, {**ids, "weight": weight, "accepted": right[0]})]
         drawn.append((hashlib.sha256(f"{seed}:{model}:{bucket}:{wordings}".encode()).hexdigest(), cells))
     return drawn
