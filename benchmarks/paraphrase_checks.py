@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from paraconsist.comparing.comparer import Comparer
 from paraconsist.comparing.meaning import comparer_of_texts
 from paraconsist.measures.checked import label_share
 
@@ -36,10 +37,12 @@ METHODS = {
 }
 
 
-def variations() -> list[dict[str, Any]]:
-    """Return the variations that a person judged; the others were set by a rule."""
+def variations(each: int | None = None) -> list[dict[str, Any]]:
+    """Return the variations that a person judged (a rule set the others), or so many of each method at random."""
     rows = pq.read_table(FOLDER / "validity" / "query_variations.parquet").to_pylist()
-    return [row for row in rows if row["annotator"] is not None]
+    rows = [row for row in rows if row["annotator"] is not None]
+    shuffled = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
+    return [row for method in METHODS for row in [row for row in shuffled if row["method"] == method][:each]]
 
 
 def kept(is_kept: np.ndarray, groups: np.ndarray) -> str:
@@ -50,27 +53,27 @@ def kept(is_kept: np.ndarray, groups: np.ndarray) -> str:
     return f"{100 * share:.0f} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
-def on_variations(check: str) -> Iterator[list[str]]:
+def scores_of(comparer: Comparer, rows: list[dict[str, Any]], names: tuple[str, str]) -> np.ndarray:
+    """Return the score of two texts of each row, shape (n,)."""
+    return comparer.pairs(*(comparer.values([row[name] for row in rows]) for name in names))
+
+
+def on_variations(rows: list[dict[str, Any]], scores: np.ndarray, threshold: float) -> Iterator[list[str]]:
     """Yield the cells of a line for all methods together, then for each."""
-    rows, comparer = variations(), comparer_of_texts(check)
-    scores = comparer.pairs(*(comparer.values([row[name] for row in rows]) for name in ("query", "variation")))
     valid = np.array([row["valid"] for row in rows], dtype=bool)
     groups = np.array([f"{row['dataset']}.{row['query_id']}" for row in rows])
     methods = np.array([row["method"] for row in rows])
     for method in ("", *METHODS):
         members = (methods == method) | (not method)
-        shares = [kept(scores[of] >= comparer.threshold, groups[of]) for of in (members & valid, members & ~valid)]
+        shares = [kept(scores[of] >= threshold, groups[of]) for of in (members & valid, members & ~valid)]
         counts = f"{int((members & valid).sum())} of {int(members.sum())}"
         yield [METHODS.get(method, "all"), counts, *shares, f"{area(scores[members], valid[members]):.2f}"]
 
 
-def on_pairs(check: str) -> Iterator[str]:
+def on_pairs(comparer: Comparer) -> Iterator[str]:
     """Yield the share of pairs of each set that a check keeps."""
-    rows, comparer = (
-        pq.read_table(FOLDER / "validity" / "paraphrase_pairs.parquet").to_pylist(),
-        comparer_of_texts(check),
-    )
-    scores = comparer.pairs(*(comparer.values([row[name] for row in rows]) for name in ("sentence1", "sentence2")))
+    rows = pq.read_table(FOLDER / "validity" / "paraphrase_pairs.parquet").to_pylist()
+    scores = scores_of(comparer, rows, ("sentence1", "sentence2"))
     sets, groups = (np.array([str(row[name]) for row in rows]) for name in ("set", "source_id"))
     for name, what in (("AMR", "paraphrases"), ("OneStop", "paraphrases, simplified"), ("ANLI", "no paraphrases")):
         of = sets == name
@@ -80,12 +83,19 @@ def on_pairs(check: str) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checks", nargs="+")
-    for check in parser.parse_args().checks:
-        started = time.time()
+    parser.add_argument("--no-pairs", action="store_true", help="only the variations of queries")
+    parser.add_argument("--each", type=int, help="only so many variations of each method, drawn at random")
+    arguments = parser.parse_args()
+    rows = variations(arguments.each)
+    for check in arguments.checks:
+        comparer, started = comparer_of_texts(check), time.time()
+        scores = scores_of(comparer, rows, ("query", "variation"))
         print(f"\n{check}\n\n| method | valid | valid ones kept | invalid ones kept | AUC |\n|---|---|---|---|---|")
-        for cells in on_variations(check):
+        for cells in on_variations(rows, scores, comparer.threshold):
             print(f"| {' | '.join(cells)} |", flush=True)
-        print(*on_pairs(check), f"{time.time() - started:.0f} s", sep="\n", flush=True)
+        if not arguments.no_pairs:
+            print("", *on_pairs(comparer), sep="\n")
+        print(f"{time.time() - started:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
