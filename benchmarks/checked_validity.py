@@ -7,7 +7,8 @@ is right, "shown" how often its interval excludes 0, and "labels" how often that
 
 Simulated comparers have other errors in each of 30 designs: of pairs of independent problems, or of four answers to
 each of 500 problems, where errors are of pairs (intransitive) or of answers. The best possible width is the delta
-method's with the true shares of labels yes in the same sample.
+method's with the true shares of labels yes in the same sample. Consistency above chance is corrected by 150 labels of
+pairs of a problem and 50 of different problems, whose answers are common or rare, of a comparer that errs on both.
 
     python benchmarks/checked_validity.py            # 1,000 draws
     python benchmarks/checked_validity.py --draws 100
@@ -16,15 +17,22 @@ method's with the true shares of labels yes in the same sample.
 import argparse
 import sys
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from paraconsist.comparing.comparer import get_comparer
-from paraconsist.measures.checked import CheckedUnits, corrected_difference, corrected_rate, corrected_variance, differs
-from paraconsist.scoring.checked import sample_units
+from paraconsist.measures.checked import (
+    CheckedUnits,
+    corrected_above_chance,
+    corrected_difference,
+    corrected_rate,
+    corrected_variance,
+    differs,
+)
+from paraconsist.scoring.checked import sample_units, turned
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from comparers import judged, similarities
@@ -34,11 +42,16 @@ N_LABELS = 200
 
 
 def labelled(
-    verdicts: np.ndarray, truth: np.ndarray, strata: np.ndarray, order: np.ndarray, **columns: Any
+    verdicts: np.ndarray,
+    truth: np.ndarray,
+    strata: np.ndarray,
+    order: np.ndarray,
+    n_labels: int = N_LABELS,
+    **columns: Any,
 ) -> CheckedUnits:
     """Return units with people's labels on a sample from strata of their verdicts."""
     labels, sampling = np.full(len(verdicts), np.nan), np.ones(len(verdicts))
-    for unit, weight in sample_units(2 * verdicts + strata if strata.max() < 2 else strata, order, N_LABELS):
+    for unit, weight in sample_units(2 * verdicts + strata if strata.max() < 2 else strata, order, n_labels):
         labels[unit], sampling[unit] = truth[unit], weight
     return CheckedUnits.of(verdicts, labels, sampling=sampling, strata=strata, **columns)
 
@@ -207,6 +220,44 @@ def variances(n_draws: int) -> Iterator[str]:
         yield f"s {s:.2f} f {f:.2f}, accuracy {mean:.2f}: covers (%) {rates}; refused {1 - n_shown / n_draws:.2f}"
 
 
+def above_chance(n_draws: int) -> Iterator[str]:
+    """Yield how often intervals of corrected consistency above chance cover: four answers to each problem."""
+    rng, (i, j) = np.random.default_rng(4), np.triu_indices(4, 1)
+    errors = ((0.9, 0.05, 0.9, 0.05), (0.7, 0.1, 0.6, 0.02), (0.95, 0.2, 0.8, 0.15))
+    designs = ((400, 2, 2.0), (400, 4, 1.0), (150, 3, 0.3), (400, 30, 0.5), (1000, 12, 4.0), (100, 5, 1.0))
+    for (n, k, spread), (s, f, s_apart, f_apart) in product(designs, errors):
+        popular = 1.0 / np.arange(1, k + 1)
+        popular /= popular.sum()
+        by_chance = float(popular @ popular)
+        same = by_chance + (1.0 - by_chance) / (spread + 1.0)  # of two answers of a Dirichlet-multinomial
+        truth, shown, n_covered, n_naive, widths = (same - by_chance) / (1.0 - by_chance), 0, 0, 0, []
+        for _ in range(n_draws):
+            shares = rng.dirichlet(spread * popular, n)
+            answers = (rng.random((n, 4, 1)) > shares.cumsum(axis=1)[:, None, :-1]).sum(axis=2)
+            alike, groups = (answers[:, i] == answers[:, j]).ravel(), np.repeat(np.arange(n), 6)
+            said = np.where(alike, rng.random(alike.shape) < s, rng.random(alike.shape) < f)
+            order = (rng.random(n)[groups] + np.tile(np.arange(6), n) / 6) % 1.0
+            strata = np.zeros(len(said), dtype=np.intp)
+            within = labelled(said, alike * 1.0, strata, order, 150, groups=groups)
+            problems, given = np.repeat(np.arange(n), 4), answers.ravel()
+            first, second = turned(rng.permutation(4 * n), problems)
+            alike = given[first] == given[second]
+            said = np.where(alike, rng.random(alike.shape) < s_apart, rng.random(alike.shape) < f_apart)
+            both, strata = np.stack([problems[first], problems[second]], axis=1), np.zeros(len(said), dtype=np.intp)
+            apart = labelled(said, alike * 1.0, strata, rng.random(len(said)), 50, groups=both)
+            found = corrected_above_chance(within, apart)[1]
+            shown += not found.refused
+            n_covered += covers(found.confidence_interval["corrected"], truth)
+            n_naive += covers(found.confidence_interval["observed"], truth)
+            widths.append(np.diff(found.confidence_interval["corrected"])[0])
+        yield (
+            f"{n} problems, {k} answers, s {s:.2f} f {f:.2f}, apart s {s_apart:.2f} f {f_apart:.2f}, by chance "
+            f"{100 * by_chance:.0f} %: above chance {100 * truth:.1f} %, covers {100 * n_covered / max(shown, 1):.1f} "
+            f"% (by the comparer {100 * n_naive / n_draws:.0f} %), width {np.nanmean(widths):.3f}, "
+            f"refused {1 - shown / n_draws:.2f}"
+        )
+
+
 def pooled(n_draws: int) -> Iterator[str]:
     """Yield how often a sheet of two models is warned of, whose comparer errs alike or not."""
     rng = np.random.default_rng(2)
@@ -228,7 +279,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=1_000)
     n_draws = parser.parse_args().draws
     people, cautions = of_people(n_draws, ("tokens", "contains", "text")), pooled(max(n_draws // 5, 20))
-    for part in (people, simulated(n_draws), variances(n_draws), cautions):
+    for part in (people, simulated(n_draws), variances(n_draws), above_chance(n_draws), cautions):
         for line in part:
             print(line, flush=True)
 

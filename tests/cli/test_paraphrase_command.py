@@ -40,6 +40,18 @@ def test_the_command_by_rules_and_back_from_the_sheet(tmp_path, places, command)
     assert json.loads(said)["syntactic_distance"] is None
 
 
+def test_a_filtered_set_says_how_often_its_check_errs(tmp_path, places, command):
+    pytest.importorskip("wordllama")
+    given = ("paraphrase", places / "rows.csv", "--no-entailment", "--keep", 2, "--check", "similar")
+    code, _, err = command(*given, "--output", tmp_path / "set")
+    assert code == 0, err
+    error = "similar keeps 99 % of valid and 99 % of invalid paraphrases, on search queries that people judged"
+    assert f"check: {error}" in err
+    assert error in (tmp_path / "set" / "README.md").read_text(encoding="utf-8")
+    refusal = command.refused(*given[:-1], "tokens", "--output", tmp_path / "other")
+    assert "`--check` must be nli:MODEL, plui:MODEL, judge:FILE or similar; got 'tokens'" in refusal
+
+
 @pytest.mark.faults
 def test_the_next_command_runs_as_typed_because_the_set_remembers_its_task(tmp_path, command):
     rows = ["A man is riding a horse on the beach.", "Two dogs are running through the grass."] * 2

@@ -1,13 +1,16 @@
-"""Questions reworded, and checked by an NLI model in both directions: from the set to a filtered set and its run."""
+"""Questions reworded, and checked by a model in both directions: from the set to a filtered set and its run."""
 
 import csv
 
 import pytest
 from helpers.commands import done
 from helpers.faulty_server import FaultyServer
+from helpers.language_models import save_language_model
 from helpers.models import WORDS, tiny_encoder
 
+from paraconsist.comparing.meaning import comparer_of_texts
 from paraconsist.data.bucket_sets import load_bucket_set
+from paraconsist.transforms.paraphrase.sets import read_generated
 
 LABELS = ("entailment", "not_entailment")
 QUESTIONS = {
@@ -80,3 +83,24 @@ def test_what_is_entailed_in_one_direction_only_is_left_out(source, nli, entails
     with (tmp_path / "set.check.csv").open(encoding="utf-8-sig", newline="") as stream:
         checks = [line["checks"].partition(";")[0] for line in csv.DictReader(stream)]
     assert (checks.count("passed"), checks.count("left out: another meaning (nli)")) == (n, 9 - n)
+
+
+def test_a_language_model_checks_by_its_odds_of_yes_and_no(tmp_path):
+    folder = save_language_model(tmp_path / "toy-lm", seed=1)
+    comparer = comparer_of_texts(f"plui:{folder}")
+    expected = {
+        text: [new for new in candidates if comparer.pairs([text], [new])[0] >= comparer.threshold]
+        for text, candidates in QUESTIONS.items()
+    }
+    data = tmp_path / "q.csv"
+    with data.open("w", newline="") as stream:
+        csv.writer(stream).writerows([("bucket_id", "question"), *enumerate(QUESTIONS)])
+    given = ["paraphrase", data, "--candidates", 3, "--output", tmp_path / "set.parquet", "--language", "en"]
+    with FaultyServer(write=model) as server:
+        said = done(*given, "--generator", "toy", "--endpoint", server.url, "--check", f"plui:{folder}")
+    n = sum(map(len, expected.values()))
+    assert f"{n} of 9 candidates accepted" in said
+    assert "check: the error of plui:toy-lm is not measured: let people judge" in said
+    facts = read_generated(tmp_path / "set.parquet")[1]
+    assert facts["check"] == "plui:toy-lm"
+    assert facts["error_of_check"].startswith("the error of plui:toy-lm is not measured")

@@ -13,6 +13,7 @@ from paraconsist.errors import InputError
 from paraconsist.measures.checked import (
     CheckedUnits,
     agreement,
+    corrected_above_chance,
     corrected_difference,
     corrected_rate,
     corrected_variance,
@@ -96,6 +97,60 @@ def test_variance_due_to_wording_is_refused_with_the_rates_it_is_made_of():
     assert "were checked" in pvap.refused
     constant = corrected_variance(*right_answers(np.ones((40, 3), dtype=bool), np.ones((40, 3), dtype=bool)))[1]
     assert math.isnan(constant.corrected)  # nothing varies
+
+
+def cross_pairs(rng, n=40, n_pairs=300):
+    """Return the problems of pairs of different ones, and which problems' answers are alike."""
+    first, step = rng.integers(0, n, n_pairs), rng.integers(1, n, n_pairs)
+    pairs = np.stack([first, (first + step) % n], axis=1)
+    kinds = rng.integers(0, 3, n)
+    return pairs, kinds[pairs[:, 0]] == kinds[pairs[:, 1]]
+
+
+def test_the_error_of_pairs_of_different_problems_is_that_of_a_double_loop():
+    pairs, alike = cross_pairs(np.random.default_rng(4))
+    found = corrected_rate(CheckedUnits.of(alike, alike * 1.0, groups=pairs))
+    residuals, total = alike - alike.mean(), 0.0
+    for i, one in enumerate(pairs.tolist()):
+        total += sum(residuals[i] * residuals[j] for j, other in enumerate(pairs.tolist()) if set(one) & set(other))
+    assert found.standard_error["observed"] == pytest.approx(math.sqrt(total) / len(pairs))
+    assert total > (residuals**2).sum()  # pairs that share a problem vary together
+    assert found.n_clusters == 40
+
+
+def test_consistency_above_chance_is_that_of_both_rates():
+    rng = np.random.default_rng(5)
+    pairs, alike = cross_pairs(rng)
+    said = np.where(rng.random(len(alike)) < 0.1, ~alike, alike)
+    chance = CheckedUnits.of(said, alike * 1.0, groups=pairs)
+    same = CheckedUnits.of([True] * 60 + [False] * 40, [1.0] * 54 + [0.0] * 6 + [1.0] * 10 + [0.0] * 30)
+    same = CheckedUnits.of(same.verdicts, same.labels, groups=np.arange(100) % 40)
+    by_chance, above = corrected_above_chance(same, chance)
+    c = alike.mean()
+    assert by_chance.corrected == pytest.approx(c)
+    assert above.corrected == pytest.approx((0.64 - c) / (1.0 - c))
+    assert above.observed == pytest.approx((0.6 - said.mean()) / (1.0 - said.mean()))
+    low, high = above.confidence_interval["corrected"]
+    assert low < above.corrected < high < 1.0
+    # where chance is known, 1 less it is the ratio of a rate's complement and a number, and so are its ends, nearly
+    ends = [(end - c) / (1.0 - c) for end in corrected_rate(same).confidence_interval["corrected"]]
+    assert above.confidence_interval["corrected"] == pytest.approx(ends, abs=0.05)
+
+
+def test_consistency_above_chance_is_refused_with_either_rate():
+    pairs, alike = cross_pairs(np.random.default_rng(6))
+    few = np.where(np.arange(len(alike)) < 12, alike * 1.0, NAN)
+    by_chance, above = corrected_above_chance(sheet(), CheckedUnits.of(alike, few, groups=pairs))
+    assert math.isnan(above.corrected)
+    assert "were checked" in above.refused
+    assert by_chance.refused == above.refused
+    of_all = CheckedUnits.of(alike, alike * 1.0, groups=pairs)
+    assert math.isnan(corrected_above_chance(sheet(yes=(3, 2)), of_all)[1].corrected)
+    # verdicts on different problems that say nothing need no other comparer: people's labels carry the rate
+    senseless = CheckedUnits.of(np.arange(len(alike)) % 2 == 0, alike * 1.0, groups=pairs)
+    assert corrected_above_chance(sheet(), senseless)[1].refused == ""
+    constant = CheckedUnits.of(alike | True, np.ones(len(alike)), groups=pairs)
+    assert math.isnan(corrected_above_chance(sheet(), constant)[1].corrected)  # nothing is above
 
 
 def test_a_naive_loop_says_the_same():

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,11 @@ import pandas as pd
 import pytest
 
 import paraconsist as pc
+from paraconsist.comparing.comparer import get_comparer
+from paraconsist.data.options import SourceOptions
 from paraconsist.errors import InputError
-from paraconsist.scoring.checked import places_of, read_checked
+from paraconsist.scoring.checked import apart_of, places_of, read_checked, rows_of
+from paraconsist.scoring.sources import open_source
 
 ANSWERS = ("red", "a deep red", "crimson", "blue", "not red", "red")
 #: What people know and `tokens` does not: it takes "not red" for "red", and "crimson" for another answer.
@@ -178,6 +182,121 @@ def test_a_part_of_it_covers_what_people_say(command, run, tmp_path):
     scores = pc.score(run, same="tokens", checked=[pairs])
     assert scores.sets["small"].checked.rates["same_answer"].corrected == rates["same_answer"]["corrected"]
     assert "corrected by answers that people checked" in scores.report(tmp_path / "page").read_text(encoding="utf-8")
+
+
+def test_pairs_of_different_problems_are_drawn_beside_the_others(command, run, tmp_path):
+    plain = lines_of(drawn(command, run, "--n", "40", output=tmp_path / "plain.csv"))
+    lines = lines_of(drawn(command, run, "--n", "40", "--apart", "20", output=tmp_path / "both.csv"))
+    apart = [line for line in lines if line["bucket_id"] != line["bucket_id_2"]]
+    assert [line["answer_1"] for line in lines if line not in apart] == [line["answer_1"] for line in plain]
+    assert len(apart) == 20
+    known = {(row["bucket_id"], row["question"]): row["prediction"] for row in rows()}
+    assert all(known[line["bucket_id_2"], line["question_2"]] == line["answer_2"] for line in apart)
+    n_pairs = sum(float(line["weight"]) for line in apart)
+    assert 4_700 < n_pairs <= 5_000  # pairs of one wording with 21 others, but for those of its own problem
+    alone = lines_of(drawn(command, run, "--n", "0", "--apart", "20", output=tmp_path / "alone.csv"))
+    assert sorted(line["answer_1"] for line in alone) == sorted(line["answer_1"] for line in apart)
+
+
+def chance(of):
+    """Return how often two answers to different problems mean the same, by a loop over all."""
+    meanings = [(row["bucket_id"], MEANING[row["prediction"]]) for row in of]
+    pairs = [a[1] == b[1] for i, a in enumerate(meanings) for b in meanings[:i] if a[0] != b[0]]
+    return sum(pairs) / len(pairs)
+
+
+def test_consistency_above_chance_is_corrected_by_pairs_of_different_problems(command, run, tmp_path):
+    pairs = mark(drawn(command, run, "--n", "1000", output=tmp_path / "pairs.csv"), same=same)
+    without = scored(command, run, "--checked", pairs)["checked"]["rates"]
+    assert set(without) == {"same_answer", "wording_change"}
+    assert (
+        "takes marked pairs of different problems" in command("score", run, "--same", "tokens", "--checked", pairs)[1]
+    )
+    apart = drawn(command, run, "--n", "0", "--apart", "5000", output=tmp_path / "apart.csv")
+    given = ("--checked", pairs, "--checked", mark(apart, same=same))
+    found = scored(command, run, *given)
+    rates = found["checked"]["rates"]
+    assert rates["same_answer"] == without["same_answer"]
+    by_chance = chance(rows())
+    assert rates["chance"]["corrected"] == pytest.approx(by_chance, abs=0.02)  # of 4,900 pairs of 28,320
+    expected = (people(rows())[0] - rates["chance"]["corrected"]) / (1 - rates["chance"]["corrected"])
+    assert rates["above_chance"]["corrected"] == pytest.approx(expected)
+    low, high = rates["above_chance"]["confidence_interval"]["corrected"]
+    assert low < (people(rows())[0] - by_chance) / (1 - by_chance) < high
+    assert rates["above_chance"]["observed"] == pytest.approx(found["wording"]["above_chance"])
+    for value, code in ((low - 1e-6, 0), (low + 1e-6, 1)):
+        assert command("gate", f"corrected.above_chance.low >= {value}", run, "--same", "tokens", *given)[0] == code
+    shown = command("score", run, "--same", "tokens", *given)[1]
+    assert "the same answer to different problems" in shown
+    assert "takes marked pairs" not in shown
+
+
+def test_a_transitive_comparer_has_its_own_chance(command, run, tmp_path):
+    sheet, given = tmp_path / "pairs.csv", (run, "--same", "text")
+    assert command("sheet", *given, "--apart", "60", "--n", "100", "--output", sheet)[0] == 0
+    code, out, _ = command("score", *given, "--checked", mark(sheet, same=same), "--json")
+    assert code == 0
+    (found,) = json.loads(out).values()
+    rates = found["checked"]["rates"]
+    assert rates["chance"]["observed"] == pytest.approx(found["wording"]["chance"], abs=0.01)
+    assert rates["chance"]["n_labels"] == 60
+    assert not rates["above_chance"]["refused"]
+
+
+def test_what_pairs_of_different_problems_cannot_carry_is_refused(command, run, tmp_path):
+    sheet = drawn(command, run, "--n", "120", "--apart", "12", output=tmp_path / "pairs.csv")
+    found = scored(command, run, "--checked", mark(sheet, same=same))
+    rates = found["checked"]["rates"]
+    assert rates["above_chance"]["corrected"] is None
+    assert rates["same_answer"]["corrected"] is not None
+    assert any("above_chance is not corrected" in warning and "are needed" in warning for warning in found["warnings"])
+    lines = lines_of(sheet)
+    other = next(i for i, line in enumerate(lines) if line["bucket_id"] != line["bucket_id_2"])
+    renamed = {**lines[other], "bucket_id_2": "b999"}
+    mark(sheet, bucket_id_2=lambda line: renamed["bucket_id_2"] if line == lines[other] else line["bucket_id_2"])
+    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet)
+    assert code == 2
+    assert "show the answers of this run" in err
+    for options, message in (
+        (("--mark", "right", "--apart", "5"), "pairs of answers only"),
+        (("--n", "0"), "hold answers"),
+    ):
+        code, _, err = command("sheet", run, "--same", "tokens", *options, "--output", tmp_path / "none.csv")
+        assert code == 2
+        assert message in err
+
+
+def test_a_comparer_that_asks_a_model_for_every_pair_has_no_pairs_of_different_problems(run, monkeypatch):
+    source = open_source(run, SourceOptions(same="tokens"), function="sheet").sets["small"]
+    costly = replace(get_comparer("tokens"), is_cheap=False)
+    monkeypatch.setattr("paraconsist.scoring.checked.get_comparer", lambda _: costly)
+    with pytest.raises(InputError, match="asks a model for every pair"):
+        apart_of(source, rows_of(source))
+
+
+def test_other_commands_read_the_pairs_of_problems_alone(command, run, tmp_path):
+    pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "large.csv", index=False)
+    files, found = (run, tmp_path / "large.csv"), []
+    for name, more in (("a.csv", ()), ("b.csv", ("--apart", "40"))):
+        sheet = mark(drawn(command, *files, "--n", "200", *more, output=tmp_path / name), same=same)
+        given = ("--same", "tokens", "--checked", sheet, "--json")
+        few = ("--n-permutations", "200", "--n-resamples", "200")
+        compared = json.loads(command("compare", *files, *given, *few)[1])
+        found.append((compared[0]["checked"], json.loads(command("plan", run, *given)[1])))
+    assert found[0] == found[1]
+    # by the errors on another model's answers to one problem alone
+    sheet = mark(drawn(command, run, "--n", "200", "--apart", "40", output=tmp_path / "c.csv"), same=same)
+    rates = scored(command, tmp_path / "large.csv", "--checked", sheet)["checked"]["rates"]
+    assert set(rates) == {"same_answer", "wording_change"}
+    assert rates["same_answer"]["method"] == "rogan_gladen"
+
+
+def test_contexts_that_problems_share_are_kept_apart(command, tmp_path):
+    frame = pd.DataFrame(rows(20))
+    frame["group_id"] = frame["bucket_id"].str[1:].astype(int) // 2
+    frame.to_csv(tmp_path / "run.csv", index=False)
+    lines = lines_of(drawn(command, tmp_path / "run.csv", "--n", "0", "--apart", "500", output=tmp_path / "s.csv"))
+    assert all(int(line["bucket_id"][1:]) // 2 != int(line["bucket_id_2"][1:]) // 2 for line in lines)
 
 
 def test_agreement_of_two_people_is_shown(command, run, tmp_path):

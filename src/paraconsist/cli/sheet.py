@@ -21,7 +21,8 @@ def sheet(
     mark: Literal["same", "right"] = option(
         "same", "What people mark: whether two answers are the same, or whether an answer is right."
     ),
-    n: int = option(200, "Rows of the sheet, of all models together.", option="--n", min=1),
+    n: int = option(200, "Rows of the sheet, of all models together.", option="--n", min=0),
+    apart: int = option(0, "Rows more, of answers to different problems: for consistency above chance.", min=0),
     people: int = option(1, "How many people mark it: each has a column.", min=1),
     question: str | None = option(None, "Column of the questions' texts, if the run kept none."),
     seed: int = option(0, "Random seed of the sample.", min=0),
@@ -48,7 +49,7 @@ def sheet(
         if name in sources:
             raise input_error("sheet", "paths", "be files of different models", got=name)
         sources[name] = sets
-    drawn = draw_sheet(sources, mark=mark, n=n, people=people, seed=seed, question=question)
+    drawn = draw_sheet(sources, mark=mark, n=n, apart=apart, people=people, seed=seed, question=question)
     columns = ", ".join(name for name in drawn.column_names if name == mark or name.startswith(f"{mark}_"))
     how = f"fill in {columns} with yes or no"
     if output.suffix == _PAGE:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,14 @@ from numpy.typing import NDArray
 from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
 from paraconsist.comparing.words import normalised, shared_words
 from paraconsist.data.foreign import read_yaml
-from paraconsist.data.tasks import ModelInput, get_task
+from paraconsist.data.prompts import Prompt, PromptTemplate
+from paraconsist.data.tasks import Task, get_task
 from paraconsist.errors import extras, input_error
 from paraconsist.measures.edit_effects import SMALL_NUMBERS
+from paraconsist.models.endpoint.settings import PromptSettings
+
+if TYPE_CHECKING:
+    from paraconsist.models.classifier import Classifier
 
 _Encode = Callable[[Sequence[str]], NDArray[np.floating[Any]]]
 
@@ -134,31 +139,65 @@ def _nli_comparer(model: str) -> Comparer:
         remedy = "Such as nli:cross-encoder/nli-deberta-v3-base, or a folder that paraconsist train wrote."
         raise input_error("compare_answers", "same", "name a model after nli", got="nli", remedy=remedy)
     with extras("compare_answers"):
-        import torch
-
-        from paraconsist.models.batching import BatchPolicy, plan_batches
         from paraconsist.models.loading import load_model
     classifier = load_model(model, task=get_task("nli"))
     names = [name.lower() for name in classifier.label_names]
     if "entailment" not in names:
         must = "name a model with a label called entailment"
         raise input_error("compare_answers", "same", must, got=list(classifier.label_names))
-    label, policy = names.index("entailment"), BatchPolicy.for_device("cpu")
+    return _in_both_orders(classifier, get_task("nli"), names.index("entailment"))
 
-    def entails(premises: Sequence[str], hypotheses: Sequence[str]) -> Floats:
-        inputs = [(ModelInput(a, b),) for a, b in zip(premises, hypotheses, strict=True)]
-        prepared = classifier.prepare(inputs)
-        shares = np.zeros(len(prepared))
-        for places in plan_batches(prepared, policy):
+
+def _plui_comparer(model: str) -> Comparer:
+    """Return a comparer by a language model: the smaller probability of Yes against No in the two orders.
+
+    After ParaPLUIE (Lemesle et al. 2025), whose log-odds of Yes above 0 are a probability above 1/2. Models that have
+    a chat template are asked in a chat.
+    """
+    if not model:
+        remedy = "Such as plui:Qwen/Qwen2.5-7B-Instruct, or a folder."
+        raise input_error("compare_answers", "same", "name a model after plui", got="plui", remedy=remedy)
+    with extras("compare_answers"):
+        from paraconsist.models.loading import load_model
+        from paraconsist.models.prompted import PromptedModel
+    question = TEXTS_PROMPT.format(first="{sentence_1}", second="{sentence_2}") + "\nAnswer:"
+    task, labels = get_task("paraphrase_identification"), {"not_paraphrase": "No", "paraphrase": "Yes"}
+    settings = PromptSettings(Prompt(PromptTemplate("plui", task.name, question, labels)))
+    classifier = load_model(model, task=task, ask=lambda: settings)
+    if not isinstance(classifier, PromptedModel):
+        remedy = "A classifier of pairs is no language model."
+        raise input_error("compare_answers", "same", "name a language model after plui", got=model, remedy=remedy)
+    if getattr(classifier.tokenizer, "chat_template", None):
+        classifier = classifier.with_settings(replace(settings, chat=True))
+    return _in_both_orders(classifier, task, list(labels).index("paraphrase"), _quoted)
+
+
+def _in_both_orders(classifier: Classifier, task: Task, label: int, shown: Callable[[str], str] = str) -> Comparer:
+    """Return a comparer of texts, as they are `shown`: the smaller probability of a label in the two orders."""
+    import torch
+
+    from paraconsist.models.batching import BatchPolicy, plan_batches
+
+    if (device := torch.accelerator.current_accelerator(check_available=True)) is not None:
+        classifier.module.to(device)
+    policy = BatchPolicy.for_device("cpu" if device is None else device.type)
+
+    def shares(first: Sequence[str], second: Sequence[str]) -> Floats:
+        pairs = zip(map(shown, first), map(shown, second), strict=True)
+        inputs = [classifier.encode(task, dict(zip(task.columns, pair, strict=True))) for pair in pairs]
+        prepared, found = classifier.prepare(inputs), np.zeros(len(inputs))
+        if too_long := [row for row in prepared if row.n_over]:
+            raise classifier.window_error(too_long)
+        for places in classifier.plan(inputs, prepared, policy) if classifier.plans else plan_batches(prepared, policy):
             with torch.inference_mode():
                 logits = classifier.logits([prepared[i] for i in places])
-            shares[places] = logits.double().cpu().softmax(dim=1)[:, label].numpy()
-        return shares
+            found[places] = logits.double().cpu().softmax(dim=1)[:, label].numpy()
+        return found
 
-    def both_ways(first: Sequence[str], second: Sequence[str]) -> Floats:
-        return np.minimum(entails(first, second), entails(second, first))
+    def both_orders(first: Sequence[str], second: Sequence[str]) -> Floats:
+        return np.minimum(shares(first, second), shares(second, first))
 
-    return Comparer(_stripped, both_ways, threshold=0.5, is_cheap=False)
+    return Comparer(_stripped, both_orders, threshold=0.5, is_cheap=False)
 
 
 #: What a judge is asked. Texts stand in it as JSON, so that an answer cannot end its quotation and give orders.
@@ -180,11 +219,14 @@ Reply with one word, yes or no."""
 
 
 def comparer_of_texts(named: str) -> Comparer:
-    """Return the comparer of texts with their rewordings, ``nli:MODEL`` or ``judge:FILE``; both look in both orders."""
+    """Return the comparer of texts with their rewordings by the name of a check; all look in both orders."""
     name, _, argument = named.partition(":")
-    if name not in ("nli", "judge"):
-        raise input_error("compare_answers", "same", "be nli:MODEL or judge:FILE", got=named)
-    return _nli_comparer(argument) if name == "nli" else _judge_comparer(argument, TEXTS_PROMPT)
+    makers = {"nli": _nli_comparer, "plui": _plui_comparer, "similar": _similar_comparer}
+    makers["judge"] = partial(_judge_comparer, usual_prompt=TEXTS_PROMPT)
+    if name not in makers:
+        must = "be nli:MODEL, plui:MODEL, judge:FILE or similar"
+        raise input_error("compare_answers", "same", must, got=named)
+    return makers[name](argument)
 
 
 _quoted = partial(json.dumps, ensure_ascii=False)  # escapes every control character, of the first 128

@@ -54,6 +54,12 @@ def public_name(name: str) -> str:
     return re.split(r"[/\\]", name.rstrip("/\\"))[-1] if is_local else name
 
 
+def public_comparer(named: str) -> str:
+    """Return a comparer's or check's name with the last part of a path on this machine (``judge:FILE``)."""
+    kind, colon, given = named.partition(":")
+    return named if kind == "regex" else f"{kind}{colon}{public_name(given)}"
+
+
 def local_names(value: Any) -> dict[str, str]:
     """Return the paths of local models in the identities of a value, each with its public name."""
     names: dict[str, str] = {}

@@ -14,7 +14,7 @@ that of the units themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,7 +24,7 @@ from scipy.special import expit, logit, stdtrit
 
 from paraconsist.errors import check_fraction, input_error
 from paraconsist.measures.array_types import Floats
-from paraconsist.measures.intervals import Units, intervals
+from paraconsist.measures.intervals import Dyads, Units, intervals
 from paraconsist.measures.results import Record
 
 #: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
@@ -37,11 +37,11 @@ Rate: TypeAlias = tuple[float, float, list[float]]
 
 @dataclass(frozen=True)
 class CheckedUnits:
-    """The n units of one model's rate; all arrays have shape (n,).
+    """The n units of one model's rate; all arrays have shape (n,), `groups` of pairs of different ones (n, 2).
 
     `labels` are people's, in [0, 1]: means where there are several, nan where there is none. `weights` say how much a
     unit counts, `sampling` is 1 over the chance that it was drawn, up to a factor, `strata` are parts of the verdicts
-    that labels were drawn from, and units of different `groups` are independent.
+    that labels were drawn from, and units that share no group are independent.
     """
 
     verdicts: NDArray[np.bool_]
@@ -234,31 +234,71 @@ def corrected_variance(
         ((1.0 - found[name]) / 2.0, errors[name] / 2.0, [(1.0 - end) / 2.0 for end in ends[name][::-1]])
         for name in ("observed", "corrected")
     ]
+    of_all = lambda a: 2.0 * a * (1.0 - a), lambda a: 2.0 - 4.0 * a
+    return found.having(*halves), _ratio((alike, found), (accuracy, of_answers), *of_all, confidence_level)
+
+
+def corrected_above_chance(
+    same: CheckedUnits, chance: CheckedUnits, *, confidence_level: float = 0.95
+) -> tuple[Corrected, Corrected]:
+    """Return how often answers to different problems are the same, and those to one problem above it, as people say.
+
+    The verdict of `same`, pairs of answers to a problem, and of `chance`, pairs of answers to different problems whose
+    `groups` are both problems, shape (n, 2), is whether they are the same. Intervals are for the population of
+    problems.
+
+    With P and c the corrected rates, the second is (P - c) / (1 - c), at most 1; up is good. Sensitivity and
+    false-match rate are those of `same`. It is refused where P or c is, and nan where all answers are the same.
+    """
+    found, by_chance = (corrected_rate(units, confidence_level=confidence_level) for units in (same, chance))
+    below = _ratio((same, found), (chance, by_chance), lambda c: 1.0 - c, lambda _: -1.0, confidence_level)
+    return by_chance, complement(below)
+
+
+def complement(rate: Corrected) -> Corrected:
+    """Return 1 less a rate, with the comparer's errors as they are."""
+    errors, ends = rate.standard_error, rate.confidence_interval
+    turned = [(1.0 - rate[key], errors[key], [1.0 - e for e in ends[key][::-1]]) for key in ("observed", "corrected")]
+    return rate.having(*turned)
+
+
+def _ratio(
+    first: tuple[CheckedUnits, Corrected],
+    second: tuple[CheckedUnits, Corrected],
+    whole: Callable[[float], float],
+    slope: Callable[[float], float],
+    confidence_level: float,
+) -> Corrected:
+    """Return 1 less the first rate over the `whole` of the second, whose derivative is `slope`.
+
+    Its interval is symmetric on the scale of logarithms.
+    """
+    (one, found), (two, other) = first, second
+
+    def ratio(one: CheckedUnits, two: CheckedUnits) -> Rate:
+        a, b = (_fit(units, False, confidence_level) for units in (one, two))
+        if (size := whole(b.value)) < 1e-12:  # nothing varies
+            return math.nan, math.nan, [math.nan, math.nan]
+        inner = max(1.0 - a.value, 0.5 / (a.n_labels + 1))
+        error = _joint_error(one, two, a, b, (-1.0 / inner, -slope(b.value) / size))
+        value, middle, half = (1.0 - a.value) / size, inner / size, max(a.quantile, b.quantile) * error
+        return value, error * middle, [min(middle * math.exp(-half), value), middle * math.exp(half)]
+
     # where the verdicts are the labels, the corrected rate is the observed one
-    said, told = (replace(units, labels=units.verdicts.astype(np.float64)) for units in (alike, accuracy))
-    observed, corrected = _pvap(said, told, confidence_level), (math.nan, math.nan, [math.nan, math.nan])
-    if not (refused := found.refused or of_answers.refused):
-        corrected = _pvap(alike, accuracy, confidence_level)
-    n_needed = found.n_needed or of_answers.n_needed
-    return found.having(*halves), found.having(observed, corrected, refused=refused, n_needed=n_needed)
-
-
-def _pvap(alike: CheckedUnits, accuracy: CheckedUnits, confidence_level: float) -> Rate:
-    """Return PVAP, its error, and an interval that is symmetric on the scale of logarithms."""
-    one, two = (_fit(units, False, confidence_level) for units in (alike, accuracy))
-    if (whole := two.value * (1.0 - two.value)) < 1e-12:  # nothing varies
-        return math.nan, math.nan, [math.nan, math.nan]
-    inner = max(1.0 - one.value, 0.5 / (one.n_labels + 1))
-    error = _joint_error(alike, accuracy, one, two, (-1.0 / inner, (2.0 * two.value - 1.0) / whole))
-    value, middle, half = (1.0 - one.value) / 2.0 / whole, inner / 2.0 / whole, max(one.quantile, two.quantile) * error
-    return value, error * middle, [min(middle * math.exp(-half), value), middle * math.exp(half)]
+    observed = ratio(*(replace(units, labels=units.verdicts.astype(np.float64)) for units in (one, two)))
+    refused = found.refused or other.refused
+    corrected = (math.nan, math.nan, [math.nan, math.nan]) if refused else ratio(one, two)
+    return found.having(observed, corrected, refused=refused, n_needed=found.n_needed or other.n_needed)
 
 
 def _joint_error(first: CheckedUnits, second: CheckedUnits, one: _Fit, two: _Fit, slopes: tuple[float, float]) -> float:
     """Return the standard error of a function of two rates with these slopes; the same groups are in both."""
-    codes = np.unique(np.concatenate([first.groups, second.groups]), return_inverse=True)[1]
-    own, n = np.split(codes, [len(first.groups)]), int(codes.max()) + 1
-    ours, theirs = (np.bincount(of, fit.influence, n) for of, fit in zip(own, (one, two), strict=True))
+    codes = np.unique(np.concatenate([first.groups.ravel(), second.groups.ravel()]), return_inverse=True)[1]
+    own, n = np.split(codes, [first.groups.size]), int(codes.max()) + 1
+    ours, theirs = (
+        np.bincount(of, np.repeat(fit.influence, len(of) // fit.n_units), n)
+        for of, fit in zip(own, (one, two), strict=True)
+    )
     size = math.sqrt(float(ours @ ours) * float(theirs @ theirs))
     shared = float(ours @ theirs) / size * one.error * two.error if size > 0.0 else 0.0
     parts = (slopes[0] * one.error) ** 2 + (slopes[1] * two.error) ** 2 + 2.0 * slopes[0] * slopes[1] * shared
@@ -451,10 +491,11 @@ def _post_strata(units: CheckedUnits) -> NDArray[np.intp]:
 
 def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     post, is_labelled, weights = _post_strata(units), units.is_labelled, units.weights / units.weights.sum()
-    groups = np.unique(units.groups, return_inverse=True)[1]
+    codes = np.unique(units.groups, return_inverse=True)[1].reshape(len(post), -1)
+    both = Dyads(codes[:, 0], codes[:, -1])
 
     def variance(parts: Floats) -> float:
-        return float(np.square(np.bincount(groups, parts)).sum())
+        return max(both.connected(parts), float(parts @ parts) if codes.shape[1] > 1 else 0.0)
 
     sizes, n_labelled = np.bincount(post, weights), np.bincount(post, is_labelled)
     raw = np.where(is_labelled, weights * units.sampling, 0.0)
@@ -464,12 +505,13 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     means = np.where(n > 0.0, np.minimum(np.bincount(post, inside * filled), 1.0), 0.5)  # but for rounding
     left = np.sqrt(1.0 - n_labelled / np.bincount(post)) if of_set else np.ones(len(n))
     of_labels = inside * (filled - means[post]) * (sizes * left)[post]
-    n_clusters, stretch = len(np.unique(groups[is_labelled])), 1.0
-    if n_clusters < n_labelled.sum() and (alone := float(of_labels @ of_labels)) > 0.0:
+    n_groups, stretch = len(np.unique(codes[is_labelled])), 1.0
+    n_clusters = min(n_groups, int(n_labelled.sum()))
+    if n_groups < codes[is_labelled].size and (alone := float(of_labels @ of_labels)) > 0.0:
         stretch = max(variance(of_labels) / alone, 1.0)  # the design effect of the labels
     smoothed = (means * n + 0.5) / (n + 1.0)
     spread = smoothed * (1.0 - smoothed) / np.maximum(n - 1.0, 1.0) * left**2 * stretch
-    freedom = max((n_clusters or len(np.unique(groups))) - len(n), 1)
+    freedom = max((n_clusters or len(np.unique(codes))) - len(n), 1)
     quantile = float(stdtrit(freedom, 0.5 + confidence_level / 2.0))
     value, observed = (min(float(share), 1.0) for share in (sizes @ means, weights @ units.verdicts))
     of_units, of_verdicts = weights * (means[post] - value), weights * (units.verdicts - observed)
@@ -539,7 +581,8 @@ def _refusal(units: CheckedUnits, values: dict[str, float], fit: _Fit) -> tuple[
             return text, fit.n_labels + least - n
     # sensitivity is above the false-match rate where people say yes more often to verdicts yes than to verdicts no
     gap, half = fit.yes.share - fit.no.share, math.hypot(fit.yes.share - fit.yes.low, fit.no.high - fit.no.share)
-    if gap > half or not 1e-9 < fit.value < 1.0 - 1e-9:  # labels that are all alike need no comparer
+    # labels that are all alike need no comparer, nor do those of different problems, of which nearly all say no
+    if gap > half or units.groups.ndim > 1 or not 1e-9 < fit.value < 1.0 - 1e-9:
         return "", None
     n_needed = math.ceil(fit.n_labels * (half / gap) ** 2) + 1 if gap > 0.01 else None
     text = f"its sensitivity {values['sensitivity']:.2f} is not above its false-match rate "

@@ -310,17 +310,17 @@ class Dyads:
         """
         n = len(self.first)
         rows, residuals = self._sums(np.ones(n)), values - values.mean()
-        connected = self._connected(np.ones(n))
+        connected = self.connected(np.ones(n))
         if n < 2 or connected >= n * n:
             return float("nan"), float("nan")
-        variance = max(self._connected(residuals) / (1.0 - connected / n**2), residuals @ residuals * n / (n - 1))
+        variance = max(self.connected(residuals) / (1.0 - connected / n**2), residuals @ residuals * n / (n - 1))
         squares = self._sums(residuals) ** 2
         freedom = rows.sum() ** 2 / (rows @ rows) - 1.0
         if squares.any():
             freedom = min(freedom, squares.sum() ** 2 / (squares @ squares))
         return float(np.sqrt(variance) / n), float(freedom)
 
-    def _connected(self, weights: Floats) -> float:
+    def connected(self, weights: Floats) -> float:
         """Return the sum of the products of the weights of every two rows that share a member."""
         one, two = self._ends
         members = self._sums(weights)

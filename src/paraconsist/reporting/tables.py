@@ -636,9 +636,9 @@ def cited(sets: Mapping[str, SetScores], name: str = "") -> str:
 
 def corrected_quantity(key: str) -> Quantity:
     """Return what people's checks correct."""
-    from paraconsist.scoring.outcomes import OF_WORDINGS  # reads rows, which takes pyarrow
+    from paraconsist.scoring.outcomes import CHANCE, OF_WORDINGS  # reads rows, which takes pyarrow
 
-    return next((q for q in (*OF_WORDINGS, *PARAPHRASTIC.quantities) if q.key == key), Quantity(key, key, key))
+    return next((q for q in (*OF_WORDINGS, CHANCE, *PARAPHRASTIC.quantities) if q.key == key), Quantity(key, key, key))
 
 
 def corrected(name: str, checked: Checked) -> Table:
@@ -663,6 +663,8 @@ def corrected(name: str, checked: Checked) -> Table:
         f"(kappa {decimal(each['kappa'], digits=2)}): no comparer can be known to be better."
         for kind, each in checked.agreement.items()
     ]
+    if "same_answer" in checked.rates and "chance" not in checked.rates:
+        agreed += ["Same answer above chance takes marked pairs of different problems: `paraconsist sheet --apart 50`."]
     return Table(f"{name}: corrected by answers that people checked", columns, rows, " ".join(agreed), wide=True)
 
 

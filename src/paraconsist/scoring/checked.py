@@ -1,7 +1,8 @@
 """Sheets that people mark: drawn from answers, read, joined to a run again, and the rates that their marks correct.
 
-A sheet holds pairs of answers to two wordings of a problem (``same`` is filled in) or single answers (``right``). Its
-rows are found again by bucket and by the places of their wordings there, and are refused if they show other answers.
+A sheet holds pairs of answers to two wordings of a problem, or of different problems (``same`` is filled in), or single
+answers (``right``). Its rows are found again by bucket and by the places of their wordings there, and are refused if
+they show other answers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from pathlib import Path
@@ -32,11 +33,21 @@ from paraconsist.measures.checked import AmongValid, Bounds, CheckedUnits, Corre
 from paraconsist.measures.results import Record, Values
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.alignment import ROW_ID
-from paraconsist.scoring.outcomes import SAME_ANSWER, WORDING_CHANGE, WORDINGS, answer_codes, is_right
+from paraconsist.scoring.outcomes import (
+    CHANCE,
+    SAME_ANSWER,
+    STEADINESS,
+    WORDING_CHANGE,
+    WORDINGS,
+    Outcomes,
+    answer_codes,
+    is_right,
+)
 from paraconsist.scoring.roles import apply_policy
 from paraconsist.scoring.sources import Source
 
 Kind = Literal["same", "right"]
+_N_APART = 5_000  # pairs of different problems whose verdicts are counted
 Integers = NDArray[np.intp]
 MARKS = {**dict.fromkeys(("yes", "y", "true", "1", "x"), True), **dict.fromkeys(("no", "n", "false", "0"), False)}
 
@@ -57,12 +68,17 @@ class Line(NamedTuple):
     pair: str
     set: str
     model: str
-    bucket: str
+    buckets: list[str]  # of each answer
     wordings: list[int]
     answers: list[str]
     accepted: list[str]
     marks: list[bool | None]  # each person's
     weight: float  # 1 over the chance of having been drawn
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether its answers are to different problems."""
+        return len(set(self.buckets)) > 1
 
     @property
     def label(self) -> float:
@@ -124,12 +140,42 @@ def same_of(rows: Rows) -> tuple[Integers, Integers, NDArray[np.bool_]]:
 
 def pairs_of(source: Source, rows: Rows) -> Pairs:
     """Return the pairs of wordings of each problem, with whether their answers are the same."""
-    (first, second, verdicts), similarity = same_of(rows), None
-    comparer = get_comparer(source.predictions.metadata["same"])
-    if _has_degrees(comparer):
-        values = comparer.values(source.predictions.table["raw_output"].to_pylist())
-        similarity = comparer.pairs([values[i] for i in first], [values[i] for i in second])
+    first, second, verdicts = same_of(rows)
+    return Pairs(first, second, verdicts, _halves(verdicts, _similarities(source, first, second)[1]))
+
+
+def apart_of(source: Source, rows: Rows) -> Pairs:
+    """Return some 5,000 pairs of wordings of different problems, every wording in equally many of them.
+
+    They are random, and the same for every sheet of a run; InputError if a comparer asks a model for every pair.
+    """
+    members = np.unique(_within(rows, WORDINGS)[:2])
+    keys = zip(np.asarray(rows.buckets)[members].tolist(), places_of(np.asarray(rows.buckets))[members], strict=True)
+    digests = [hashlib.sha256(f"{bucket}:{place}".encode()).digest() for bucket, place in keys]
+    first, second = turned(members[sorted(range(len(members)), key=digests.__getitem__)], groups_of(rows))
+    comparer, similarity = _similarities(source, first, second)
+    if similarity is not None:
+        verdicts = similarity >= comparer.threshold
+    elif comparer.is_transitive:
+        codes = answer_codes(rows)
+        verdicts = codes[first] == codes[second]
+    else:
+        must, remedy = "be left out with a comparer that asks a model for every pair", "Above chance is not corrected."
+        raise input_error("sheet", "apart", must, got=source.predictions.metadata["same"], remedy=remedy)
     return Pairs(first, second, verdicts, _halves(verdicts, similarity))
+
+
+def turned(members: Integers, groups: NDArray[Any]) -> tuple[Integers, Integers]:
+    """Return pairs of each row with the next, the next but one and so on, of two groups, until there are enough."""
+    turns = range(1, min(math.ceil(_N_APART / max(len(members), 1)), (len(members) - 1) // 2) + 1)
+    first, second = np.tile(members, len(turns)), np.concatenate([members[:0], *(np.roll(members, k) for k in turns)])
+    is_apart = groups[first] != groups[second]
+    return first[is_apart][:_N_APART], second[is_apart][:_N_APART]
+
+
+def groups_of(rows: Rows) -> NDArray[Any]:
+    """Return the group, else the problem, of each row: what is sampled."""
+    return np.asarray(next(of for of in (rows.groups, rows.problems, rows.buckets) if of is not None))
 
 
 def answers_of(source: Source, rows: Rows) -> Pairs:
@@ -175,6 +221,15 @@ def per_bucket(rows: Rows, first: Integers) -> Integers:
     """Return the number of units of each unit's bucket, by the units' first rows."""
     _, codes, counts = np.unique(np.asarray(rows.buckets)[first], return_inverse=True, return_counts=True)
     return np.asarray(counts[codes])
+
+
+def _similarities(source: Source, first: Integers, second: Integers) -> tuple[Comparer, NDArray[np.float64] | None]:
+    """Return a source's comparer, and how similar answers are by it, shape (n,), where it has degrees."""
+    comparer = get_comparer(source.predictions.metadata["same"])
+    if not _has_degrees(comparer):
+        return comparer, None
+    values = comparer.values(source.predictions.table["raw_output"].to_pylist())
+    return comparer, comparer.pairs([values[i] for i in first], [values[i] for i in second])
 
 
 def _has_degrees(comparer: Comparer) -> bool:
@@ -227,7 +282,8 @@ def read_checked(paths: str | Path | Iterable[str | Path]) -> Sheets:
                 must = f"have yes, no or nothing in {', '.join(marks)}, and all else as it was written"
                 raise input_error("score", "checked", must, got=[of_row[name] for name in marks], row=row) from None
             pair, of_set, model, bucket = (of_row[name] for name in ids)
-            found[kind].append(Line(row, f"{number}.{pair}", of_set, model, bucket, wordings, *texts, given, weight))
+            buckets = [bucket, of_row.get("bucket_id_2", bucket)][: len(ends)]
+            found[kind].append(Line(row, f"{number}.{pair}", of_set, model, buckets, wordings, *texts, given, weight))
     if not any(mark is not None for lines in found.values() for line in lines for mark in line.marks):
         remedy = "Nobody has filled in `same` or `right` yet."
         raise input_error("score", "checked", "have yes or no in at least one row", got=0, remedy=remedy)
@@ -242,8 +298,8 @@ def model_name(source: Source) -> str:
 # ---- what they correct
 
 
-def checked_rates(source: Source, sheets: Sheets, confidence_level: float) -> Checked:
-    """Return the rates of a set corrected by marked sheets.
+def checked_rates(source: Source, sheets: Sheets, confidence_level: float, wording: Outcomes | None) -> Checked:
+    """Return the rates of a set corrected by marked sheets; `wording` has those by the comparer.
 
     Where a sheet was drawn from this model's answers the rates are prediction-powered; where it was drawn from other
     models' answers only, they are corrected by the comparer's errors there. InputError if the sheet shows other answers
@@ -257,11 +313,11 @@ def checked_rates(source: Source, sheets: Sheets, confidence_level: float) -> Ch
         if two := [line.marks[:2] for line in lines if len(line.marks) > 1 and None not in line.marks[:2]]:
             share, kappa = measures.agreement(*([bool(pair[i]) for pair in two] for i in range(2)))
             alike[kind] = {"n_labels": len(two), "share": share, "kappa": kappa}
-        of_kind = _labelled(source, rows, lines, kind)
+        of_kind, lines = _labelled(source, rows, lines, kind), [line for line in lines if not line.is_apart]
         for key, units in of_kind.items():
             if units.is_labelled.any():
                 rates[key] = measures.corrected_rate(units, confidence_level=confidence_level)
-            elif key != PARAPHRASTIC.headline and not _ours(source, lines):
+            elif lines and key != PARAPHRASTIC.headline and not _ours(source, lines):
                 errors, warnings = _errors_elsewhere(source, lines, kind)
                 notes += warnings
                 rates[key] = measures.rogan_gladen(units, errors, confidence_level=confidence_level)
@@ -270,10 +326,25 @@ def checked_rates(source: Source, sheets: Sheets, confidence_level: float) -> Ch
             answers, pairs = of_kind["accuracy"].where(in_pairs), of_kind[PARAPHRASTIC.headline]
             variance = measures.corrected_variance(answers, pairs, confidence_level=confidence_level)
             rates |= dict(zip(("vap_unbiased", "pvap_unbiased"), variance, strict=True))
-    if SAME_ANSWER.key in rates:
-        rates[WORDING_CHANGE.key] = _complement(rates[SAME_ANSWER.key])
+        if kind == "same" and SAME_ANSWER.key in rates:
+            rates[WORDING_CHANGE.key] = measures.complement(rates[SAME_ANSWER.key])
+        if kind == "same" and (apart := _apart(source, rows, sheets[kind])) is not None:
+            if (same := of_kind[SAME_ANSWER.key]).is_labelled.any():
+                chance, above = measures.corrected_above_chance(same, apart, confidence_level=confidence_level)
+                rates |= {CHANCE.key: chance, STEADINESS.key: _with_observed(above, wording)}
+            else:
+                rates[CHANCE.key] = measures.corrected_rate(apart, confidence_level=confidence_level)
     notes += [f"{key} is not corrected: of the comparer, {r.refused}" for key, r in rates.items() if r.refused]
     return Checked(rates=rates, agreement=alike, warnings=tuple(dict.fromkeys(notes)))
+
+
+def _with_observed(above: Corrected, wording: Outcomes | None) -> Corrected:
+    """Return consistency above chance with the comparer's as it is shown elsewhere, over all pairs of answers."""
+    if wording is None:
+        return above
+    ends = {**above.confidence_interval, "observed": [*wording.confidence_interval[STEADINESS.key]]}
+    errors = {**above.standard_error, "observed": wording.standard_error[STEADINESS.key]}
+    return replace(above, observed=wording.above_chance, standard_error=errors, confidence_interval=ends)
 
 
 def checked_differences(
@@ -330,21 +401,12 @@ def _ours(source: Source, lines: Sequence[Line]) -> list[Line]:
 
 
 def _labelled(source: Source, rows: Rows, lines: Sequence[Line], kind: Kind) -> dict[str, CheckedUnits]:
-    """Return the units of the rates that a kind of sheet corrects, with the labels of its lines."""
-    buckets, answers = np.asarray(rows.buckets), source.predictions.table["raw_output"].to_pylist()
-    named = zip(map(str, buckets.tolist()), places_of(buckets).tolist(), strict=True)
-    row_of = {key: i for i, key in enumerate(named)}
+    """Return the units of the rates of problems that a kind of sheet corrects, with the labels of its lines."""
     single: dict[tuple[int, int], list[tuple[float, float]]] = {}
     of_pair: dict[str, list[tuple[int, float, float]]] = {}
-    for line in _ours(source, lines):
-        members = [row_of.get((line.bucket, wording), -1) for wording in line.wordings]
-        shown = [" ".join((answers[i] or "").split()) if i >= 0 else None for i in members]
-        if shown != [" ".join(text.split()) for text in line.answers]:
-            must, remedy = "show the answers of this run", "Score the run that the sheet was drawn from."
-            raise input_error("score", "checked", must, got=line.answers[0][:80], row=line.row, remedy=remedy)
-        if not math.isnan(line.label):
-            single.setdefault((members[0], members[-1]), []).append((line.label, line.weight))
-            of_pair.setdefault(line.pair, []).append((members[0], line.label, line.weight))
+    for line, members in _found_again(source, rows, [line for line in lines if not line.is_apart]):
+        single.setdefault((members[0], members[-1]), []).append((line.label, line.weight))
+        of_pair.setdefault(line.pair, []).append((members[0], line.label, line.weight))
     if kind == "same":
         return {SAME_ANSWER.key: _as_units(rows, pairs_of(source, rows), single)}
     both = {
@@ -354,6 +416,37 @@ def _labelled(source: Source, rows: Rows, lines: Sequence[Line], kind: Kind) -> 
     own, alike = answers_of(source, rows), alike_of(rows)
     units = {"accuracy": _as_units(rows, own, single, np.maximum(per_bucket(rows, own.first) - 1, 1))}
     return units | ({PARAPHRASTIC.headline: _as_units(rows, alike, both)} if len(alike.first) else {})
+
+
+def _apart(source: Source, rows: Rows, lines: Sequence[Line]) -> CheckedUnits | None:
+    """Return pairs of answers to different problems with the labels of a sheet's lines; None without any."""
+    marked: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for line, members in _found_again(source, rows, [line for line in lines if line.is_apart]):
+        marked.setdefault((members[0], members[1]), []).append((line.label, line.weight))
+    if not marked:
+        return None
+    units = apart_of(source, rows)
+    if unknown := set(marked) - set(zip(units.first.tolist(), units.second.tolist(), strict=True)):
+        must, remedy = "show pairs of problems that this run is asked about", "Draw the sheet from this run."
+        raise input_error("score", "checked", must, got=f"{len(unknown)} other pairs", remedy=remedy)
+    found, groups = _as_units(rows, units, marked), groups_of(rows)
+    both = np.stack([groups[units.first], groups[units.second]], axis=1)
+    return replace(found, weights=np.ones(len(both)), groups=both)
+
+
+def _found_again(source: Source, rows: Rows, lines: Sequence[Line]) -> Iterator[tuple[Line, list[int]]]:
+    """Yield the marked lines about a source's answers, with their rows; InputError if they show other answers."""
+    buckets, answers = np.asarray(rows.buckets), source.predictions.table["raw_output"].to_pylist()
+    named = zip(map(str, buckets.tolist()), places_of(buckets).tolist(), strict=True)
+    row_of = {key: i for i, key in enumerate(named)}
+    for line in _ours(source, lines):
+        members = [row_of.get(key, -1) for key in zip(line.buckets, line.wordings, strict=True)]
+        shown = [" ".join((answers[i] or "").split()) if i >= 0 else None for i in members]
+        if shown != [" ".join(text.split()) for text in line.answers]:
+            must, remedy = "show the answers of this run", "Score the run that the sheet was drawn from."
+            raise input_error("score", "checked", must, got=line.answers[0][:80], row=line.row, remedy=remedy)
+        if not math.isnan(line.label):
+            yield line, members
 
 
 def _as_units(rows: Rows, units: Pairs, marked: Mapping[Any, Any], partners: Integers | None = None) -> CheckedUnits:
@@ -372,7 +465,7 @@ def _errors_elsewhere(source: Source, lines: Sequence[Line], kind: Kind) -> tupl
     """Return other models' answers as the sheet shows them, with the comparer's verdicts, and cautions."""
 
     def units(chosen: Sequence[Line]) -> CheckedUnits:
-        verdicts, groups = [_verdict(source, line, kind) for line in chosen], [line.bucket for line in chosen]
+        verdicts, groups = [_verdict(source, line, kind) for line in chosen], [line.buckets[0] for line in chosen]
         weights = [line.weight for line in chosen]
         return CheckedUnits.of(verdicts, [line.label for line in chosen], weights=weights, groups=groups)
 
@@ -396,13 +489,6 @@ def _verdict(source: Source, line: Line, kind: Kind) -> bool:
     return bool(comparer.are_same([one], [two])[0])
 
 
-def _complement(rate: Corrected) -> Corrected:
-    """Return the rate of the other verdict, with the comparer's errors as they are."""
-    errors, ends = rate.standard_error, rate.confidence_interval
-    turned = [(1.0 - rate[key], errors[key], [1.0 - e for e in ends[key][::-1]]) for key in ("observed", "corrected")]
-    return rate.having(*turned)
-
-
 # ---- sheets for people to fill in: random samples from strata of the comparer's verdicts, which they hide
 
 _SHOWN = ("question", "answer")
@@ -415,6 +501,7 @@ def draw_sheet(
     *,
     mark: Kind = "same",
     n: int = 200,
+    apart: int = 0,
     people: int = 1,
     seed: int = 0,
     question: str | None = None,
@@ -422,15 +509,19 @@ def draw_sheet(
     """Return a sheet of at most n rows, in random order, with an empty column to fill in for each of the `people`.
 
     `sources` are model -> the sets that it answered, from each of which equally many rows are drawn; `mark` says if
-    pairs of answers to two wordings are checked or single answers; `question` is the column of the questions' texts, by
-    default those that the run kept, or a column such as ``question``. InputError if a set's answers are labels, or have
-    no accepted ones for ``right``, or nothing can be drawn.
+    pairs of answers to two wordings are checked or single answers; `apart` more rows are pairs of answers to different
+    problems, by which chance is corrected; `question` is the column of the questions' texts, by default those that the
+    run kept, or a column such as ``question``. InputError if a set's answers are labels, or have no accepted ones for
+    ``right``, or nothing can be drawn.
     """
-    each = max(n // sum(map(len, sources.values())), 1)
+    if apart and mark != "same":
+        raise input_error("sheet", "apart", "be given for pairs of answers only: `mark` same", got=mark)
+    n_sets = sum(map(len, sources.values()))
     drawn: list[tuple[str, Any]] = []
     for model, sets in sources.items():
         for source in sets:
-            drawn += _drawn(source, model, mark, each, seed, question)
+            for each, of_units in ((n, pairs_of if mark == "same" else answers_of), (apart, apart_of)):
+                drawn += _drawn(source, model, mark, max(each // n_sets, 1), seed, question, of_units) if each else ()
     if not drawn:
         must = "hold answers to two wordings of a problem" if mark == "same" else "hold answers"
         raise input_error("sheet", "paths", must)
@@ -443,11 +534,19 @@ def draw_sheet(
     return pa.Table.from_pylist(lines)
 
 
-def _drawn(source: Source, model: str, mark: Kind, n: int, seed: int, question: str | None) -> list[tuple[str, Any]]:
+def _drawn(
+    source: Source,
+    model: str,
+    mark: Kind,
+    n: int,
+    seed: int,
+    question: str | None,
+    of_units: Callable[[Source, Rows], Pairs],
+) -> list[tuple[str, Any]]:
     """Return drawn units of one set: what they are sorted by, and the cells of their rows (texts, ids)."""
     table, rows = source.predictions.table, rows_of(source)
     buckets = np.asarray(rows.buckets)
-    units = pairs_of(source, rows) if mark == "same" else answers_of(source, rows)
+    units = of_units(source, rows)
     strata, n_units = 2 * units.verdicts + units.strata, n
     if mark == "right" and len((alike := alike_of(rows)).first):  # in pairs, for the consistency of right answers
         is_alone = ~np.isin(buckets[units.first], buckets[alike.first])
@@ -468,7 +567,7 @@ def _drawn(source: Source, model: str, mark: Kind, n: int, seed: int, question: 
             cells = [(t, {**ids, "wording": w, "weight": weight}) for t, w in zip(shown, wordings, strict=True)]
         else:
             both = {f"{name}_{k}": cell for k, t in enumerate(texts, 1) for name, cell in zip(_SHOWN, t, strict=True)}
-            ids |= {f"wording_{k}": w for k, w in enumerate(wordings, 1)}
+            ids |= {"bucket_id_2": str(buckets[members[1]]), **{f"wording_{k}": w for k, w in enumerate(wordings, 1)}}
             cells = [(both, {**ids, "weight": weight, "accepted": right[0]})]
         drawn.append((hashlib.sha256(f"{seed}:{model}:{bucket}:{wordings}".encode()).hexdigest(), cells))
     return drawn

@@ -46,6 +46,9 @@ STEADINESS = Quantity(
     "0: as often as if the answers were shuffled over the texts; 100: no wording changes an answer",
 )
 
+#: Shown only where people checked it.
+CHANCE = Quantity("chance", "the same answer to different problems", "by chance")
+
 OF_WORDINGS = (WORDING_CHANGE, SAME_ANSWER, STEADINESS)
 
 Outcome = Literal["right", "depends", "wrong", "same", "changes"]

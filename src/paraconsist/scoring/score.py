@@ -326,7 +326,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         if found is not None:
             must, got = "not be given for a run that was asked until something was known", [*map(str, options.checked)]
             raise input_error("score", "checked", must, got=got, remedy="Its intervals would miss.")
-        corrected = checked_rates(source, read_checked(options.checked), options.confidence_level)
+        corrected = checked_rates(source, read_checked(options.checked), options.confidence_level, wording)
         notes += corrected.warnings
     judged_wordings = None
     if options.validity is not None:

@@ -164,6 +164,7 @@ def _shown(rows: BucketSet) -> pa.Table:
 
 def _own_card(rows: BucketSet, table: pa.Table, repo_id: str, task: str | None) -> str:
     """Return the text of the card: task, counts, when two answers are the same, and how to load and run the set."""
+    from paraconsist.data.sharing import public_comparer
     from paraconsist.data.tasks import QUESTIONS
 
     sizes = sorted(table["bucket_id"].value_counts().field("counts").to_pylist())
@@ -173,7 +174,7 @@ def _own_card(rows: BucketSet, table: pa.Table, repo_id: str, task: str | None) 
     if rows.task is QUESTIONS:
         accepted = table["expected"].to_pylist() if "expected" in table.column_names else []
         same = {"same": _suggested(table, accepted), **rows.comparers}
-        compared = " ".join(f"--{key} {shlex.quote(_without_folders(value))}" for key, value in same.items())
+        compared = " ".join(f"--{key} {shlex.quote(public_comparer(value))}" for key, value in same.items())
         facts["with accepted answers"] = plural(sum(map(bool, accepted)), "wording")
         facts["answers compared by"] = f"`{compared}`"
         model, score = "--endpoint http://localhost:8000/v1 --model NAME", f"runs/a {compared}"
@@ -202,14 +203,6 @@ paraconsist run {model} --dataset {repo_id}{of_task} --output runs/a
 paraconsist score {score}
 ```
 """
-
-
-def _without_folders(comparer: str) -> str:
-    """Return a comparer's name with the last part of a path on this machine (``judge:FILE``)."""
-    from paraconsist.data.sharing import public_name
-
-    kind, colon, given = comparer.partition(":")
-    return comparer if kind == "regex" else f"{kind}{colon}{public_name(given)}"
 
 
 def _suggested(table: pa.Table, accepted: Sequence[Sequence[str] | None]) -> str:

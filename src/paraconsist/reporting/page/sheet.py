@@ -19,7 +19,7 @@ _SHOWN = {
 _ASKED = {
     "same": (
         "Do the two answers say the same?",
-        "Each row has two answers to one problem.",
+        "Each row has two answers, to one problem or to two.",
         "The same",
         "Not the same",
     ),

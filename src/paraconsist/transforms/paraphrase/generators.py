@@ -145,7 +145,7 @@ class ParaphraseOptions(GeneratorOptions):
     column: str | None = option(None, "The text to paraphrase; by default what the task's papers do.")
     nli_model: str | None = option(None, "Keep candidates that this model finds entailed both ways.")
     check: str | None = option(
-        None, "Keep candidates that mean the same in both directions: nli:MODEL, or judge:FILE, a YAML file."
+        None, "Keep candidates that mean the same in both orders: nli:MODEL, plui:MODEL, judge:FILE (YAML), similar."
     )
     least: int = option(1, "Leave out originals with fewer paraphrases.", min=1)
     seed: int = option(0, "Random seed of the draw and of sampling.", min=0)

@@ -25,7 +25,7 @@ from paraconsist.data.bucket_sets import (
     declared_comparers,
 )
 from paraconsist.data.questions import are_questions, asked, by_bucket, read_questions, reworded, write_questions
-from paraconsist.data.sharing import public, public_name
+from paraconsist.data.sharing import public, public_comparer, public_name
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import QUESTIONS, input_id, named_in_rows
 from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_set_folder, write_table
@@ -34,7 +34,15 @@ from paraconsist.files import Json
 from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
 from paraconsist.transforms.paraphrase import generators
 from paraconsist.transforms.paraphrase.judgements import Judgements, is_rejected, write_judgement_sheet
-from paraconsist.transforms.paraphrase.refining import Examined, Judge, MeaningCheck, Refined, load_judge, refine
+from paraconsist.transforms.paraphrase.refining import (
+    Examined,
+    Judge,
+    MeaningCheck,
+    Refined,
+    error_of_check,
+    load_judge,
+    refine,
+)
 from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, sampled
 from paraconsist.transforms.sheets import check_same_texts, render
 
@@ -259,6 +267,8 @@ def generate(
     n = settings.n * settings.tries
     if options.endpoint is not None:
         say(f"{n:,} requests {of}, {n * len(texts):,} in all{' at most' if settings.tries > 1 else ''}")
+    if options.check is not None:
+        say(f"check: {error_of_check(options.check)}")
     if options.check is not None and options.check.startswith("judge:"):
         say(f"and 2 to the judge for each candidate that passes the other checks, {2 * n * len(texts):,} at most")
     refined = refine(list(texts), generator, settings, judge, texts)
@@ -270,7 +280,8 @@ def generate(
         "preset": options.preset,
         "seed": options.seed,
         "nli_model": nli_model,
-        "check": options.check,
+        "check": None if options.check is None else public_comparer(options.check),
+        "error_of_check": None if options.check is None else error_of_check(options.check),
         "settings": asdict(settings),
         "counts": {**refined.to_dict(), "n_kept_originals": len(generated.kept()), "least": options.least},
         **generators.endpoint_facts(generator),
