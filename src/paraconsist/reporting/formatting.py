@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 #: A measure's result, or the mapping that a file holds of it.
 Values = Mapping[str, Any]
@@ -12,7 +12,7 @@ Values = Mapping[str, Any]
 UNDEFINED = "–"
 
 
-def known(value: Any) -> bool:
+def known(value: Any) -> TypeGuard[float]:
     """Say whether a value is a number that is defined."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 

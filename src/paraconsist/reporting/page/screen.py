@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +50,6 @@ _COLOURS: dict[Outcome, str] = {
     "same": "right",
     "changes": "mixed",
 }
-_LEAST = f"min_{PARAPHRASTIC.published}"
 _MOST_GROUPS = 8  # of models that do not differ, which are drawn as lines
 _MOST_LETTERS = 300  # of a text in a flip that is shown
 _MOST_FLIPS, _MOST_STEPS = 20, 3
@@ -73,10 +73,6 @@ class Bar:
         """How many problems it is of."""
         return sum(part[2] for part in self.parts)
 
-    def without_links(self) -> Bar:
-        """Return the bar for a page that lists no problems."""
-        return replace(self, parts=[(*part[:5], "") for part in self.parts])
-
     @classmethod
     def of(cls, model: str, parts: Sequence[tuple[str, str, int, str]], value: str = "") -> Bar:
         """Lay parts (colour, words, how many, link) side by side."""
@@ -97,8 +93,7 @@ class Fact:
     below: str
     measure: str
     key: str
-    scale: tuple[float, ...] = ()  # per cent: the least possible value, the interval's two ends, the value
-    links: Sequence[tuple[str, str]] = ()  # (text, address)
+    scale: tuple[float, ...] = ()  # per cent: the interval's two ends, the value; empty where it is undefined
 
 
 @dataclass(frozen=True)
@@ -180,7 +175,7 @@ def _block(report: Report, item: AlignedSet, texts: SetTexts | None) -> Block:
     results = {model: report.by_model[model][item.name] for model in item.models}
     values = {model: result.measures.get(spec.name, {}) for model, result in results.items()}
     who = {model: {**where, "model": model} if len(report.models) > 1 else where for model in item.models}
-    names = sorted(item.models, key=lambda model: _rank(spec, values[model]))
+    names = sorted(item.models, key=lambda model: _broken(spec, values[model]))
     comparison = next((compared for compared in report.compared if compared.set == item.name), None)
     ranking = comparison.ranking if comparison is not None and spec.mean_over == "buckets" else None
     if ranking is not None and ranking.standings:
@@ -207,7 +202,7 @@ def _of_one_model(
     if of_wordings is not None:
         claim, sure, changed, _ = finding(result, _called(bar.model))
         sentence = f"{sure}; {changed}." if sure else ""
-        facts = [replace(fact, words="steadiness") for fact in _fact("wording", STEADINESS, of_wordings, least=0.0)]
+        facts = [replace(fact, words="steadiness") for fact in _fact("wording", STEADINESS, of_wordings)]
         precision = _Precision.of(WORDING_CHANGE.key, of_wordings)
     else:
         claim, sure = _verdict(spec, values)
@@ -256,15 +251,11 @@ def _name(spec: MeasureSpec) -> str:
     return next((q.name for q in spec.quantities if q.key == spec.headline), spec.title.lower())
 
 
-def _broken(spec: MeasureSpec, values: Values) -> float | None:
-    """Return the share that breaks the measure's rule, None where it is undefined."""
-    value: Any = values.get(spec.headline)
-    return (1.0 - value if spec.higher_is_better else float(value)) if known(value) else None
-
-
-def _rank(spec: MeasureSpec, values: Values) -> float:
-    broken = _broken(spec, values)
-    return 2.0 if broken is None else broken
+def _broken(spec: MeasureSpec, values: Values) -> float:
+    """Return the share that breaks the measure's rule, by which models are ranked; inf where it is undefined."""
+    if not known(value := values.get(spec.headline)):
+        return math.inf
+    return 1.0 - value if spec.higher_is_better else value
 
 
 def level(values: Values) -> str:
@@ -302,7 +293,7 @@ class _Words(dict[str, str]):
 def _verdict(spec: MeasureSpec, values: Values) -> tuple[str, str]:
     """Return the finding in the measure's words, and how sure it is."""
     broken = _broken(spec, values)
-    if broken is None:
+    if broken == math.inf:
         return f"{spec.symbol} is undefined", next(iter(values.get("warnings") or ()), "").removesuffix(".")
     words = spec.sentence.format_map(_Words(broken, values)).removesuffix(".") or spec.question
     return f"{words} ({percent(broken)} %)", _interval(spec, values, of_broken=True)
@@ -371,23 +362,15 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     yield Step("Mark what is no paraphrase, and see the numbers without it", link(show="broken", **where))
 
 
-def _fact(
-    result: str,
-    q: Quantity,
-    values: Values,
-    context: Sequence[str] = (),
-    *,
-    least: Any = None,
-    links: Sequence[tuple[str, str]] = (),
-) -> Iterator[Fact]:
+def _fact(result: str, q: Quantity, values: Values, context: Sequence[str] = ()) -> Iterator[Fact]:
     if q.key not in values:
         return
     value, ends = values[q.key], bounds(values.get("confidence_interval"), q.key)
     written = percent if q.is_share else decimal
     interval = [f"{level(values)}: {written(ends[0])} to {written(ends[1])}"] if ends else []
-    scale = (least, *(ends or (value, value)), value) if known(least) and known(value) else ()
+    scale = tuple(100.0 * place for place in (*(ends or (value, value)), value)) if known(value) else ()
     texts = (minus(quantity(value, q.is_share)), minus(" · ".join([*interval, *context])))
-    yield Fact(q.plain, q.symbol, *texts, result, q.key, tuple(100.0 * place for place in scale), links)
+    yield Fact(q.plain, q.symbol, *texts, result, q.key, scale)
 
 
 @dataclass(frozen=True)
@@ -403,7 +386,8 @@ class _Precision:
     def of(cls, key: str, values: Values) -> _Precision:
         """Return it of one of a result's values."""
         n = int(values.get("n_problems", values.get("n_buckets", values.get("n", 0))))
-        clusters, effect = (_of(values.get(name), key) for name in ("n_clusters", "design_effect"))
+        of_keys = (values.get(name) for name in ("n_clusters", "design_effect"))
+        clusters, effect = (part.get(key) if isinstance(part, Mapping) else part for part in of_keys)
         ends = bounds(values.get("confidence_interval"), key)
         half = None if ends is None else (ends[1] - ends[0]) / 2
         return cls(n, int(clusters) if known(clusters) else n, half, effect if known(effect) else None)
@@ -454,19 +438,15 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
     yield (more, "unparsed") if policies else ("Every answer could be read.", "unparsed")
 
 
-def _of(by_key: Any, key: str) -> Any:
-    return by_key.get(key) if isinstance(by_key, Mapping) else by_key
-
-
 def _compared(
     spec: MeasureSpec, values: Mapping[str, Values], results: Mapping[str, SetScores], comparison: SetComparison | None
 ) -> tuple[str, str]:
     """Return the best model, and the models that are not shown to differ from it."""
     void = [model for model, result in results.items() if result.degenerate]
-    able = [model for model in values if model not in void and _broken(spec, values[model]) is not None]
+    able = [model for model in values if model not in void and _broken(spec, values[model]) < math.inf]
     if not able:
         return "Every model's consistency is degenerate", ""
-    best = min(able, key=lambda model: _rank(spec, values[model]))
+    best = min(able, key=lambda model: _broken(spec, values[model]))
     claim = f"{best} is the most consistent of {len(values)} models"
     sentence = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best])}"
     tested = tested_by(spec).name
@@ -536,7 +516,9 @@ def flips(
     The pair comes first of which the model is surest, that is of whose less sure answer.
     """
     candidates: list[tuple[Any, ...]] = []
-    for model in item.models if texts is not None else ():
+    if texts is None:
+        return [], 0
+    for model in item.models:
         rows = item.rows[model]
         try:
             pairs = violations(CHANGE if spec.mean_over == "buckets" else spec, rows)
@@ -550,21 +532,18 @@ def flips(
         of_place = {place: row for row, place in enumerate(item.positions[model].tolist())}
         sides = (pairs.partners[ORIGINAL][pairs.broken].tolist(), pairs.positions[pairs.broken].tolist())
         for pair in zip(*sides, strict=True):
-            both = [texts.rows[of_place[place]] for place in pair] if texts is not None else []
+            both = [texts.rows[of_place[place]] for place in pair]
             is_known = sure is None or np.isfinite(sure[list(pair)]).all()
             if is_known and all(both) and both[0] != both[1] and not rows.unparsed[list(pair)].any():
                 letters = max(len(text) for of_row in both for text in of_row or ())
-                least = 0.0 if sure is None else float(sure[list(pair)].min())
-                candidates.append(
-                    (letters > _MOST_LETTERS, -least, letters, not right[pair[0]], model, pair, both, sure)
-                )
+                rank = letters > _MOST_LETTERS, 0.0 if sure is None else -float(sure[list(pair)].min()), letters
+                candidates.append((*rank, not right[pair[0]], model, pair, both, sure))
     found: dict[tuple[str, Any], Example] = {}
     for *_, model, pair, both, sure in sorted(candidates, key=lambda candidate: candidate[:6]):
         bucket = item.rows[model].buckets[pair[0]]  # type: ignore[index]
-        if (model, bucket) not in found and texts is not None:
-            found[model, bucket] = _example(
-                item, texts, model, pair, both, sure, link(bucket=str(bucket), **who[model])
-            )
+        if (model, bucket) not in found:
+            href = link(bucket=str(bucket), **who[model])
+            found[model, bucket] = _example(item, texts, model, pair, both, sure, href)
         if len(found) == _MOST_FLIPS:
             break
     return list(found.values()), len(candidates)

@@ -108,10 +108,10 @@ def write_summary(models: Sequence[Model], output: Path, options: ReportOptions)
     report = Report(models, options)
     blocks = screen.blocks(report)
     n_bars = _MOST_BARS[len(blocks) > _IN_A_ROW]
-    shown = [
-        replace(block, bars=[bar.without_links() for bar in block.bars[:n_bars]], examples=(), steps=(), cited="")
-        for block in blocks[: 2 * _IN_A_ROW]
-    ]
+    shown = []
+    for block in blocks[: 2 * _IN_A_ROW]:  # a slide lists no problems that its bars could lead to
+        bars = [replace(bar, parts=[(*part[:5], "") for part in bar.parts]) for bar in block.bars[:n_bars]]
+        shown.append(replace(block, bars=bars, examples=(), steps=(), cited=""))
     n_more = sum(len(block.bars) for block in blocks) - sum(len(block.bars) for block in shown)
     lines = [line for _, line in provenance.signatures(models)]
     content = filled(
