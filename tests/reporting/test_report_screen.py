@@ -56,7 +56,7 @@ def test_a_set_of_paraphrases_says_how_often_rewording_changes_an_answer(tmp_pat
     low, high = bounds(scored.wording.confidence_interval, "above_chance")
     assert (fact.words, fact.value) == ("steadiness", f"{percent(scored.wording.above_chance)} %")
     assert f"95 %: {percent(low)} to {percent(high)}" == fact.below.replace("−", "-")
-    assert fact.scale == tuple(100.0 * value for value in (0.0, low, high, scored.wording.above_chance))
+    assert fact.scale == tuple(100.0 * value for value in (low, high, scored.wording.above_chance))
     assert "40 problems" in block.sureness[0][0]
     assert "About 160 problems" in block.sureness[1][0]
     low, high = bounds(scored.wording.confidence_interval, "wording_change")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from paraconsist.cli.ends import say_status, state
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import Fields, Given, quiet_libraries, read_values, show_results
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
@@ -73,6 +71,7 @@ def ie_test(
 
 def _train(options: ExperimentOptions, *, only_plan: bool) -> Path | None:
     from paraconsist.files import is_main
+    from paraconsist.models.progress import ProgressBar
     from paraconsist.running.processes import end_with_launcher
     from paraconsist.studies.ie.experiment import plan, prepare, run_experiment
 
@@ -96,19 +95,8 @@ def _train(options: ExperimentOptions, *, only_plan: bool) -> Path | None:
             f"{_duration(expected.seconds_a_training)} for a whole sample; {options.jobs} at a time)."
         )
         return None
-    with _progress(len(options.units), visible=is_main() and not state.quiet) as advance:
-        return run_experiment(prepared, say=say_status, progress=advance)
-
-
-@contextmanager
-def _progress(total: int, *, visible: bool) -> Iterator[Callable[[int], None]]:
-    """A bar of finished (rho, run), where somebody looks at it."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), disable=not (visible and sys.stderr.isatty())) as bar:
-        task = bar.add_task("(rho, run)", total=total)
-        yield lambda n: bar.advance(task, n)
+    with ProgressBar(len(options.units), "(rho, run)", visible=is_main(), unit="runs") as bar:
+        return run_experiment(prepared, say=say_status, progress=bar.advance)
 
 
 def _decide(

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from paraconsist.cli.options import AS_JSON, REQUIRED, argument, read_numbers, read_pairs, show_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import check_choice, check_fraction, input_error, renamed
-from paraconsist.files import make_folder
 from paraconsist.reporting.formatting import count, decimal, interval, percent
 
 if TYPE_CHECKING:
     from paraconsist.measures.planning import BudgetRow, Pilot, PlanRow, SavingRow, Target
     from paraconsist.measures.variance_components import VarianceComponentsResult
     from paraconsist.reporting.table import Part
+    from paraconsist.scoring.sources import Source
 
 
 def plan(
@@ -75,9 +75,15 @@ def plan(
     paraconsist plan runs/a --against runs/b --difference 0.03
     """
     if checked:
-        _check_alone(against=against, difference=difference, budget=budget, plots=plots)
-        price = label_cost, bucket_cost, paraphrase_cost
-        return _plan_labels(pilot, read, set_name, checked, half_width, price, confidence_level, as_json)
+        for name, value in {"against": against, "difference": difference, "budget": budget, "plots": plots}.items():
+            if value is not None:
+                raise input_error("plan", name, "not be given with `checked`", got=value)
+        from paraconsist.scoring.sources import open_source
+
+        source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
+        costs_of_labels = label_cost, bucket_cost, paraphrase_cost
+        show_results(*_label_plans(source, checked, half_width, costs_of_labels, confidence_level), as_json=as_json)
+        return
     from paraconsist.measures.planning import MEASURES, Costs, Target, savings, spend
     from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.reporting.table import Line
@@ -126,32 +132,16 @@ def plan(
         from paraconsist.reporting.plots.canvas import write_plot
         from paraconsist.reporting.plots.planning import savings_plot
 
-        make_folder(plots)
         write_plot(savings_plot(curves), plots)
 
 
-def _check_alone(**others: object) -> None:
-    for name, value in others.items():
-        if value is not None:
-            raise input_error("plan", name, "not be given with `checked`", got=value)
-
-
-def _plan_labels(
-    pilot: Path,
-    read: SourceOptions,
-    set_name: str | None,
-    checked: Sequence[Path],
-    half_width: float | None,
-    costs: tuple[float, float, float],
-    confidence_level: float,
-    as_json: bool,
-) -> None:
-    """Show what more labels by people and more problems do to rates that sheets correct."""
+def _label_plans(
+    source: Source, checked: Sequence[Path], half_width: float | None, costs: tuple[float, float, float], level: float
+) -> tuple[dict[str, object], list[Part]]:
+    """Return what more labels by people and more problems do to rates that sheets correct, with its tables."""
     from paraconsist.reporting.table import Line, remarks, table
     from paraconsist.scoring.checked import label_plans, read_checked
-    from paraconsist.scoring.sources import open_source
 
-    source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
     label_cost, bucket_cost, paraphrase_cost = costs
     asked, columns_of = source.predictions.table, source.columns
     has_contexts = columns_of.group in asked.column_names
@@ -161,12 +151,11 @@ def _plan_labels(
     if half_width is not None:
         check_fraction("plan", "half_width", half_width)
         if problem_cost == 0.0:
-            raise input_error(
-                "plan", "bucket_cost", "be above 0, or `paraphrase_cost`, with `checked`", got=bucket_cost
-            )
+            must = "be above 0, or `paraphrase_cost`, with `checked`"
+            raise input_error("plan", "bucket_cost", must, got=bucket_cost)
     results: dict[str, object] = {}
     tables: list[Part] = []
-    plans, notes = label_plans(source, read_checked(checked), confidence_level)
+    plans, notes = label_plans(source, read_checked(checked), level)
     for key, plan in plans.items():
         of_labels = plan.label_variance / plan.n_labels
         share = of_labels / (of_labels + plan.problem_variance / plan.n_problems)
@@ -182,9 +171,7 @@ def _plan_labels(
             for n, line in zip(sizes, cells, strict=True):
                 line.append("none" if (k := plan.problems_for(half_width, n)) is None else count(k))
         caption = f"of the variance now, {100 * share:.0f} % is that of the {plan.n_labels:,} labels"
-        tables.append(
-            table(f"What more labels and more {unit} give", columns, cells, words=columns[:1], caption=caption)
-        )
+        tables.append(table(f"What more labels and more {unit} give", columns, cells, caption=caption))
         found = {**plan.to_dict(), "half_width": now}
         if half_width is not None:
             n, k = plan.cheapest(half_width, label_cost, problem_cost)
@@ -192,8 +179,7 @@ def _plan_labels(
             tables.append(Line(f"Cheapest for +-{half_width}: {n:,} labels and {k:,} {unit}, {cost:,.0f} in all."))
             found["cheapest"] = {"half_width": half_width, "n_labels": n, "n_problems": k, "cost": cost}
         results[key] = found
-    tables += remarks(notes, [])
-    show_results(results, tables, as_json=as_json)
+    return results, [*tables, *remarks(notes, [])]
 
 
 def _tables(
@@ -224,7 +210,7 @@ def _tables(
         caption = "* cheapest"
         if wanted["half_width"] is not None:
             caption += f"; {assured} of studies of this size have the half-width or less"
-        yield table("What it takes", columns, zip(*cells, strict=True), words=[columns[0]], caption=caption)
+        yield table("What it takes", columns, zip(*cells, strict=True), caption=caption)
     if bought:
         columns = ["paraphrases\nper bucket", "\nbuckets", "\nrows"]
         keys = ["paraphrases", "buckets", "rows"]
@@ -241,7 +227,7 @@ def _tables(
             columns.append(head)
             cells.append(_starred([decimal(value) for value in values], values))
         title = f"What {budget:g} buys"
-        yield table(title, columns, zip(*cells, strict=True), words=[columns[0]], caption="* best")
+        yield table(title, columns, zip(*cells, strict=True), caption="* best")
         best = min(bought, key=lambda row: row.half_width)
         divided = f"{best.buckets:,} buckets"
         if best.contexts is not None:
@@ -275,7 +261,7 @@ def _savings(pilot: Pilot, rows: Sequence[SavingRow]) -> Iterator[Part]:
         shown = ["-" if factor is None else f"{factor:.2f}" for factor in factors]
         cells.append([str(row.paraphrases), f"{100 * row.share:.0f} %", *shown])
     caption = f"times as wide an interval as all {whole.paraphrases} paraphrases of each bucket give"
-    yield table("What fewer calls lose", columns, cells, words=columns[:1], caption=caption)
+    yield table("What fewer calls lose", columns, cells, caption=caption)
     if any(row.saves for row in rows[:-1]):
         calls = f"{first.paraphrases} of {whole.paraphrases} paraphrases, {100 * first.share:.0f} % of the calls"
         other = f"to save as many with fewer {unit} widens it {first.widening_by_contexts:.2f} times"
@@ -328,7 +314,6 @@ def variance(
         from paraconsist.reporting.plots.canvas import write_plot
         from paraconsist.reporting.plots.planning import components_plot
 
-        make_folder(plots)
         write_plot(components_plot(result), plots)
 
 

@@ -154,7 +154,7 @@ def sheet(
     columns = ", ".join(name for name in drawn.column_names if name == mark or name.startswith(f"{mark}_"))
     how = f"fill in {columns} with yes or no"
     if output.suffix == _PAGE:
-        from paraconsist.reporting.page.sheet import sheet_page
+        from paraconsist.reporting.page.write import sheet_page
 
         saved = f"{output.stem}.csv"
         write_text(output, sheet_page(drawn, mark, saved))

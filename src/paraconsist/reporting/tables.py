@@ -270,11 +270,10 @@ def _entries(q: Quantity, value: Any) -> list[tuple[str, str, Any]]:
     return [(f"{q.key}/{n}", q.label.format(n=n), of_n) for n, of_n in shown]
 
 
-def summary(by_model: ByModel) -> Table | None:
-    """Return paraphrastic consistency: a line for each set and model."""
-    lines = list(results_of(by_model, PARAPHRASTIC.name))
-    if not lines:
-        return None
+def summary(by_model: ByModel) -> Iterator[Table]:
+    """Yield paraphrastic consistency, where there is any: a line for each set and model."""
+    if not (lines := list(results_of(by_model, PARAPHRASTIC.name))):
+        return
     left_out = [*_NOT_IN_SUMMARY, *([_AGREEMENT] if all(_has_two_labels(values) for *_, values in lines) else [])]
     shares = (q for q in PARAPHRASTIC.quantities if q.is_share and q.key not in left_out)
     used = [q for q in shares if any(known(values.get(q.key)) for *_, values in lines)]
@@ -291,11 +290,11 @@ def summary(by_model: ByModel) -> Table | None:
         sizes = [Cell(values.get("n_buckets")), Cell(scored.majority_rate)]
         rows.append([Cell(name, head=True), Cell(model), *(share(values, q.key) for q in used), *sizes])
     caption = "Read P_C together with A: a model that always gives the same answer has P_C 100."
-    return laid_out("Paraphrastic consistency, in per cent, with intervals", columns, rows, len(by_model), caption)
+    yield laid_out("Paraphrastic consistency, in per cent, with intervals", columns, rows, len(by_model), caption)
 
 
-def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_models: int = 1) -> Table | None:
-    """Return a measure's breakdown by stratum, None where there is none; models side by side."""
+def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_models: int = 1) -> Iterator[Table]:
+    """Yield a measure's breakdown by stratum, where there is one; models side by side."""
     parts = by_stratum({model: scored.strata for model, scored in by_model.items()})
     lines = [
         (column, value, model, _stratum_cells(spec, part[spec.name]))
@@ -303,7 +302,7 @@ def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_mo
         if part.get(spec.name) is not None
     ]
     if not lines:
-        return None
+        return
     is_paraphrastic = spec.name == PARAPHRASTIC.name
     rows = stratified(lines, name, n_models, gold_labels=is_paraphrastic)
     columns = [Column("stratum", words=True), MODEL]
@@ -315,7 +314,7 @@ def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_mo
     else:
         title = f"{spec.title} by stratum, in per cent"
         columns += [Column("rows"), Column(common_symbol([spec]), _RATE, interval="interval")]
-    return laid_out(title, columns, rows, n_models)
+    yield laid_out(title, columns, rows, n_models)
 
 
 def _stratum_cells(spec: MeasureSpec, values: Values) -> list[Cell]:
@@ -333,14 +332,13 @@ def _rate_lines(by_model: ByModel, *, own_tables: bool) -> Iterator[tuple[str, s
                 yield name, model, spec, scored, values
 
 
-def rates(by_model: ByModel, *, own_tables: bool = True) -> Table | None:
-    """Return the shares of broken rules, a line for each set, measure and model (BECEL's Table 2).
+def rates(by_model: ByModel, *, own_tables: bool = True) -> Iterator[Table]:
+    """Yield the shares of broken rules, where there are any: a line for each set, measure, model (BECEL's Table 2).
 
     Without `own_tables` the measures that have a table with all their numbers are left out.
     """
-    lines = list(_rate_lines(by_model, own_tables=own_tables))
-    if not lines:
-        return None
+    if not (lines := list(_rate_lines(by_model, own_tables=own_tables))):
+        return
     specs = [spec for _, _, spec, *_ in lines]
     rows = []
     for name, model, spec, scored, values in lines:
@@ -359,7 +357,7 @@ def rates(by_model: ByModel, *, own_tables: bool = True) -> Table | None:
         Column("A perturbed", "accuracy on the perturbed side", short="pert."),
         Column("majority", "accuracy of always giving the originals' commonest label", short="maj."),
     ]
-    return laid_out(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, len(by_model))
+    yield laid_out(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, len(by_model))
 
 
 def changes(name: str, by_model: Mapping[str, Values], n_models: int = 1) -> Table:
@@ -466,8 +464,8 @@ def noise(name: str, floor: Values) -> Table:
     return Table(f"{name}: noise floor, {floor['n_repeats']} repeats (per cent)", columns, rows, wide=True)
 
 
-def policies(sets: Mapping[str, SetScores]) -> Table | None:
-    """Return every measure under each policy for unparsed answers, of the sets that have such answers."""
+def policies(sets: Mapping[str, SetScores]) -> Iterator[Table]:
+    """Yield every measure under each policy for unparsed answers, of the sets that have such answers."""
     rows = []
     for name, scored in sets.items():
         for measure in next(iter(scored.by_policy.values()), ()):
@@ -484,7 +482,8 @@ def policies(sets: Mapping[str, SetScores]) -> Table | None:
     columns = [Column("set (measure)", words=True), Column("unparsed"), Column("counts as", words=True)]
     columns.append(Column("value", interval="interval"))
     caption = "*: the policy of the other tables."
-    return Table("What unparsed answers count as (per cent)", columns, rows, caption, wide=True) if rows else None
+    if rows:
+        yield Table("What unparsed answers count as (per cent)", columns, rows, caption, wide=True)
 
 
 def transitions(name: str, measure: str, figures: Values, model: str = "") -> Table:
@@ -504,8 +503,8 @@ def transitions(name: str, measure: str, figures: Values, model: str = "") -> Ta
     return Table(f"{name}, {measure}: predictions by gold label", columns, rows, caption)
 
 
-def confidence(name: str, measure: str, figures: Values) -> Table | None:
-    """Return how sure the model was of consistent and of inconsistent pairs (BECEL's Figure 3)."""
+def confidence(name: str, measure: str, figures: Values) -> Iterator[Table]:
+    """Yield how sure the model was of consistent and of inconsistent pairs, where it is known (BECEL's Figure 3)."""
     keys = ("confidence", "original_confidence", "perturbed_confidence")
     rows = [
         [Cell(kind, head=True), Cell(part["n_pairs"]), *(Cell(part[key], unit=PERCENT) for key in keys)]
@@ -513,7 +512,8 @@ def confidence(name: str, measure: str, figures: Values) -> Table | None:
     ]
     columns = [Column("pairs", words=True), *map(Column, ("n", "both sides", "on original", "on perturbed"))]
     caption = "Mean probability of the predicted label, in per cent; unparsed answers have none."
-    return Table(f"{name}, {measure}: confidence", columns, rows, caption) if rows else None
+    if rows:
+        yield Table(f"{name}, {measure}: confidence", columns, rows, caption)
 
 
 def fooling(by_model: ByModel) -> Iterator[tuple[str, Table]]:
@@ -567,8 +567,8 @@ def invariance_by_rho(decisions: Sequence[Values]) -> Table:
     return Table("Decision at each rho", [Column(label) for label in labels], rows, caption)
 
 
-def every_number(title: str, values: Values) -> Table | None:
-    """Return every number of a result, also of a measure that the catalogue does not have; None if there is none."""
+def every_number(title: str, values: Values) -> Iterator[Table]:
+    """Yield the table of every number of a result, also of a measure that the catalogue does not have."""
     rows = []
     for key, value in values.items():
         if isinstance(value, (int, float)) or (value is None and key not in ("runs", "collapsed_runs")):
@@ -580,7 +580,8 @@ def every_number(title: str, values: Values) -> Table | None:
             rows.append([Cell(key.replace("_", " "), head=True), cell, *sizes])
     columns = [Column("key", words=True), Column("value", interval="interval")]
     columns += [Column("units"), Column("design effect")]
-    return Table(title, columns, rows, wide=True) if rows else None
+    if rows:
+        yield Table(title, columns, rows, wide=True)
 
 
 # ---- what a terminal and a notebook show
@@ -609,17 +610,13 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     ends = bounds(wording.confidence_interval, "wording_change")
     level = f"{100 * scored.options.confidence_level:g} %"
     sure = f"{level} interval {percent(ends[0])} to {percent(ends[1])}" if ends else "too few problems for an interval"
-    claim, problem, each = (
-        f"wordings of a problem get different answers{f' from {model}' if model else ''}",
-        "problem",
-        "wording",
-    )
-    if scored.rows.calls is not None:
-        claim, problem, each = f"runs of a task{f' by {model}' if model else ''} end differently", "task", "run"
-    claim = f"Two {claim} {percent(wording.wording_change)} % of the time"
-    changed = (
-        f"{count(wording.n_changed)} of {plural(wording.n_problems, problem)} change{'s' * (wording.n_problems == 1)}"
-    )
+    is_run = scored.rows.calls is not None
+    problem, each = ("task", "run") if is_run else ("problem", "wording")
+    what = f"runs of a task{model and f' by {model}'} end differently"
+    what = what if is_run else f"wordings of a problem get different answers{model and f' from {model}'}"
+    claim = f"Two {what} {percent(wording.wording_change)} % of the time"
+    changed = f"{count(wording.n_changed)} of {plural(wording.n_problems, problem)} change"
+    changed += "s" * (wording.n_problems == 1)
     if wording.n_right is None:
         return Finding(claim, sure, changed)
     parts = f"{count(wording.n_right)} right in every {each}, {count(wording.n_depends)} right in some"
@@ -716,22 +713,18 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
             if _has_own_table(spec, values):
                 yield headline(name, scored, spec)
                 yield from relations(name, scored) if spec is COHERENCE else ()
-                if spec is PARAPHRASTIC and (broken_down := strata(name, {"": scored}, spec)) is not None:
-                    yield broken_down
+                yield from strata(name, {"": scored}, spec) if spec is PARAPHRASTIC else ()
                 yield from remarks([*scored.warnings, *values["warnings"]], [values["signature"]])
         if (change := scored.measures.get(CHANGE.name)) is not None:
             changed = changes(name, {"": change})
             yield replace(changed, title=f"{name}: {changed.title[0].lower()}{changed.title[1:]}")
             yield from remarks([*scored.warnings, *change["warnings"]], [change["signature"]])
-    if (inconsistencies := rates(by_model, own_tables=False)) is not None:
-        yield inconsistencies
-        warnings, signatures = [], []
-        for name, _, _, scored, rate in _rate_lines(by_model, own_tables=False):
-            warnings += [f"{name}: {warning}" for warning in (*scored.warnings, *rate["warnings"])]
-            signatures.append(rate["signature"])
-        yield from remarks(warnings, signatures)
+    yield from rates(by_model, own_tables=False)
+    of_rates = [(name, scored, rate) for name, _, _, scored, rate in _rate_lines(by_model, own_tables=False)]
+    warnings = [f"{name}: {each}" for name, scored, rate in of_rates for each in (*scored.warnings, *rate["warnings"])]
+    yield from remarks(warnings, [rate["signature"] for *_, rate in of_rates])
     yield from published_tables(sets) if published else ()
-    yield from [unparsed] if (unparsed := policies(sets)) is not None else []
+    yield from policies(sets)
     for name, scored in sets.items():
         if scored.noise_floor is not None:
             yield noise(name, scored.noise_floor)
@@ -744,4 +737,4 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
     for name, scored in sets.items() if figures else ():
         for measure, parts in scored.figures.items():
             yield transitions(name, measure, parts)
-            yield from [sure] if (sure := confidence(name, measure, parts)) is not None else []
+            yield from confidence(name, measure, parts)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -59,15 +60,15 @@ def browser_data(
     models: Sequence[str],
     most_buckets: int,
     most_bytes: float,
-    kinds: Sequence[Mapping[str, NDArray[np.bool_]]] = (),
+    kinds: Mapping[str, Mapping[str, NDArray[np.bool_]]] = MappingProxyType({}),
 ) -> BrowserData:
     """Collect the worst buckets of every set, turn by turn, until the sets together reach one of the bounds.
 
-    `kinds` has for each set the kinds of edit: kind -> a flag for each row.
+    `kinds` has the kinds of edit of sets by their names: kind -> a flag for each row.
     """
-    names = list(dict.fromkeys(kind for of_set in kinds for kind in of_set))
-    numbered = [[(names.index(kind), flag) for kind, flag in of_set.items()] for of_set in kinds or [{}] * len(sets)]
-    makers = [_SetMaker(*both, models, of_set) for both, of_set in zip(sets, numbered, strict=True)]
+    names = list(dict.fromkeys(kind for of_set in kinds.values() for kind in of_set))
+    numbered = {name: [(names.index(kind), flag) for kind, flag in of.items()] for name, of in kinds.items()}
+    makers = [_SetMaker(*both, models, numbered.get(both[0].name, ())) for both in sets]
     parts: list[str] = []
     n_bytes = 0
     for bucket in _in_turn([maker.buckets(number) for number, maker in enumerate(makers)]):

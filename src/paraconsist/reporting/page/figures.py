@@ -142,14 +142,9 @@ def _buckets(aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
         if item.measure == PARAPHRASTIC.name:
             models = []
             for model in item.models:
-                answered = item.counts[model][:, 0] > 0
-                to = partial(_column, item.name, model)
-                models.append(Buckets(model, item.accuracy[model][answered], item.counts[model][:, 0][answered], to))
+                sizes, to = item.counts[model][:, 0], partial(link, set=item.name, model=model)
+                models.append(Buckets(model, item.accuracy[model][sizes > 0], sizes[sizes > 0], to))
             yield Placed("buckets", item.name, bucket_accuracy_plot(f"buckets-{number}", item.name, models))
-
-
-def _column(name: str, model: str, accuracy: tuple[float, float]) -> str:
-    return link(set=name, model=model, accuracy=accuracy)
 
 
 def sureness(report: Report) -> dict[str, list[Sureness]]:
@@ -157,10 +152,8 @@ def sureness(report: Report) -> dict[str, list[Sureness]]:
     by_set: dict[str, list[Sureness]] = {}
     for item in (item for item in report.aligned if not CATALOGUE[item.measure].is_conditional):
         for model in item.models:
-            floor = report.by_model[model][item.name].noise_floor or {}
-            noise = max(
-                (rate for rate in (floor.get("correctness_flip_rate") or {}).values() if known(rate)), default=None
-            )
+            flips = (report.by_model[model][item.name].noise_floor or {}).get("correctness_flip_rate") or {}
+            noise = max(filter(known, flips.values()), default=None)
             if (sure := sureness_of(model, item.rows[model], noise)) is not None:
                 by_set.setdefault(item.name, []).append(sure)
     return by_set

@@ -35,6 +35,7 @@ from paraconsist.reporting.formatting import (
 from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
 from paraconsist.reporting.page.excerpts import boundary
 from paraconsist.reporting.page.models import Model, Report, ie_results
+from paraconsist.reporting.plots.consistency import OUTCOME_KINDS
 from paraconsist.reporting.tables import finding, link
 from paraconsist.scoring.compare import SetComparison, tested_by
 from paraconsist.scoring.naming import is_generic
@@ -42,14 +43,6 @@ from paraconsist.scoring.outcomes import OUTCOME_WORDS, STEADINESS, WORDING_CHAN
 from paraconsist.scoring.roles import apply_policy, violations
 from paraconsist.scoring.score import SetScores
 
-#: What becomes of a problem -> the colour of that part of the bar.
-_COLOURS: dict[Outcome, str] = {
-    "right": "right",
-    "depends": "mixed",
-    "wrong": "wrong",
-    "same": "right",
-    "changes": "mixed",
-}
 _MOST_GROUPS = 8  # of models that do not differ, which are drawn as lines
 _MOST_LETTERS = 300  # of a text in a flip that is shown
 _MOST_FLIPS, _MOST_STEPS = 20, 3
@@ -307,7 +300,7 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
         shown, noun = {"changes": "broken"}, "wording" if item.rows[model].calls is None else "run"
         kinds = [
             (shown.get(outcome, outcome), colour, OUTCOME_WORDS[outcome].replace("wording", noun), outcomes == outcome)
-            for outcome, colour in _COLOURS.items()
+            for outcome, colour in OUTCOME_KINDS.items()
         ]
     else:  # the browser's "same" takes in what is not tested
         kept, breaks = spec.outcomes
@@ -325,7 +318,7 @@ def _coin(item: AlignedSet, model: str) -> Bar | None:
     n, (right, wrong) = len(problems), (round(len(problems) * share) for share in (coin.right, coin.wrong))
     sizes: dict[Outcome, int] = {"right": right, "depends": n - right - wrong, "wrong": wrong}
     name = f"a coin that is right as often ({percent(coin.accuracy)} %): {' / '.join(map(count, sizes.values()))}"
-    return Bar.of(name, [(_COLOURS[key], OUTCOME_WORDS[key], size, "") for key, size in sizes.items()])
+    return Bar.of(name, [(OUTCOME_KINDS[key], OUTCOME_WORDS[key], size, "") for key, size in sizes.items()])
 
 
 def _facts(spec: MeasureSpec, values: Values, result: SetScores) -> Iterator[Fact]:

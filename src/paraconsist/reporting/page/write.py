@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from paraconsist._version import __version__
-from paraconsist.files import make_folder, replacing, write_text, writing
+from paraconsist.files import make_folder, replacing, to_json, write_text, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, list_measures
 from paraconsist.reporting import comparisons, tables
 from paraconsist.reporting.formatting import count, known, listed, plural
 from paraconsist.reporting.page import figures, provenance, screen
 from paraconsist.reporting.page.aligned import AlignedSet
-from paraconsist.reporting.page.browser import BrowserData, browser_data
+from paraconsist.reporting.page.browser import BrowserData, browser_data, script_json
 from paraconsist.reporting.page.edits import SetEdits, edit_plots, edits_of, views
 from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.page.models import Model, Report, ReportOptions, ie_results
@@ -28,6 +29,7 @@ from paraconsist.reporting.papers import published_tables
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.reporting.table import WHOLE_PERCENT, Cell, Column, Table, to_html, with_symbols
 from paraconsist.reporting.tables import link
+from paraconsist.scoring.checked import Kind
 from paraconsist.scoring.naming import is_generic
 from paraconsist.scoring.outcomes import WORDING_CHANGE
 
@@ -56,6 +58,22 @@ _MOST_BUCKETS, _MOST_CELLS = 200, 4000
 #: On a slide: sets side by side, bars of each set in one row and in two, signatures.
 _IN_A_ROW, _MOST_BARS, _MOST_SIGNATURES = 3, (8, 2), 2
 
+#: Columns that a sheet's page shows together.
+_SHEET_COLUMNS = {
+    "same": [["question_1", "answer_1"], ["question_2", "answer_2"]],
+    "right": [["question", "accepted"], ["answer"]],
+}
+#: What a sheet asks, what its page says of it, and the words for yes and no.
+_SHEET_WORDS = {
+    "same": (
+        "Do the two answers say the same?",
+        "Each row has two answers to one problem.",
+        "The same",
+        "Not the same",
+    ),
+    "right": ("Is the answer right?", "Each row has an answer, and those that are accepted.", "Right", "Wrong"),
+}
+
 
 @dataclass(frozen=True)
 class ReportWritten:
@@ -78,11 +96,9 @@ def write_report(
     Every plot is also written to `plots_folder` as PNG and SVG.
     """
     report = Report(models, options)
-    both = list(zip(report.aligned, report.texts, strict=True))
-    edited = [edits_of(aligned, texts, options.score.intervals) for aligned, texts in both]
-    edits = [edits for edits in edited if edits is not None]
+    both, edits = list(zip(report.aligned, report.texts, strict=True)), list(edits_in(report))
     plots = [*report_plots(report), *edit_plots(edits)]
-    kinds = [{} if edits is None else edits.by_row() for edits in edited]
+    kinds = {each.aligned.name: each.by_row() for each in edits}
     most, most_bytes = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
     data = browser_data(both, list(report.by_model), most, most_bytes, kinds)
     content = _render(report, edits, plots, data).encode("utf-8", "replace")
@@ -139,13 +155,10 @@ def edits_in(report: Report) -> Iterator[SetEdits]:
 
 
 def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], data: BrowserData) -> str:
-    from markupsafe import Markup
-
     models, by_model, compared = report.models, report.by_model, report.compared
     by_section: dict[str, list[dict[str, object]]] = {}
     for placed in plots:
-        is_drawn = placed.section == "sureness"  # from the browser's data
-        svg = "" if is_drawn else Markup(inline_svg(placed.plot))
+        svg = "" if placed.section == "sureness" else inline_svg(placed.plot)  # that is drawn from the browser's data
         by_section.setdefault(placed.section, []).append({"set": placed.set, "plot": placed.plot, "svg": svg})
     blocks = screen.blocks(report)
     return filled(
@@ -160,10 +173,10 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         notices=provenance.notices(report),
         reliability=[(model.name, part) for model in models for part in _reliability(model)],
         level=listed(screen.levels(models)),
-        headline_tables=[*_there(tables.summary(by_model), tables.rates(by_model)), *_relations(models)],
+        headline_tables=[*tables.summary(by_model), *tables.rates(by_model), *_relations(models)],
         papers=[(model.name, part) for model in models for part in published_tables(model.sets)],
         matrices=list(comparisons.matrices(compared)),
-        comparison=[*_there(comparisons.differences(compared)), *comparisons.beaten(compared)],
+        comparison=[*comparisons.differences(compared), *comparisons.beaten(compared)],
         heat_maps=list(heat_maps(report.aligned)),
         plots=by_section,
         sureness=figures.sureness(report),
@@ -177,13 +190,9 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         signatures=provenance.signatures(models, compared),
         identities=list(provenance.identity_tables(models)),
         browser=data,
-        data=Markup(data.json),
+        data=data.json,
         index=report.options.index,
     )
-
-
-def _there(*parts: Table | None) -> list[Table]:
-    return [part for part in parts if part is not None]
 
 
 def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
@@ -239,8 +248,9 @@ def _reliability(model: Model) -> Iterator[Table]:
     for name, scored in model.sets.items():
         yield from () if scored.validity is None else tables.validity(name, scored.validity)
     yield from (tables.noise(name, scored.noise_floor) for name, scored in model.sets.items() if scored.noise_floor)
-    figured = [(name, *item) for name, scored in model.sets.items() for item in scored.figures.items()]
-    yield from _there(tables.policies(model.sets), *(tables.confidence(*arguments) for arguments in figured))
+    yield from tables.policies(model.sets)
+    for name, scored in model.sets.items():
+        yield from (part for item in scored.figures.items() for part in tables.confidence(name, *item))
 
 
 def _breakdowns(by_model: tables.ByModel) -> Iterator[tuple[str, str, Table]]:
@@ -249,7 +259,7 @@ def _breakdowns(by_model: tables.ByModel) -> Iterator[tuple[str, str, Table]]:
         of_set = {model: sets[name] for model, sets in by_model.items() if name in sets}
         parts = (part for *_, part in tables.by_stratum({model: scored.strata for model, scored in of_set.items()}))
         for spec in (CATALOGUE[measure] for measure in dict.fromkeys(measure for part in parts for measure in part)):
-            if (table := tables.strata(name, of_set, spec, len(by_model))) is not None:
+            for table in tables.strata(name, of_set, spec, len(by_model)):
                 yield name, name if spec.name == PARAPHRASTIC.name else f"{name}: {spec.title.lower()}", table
 
 
@@ -280,7 +290,7 @@ def _numbers(models: Sequence[Model]) -> Iterator[tuple[str, Table]]:
         of_sets = ((name, *item) for name, scored in model.sets.items() for item in scored.measures.items())
         of_runs = ((name, name, values) for name, values in model.experiment.items())
         for name, measure, values in (*of_sets, *of_runs):
-            if (table := tables.every_number(measure.replace("_", " "), values)) is not None:
+            for table in tables.every_number(measure.replace("_", " "), values):
                 yield f"{name}, {model.name}", table
 
 
@@ -380,3 +390,14 @@ class Glossary:
         name = self.used.setdefault((term, text), f"term-{len(self.used)}")
         button = '<button type="button" class="help" popovertarget="{}" aria-label="What is {}?">?</button>'
         return Markup(button).format(name, term)
+
+
+def sheet_page(sheet: pa.Table, mark: Kind, file: str) -> str:
+    """Return a page of its own in which a drawn sheet is filled in; it saves the sheet as a CSV called `file`."""
+    people = [name for name in sheet.column_names if name == mark or name.startswith(f"{mark}_")]
+    rows = [[*row.values()] for row in sheet.to_pylist()]
+    digest = hashlib.sha256(to_json(rows).encode("utf-8", "replace")).hexdigest()[:16]
+    whole = {"columns": sheet.column_names, "rows": rows, "people": people, "shown": _SHEET_COLUMNS[mark], "id": digest}
+    title, about, yes, no = _SHEET_WORDS[mark]
+    asked = {"title": title, "about": about, "yes": yes, "no": no, "people": people, "file": file}
+    return filled("sheet.html", data=script_json(whole), **asked)

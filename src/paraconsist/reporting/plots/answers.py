@@ -69,18 +69,20 @@ def forest_plot(name: str, title: str, caption: str, axis: str, lines: Sequence[
     Up to three models stand beside each other under each label, in colours and markers of their own; from four on each
     label has a small plot of its own, with a row for each model.
     """
-    models = list(dict.fromkeys(line.model for line in lines))
-    labels = list(dict.fromkeys((line.heading, line.label) for line in lines))
+    models, labels = _models_and_labels(lines)
     described = "; ".join(_in_words(line, len(models) > 1, signed=zero) for line in lines[:40])
     rest = f"; and {len(lines) - 40} more" if len(lines) > 40 else ""
     if len(models) > _MOST_BESIDE:
-        draw: Callable[[Axes], None] = partial(_draw_small, lines=lines, labels=labels, axis=axis, zero=zero)
-        height = 0.5 + (0.45 + _ROW * 0.85 * len(models)) * -(-len(labels) // _columns(len(labels)))
+        draw, height = _draw_small, 0.5 + (0.45 + _ROW * 0.85 * len(models)) * -(-len(labels) // min(3, len(labels)))
     else:
-        places, ticks, bottom = _places(lines, max(1.0, 0.62 * len(models)))
-        draw = partial(_draw_beside, lines=lines, places=places, ticks=ticks, bottom=bottom, axis=axis, zero=zero)
-        height = 0.55 + _ROW * (bottom + 1)
-    return Plot(name, title, caption, f"{axis}: {described}{rest}.", draw, height=height)
+        draw, height = _draw_beside, 0.55 + _ROW * (_places(lines)[-1] + 1)
+    drawn = partial(draw, lines=lines, axis=axis, zero=zero)
+    return Plot(name, title, caption, f"{axis}: {described}{rest}.", drawn, height=height)
+
+
+def _models_and_labels(lines: Sequence[Line]) -> tuple[list[str], list[tuple[str, str]]]:
+    models = list(dict.fromkeys(line.model for line in lines))
+    return models, list(dict.fromkeys((line.heading, line.label) for line in lines))
 
 
 def _in_words(line: Line, several: bool, *, signed: bool) -> str:
@@ -92,13 +94,11 @@ def _in_words(line: Line, several: bool, *, signed: bool) -> str:
     return f"{who}: {number(line.value)}{ends}"
 
 
-def _places(
-    lines: Sequence[Line], step: float
-) -> tuple[dict[tuple[str, str], float], list[tuple[float, str, bool]], float]:
+def _places(lines: Sequence[Line]) -> tuple[dict[tuple[str, str], float], list[tuple[float, str, bool]], float]:
     """Return where each label's estimates stand, the ticks (place, label, whether a heading), the last one's place."""
     places: dict[tuple[str, str], float] = {}
     ticks: list[tuple[float, str, bool]] = []
-    y = 0.0
+    y, step = 0.0, max(1.0, 0.62 * len({line.model for line in lines}))
     for heading in dict.fromkeys(line.heading for line in lines):
         if heading:
             ticks.append((y, short(heading, 26), True))
@@ -112,16 +112,8 @@ def _places(
     return places, ticks, max(places.values()) + step / 2
 
 
-def _draw_beside(
-    axes: Axes,
-    lines: Sequence[Line],
-    places: Mapping[tuple[str, str], float],
-    ticks: Sequence[tuple[float, str, bool]],
-    bottom: float,
-    axis: str,
-    zero: bool,
-) -> None:
-    models = list(dict.fromkeys(line.model for line in lines))
+def _draw_beside(axes: Axes, lines: Sequence[Line], axis: str, zero: bool) -> None:
+    (models, _), (places, ticks, bottom) = _models_and_labels(lines), _places(lines)
     for line in lines:
         number = models.index(line.model)
         at = places[line.heading, line.label] + (number - (len(models) - 1) / 2) * 0.5
@@ -136,10 +128,9 @@ def _draw_beside(
         legend_of_models(axes, models)
 
 
-def _draw_small(axes: Axes, lines: Sequence[Line], labels: Sequence[tuple[str, str]], axis: str, zero: bool) -> None:
-    models = list(dict.fromkeys(line.model for line in lines))
-    n_columns = _columns(len(labels))
-    names = told_apart(models, 20)
+def _draw_small(axes: Axes, lines: Sequence[Line], axis: str, zero: bool) -> None:
+    models, labels = _models_and_labels(lines)
+    n_columns, names = min(3, len(labels)), told_apart(models, 20)
     titles = ["\n".join(short(text, 54 // n_columns) for text in label if text) for label in labels]
     parts = panels(axes, titles, n_columns, label=axis, left=0.2 + 0.072 * max(map(len, names)))
     small = dict(zip(labels, parts, strict=True))
@@ -152,10 +143,6 @@ def _draw_small(axes: Axes, lines: Sequence[Line], labels: Sequence[tuple[str, s
         part.set(ylim=(len(models) - 0.4, -0.6), xlim=(min(low for low, _ in limits), max(high for _, high in limits)))
         part.locator_params(axis="x", nbins=6 // n_columns + 2)
         _rows(part, zero)
-
-
-def _columns(n_labels: int) -> int:
-    return min(3, n_labels)
 
 
 def _draw_line(axes: Axes, line: Line, at: float, number: int, *, signed: bool, several: bool) -> None:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ class Field:
 
     key: str  # its name in the code
     label: str  # shown to the visitor, as the info
-    guesses: Sequence[str]  # names that such columns have, best first
+    guesses: str  # names that such columns have, with blanks between, best first
     info: str = ""
     required: bool = True
     many: bool = False  # several columns may be chosen, such as one for each class
@@ -186,8 +187,8 @@ def guess_columns(fields: Sequence[Field], names: Sequence[str]) -> dict[str, An
     taken: set[str] = set()
     columns: dict[str, Any] = {}
     for one in fields:
-        patterns = [pattern for guess in one.guesses for pattern in (guess, *([rf"{guess}_?\d+"] if one.many else []))]
-        matches = ([n for n in names if re.fullmatch(p, plain[n]) and n not in taken] for p in patterns)
+        patterns = [[guess, rf"{guess}_?\d+"] if one.many else [guess] for guess in one.guesses.split()]
+        matches = ([n for n in names if re.fullmatch(p, plain[n]) and n not in taken] for p in chain(*patterns))
         hits = next(filter(None, matches), [])[: None if one.many else 1]
         taken.update(hits)
         columns[one.key] = (hits if one.many else hits[0]) if hits else None
@@ -334,14 +335,14 @@ def _role_flags(table: pa.Table, target: str) -> tuple[pa.Table, bool]:
 
 def _stand_in(table: pa.Table) -> pa.Array:
     """Return a column of one label, of the type of the file's labels or predictions."""
-    named = any(_is_text(table[name].type) for name in _STAND_INS if name in table.column_names)
+    named = any(pa.types.is_string(table[name].type) for name in _STAND_INS if name in table.column_names)
     return pa.array(["-" if named else 0] * table.num_rows)
 
 
 def _free_texts(table: pa.Table, query: Query) -> list[str]:
     used = {name for value in query.columns.values() for name in (value if isinstance(value, list) else [value])}
     reserved = {"bucket_id", "role", "prediction", "label", "group_id", "run", "allowed_labels", *used}
-    return [c.name for c in table.schema if c.name not in reserved and _is_text(c.type)]
+    return [c.name for c in table.schema if c.name not in reserved and pa.types.is_string(c.type)]
 
 
 def _texts(source: pa.Table, query: Query, long: pa.Table) -> list[str]:
@@ -350,10 +351,6 @@ def _texts(source: pa.Table, query: Query, long: pa.Table) -> list[str]:
     lengths = {name: pc.mean(pc.utf8_length(source[name])).as_py() or 0 for name in names}
     wordy = sorted((name for name in names if lengths[name] >= 10), key=lambda name: -lengths[name])[:3]
     return [name for name in names if name in wordy]
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def probability_matrix(table: pa.Table, names: Sequence[str], label: str) -> list[Any]:

@@ -121,16 +121,10 @@ def _at(keys: Any, path: Sequence[str]) -> Any:
     return keys
 
 
-def _cut(value: Any, letters: int) -> str:
-    text = "" if value is None else str(value)
-    return text if len(text) <= letters else text[: letters - 1] + "…"
-
-
 def _lines(value: Any) -> list[Any]:
     return value if isinstance(value, list) and all(isinstance(line, str) for line in value) else [value]
 
 
 def _macros() -> Any:
     """Return the macros of ``templates/page.html``."""
-    filters = {"plural": plural, "cut": _cut, "lines": _lines}
-    return templates("paraconsist.reporting.space", **filters).get_template("page.html").module
+    return templates("paraconsist.reporting.space", plural=plural, lines=_lines).get_template("page.html").module
