@@ -74,16 +74,15 @@ def plan(
     paraconsist plan pilot.csv --half-width 0.02
     paraconsist plan runs/a --against runs/b --difference 0.03
     """
+    from paraconsist.scoring.sources import open_source
+
     if checked:
         for name, value in {"against": against, "difference": difference, "budget": budget, "plots": plots}.items():
             if value is not None:
                 raise input_error("plan", name, "not be given with `checked`", got=value)
-        from paraconsist.scoring.sources import open_source
-
         source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
-        costs_of_labels = label_cost, bucket_cost, paraphrase_cost
-        show_results(*_label_plans(source, checked, half_width, costs_of_labels, confidence_level), as_json=as_json)
-        return
+        prices = label_cost, bucket_cost, paraphrase_cost
+        return show_results(*_label_plans(source, checked, half_width, prices, confidence_level), as_json=as_json)
     from paraconsist.measures.planning import MEASURES, Costs, Target, savings, spend
     from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.reporting.table import Line
@@ -118,12 +117,8 @@ def plan(
         curves[name] = savings(single, paraphrases=sizes, confidence_level=confidence_level)
         pilots = {"pilot": single.to_dict(), "against": None if paired is None else paired.to_dict()}
         kinds: dict[str, Sequence[Any]] = {"plan": planned, "budget": bought, "savings": curves[name]}
-        results[name] = {
-            **pilots,
-            **wanted,
-            **vars(target),
-            **{kind: [row.to_dict() for row in of] for kind, of in kinds.items()},
-        }
+        rows_of = {kind: [row.to_dict() for row in of] for kind, of in kinds.items()}
+        results[name] = {**pilots, **wanted, **vars(target), **rows_of}
         tables += [Line(name, "title")] if len(sets) > 1 else []
         tables += _tables((single, paired), target, wanted, planned, (budget, bought), curves[name])
     whole = results[name] if len(results) == 1 else {"sets": results}

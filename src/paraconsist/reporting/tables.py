@@ -129,13 +129,12 @@ def measures_of(by_model: ByModel) -> list[str]:
     )
 
 
-def results_of(by_model: ByModel, *measures: str) -> Iterator[tuple[str, str, SetScores, Values]]:
-    """Yield (set, model, the set's scores, the measure's result), measure by measure and set by set."""
-    for measure in measures:
-        for name in set_names(by_model):
-            for model, sets in by_model.items():
-                if name in sets and measure in sets[name].measures:
-                    yield name, model, sets[name], sets[name].measures[measure]
+def results_of(by_model: ByModel, measure: str) -> Iterator[tuple[str, str, SetScores, Values]]:
+    """Yield (set, model, the set's scores, the measure's result), set by set."""
+    for name in set_names(by_model):
+        for model, sets in by_model.items():
+            if name in sets and measure in sets[name].measures:
+                yield name, model, sets[name], sets[name].measures[measure]
 
 
 def by_stratum(strata: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[tuple[str, str, str, Any]]:
@@ -402,17 +401,11 @@ def relations(name: str, scored: SetScores) -> Iterator[Table]:
         return
     quantities = COHERENCE.quantities[:2]
     by_gain = sorted((values.get("by_relation") or {}).items(), key=lambda item: -item[1][quantities[1].key])
-    rows = [
-        [
-            Cell(relation, head=True),
-            Cell(part["n_buckets"]),
-            *(
-                Cell(part[q.key], part["confidence_interval"].get(q.key), PERCENT if q.is_share else QUANTITY)
-                for q in quantities
-            ),
-        ]
-        for relation, part in by_gain
-    ]
+    rows = []
+    for relation, part in by_gain:
+        ends, units = part["confidence_interval"], [PERCENT if q.is_share else QUANTITY for q in quantities]
+        cells = [Cell(part[q.key], ends.get(q.key), unit) for q, unit in zip(quantities, units, strict=True)]
+        rows.append([Cell(relation, head=True), Cell(part["n_buckets"]), *cells])
     columns = [Column("relation", words=True), Column("tuples")]
     columns += [
         Column(f"{q.symbol}{', %' if q.is_share else ', nats'}", q.plain, interval="interval") for q in quantities
@@ -641,6 +634,10 @@ def corrected_quantity(key: str) -> Quantity:
     return next((q for q in (*OF_WORDINGS, *PARAPHRASTIC.quantities) if q.key == key), Quantity(key, key, key))
 
 
+def _rate(key: str) -> Cell:
+    return Cell(corrected_quantity(key).label, head=True, symbols=True)
+
+
 def corrected(name: str, checked: Checked) -> Table:
     """Return rates corrected by answers that people checked, with the comparer's errors, a line each."""
     columns = [
@@ -653,11 +650,10 @@ def corrected(name: str, checked: Checked) -> Table:
     ]
     rows = []
     for key, rate in checked.rates.items():
-        quantity, unit = corrected_quantity(key), PERCENT if corrected_quantity(key).is_share else QUANTITY
+        unit = PERCENT if corrected_quantity(key).is_share else QUANTITY
         rates = [replace(share(rate, each), unit=unit) for each in ("observed", "corrected")]
         errors = [share(rate, each) for each in ("sensitivity", "false_match_rate")]
-        labels = Cell(rate.n_labels, unit=NUMBER)
-        rows.append([Cell(quantity.label, head=True, symbols=True), *rates, *errors, labels])
+        rows.append([_rate(key), *rates, *errors, Cell(rate.n_labels, unit=NUMBER)])
     agreed = [
         f"Two people gave {count(each['n_labels'])} of the labels `{kind}`, {percent(each['share'])} % of them alike "
         f"(kappa {decimal(each['kappa'], digits=2)}): no comparer can be known to be better."
@@ -676,22 +672,14 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
     columns = [Column("wordings", words=True), Column("no paraphrase", interval="interval"), Column("judged")]
     yield Table(f"{name}: wordings that people judged (per cent)", columns, shares)
     ends = {key: (of.low, of.high, *of.confidence_interval) for key, of in found.bounds.items()}
-    rows = [
-        [Cell(corrected_quantity(key).label, head=True, symbols=True), *(Cell(end, unit=PERCENT) for end in of)]
-        for key, of in ends.items()
-    ]
+    rows = [[_rate(key), *(Cell(end, unit=PERCENT) for end in of)] for key, of in ends.items()]
     columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]
     caption = "Low and high: with the intervals of the rate and of the share of wordings that are no paraphrases."
     yield Table(f"{name}: bounds among valid paraphrases (per cent)", columns, rows, caption)
     if among := {key: of for key, of in found.among_valid.items() if not of.refused}:
         columns = [Column("rate", words=True), Column("among valid", interval="interval"), Column("pairs judged")]
         rows = [
-            [
-                Cell(corrected_quantity(key).label, head=True, symbols=True),
-                Cell(of.value, of.confidence_interval, PERCENT),
-                Cell(of.n_pairs),
-            ]
-            for key, of in among.items()
+            [_rate(key), Cell(of.value, of.confidence_interval, PERCENT), Cell(of.n_pairs)] for key, of in among.items()
         ]
         caption = "From the answers to wordings that people judged, and to all others."
         yield Table(f"{name}: rates among valid paraphrases (per cent)", columns, rows, caption)

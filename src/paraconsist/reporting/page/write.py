@@ -7,7 +7,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,25 +33,14 @@ from paraconsist.scoring.checked import Kind
 from paraconsist.scoring.naming import is_generic
 from paraconsist.scoring.outcomes import WORDING_CHANGE
 
-_STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css", "screen.css", "sureness.css")
-_SCRIPTS = (
-    "theme.js",
-    "words.js",
-    "buckets.js",
-    "csv.js",
-    "export.js",
-    "marking.js",
-    "answers.js",
-    "browser.js",
-    "screen.js",
-    "sureness.js",
-    "plots.js",
-)
-_OF_INDEX = ("style.css", "models.css", "screen.css"), ("theme.js", "index.js")
-#: Styles and scripts by page.
+_OF_INDEX = {"css": "style models screen", "js": "theme index"}
+#: Styles and scripts by page, in their order.
 _PARTS = {
-    "page.html": (_STYLES, _SCRIPTS),
-    "sheet.html": (("style.css", "sheet.css"), ("theme.js", "csv.js", "sheet.js")),
+    "page.html": {
+        "css": "style words browser models edits screen sureness",
+        "js": "theme words buckets csv export marking answers browser screen sureness plots",
+    },
+    "sheet.html": {"css": "style sheet", "js": "theme csv sheet"},
 }
 #: Buckets of a set, and cells of all sets, in the tables of buckets that the models disagree about.
 _MOST_BUCKETS, _MOST_CELLS = 200, 4000
@@ -156,10 +145,9 @@ def edits_in(report: Report) -> Iterator[SetEdits]:
 
 def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], data: BrowserData) -> str:
     models, by_model, compared = report.models, report.by_model, report.compared
-    by_section: dict[str, list[dict[str, object]]] = {}
+    by_section: dict[str, list[Placed]] = {}  # the page draws sureness itself, from the browser's data
     for placed in plots:
-        svg = "" if placed.section == "sureness" else inline_svg(placed.plot)  # that is drawn from the browser's data
-        by_section.setdefault(placed.section, []).append({"set": placed.set, "plot": placed.plot, "svg": svg})
+        by_section.setdefault(placed.section, []).append(placed)
     blocks = screen.blocks(report)
     return filled(
         "page.html",
@@ -299,8 +287,10 @@ def filled(template: str, **values: Any) -> str:
     from markupsafe import Markup
 
     environment, glossary = templates("paraconsist.reporting.page"), Glossary()
-    names = _PARTS.get(template, _OF_INDEX)
-    style, script = ("\n".join(map(partial(_source, environment), of_kind)) for of_kind in names)
+    files = [
+        [f"{name}.{ending}" for name in names.split()] for ending, names in _PARTS.get(template, _OF_INDEX).items()
+    ]
+    style, script = ("\n".join(environment.loader.get_source(environment, file)[0] for file in of) for of in files)
     inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
     explained = {"help": glossary, "table": lambda table: Markup(to_html(table, glossary))}
     return str(environment.get_template(template).render(**values, **inlined, **explained, version=__version__))
@@ -319,7 +309,7 @@ def templates(package: str, **filters: Callable[..., Any]) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"signs": lambda text: Markup(with_symbols(text)), **filters}
+    environment.filters |= {"signs": lambda text: Markup(with_symbols(text)), "svg": inline_svg, **filters}
     return environment
 
 
@@ -338,10 +328,6 @@ def _facts(report: Report) -> list[str]:
     return [*model, *of, f"{plural(n_problems, problem)} in {plural(n_rows, wording)}"]
 
 
-def _source(environment: Any, name: str) -> str:
-    return str(environment.loader.get_source(environment, name)[0])
-
-
 def _policy(style: str, script: str) -> str:
     """Return a policy under which the page's own style and script run, and nothing is fetched."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
@@ -352,13 +338,10 @@ def _policy(style: str, script: str) -> str:
 
 #: Terms that the catalogue does not explain.
 _TERMS = {
-    "bucket": "One problem in several wordings, all with one right answer. The original is not counted among its "
-    "paraphrases.",
     "interval": "Where the value would lie in most repetitions (95 % unless stated otherwise) with other "
     "problems of the same kind. The signature names the method.",
     "design effect": "How much larger the sample must be because problems are correlated within a context (or wordings "
     "within a problem); 1 means independent.",
-    "context": "What several problems share, such as a premise. Intervals resample contexts, as they are independent.",
     "noise floor": "How often an answer flips when nothing was changed: other batches, other precision, or another "
     "draw. A share of flips below it is no effect of wording.",
     "unparsed": "An answer that could not be read. It counts as wrong, as a class of its own, or its problem is left "

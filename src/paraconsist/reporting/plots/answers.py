@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -185,11 +186,11 @@ def transitions(table: Sequence[Mapping[str, Any]], *, must_differ: bool) -> str
     """Which answer on the original turns into which on the changed text; what breaks the rule is marked."""
     both = ([line[key] for key in ("prediction", "perturbed_prediction")] for line in table)
     pairs = [["(unparsed)" if answer is None else short(answer, 22) for answer in answers] for answers in both]
-    weights: dict[str, int] = {}
+    weights = Counter[str]()
     for answers, line in zip(pairs, table, strict=True):
         for answer in answers:
-            weights[answer] = weights.get(answer, 0) + int(line["n_pairs"])
-    kept = set(sorted(weights, key=lambda answer: -weights[answer])[:_MOST_LABELS])
+            weights[answer] += int(line["n_pairs"])
+    kept = {answer for answer, _ in weights.most_common(_MOST_LABELS)}
     names = [answer for answer in weights if answer in kept] + (["others"] if len(weights) > len(kept) else [])
     n = len(names)
     place = {name: i for i, name in enumerate(names)}
@@ -198,9 +199,13 @@ def transitions(table: Sequence[Mapping[str, Any]], *, must_differ: bool) -> str
         counts[place.get(first, n - 1), place.get(second, n - 1)] += int(line["n_pairs"])
 
     def draw(axes: Axes) -> None:
+        from matplotlib.patches import FancyBboxPatch
+
+        style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=0.06", "edgecolor": "none"}
         for (i, j), count in np.ndenumerate(counts):
             strength = 0.06 + 0.74 * (count / counts.max()) ** 0.6 if count else 0.0
-            axes.add_patch(_square(j, i, BAD if (i == j) == must_differ else GOOD, strength))
+            colour = BAD if (i == j) == must_differ else GOOD
+            axes.add_patch(FancyBboxPatch((j - 0.47, i - 0.45), 0.94, 0.9, facecolor=colour, alpha=strength, **style))
             axes.text(j, i, f"{count:,}", ha="center", va="center", fontsize=10.5, color=INK if count else MUTED)
         axes.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), xlabel="answer on the changed text")
         axes.set(ylabel="on the original")
@@ -214,14 +219,6 @@ def transitions(table: Sequence[Mapping[str, Any]], *, must_differ: bool) -> str
     same, total = int(np.trace(counts)), int(counts.sum())
     description = f"Table of answers: {same} of {total} pairs have the same answer on both texts"
     return _picture(description, draw, height=1.3 + 0.42 * max(n, 2))
-
-
-def _square(x: int, y: int, colour: str, strength: float) -> Any:
-    from matplotlib.patches import FancyBboxPatch
-
-    style = "round,pad=0,rounding_size=0.06"
-    fill = {"facecolor": colour, "alpha": strength} if strength else {"facecolor": "none"}
-    return FancyBboxPatch((x - 0.47, y - 0.45), 0.94, 0.9, boxstyle=style, edgecolor="none", **fill)
 
 
 def rates(means: Sequence[tuple[str, float, Any]]) -> str:

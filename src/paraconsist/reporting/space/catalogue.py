@@ -8,15 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from paraconsist.errors import check_choice
-from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
 from paraconsist.measures.catalogue import CATALOGUE, FOOLING, IE_TEST, PARAPHRASTIC, TRAJECTORIES, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.diversity import paraphrase_diversity
-from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
 from paraconsist.measures.probability_coherence import probability_coherence
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
-from paraconsist.reporting.space.forms import Field, Headline, Layout, Module, Option
+from paraconsist.reporting.space.forms import EXAMPLES, Field, Headline, Layout, Module, Option
 from paraconsist.reporting.space.results import (
     as_the_command,
     measure_coherence,
@@ -150,16 +148,9 @@ _METHODS = [
 ]
 
 #: The measure's function -> arguments of its `Module`. A headline is a key of the catalogue's quantities, or its path
-#: and style.
+#: and style. The example file is called as the function, else it is that of all measures of pairs, or of texts.
 _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
-    PARAPHRASTIC.function: {
-        "headlines": [PARAPHRASTIC.headline, PARAPHRASTIC.published],
-        "example_file": "texts.csv",
-    },
-    symmetric_inconsistency: {"example_file": "swapped_pairs.csv"},
-    negational_inconsistency: {"example_file": "negated_pairs.csv"},
-    transitive_inconsistency: {"example_file": "transitive.csv"},
-    additive_inconsistency: {"example_file": "additive.csv"},
+    PARAPHRASTIC.function: {"headlines": [PARAPHRASTIC.headline, PARAPHRASTIC.published]},
     FOOLING.function: {
         "layouts": [
             _texts(_PAIR_ROLES, _PREDICTION, _LABEL),
@@ -167,7 +158,6 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
         ],
         "headlines": ["relaxed", "strict"],
         "measure": measure_fooling,
-        "example_file": "texts.csv",
         "options": [Option("preset", "Variants", _PRESETS)],
     },
     distribution_shift: {
@@ -177,29 +167,25 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
             Headline("where it stays", ("jensen_shannon_distance", "unchanged"), "number"),
         ],
         "measure": measure_shift,
-        "example_file": "probabilities.csv",
     },
     probability_coherence: {
         "layouts": [_texts(*_STATEMENTS)],
         "measure": measure_coherence,
-        "example_file": "statements.csv",
     },
     TRAJECTORIES.function: {
         "layouts": [_texts(_CALLS, _PREDICTION, _LABEL)],
         "headlines": [TRAJECTORIES.headline, "outcome_consistency"],
-        "example_file": "runs.csv",
     },
     IE_TEST.function: {
         "layouts": [
             Layout("pairs", "Each row is an item, before and after", _BEFORE_AND_AFTER, _sides(PARAPHRASE)),
-            Layout("texts", "Each row is one text", (_BUCKET, _PAIR_ROLES, _PREDICTION, _LABEL, _GROUP)),
+            _texts(_PAIR_ROLES, _PREDICTION, _LABEL),
         ],
         "headlines": [
             Headline("p-value", ("p_value",), "p"),
             Headline("accuracy lost by the change (below 0: gained)", ("accuracy_difference",), "points"),
         ],
         "measure": measure_ie_test,
-        "example_file": "changed_pairs.csv",
         "options": [
             Option("method", "Test", _METHODS),
             Option("correction", "Over several runs", [("Bonferroni", "bonferroni"), ("Holm", "holm")]),
@@ -212,7 +198,6 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
             Headline("p-value", ("p_value",), "p"),
         ],
         "measure": measure_difference,
-        "example_file": "two_models.csv",
         "options": [Option("estimator", "P_C", [("unbiased", "unbiased"), ("as published", "plugin")])],
     },
     paraphrase_diversity: {
@@ -228,10 +213,10 @@ def module(name: str) -> Module:
     """Return a measure's page; one that is scored on bucket sets needs no entry here."""
     check_choice("launch", "name", name, CATALOGUE)
     spec = CATALOGUE[name]
-    page = dict(_PAGES.get(spec.function, {}))
+    usual, own = "pairs.csv" if spec.is_about_pairs else "texts.csv", f"{spec.function.__name__}.csv"
+    page = {"example_file": own if EXAMPLES.joinpath(own).is_file() else usual, **_PAGES.get(spec.function, {})}
     if spec.target:
-        example = "pairs.csv" if spec.is_about_pairs else "texts.csv"
-        page = {"layouts": _scored_layouts(spec), "measure": as_the_command(spec), "example_file": example} | page
+        page = {"layouts": _scored_layouts(spec), "measure": as_the_command(spec)} | page
     listed = page.pop("headlines", [spec.headline])
     known = {q.key: Headline(q.label, (q.key,), "percent" if q.is_share else "number") for q in spec.quantities}
     named = (known.get(one, Headline(spec.title, (one,))) if isinstance(one, str) else one for one in listed)

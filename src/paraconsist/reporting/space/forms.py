@@ -30,6 +30,8 @@ from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.page.models import Model
 from paraconsist.reporting.space.reader import read_apart
 
+EXAMPLES = files("paraconsist.reporting.space").joinpath("examples")
+
 
 @dataclass(frozen=True)
 class Field:
@@ -125,12 +127,12 @@ class Module:
     layouts: Sequence[Layout]
     headlines: Sequence[Headline]
     measure: Callable[[Query], PageResult]  # what the visitor gave -> what the page shows
-    example_file: str  # in examples/: a small CSV in a layout of the module, our own sentences and invented answers
+    example_file: str  # in `EXAMPLES`: a small CSV in a layout of the module, our own sentences and invented answers
     options: Sequence[Option] = ()
 
     def example(self) -> str:
         """Return the content of the example file."""
-        return files("paraconsist.reporting.space").joinpath("examples", self.example_file).read_text(encoding="utf-8")
+        return EXAMPLES.joinpath(self.example_file).read_text(encoding="utf-8")
 
     def layout(self, key: str) -> Layout:
         """Return the layout of this key."""
