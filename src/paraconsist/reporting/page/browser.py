@@ -7,9 +7,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,6 @@ from paraconsist.scoring.sources import public_model
 #: Bounds on the page's size: rows of a bucket, labels with all probabilities, values of a stratum to choose from.
 _MOST_ROWS, _MOST_PROBABILITIES, _MOST_VALUES = 100, 5, 200
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,8 @@ def browser_data(
     makers = [_SetMaker(*both, models, numbered.get(both[0].name, ())) for both in sets]
     parts: list[str] = []
     n_bytes = 0
-    for bucket in _in_turn([maker.buckets(number) for number, maker in enumerate(makers)]):
+    turns = zip_longest(*(maker.buckets(number) for number, maker in enumerate(makers)))
+    for bucket in filter(None, chain.from_iterable(turns)):
         part = script_json(bucket)
         n_bytes += len(part.encode()) + 1
         if len(parts) >= most_buckets or (n_bytes > most_bytes and parts):
@@ -87,12 +87,6 @@ def browser_data(
             aligned.name: (texts.n_missing, len(texts.rows)) for aligned, texts in sets if texts and texts.n_missing
         },
     )
-
-
-def _in_turn(iterators: Sequence[Iterator[_Item]]) -> Iterator[_Item]:
-    end = object()
-    for turn in zip_longest(*iterators, fillvalue=end):
-        yield from (item for item in turn if item is not end)  # type: ignore[misc]
 
 
 class _SetMaker:
