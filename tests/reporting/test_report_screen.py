@@ -184,8 +184,8 @@ def test_changed_answers_are_counted_under_the_policy_for_unparsed_ones(tmp_path
         other = kept[:, 1:] != kept[:, :1]
         if policy == "wrong":  # an unparsed answer is never the same as another
             other |= np.equal(kept[:, 1:], None)
-        assert change[name, entries[0].name]["n_changed"] == other.sum(), policy
-        assert change[name, entries[0].name]["n_pairs"] == other.size
+        assert change[name][entries[0].name]["n_changed"] == other.sum(), policy
+        assert change[name][entries[0].name]["n_pairs"] == other.size
 
 
 def test_thirty_models_have_a_bar_each_and_one_sentence(tmp_path):

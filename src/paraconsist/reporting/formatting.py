@@ -35,10 +35,10 @@ def decimal(value: Any, *, digits: int = 4, signed: bool = False, undefined: str
     return f"{round(value, digits) + 0.0:{'+' if signed else ''}.{digits}f}" if known(value) else undefined
 
 
-def quantity(value: Any, share: bool, *, undefined: str = "undefined") -> str:
+def quantity(value: Any, share: bool) -> str:
     """Return ``73.8 %`` for a share, four decimals for anything else."""
     if not known(value):
-        return undefined
+        return "undefined"
     return f"{percent(value)} %" if share else decimal(value)
 
 

@@ -67,13 +67,7 @@ _MOST_TRANSITIONS = 40  # more than three labels can make; of longer tables the 
 
 
 def link(
-    *,
-    stratum: Mapping[str, str] | None = None,
-    ids: Sequence[str] = (),
-    original: tuple[float, float] | None = None,
-    paraphrase: tuple[float, float] | None = None,
-    accuracy: tuple[float, float] | None = None,
-    **filters: str,
+    *, stratum: Mapping[str, str] | None = None, accuracy: tuple[float, float] | None = None, **filters: str
 ) -> str:
     """Return the `href` that opens the page's flip browser with these filters; an empty filter is left out.
 
@@ -81,11 +75,6 @@ def link(
     ----------
     stratum : mapping of str to str
         Column -> its value; breakdowns call the gold label ``label``.
-    ids : sequence of str
-        Buckets, by their ids.
-    original, paraphrase : (low, high), optional
-        Probability of the gold label, both ends included and in [0, 1]: of originals, and of an answer to one of their
-        rewordings.
     accuracy : (low, high), optional
         Share of the rewordings that are answered right, as a column of the histogram of bucket accuracy: 0 and 1 are
         separate columns, and an edge counts to the side nearer the middle.
@@ -94,23 +83,20 @@ def link(
         there), all by the names that the page shows; `flips` and `holds`: models of which the first is inconsistent
         there and the second is not; `before` and `after`: answers to the original and to a rewording; `show`: one of
         broken, changed, lost, gained, wrong, right, same; `sort`: sure, flips, accuracy, swing, size or id; `size`,
-        `page`.
+        `page`. The page's own script adds `ids`, and `original` and `paraphrase` (ranges of the gold label's
+        probability).
 
     Examples
     --------
     >>> link(set="snli", show="lost", stratum={"source": "news & web"})
     '#?set=snli&show=lost&stratum.source=news+%26+web'
-    >>> link(show="changed", stratum={"label": "entailment"})
-    '#?show=changed&label=entailment'
-    >>> link(original=(0.5, 0.75), ids=["a,b", "c"])
-    '#?original=0.5%2C0.75&ids=a%252Cb%2Cc'
+    >>> link(show="changed", stratum={"label": "entailment"}, accuracy=(0.0, 0.2))
+    '#?show=changed&label=entailment&accuracy=0%2C0.2'
     """
-    ranges = {"original": original, "paraphrase": paraphrase, "accuracy": accuracy}
     columns = {"label" if name == "label" else f"stratum.{name}": value for name, value in (stratum or {}).items()}
     pairs = {name: value for name, value in (filters | columns).items() if value}
-    pairs |= {name: f"{ends[0]:g},{ends[1]:g}" for name, ends in ranges.items() if ends is not None}
-    if ids:
-        pairs["ids"] = ",".join(bucket.replace("%", "%25").replace(",", "%2C") for bucket in ids)
+    if accuracy is not None:
+        pairs["accuracy"] = f"{accuracy[0]:g},{accuracy[1]:g}"
     return f"#?{urlencode(pairs)}"
 
 

@@ -9,7 +9,7 @@ import itertools
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,7 @@ class AlignedSet:
     #: Shape (m,): what becomes of the bucket's problem over all its wordings, empty where it has one
     #: (`paraconsist.scoring.outcomes.Problems.outcomes`).
     outcomes: dict[str, NDArray[np.str_]]
+    texts: SetTexts | None = None  # None where no source has any, and before `set_texts`
 
     @property
     def rule(self) -> MeasureSpec:
@@ -226,8 +227,8 @@ def set_texts(
     files: Sequence[TextsTable],
     names: SourceOptions,
     columns: Sequence[str],
-) -> SetTexts | None:
-    """Return the texts of the set's rows from all sources together, or None where no source has any.
+) -> AlignedSet:
+    """Return the set with the texts of its rows from all sources together.
 
     The user's `files` (a prepared set of the same name first) come before the texts that runs `kept`, and these before
     the predictions' own. A row has the texts of the first source with that row, and where `columns` are named also
@@ -250,7 +251,7 @@ def set_texts(
             break
     if not _is_whole(parts, columns) and (in_file := _own(aligned, names, columns)) is not None:
         parts.append(in_file)
-    return _merged(parts, all_columns=bool(columns)) if parts else None
+    return replace(aligned, texts=_merged(parts, all_columns=bool(columns)) if parts else None)
 
 
 def _is_whole(parts: Sequence[SetTexts], columns: Sequence[str]) -> bool:

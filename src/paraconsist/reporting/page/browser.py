@@ -19,7 +19,7 @@ from paraconsist.data.predictions import RUN, VALUE
 from paraconsist.data.rows import Rows
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
 from paraconsist.measures.rules import unchanged
-from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
+from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.excerpts import excerpts
 from paraconsist.scoring.by_hand import answer_key
 from paraconsist.scoring.outcomes import WORDINGS, changes_of_buckets
@@ -55,7 +55,7 @@ def script_json(value: Any) -> str:
 
 
 def browser_data(
-    sets: Sequence[tuple[AlignedSet, SetTexts | None]],
+    sets: Sequence[AlignedSet],
     models: Sequence[str],
     most_buckets: int,
     most_bytes: float,
@@ -67,7 +67,7 @@ def browser_data(
     """
     names = list(dict.fromkeys(kind for of_set in kinds.values() for kind in of_set))
     numbered = {name: [(names.index(kind), flag) for kind, flag in of.items()] for name, of in kinds.items()}
-    makers = [_SetMaker(*both, models, numbered.get(both[0].name, ())) for both in sets]
+    makers = [_SetMaker(aligned, models, numbered.get(aligned.name, ())) for aligned in sets]
     parts: list[str] = []
     n_bytes = 0
     turns = zip_longest(*(maker.buckets(number) for number, maker in enumerate(makers)))
@@ -81,10 +81,12 @@ def browser_data(
     return BrowserData(
         json=f'{{"head":{head},"buckets":[{",".join(parts)}]}}',
         n_shown=len(parts),
-        n_buckets=sum(len(aligned.bucket_ids) for aligned, _ in sets),
-        n_sets_without_texts=sum(texts is None for _, texts in sets),
+        n_buckets=sum(len(aligned.bucket_ids) for aligned in sets),
+        n_sets_without_texts=sum(aligned.texts is None for aligned in sets),
         rows_without_texts={
-            aligned.name: (texts.n_missing, len(texts.rows)) for aligned, texts in sets if texts and texts.n_missing
+            aligned.name: (texts.n_missing, len(texts.rows))
+            for aligned in sets
+            if (texts := aligned.texts) and texts.n_missing
         },
     )
 
@@ -93,13 +95,9 @@ class _SetMaker:
     """The buckets of one set as JSON values; labels, strata and probabilities become numbers."""
 
     def __init__(
-        self,
-        aligned: AlignedSet,
-        texts: SetTexts | None,
-        models: Sequence[str],
-        kinds: Sequence[tuple[int, NDArray[np.bool_]]],
+        self, aligned: AlignedSet, models: Sequence[str], kinds: Sequence[tuple[int, NDArray[np.bool_]]]
     ) -> None:
-        self.aligned, self.texts, self.kinds = aligned, texts, kinds
+        self.aligned, self.texts, self.kinds = aligned, aligned.texts, kinds
         self.models = [models.index(model) for model in aligned.models]
         self.rows = [aligned.rows[model] for model in aligned.models]
         tables = [aligned.predictions[model].table for model in aligned.models]
@@ -120,7 +118,7 @@ class _SetMaker:
                 self._label(value)
         self.strata: dict[str, dict[str, int]] = {}  # columns that buckets can be filtered by: their values, numbered
         self.too_many: list[list[Any]] = []  # columns with too many values to choose from, and their number
-        fields = () if texts is None else texts.columns
+        fields = () if self.texts is None else self.texts.columns
         for name, column in ((n, c) for n, c in self.rows[0].strata.items() if n not in fields):
             distinct = np.unique(column[self.rows[0].roles != "original"])
             if len(distinct) > _MOST_VALUES:

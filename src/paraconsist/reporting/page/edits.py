@@ -63,9 +63,9 @@ class SetEdits:
         return {kind: flag for kind, flag in flags.items() if flag.any()}
 
 
-def edits_of(aligned: AlignedSet, texts: SetTexts | None, intervals: Mapping[str, Any]) -> SetEdits | None:
+def edits_of(aligned: AlignedSet, intervals: Mapping[str, Any]) -> SetEdits | None:
     """Find the kinds of edit and their effects; None for a set without texts or rewordings, and for runs of agents."""
-    rule = aligned.rule.breaks
+    rule, texts = aligned.rule.breaks, aligned.texts
     are_runs = any(rows.calls is not None for rows in aligned.rows.values())
     if are_runs or texts is None or rule is None or aligned.rule.partners != (ORIGINAL,):
         return None

@@ -62,7 +62,7 @@ def report_plots(report: Report) -> list[Placed]:
         *_buckets(report.aligned),
         *_sureness(report),
         *(plot for number, name in enumerate(report.sets) for plot in _strata(by_model, name, number)),
-        *(plot for number, name in enumerate(report.sets) for plot in _changes(report.changed, name, number)),
+        *(plot for number, name in enumerate(report.sets) for plot in _changes(report, name, number)),
         *_inconsistencies(by_model),
         *_variants(by_model),
         *_fooling(by_model),
@@ -192,28 +192,22 @@ def _strata(by_model: ByModel, name: str, number: int) -> Iterator[Placed]:
         caption = f"{what} each part of the set, with its interval; further {better} is better."
         if spec is PARAPHRASTIC:
             caption += " A hollow mark has too few buckets for an interval."
-        plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, _by_heading(lines))
+        plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, lines)
         yield Placed("strata", name, plot)
 
 
-def _by_heading(lines: Sequence[Line]) -> list[Line]:
-    headings = list(dict.fromkeys(line.heading for line in lines))
-    return sorted(lines, key=lambda line: headings.index(line.heading))
-
-
-def _changes(changes: Mapping[tuple[str, str], Values], name: str, number: int) -> Iterator[Placed]:
+def _changes(report: Report, name: str, number: int) -> Iterator[Placed]:
     lines: list[Line] = []
-    for (set_name, model), values in changes.items():
-        if set_name == name:
-            for (key, label), show in zip(PARTS.items(), _SHOWN, strict=True):
-                lines += _line("", label, model, values, key, link(set=name, model=model, show=show) if show else "")
-            for column, value, _, part in by_stratum({model: values.get("by_stratum") or {}}):
-                href = link(set=name, model=model, show="changed", stratum={column: value})
-                lines += _line(column, value, model, part, CHANGE.headline, href)
+    for model, values in report.changed.get(name, {}).items():
+        for (key, label), show in zip(PARTS.items(), _SHOWN, strict=True):
+            lines += _line("", label, model, values, key, link(set=name, model=model, show=show) if show else "")
+        for column, value, _, part in by_stratum({model: values.get("by_stratum") or {}}):
+            href = link(set=name, model=model, show="changed", stratum={column: value})
+            lines += _line(column, value, model, part, CHANGE.headline, href)
     if lines:
         caption = "Share of paraphrases that get another answer than their original; further left is better."
         title, axis = f"Changed answers, {name}", "changed answers, %"
-        yield Placed("flips", name, forest_plot(f"changes-{number}", title, caption, axis, _by_heading(lines)))
+        yield Placed("flips", name, forest_plot(f"changes-{number}", title, caption, axis, lines))
 
 
 def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
@@ -266,7 +260,7 @@ def _fooling(by_model: ByModel) -> Iterator[Placed]:
             "answer; further left is better."
         )
         title, axis = "Fooling rates by gold label", "fooled items, %"
-        yield Placed("fooling", "", forest_plot("fooling", title, caption, axis, _by_heading(lines)))
+        yield Placed("fooling", "", forest_plot("fooling", title, caption, axis, lines))
 
 
 def _ie(models: Sequence[Model]) -> Iterator[Placed]:

@@ -32,7 +32,7 @@ from paraconsist.reporting.formatting import (
     plural,
     quantity,
 )
-from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
+from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.excerpts import boundary
 from paraconsist.reporting.page.models import Model, Report, ie_results
 from paraconsist.reporting.plots.consistency import OUTCOME_KINDS
@@ -137,7 +137,7 @@ class Block:
 
 def blocks(report: Report) -> list[Block]:
     """Return the blocks of the sets in their order, then of the IE tests."""
-    of_sets = [_block(report, *both) for both in zip(report.aligned, report.texts, strict=True)]
+    of_sets = [_block(report, item) for item in report.with_texts]
     return [*of_sets, *(_ie_block(name, values) for name, values in ie_results(report.models))]
 
 
@@ -163,7 +163,7 @@ def _called(model: str) -> str:
     return "" if is_generic(model) else model
 
 
-def _block(report: Report, item: AlignedSet, texts: SetTexts | None) -> Block:
+def _block(report: Report, item: AlignedSet) -> Block:
     spec, where = CATALOGUE[item.measure], {"set": item.name} if len(report.aligned) > 1 else {}
     results = {model: report.by_model[model][item.name] for model in item.models}
     values = {model: result.measures.get(spec.name, {}) for model, result in results.items()}
@@ -181,9 +181,9 @@ def _block(report: Report, item: AlignedSet, texts: SetTexts | None) -> Block:
         said = _compared(spec, values, results, comparison)
         block = Block(item.name, *said, bars, headline=_name(spec), symbol=spec.symbol)
     else:
-        change = report.changed.get((item.name, names[0])) if spec is PARAPHRASTIC else None
+        change = report.changed.get(item.name, {}).get(names[0]) if spec is PARAPHRASTIC else None
         block = _of_one_model(item, spec, results[names[0]], bars[0], change, who[names[0]])
-    examples, n_flips = ([], 0) if where else flips(item, texts, spec, who)
+    examples, n_flips = ([], 0) if where else flips(item, spec, who)
     return replace(block, examples=examples, n_flips=n_flips)
 
 
@@ -501,15 +501,13 @@ def _on_one_scale(bars: Sequence[Bar], ranking: Ranking, results: Mapping[str, S
     return made
 
 
-def flips(
-    item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mapping[str, Values]
-) -> tuple[list[Example], int]:
+def flips(item: AlignedSet, spec: MeasureSpec, who: Mapping[str, Values]) -> tuple[list[Example], int]:
     """Return pairs of rows that break the rule, of different problems, and the number of all such pairs.
 
     The pair comes first of which the model is surest, that is of whose less sure answer.
     """
     candidates: list[tuple[Any, ...]] = []
-    if texts is None:
+    if (texts := item.texts) is None:
         return [], 0
     for model in item.models:
         rows = item.rows[model]
@@ -536,7 +534,7 @@ def flips(
         bucket = item.rows[model].buckets[pair[0]]  # type: ignore[index]
         if (model, bucket) not in found:
             href = link(bucket=str(bucket), **who[model])
-            found[model, bucket] = _example(item, texts, model, pair, both, sure, href)
+            found[model, bucket] = _example(item, texts.columns, model, pair, both, sure, href)
         if len(found) == _MOST_FLIPS:
             break
     return list(found.values()), len(candidates)
@@ -544,7 +542,7 @@ def flips(
 
 def _example(
     item: AlignedSet,
-    texts: SetTexts,
+    columns: Sequence[str],
     model: str,
     pair: tuple[int, int],
     both: Sequence[Sequence[str]],
@@ -557,7 +555,7 @@ def _example(
         label = label.item() if isinstance(label, np.generic) else label  # texts have no `item`
         return names[label] if isinstance(label, int) and 0 <= label < len(names) else str(label)
 
-    shared = [(field, _cut(a)) for field, a, b in zip(texts.columns, *both, strict=True) if a == b and a]
+    shared = [(field, _cut(a)) for field, a, b in zip(columns, *both, strict=True) if a == b and a]
     varying = [(a, b) for a, b in zip(*both, strict=True) if a != b]
     starts = [next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0) for a, b in varying]
     lines = []

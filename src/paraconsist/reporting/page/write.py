@@ -85,11 +85,11 @@ def write_report(
     Every plot is also written to `plots_folder` as PNG and SVG.
     """
     report = Report(models, options)
-    both, edits = list(zip(report.aligned, report.texts, strict=True)), list(edits_in(report))
+    edits = list(edits_in(report))
     plots = [*report_plots(report), *edit_plots(edits)]
     kinds = {each.aligned.name: each.by_row() for each in edits}
     most, most_bytes = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
-    data = browser_data(both, list(report.by_model), most, most_bytes, kinds)
+    data = browser_data(report.with_texts, list(report.by_model), most, most_bytes, kinds)
     content = _render(report, edits, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
@@ -100,7 +100,7 @@ def write_report(
         with writing("report", "plots", plots_folder):
             make_folder(plots_folder)
             drawn = [file for placed in plots for file in write_plot(placed.plot, plots_folder)]
-    without_texts = tuple(aligned.name for aligned, texts in both if texts is None)
+    without_texts = tuple(aligned.name for aligned in report.with_texts if aligned.texts is None)
     numbers = data.n_shown, data.n_buckets, without_texts, data.rows_without_texts
     return ReportWritten(output, len(content), tuple(drawn), *numbers)
 
@@ -138,8 +138,8 @@ def write_summary(models: Sequence[Model], output: Path, options: ReportOptions)
 
 def edits_in(report: Report) -> Iterator[SetEdits]:
     """Yield what flips the answers to each set that has texts."""
-    for aligned, texts in zip(report.aligned, report.texts, strict=True):
-        if edits := edits_of(aligned, texts, report.options.score.intervals):
+    for aligned in report.with_texts:
+        if edits := edits_of(aligned, report.options.score.intervals):
             yield edits
 
 
@@ -169,7 +169,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         plots=by_section,
         sureness=figures.sureness(report),
         breakdowns=list(_breakdowns(by_model)),
-        changes=list(_changes(report)),
+        changes=[(name, tables.changes(name, of_set, len(models))) for name, of_set in report.changed.items()],
         edits=list(views(edits)),
         transitions=list(_transitions(models)),
         fooling=list(tables.fooling(by_model)),
@@ -249,12 +249,6 @@ def _breakdowns(by_model: tables.ByModel) -> Iterator[tuple[str, str, Table]]:
         for spec in (CATALOGUE[measure] for measure in dict.fromkeys(measure for part in parts for measure in part)):
             for table in tables.strata(name, of_set, spec, len(by_model)):
                 yield name, name if spec.name == PARAPHRASTIC.name else f"{name}: {spec.title.lower()}", table
-
-
-def _changes(report: Report) -> Iterator[tuple[str, Table]]:
-    for name in dict.fromkeys(name for name, _ in report.changed):
-        of_set = {model: values for (of, model), values in report.changed.items() if of == name}
-        yield name, tables.changes(name, of_set, len(report.models))
 
 
 def _transitions(models: Sequence[Model]) -> Iterator[tuple[str, Table]]:

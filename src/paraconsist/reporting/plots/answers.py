@@ -67,9 +67,11 @@ class Line:
 def forest_plot(name: str, title: str, caption: str, axis: str, lines: Sequence[Line], *, zero: bool = False) -> Plot:
     """Return the plot of estimates with their intervals, with `zero` around a line at 0.
 
-    Up to three models stand beside each other under each label, in colours and markers of their own; from four on each
-    label has a small plot of its own, with a row for each model.
+    Estimates of one heading stand together. Up to three models stand beside each other under each label, in colours and
+    markers of their own; from four on each label has a small plot of its own, with a row for each model.
     """
+    headings = list(dict.fromkeys(line.heading for line in lines))
+    lines = sorted(lines, key=lambda line: headings.index(line.heading))
     models, labels = _models_and_labels(lines)
     described = "; ".join(_in_words(line, len(models) > 1, signed=zero) for line in lines[:40])
     rest = f"; and {len(lines) - 40} more" if len(lines) > 40 else ""
