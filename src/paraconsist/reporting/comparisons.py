@@ -206,13 +206,8 @@ def _lines(pair: ModelPair) -> Iterator[tuple[Quantity, list[float], float, obje
     result, intervals = pair.result, pair.result["confidence_interval"]
     if "differences" not in result:
         title, values = CATALOGUE[pair.measure].title.lower(), [result["value1"], result["value2"]]
-        yield (
-            Quantity("difference", title, title),
-            values,
-            result["difference"],
-            intervals["difference"],
-            result["p_value"],
-        )
+        q = Quantity("difference", title, title)
+        yield q, values, result["difference"], intervals["difference"], result["p_value"]
         return
     main = "P_C publ." if "|est:plugin|" in result["signature"] else "P_C"
     quantities = (_BY_SYMBOL[symbol] for symbol in sorted(_COMPARED, key=lambda symbol: symbol != main))

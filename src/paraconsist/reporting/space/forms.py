@@ -176,10 +176,6 @@ def read_text(text: str) -> Predictions:
         return read_apart(file, "the pasted text", LIMITS)
 
 
-#: No measure reads these stand-ins for columns that a module does not ask for.
-_STAND_INS = ("prediction", "label")
-
-
 def guess_columns(fields: Sequence[Field], names: Sequence[str]) -> dict[str, Any]:
     """Return the columns that a file's names suggest: field key -> name, a list of names, or None.
 
@@ -267,12 +263,18 @@ def long_rows(query: Query, target: str) -> Long:
         table, source = _spread(file.table, query)
     else:
         table, source = _renamed(file.table, query), np.arange(file.table.num_rows, dtype=np.intp)
-    table, flagged = _role_flags(table, target) if "role" in table.column_names else (table, False)
+    flagged = False
+    if "role" in table.column_names:  # or a true/false column that marks originals
+        flags = pc.utf8_lower(table["role"].cast(pa.string()))
+        if flagged := set(pc.unique(flags).to_pylist()) <= {"true", "false"}:
+            roles = pc.if_else(pc.equal(flags, "true"), ORIGINAL, target)
+            table = table.set_column(table.column_names.index("role"), "role", roles)
     if "bucket_id" not in table.column_names:
         table = table.append_column("bucket_id", pa.array(source))
-    for missing in _STAND_INS:
-        if missing not in table.column_names:
-            table = table.append_column(missing, _stand_in(table))
+    both = ("prediction", "label")  # either may be missing: no measure reads what then stands in for it
+    are_texts = any(pa.types.is_string(table[name].type) for name in both if name in table.column_names)
+    for missing in (name for name in both if name not in table.column_names):
+        table = table.append_column(missing, pa.array(["-" if are_texts else 0] * table.num_rows))
     return Long(
         Predictions(table, file.metadata),
         source,
@@ -324,21 +326,6 @@ def _spread(table: pa.Table, query: Query) -> tuple[pa.Table, NDArray[np.intp]]:
         must = "be of one kind in all their columns (names, or numbers)"
         raise input_error("score", "predictions and labels", must, got=kinds) from None
     return spread, np.tile(np.arange(n, dtype=np.intp), len(parts))
-
-
-def _role_flags(table: pa.Table, target: str) -> tuple[pa.Table, bool]:
-    """Turn a true/false column that marks originals into roles."""
-    flags = pc.utf8_lower(table["role"].cast(pa.string()))
-    if not set(pc.unique(flags).to_pylist()) <= {"true", "false"}:
-        return table, False
-    roles = pc.if_else(pc.equal(flags, "true"), "original", target)
-    return table.set_column(table.column_names.index("role"), "role", roles), True
-
-
-def _stand_in(table: pa.Table) -> pa.Array:
-    """Return a column of one label, of the type of the file's labels or predictions."""
-    named = any(pa.types.is_string(table[name].type) for name in _STAND_INS if name in table.column_names)
-    return pa.array(["-" if named else 0] * table.num_rows)
 
 
 def _free_texts(table: pa.Table, query: Query) -> list[str]:
