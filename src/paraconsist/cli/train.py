@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import Fields, Given, echo, quiet_libraries, read_numbers
 from paraconsist.data.options import option
+from paraconsist.files import is_main
 from paraconsist.models.training.options import PRESETS, TrainingFolder, TrainingOptions, options_from_preset
 
 #: What only presets and the options of `sweep` change.
@@ -39,7 +39,7 @@ def train(
     from paraconsist.models.training.trainer import train_seeds
 
     folders = [train_model(options, say=say_status)] if chosen is None else train_seeds(options, chosen, say=say_status)
-    if os.environ.get("RANK", "0") != "0":  # of several processes the first one speaks
+    if not is_main():
         return
     for folder in folders:
         if folder.is_dir() and (folder / "training.json").is_file():

@@ -23,7 +23,7 @@ from paraconsist.reporting.plots.consistency import (
     outcomes_plot,
 )
 from paraconsist.reporting.plots.ie import experiment_plots, ie_runs_plot
-from paraconsist.reporting.plots.sureness import Sureness, sureness_of, sureness_plot
+from paraconsist.reporting.plots.sureness import sureness_plot
 from paraconsist.reporting.tables import (
     PARTS,
     ByModel,
@@ -60,7 +60,10 @@ def report_plots(report: Report) -> list[Placed]:
         *difference_plots(report.compared),
         *_accuracy(by_model),
         *_buckets(report.aligned),
-        *_sureness(report),
+        *(
+            Placed("sureness", name, sureness_plot(f"sureness-{number}", name, models))
+            for number, (name, models) in enumerate(report.sureness.items())
+        ),
         *(plot for number, name in enumerate(report.sets) for plot in _strata(by_model, name, number)),
         *(plot for number, name in enumerate(report.sets) for plot in _changes(report, name, number)),
         *_inconsistencies(by_model),
@@ -145,23 +148,6 @@ def _buckets(aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
                 sizes, to = item.counts[model][:, 0], partial(link, set=item.name, model=model)
                 models.append(Buckets(model, item.accuracy[model][sizes > 0], sizes[sizes > 0], to))
             yield Placed("buckets", item.name, bucket_accuracy_plot(f"buckets-{number}", item.name, models))
-
-
-def sureness(report: Report) -> dict[str, list[Sureness]]:
-    """Return for every set with originals and probabilities how sure each model is of its answers."""
-    by_set: dict[str, list[Sureness]] = {}
-    for item in (item for item in report.aligned if not CATALOGUE[item.measure].is_conditional):
-        for model in item.models:
-            flips = (report.by_model[model][item.name].noise_floor or {}).get("correctness_flip_rate") or {}
-            noise = max(filter(known, flips.values()), default=None)
-            if (sure := sureness_of(model, item.rows[model], noise)) is not None:
-                by_set.setdefault(item.name, []).append(sure)
-    return by_set
-
-
-def _sureness(report: Report) -> Iterator[Placed]:
-    for number, (name, models) in enumerate(sureness(report).items()):
-        yield Placed("sureness", name, sureness_plot(f"sureness-{number}", name, models))
 
 
 def _line(heading: str, label: object, model: str, values: Values, key: str, href: str) -> list[Line]:

@@ -13,8 +13,9 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.errors import InputError, extras, input_error
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, IE_TEST, PARAPHRASTIC
 from paraconsist.measures.rules import ORIGINAL
-from paraconsist.reporting.formatting import Values
+from paraconsist.reporting.formatting import Values, known
 from paraconsist.reporting.page.aligned import AlignedSet, align, read_texts_files, set_texts
+from paraconsist.reporting.plots.sureness import Sureness, sureness_of
 from paraconsist.reporting.tables import set_names
 from paraconsist.scoring.compare import SetComparison, compare, compare_options
 from paraconsist.scoring.naming import arranged, check_numbers, is_generic, is_run, model_name
@@ -107,6 +108,18 @@ class Report:
                 if change is not None:
                     changed.setdefault(name, {})[model] = change
         return changed
+
+    @cached_property
+    def sureness(self) -> dict[str, list[Sureness]]:
+        """Set -> how sure each model is of its answers, for every set with originals and probabilities."""
+        by_set: dict[str, list[Sureness]] = {}
+        for item in (item for item in self.aligned if not CATALOGUE[item.measure].is_conditional):
+            for model in item.models:
+                flips = (self.by_model[model][item.name].noise_floor or {}).get("correctness_flip_rate") or {}
+                noise = max(filter(known, flips.values()), default=None)
+                if (sure := sureness_of(model, item.rows[model], noise)) is not None:
+                    by_set.setdefault(item.name, []).append(sure)
+        return by_set
 
     @cached_property
     def compared(self) -> list[SetComparison]:

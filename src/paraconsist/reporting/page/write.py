@@ -19,7 +19,7 @@ from paraconsist.files import make_folder, replacing, to_json, write_text, writi
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, list_measures
 from paraconsist.reporting import comparisons, tables
 from paraconsist.reporting.formatting import count, known, listed, plural
-from paraconsist.reporting.page import figures, provenance, screen
+from paraconsist.reporting.page import provenance, screen
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.browser import BrowserData, browser_data, script_json
 from paraconsist.reporting.page.edits import SetEdits, edit_plots, edits_of, views
@@ -167,7 +167,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         comparison=[*comparisons.differences(compared), *comparisons.beaten(compared)],
         heat_maps=list(heat_maps(report.aligned)),
         plots=by_section,
-        sureness=figures.sureness(report),
+        sureness=report.sureness,
         breakdowns=list(_breakdowns(by_model)),
         changes=[(name, tables.changes(name, of_set, len(models))) for name, of_set in report.changed.items()],
         edits=list(views(edits)),
