@@ -83,8 +83,8 @@ def link(
         there), all by the names that the page shows; `flips` and `holds`: models of which the first is inconsistent
         there and the second is not; `before` and `after`: answers to the original and to a rewording; `show`: one of
         broken, changed, lost, gained, wrong, right, same; `sort`: sure, flips, accuracy, swing, size or id; `size`,
-        `page`. The page's own script adds `ids`, and `original` and `paraphrase` (ranges of the gold label's
-        probability).
+        `page`; `ids`: buckets, with commas between; `original` and `paraphrase`: ``low,high`` of the probability of the
+        gold label, both ends included and in [0, 1], of originals and of an answer to one of their rewordings.
 
     Examples
     --------
