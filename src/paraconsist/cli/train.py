@@ -82,8 +82,10 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
     model = output / "model"
     if not (model / "model.safetensors").exists():
         say_status("Training the bag-of-words baseline on the sample set ...")
-        settings: dict[str, Any] = {"dataset": "sample:defeasible_nli_train", "epochs": 20.0, "device": "cpu"}
-        train_model(options_from_preset("bow", output=model, resume=True, **settings), say=lambda line: None)
+        training = options_from_preset(
+            "bow", output=model, dataset="sample:defeasible_nli_train", epochs=20.0, device="cpu", resume=True
+        )
+        train_model(training, say=lambda line: None)
         _say_accuracy("the validation rows", TrainingFolder(model).read()["metrics"])
     sets, options = SetOptions(["sample:defeasible_nli"], with_test=True), RunOptions(output / "run", device="cpu")
     say_status("Running the model over 60 problems in several wordings each, and over the full test set ...")

@@ -203,11 +203,11 @@ def transitions(table: Sequence[Mapping[str, Any]], *, must_differ: bool) -> str
     def draw(axes: Axes) -> None:
         from matplotlib.patches import FancyBboxPatch
 
-        style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=0.06", "edgecolor": "none"}
+        box = partial(FancyBboxPatch, boxstyle="round,pad=0,rounding_size=0.06", edgecolor="none")
         for (i, j), count in np.ndenumerate(counts):
             strength = 0.06 + 0.74 * (count / counts.max()) ** 0.6 if count else 0.0
             colour = BAD if (i == j) == must_differ else GOOD
-            axes.add_patch(FancyBboxPatch((j - 0.47, i - 0.45), 0.94, 0.9, facecolor=colour, alpha=strength, **style))
+            axes.add_patch(box((j - 0.47, i - 0.45), 0.94, 0.9, facecolor=colour, alpha=strength))
             axes.text(j, i, f"{count:,}", ha="center", va="center", fontsize=10.5, color=INK if count else MUTED)
         axes.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), xlabel="answer on the changed text")
         axes.set(ylabel="on the original")
