@@ -70,7 +70,7 @@ CIRCLES: set[tuple[str, str]] = set()
 #: What only the studies, and the commands that belong to them, may import.
 STUDIES_ONLY = {"studies", "transforms", "models.training", "models.word_models", "models.encoders"}
 STUDY_COMMANDS = {
-    *("artifacts", "generation", "ie_test", "paraphrase", "perturb", "select", "sensitivity", "studies", "train"),
+    *("artifacts", "ie_test", "paraphrase", "perturb", "select", "sensitivity", "studies", "train"),
     "transform",
     "reword",
 }

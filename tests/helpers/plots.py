@@ -39,7 +39,7 @@ def _scatter(names: list[str], n_sets: int) -> tuple[Plot, int]:
 def _histogram(names: list[str]) -> tuple[Plot, int]:
     sizes = np.full(40, 9)
     right = np.random.default_rng(0).integers(0, 10, (len(names), 40)) / 9
-    some = [Buckets(model, one, sizes, lambda _: "#?x") for model, one in zip(names, right, strict=True)]
+    some = [Buckets(model, one, sizes, lambda accuracy: "#?x") for model, one in zip(names, right, strict=True)]
     return bucket_accuracy_plot("buckets", "set", some), 7 * len(names)
 
 

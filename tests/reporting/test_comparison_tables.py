@@ -22,8 +22,7 @@ def compared(*flips: float, **options: Any) -> pc.Comparison:
 
 
 def page_tables(comparison: pc.Comparison) -> dict[str, Any]:
-    made = (differences(comparison.sets), *beaten(comparison.sets))
-    return {table.title: table for table in made if table is not None}
+    return {table.title: table for table in (*differences(comparison.sets), *beaten(comparison.sets))}
 
 
 def test_a_model_is_beaten_on_the_page_beyond_chance_only() -> None:

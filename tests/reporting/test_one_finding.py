@@ -84,7 +84,7 @@ def test_everything_says_the_same(start):
         shown = [fact.value.replace("−", "-") for fact in block.facts]
         assert shown == ([] if steady is None else [f"{percent(steady)} %"])
         # the bar, the counts and what the links list
-        data = browser_data([(aligned, None)], [model.name], 10_000, 1e9)
+        data = browser_data([aligned], [model.name], 10_000, 1e9)
         counts = [written["wording"][f"n_{outcome}"] for outcome in ("right", "depends", "wrong")]
         bar = {words.split(",")[0]: size for _, words, size, *_ in block.bars[0].parts}
         shown = ("right in every wording", "right in some wordings", "wrong in every wording")

@@ -131,7 +131,7 @@ def test_columns_of_many_values_do_not_vanish_and_labels_are_called_by_name(tmp_
     assert "thirty has 30 values, more than the 20 that results are broken down by" in scores.sets["toy:set"].warnings
     (entry,) = load_models([tmp_path / "many.parquet"], QUICK)
     changed = Report([entry], ReportOptions(score=QUICK)).changed
-    assert changed["toy:set", entry.name]["by_stratum"]["label"].keys() == {"weakener", "strengthener"}
+    assert changed["toy:set"][entry.name]["by_stratum"]["label"].keys() == {"weakener", "strengthener"}
     page, _ = report(tmp_path, tmp_path / "many.parquet")
     described = data_of(page)["head"]["sets"][0]
     assert {name: len(values) for name, values in described["strata"]} == {"kind": 2, "thirty": 30}
@@ -484,6 +484,6 @@ def test_free_text_gold_is_no_breakdown(tmp_path, n_labels, has_breakdown):
     )
     pq.write_table(frame, tmp_path / "rows.parquet")
     (model,) = load_models([tmp_path / "rows.parquet"], QUICK)
-    (change,) = Report([model], ReportOptions(score=QUICK)).changed.values()
+    ((change,),) = (by_model.values() for by_model in Report([model], ReportOptions(score=QUICK)).changed.values())
     assert ("label" in change.to_dict().get("by_stratum", {})) == has_breakdown
     assert ("text 7" in text_of(report(tmp_path, tmp_path / "rows.parquet", draw=True)[0])) == has_breakdown

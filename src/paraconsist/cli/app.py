@@ -54,14 +54,18 @@ COMMANDS = {
     "export-requests": Command("Measure", "Write a run's requests as batch files, for other engines.", module="run"),
     "import-answers": Command("Measure", "Read the answers to exported requests.", KEPT, "run"),
     "score": Command("Measure", "Score predictions from a file, a log or a run.", spares_pandas=True),
-    "sheet": Command("Measure", "Draw answers for people to check, for score --checked.", spares_pandas=True),
-    "compare": Command("Measure", "Is one model more consistent than another?", spares_pandas=True),
+    "sheet": Command(
+        "Measure", "Draw answers for people to check, for score --checked.", module="score", spares_pandas=True
+    ),
+    "compare": Command("Measure", "Is one model more consistent than another?", module="score", spares_pandas=True),
     "gate": Command("Measure", "Pass or fail on a condition, for continuous integration.", spares_pandas=True),
     "report": Command("Measure", "Write the results as an HTML page.", spares_pandas=True),
     "leaderboard": Command("Measure", "Rank many models, on a static site.", module="report", spares_pandas=True),
     "lm-eval": Command("Measure", "Print where the tasks for lm-evaluation-harness are.", module="build"),
     "plan": Command("Measure", "How many buckets and paraphrases does a study need?", spares_pandas=True),
-    "variance": Command("Measure", "Is it problems, wordings, repeats or judges that vary?", spares_pandas=True),
+    "variance": Command(
+        "Measure", "Is it problems, wordings, repeats or judges that vary?", module="plan", spares_pandas=True
+    ),
     "init": Command("Measure", "Write questions, a test and a workflow to begin with."),
     "list": Command("Test sets", "Show measures, bucket sets, tasks and presets.", module="build"),
     "build": Command("Test sets", "Download, verify and prepare bucket sets.", KEPT),

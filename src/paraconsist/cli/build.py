@@ -46,8 +46,6 @@ def build(
         or [config.name for config in builder_class(name).BUILDER_CONFIGS]
         for name in dict.fromkeys(names)
     }
-    if not wanted:
-        raise input_error("build", "names", "name at least one bucket set", remedy="See `paraconsist list`.")
     in_cache = "" if cache_dir is None else f', cache_dir="{cache_dir}"'
     for name, configs in wanted.items():
         for config in configs:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from paraconsist.cli.ends import say_status, state
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import Fields, Given, quiet_libraries, read_values, show_results
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, parse_rhos
-
-if TYPE_CHECKING:
-    from paraconsist.studies.ie.decision import Decision
 
 _NAME = "ie-test"
 #: Fields of the experiment that have options of another form.
@@ -73,6 +69,7 @@ def ie_test(
 
 def _train(options: ExperimentOptions, *, only_plan: bool) -> Path | None:
     from paraconsist.files import is_main
+    from paraconsist.models.progress import ProgressBar
     from paraconsist.running.processes import end_with_launcher
     from paraconsist.studies.ie.experiment import plan, prepare, run_experiment
 
@@ -96,19 +93,8 @@ def _train(options: ExperimentOptions, *, only_plan: bool) -> Path | None:
             f"{_duration(expected.seconds_a_training)} for a whole sample; {options.jobs} at a time)."
         )
         return None
-    with _progress(len(options.units), visible=is_main() and not state.quiet) as advance:
-        return run_experiment(prepared, say=say_status, progress=advance)
-
-
-@contextmanager
-def _progress(total: int, *, visible: bool) -> Iterator[Callable[[int], None]]:
-    """A bar of finished (rho, run), where somebody looks at it."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), disable=not (visible and sys.stderr.isatty())) as bar:
-        task = bar.add_task("(rho, run)", total=total)
-        yield lambda n: bar.advance(task, n)
+    with ProgressBar(len(options.units), "(rho, run)", visible=is_main(), unit="runs") as bar:
+        return run_experiment(prepared, say=say_status, progress=bar.advance)
 
 
 def _decide(
@@ -121,6 +107,7 @@ def _decide(
     as_json: bool,
 ) -> None:
     from paraconsist.files import write_json, writing
+    from paraconsist.reporting.plots.ie import write_plots
     from paraconsist.studies.ie.decision import decide, decision_tables
     from paraconsist.studies.ie.runs import distinct, read_families
 
@@ -135,21 +122,15 @@ def _decide(
         output.mkdir(parents=True, exist_ok=True)
         write_json(output / "results.json", decided, indent=1)
         written = f"Results in {output / 'results.json'}"
-        written += _plots(output / "plots", decided, options.alpha) if plots else ""
+        if plots and find_spec("matplotlib") is None:
+            how = "pip install matplotlib, then ie-test --from this folder"
+            written += f" (no figures: matplotlib is not installed; {how})"
+        elif plots:
+            write_plots(output / "plots", decided.families, alpha=options.alpha)
+            written += f", figures in {output / 'plots'}"
     if (output / "matched.parquet").is_file():
         written += f", matched vectors in {output / 'matched.parquet'}"
     say_status(f"{written}.")
-
-
-def _plots(folder: Path, decided: Decision, alpha: float) -> str:
-    from importlib.util import find_spec
-
-    from paraconsist.reporting.plots.ie import write_plots
-
-    if find_spec("matplotlib") is None:
-        return " (no figures: matplotlib is not installed; pip install matplotlib, then ie-test --from this folder)"
-    write_plots(folder, decided.families, alpha=alpha)
-    return f", figures in {folder}"
 
 
 def _duration(seconds: float) -> str:

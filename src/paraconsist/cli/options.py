@@ -86,8 +86,10 @@ class Fields:
     def take(self, values: Given) -> Given:
         """Take the fields' values out of the options' values."""
         hints = get_type_hints(self.group)
-        taken = {one.name: _read(hints[one.name], values.pop(self.names.get(one.name, one.name))) for one in self}
-        return {name: value for name, value in taken.items() if value is not None}
+        taken = {one.name: values.pop(self.names.get(one.name, one.name)) for one in self}
+        several = {name for name in taken if get_origin(_kind(hints[name])) is tuple}
+        given = {name: value for name, value in taken.items() if value is not None}
+        return {name: read_names(value) if name in several else value for name, value in given.items()}
 
 
 def as_command(name: str, function: Callable[..., None]) -> Command:
@@ -172,10 +174,6 @@ class _PathOfAFile(click.Path):
         if "\0" in str(value):
             self.fail("a path has no zero byte", param, ctx)
         return super().convert(value, param, ctx)
-
-
-def _read(hint: Any, value: Any) -> Any:
-    return read_names(value) if get_origin(_kind(hint)) is tuple else value
 
 
 class Command(click.Command):

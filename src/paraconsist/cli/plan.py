@@ -1,4 +1,7 @@
-"""``paraconsist plan``: how many buckets and paraphrases a wanted interval or difference takes, or a budget buys."""
+"""``paraconsist plan``: how many buckets and paraphrases a wanted interval or difference takes, or a budget buys.
+
+Also ``variance``: where the variance of answers comes from, and what one more call is best spent on.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraconsist.cli.options import AS_JSON, argument, read_numbers, show_results
+from paraconsist.cli.options import AS_JSON, REQUIRED, argument, read_numbers, read_pairs, show_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import check_choice, check_fraction, input_error, renamed
-from paraconsist.files import make_folder
-from paraconsist.reporting.formatting import count, decimal
+from paraconsist.reporting.formatting import count, decimal, interval, percent
 
 if TYPE_CHECKING:
     from paraconsist.measures.planning import BudgetRow, Pilot, PlanRow, SavingRow, Target
+    from paraconsist.measures.variance_components import VarianceComponentsResult
     from paraconsist.reporting.table import Part
+    from paraconsist.scoring.sources import Source
 
 
 def plan(
@@ -70,10 +74,15 @@ def plan(
     paraconsist plan pilot.csv --half-width 0.02
     paraconsist plan runs/a --against runs/b --difference 0.03
     """
+    from paraconsist.scoring.sources import open_source
+
     if checked:
-        _check_alone(against=against, difference=difference, budget=budget, plots=plots)
-        price = label_cost, bucket_cost, paraphrase_cost
-        return _plan_labels(pilot, read, set_name, checked, half_width, price, confidence_level, as_json)
+        for name, value in {"against": against, "difference": difference, "budget": budget, "plots": plots}.items():
+            if value is not None:
+                raise input_error("plan", name, "not be given with `checked`", got=value)
+        source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
+        prices = label_cost, bucket_cost, paraphrase_cost
+        return show_results(*_label_plans(source, checked, half_width, prices, confidence_level), as_json=as_json)
     from paraconsist.measures.planning import MEASURES, Costs, Target, savings, spend
     from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.reporting.table import Line
@@ -108,12 +117,8 @@ def plan(
         curves[name] = savings(single, paraphrases=sizes, confidence_level=confidence_level)
         pilots = {"pilot": single.to_dict(), "against": None if paired is None else paired.to_dict()}
         kinds: dict[str, Sequence[Any]] = {"plan": planned, "budget": bought, "savings": curves[name]}
-        results[name] = {
-            **pilots,
-            **wanted,
-            **vars(target),
-            **{kind: [row.to_dict() for row in of] for kind, of in kinds.items()},
-        }
+        rows_of = {kind: [row.to_dict() for row in of] for kind, of in kinds.items()}
+        results[name] = {**pilots, **wanted, **vars(target), **rows_of}
         tables += [Line(name, "title")] if len(sets) > 1 else []
         tables += _tables((single, paired), target, wanted, planned, (budget, bought), curves[name])
     whole = results[name] if len(results) == 1 else {"sets": results}
@@ -122,32 +127,16 @@ def plan(
         from paraconsist.reporting.plots.canvas import write_plot
         from paraconsist.reporting.plots.planning import savings_plot
 
-        make_folder(plots)
         write_plot(savings_plot(curves), plots)
 
 
-def _check_alone(**others: object) -> None:
-    for name, value in others.items():
-        if value is not None:
-            raise input_error("plan", name, "not be given with `checked`", got=value)
-
-
-def _plan_labels(
-    pilot: Path,
-    read: SourceOptions,
-    set_name: str | None,
-    checked: Sequence[Path],
-    half_width: float | None,
-    costs: tuple[float, float, float],
-    confidence_level: float,
-    as_json: bool,
-) -> None:
-    """Show what more labels by people and more problems do to rates that sheets correct."""
+def _label_plans(
+    source: Source, checked: Sequence[Path], half_width: float | None, costs: tuple[float, float, float], level: float
+) -> tuple[dict[str, object], list[Part]]:
+    """Return what more labels by people and more problems do to rates that sheets correct, with its tables."""
     from paraconsist.reporting.table import Line, remarks, table
     from paraconsist.scoring.checked import label_plans, read_checked
-    from paraconsist.scoring.sources import open_source
 
-    source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
     label_cost, bucket_cost, paraphrase_cost = costs
     asked, columns_of = source.predictions.table, source.columns
     has_contexts = columns_of.group in asked.column_names
@@ -157,12 +146,11 @@ def _plan_labels(
     if half_width is not None:
         check_fraction("plan", "half_width", half_width)
         if problem_cost == 0.0:
-            raise input_error(
-                "plan", "bucket_cost", "be above 0, or `paraphrase_cost`, with `checked`", got=bucket_cost
-            )
+            must = "be above 0, or `paraphrase_cost`, with `checked`"
+            raise input_error("plan", "bucket_cost", must, got=bucket_cost)
     results: dict[str, object] = {}
     tables: list[Part] = []
-    plans, notes = label_plans(source, read_checked(checked), confidence_level)
+    plans, notes = label_plans(source, read_checked(checked), level)
     for key, plan in plans.items():
         of_labels = plan.label_variance / plan.n_labels
         share = of_labels / (of_labels + plan.problem_variance / plan.n_problems)
@@ -178,9 +166,7 @@ def _plan_labels(
             for n, line in zip(sizes, cells, strict=True):
                 line.append("none" if (k := plan.problems_for(half_width, n)) is None else count(k))
         caption = f"of the variance now, {100 * share:.0f} % is that of the {plan.n_labels:,} labels"
-        tables.append(
-            table(f"What more labels and more {unit} give", columns, cells, words=columns[:1], caption=caption)
-        )
+        tables.append(table(f"What more labels and more {unit} give", columns, cells, caption=caption))
         found = {**plan.to_dict(), "half_width": now}
         if half_width is not None:
             n, k = plan.cheapest(half_width, label_cost, problem_cost)
@@ -188,8 +174,7 @@ def _plan_labels(
             tables.append(Line(f"Cheapest for +-{half_width}: {n:,} labels and {k:,} {unit}, {cost:,.0f} in all."))
             found["cheapest"] = {"half_width": half_width, "n_labels": n, "n_problems": k, "cost": cost}
         results[key] = found
-    tables += remarks(notes, [])
-    show_results(results, tables, as_json=as_json)
+    return results, [*tables, *remarks(notes, [])]
 
 
 def _tables(
@@ -220,7 +205,7 @@ def _tables(
         caption = "* cheapest"
         if wanted["half_width"] is not None:
             caption += f"; {assured} of studies of this size have the half-width or less"
-        yield table("What it takes", columns, zip(*cells, strict=True), words=[columns[0]], caption=caption)
+        yield table("What it takes", columns, zip(*cells, strict=True), caption=caption)
     if bought:
         columns = ["paraphrases\nper bucket", "\nbuckets", "\nrows"]
         keys = ["paraphrases", "buckets", "rows"]
@@ -237,7 +222,7 @@ def _tables(
             columns.append(head)
             cells.append(_starred([decimal(value) for value in values], values))
         title = f"What {budget:g} buys"
-        yield table(title, columns, zip(*cells, strict=True), words=[columns[0]], caption="* best")
+        yield table(title, columns, zip(*cells, strict=True), caption="* best")
         best = min(bought, key=lambda row: row.half_width)
         divided = f"{best.buckets:,} buckets"
         if best.contexts is not None:
@@ -271,7 +256,7 @@ def _savings(pilot: Pilot, rows: Sequence[SavingRow]) -> Iterator[Part]:
         shown = ["-" if factor is None else f"{factor:.2f}" for factor in factors]
         cells.append([str(row.paraphrases), f"{100 * row.share:.0f} %", *shown])
     caption = f"times as wide an interval as all {whole.paraphrases} paraphrases of each bucket give"
-    yield table("What fewer calls lose", columns, cells, words=columns[:1], caption=caption)
+    yield table("What fewer calls lose", columns, cells, caption=caption)
     if any(row.saves for row in rows[:-1]):
         calls = f"{first.paraphrases} of {whole.paraphrases} paraphrases, {100 * first.share:.0f} % of the calls"
         other = f"to save as many with fewer {unit} widens it {first.widening_by_contexts:.2f} times"
@@ -285,3 +270,80 @@ def _starred(cells: Sequence[str], values: Sequence[float]) -> list[str]:
     """Return the cells with a star at the least value."""
     best = min(values)
     return [f"{cell} {'*' if value == best else ' '}" for cell, value in zip(cells, values, strict=True)]
+
+
+def variance(
+    *,
+    paths: list[Path] = argument("Answers: tables, logs of other tools, or run folders; several are joined."),
+    level: list[str] = option(
+        REQUIRED,
+        "NAME=COLUMN, repeated: problem=bucket, wording=variant, repeat=epoch, judge=file. The first is the cluster: "
+        "each counts once. A level is nested in another or crossed with it as the values say.",
+    ),
+    outcome: str = option(
+        "correct", "correct (prediction and label agree), prediction (the answers as labels), or a column."
+    ),
+    nested: list[str] | None = option(
+        None,
+        "Level whose values mean something only within the levels before it, such as repeats that are numbered 1, 2, 3 "
+        "for every wording; repeat for several.",
+    ),
+    read: SourceOptions,
+    plots: Path | None = option(None, "Also draw the shares in this folder, as PNG, SVG and PDF."),
+    confidence_level: float = option(0.95, "Confidence level of the intervals.", min=0, max=1),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Divide the variance of answers between problems, wordings, repeats and judges.
+
+    paraconsist variance answers.csv --level problem=bucket --level wording=variant
+    paraconsist variance log.eval --bucket metadata.id --level problem=bucket --level repeat=epoch --nested repeat
+    """
+    from paraconsist.measures.variance_components import variance_components
+    from paraconsist.scoring.variance import read_outcomes
+
+    columns = read_pairs("variance", "level", level)
+    outcomes, levels = read_outcomes(paths, columns, outcome, read)
+    result = variance_components(outcomes, levels, nested=nested or (), confidence_level=confidence_level)
+    show_results({"outcome": outcome, **result.to_dict()}, _of_components(result, outcome), as_json=as_json)
+    if plots is not None:
+        from paraconsist.reporting.plots.canvas import write_plot
+        from paraconsist.reporting.plots.planning import components_plot
+
+        write_plot(components_plot(result), plots)
+
+
+def _of_components(result: VarianceComponentsResult, outcome: str) -> Iterator[Part]:
+    from paraconsist.reporting.table import Line, remarks, table
+
+    ends = result.confidence_interval
+    mean = "" if result.mean != result.mean else f", mean {decimal(result.mean)}"
+    sizes = ", ".join(f"{name} {count(n)}" for name, n in result.n_values.items())
+    yield Line(f"{outcome}{mean}: {result.n_rows:,} rows; {sizes}", "title")
+    rows = [
+        [
+            name,
+            decimal(variance),
+            interval(ends[f"variance/{name}"], decimal),
+            percent(result.share[name]),
+            interval(ends[f"share/{name}"]),
+            decimal(result.icc.get(name), digits=3, undefined="-"),
+        ]
+        for name, variance in result.variance.items()
+    ]
+    nested = [f"{name} is nested in {' and '.join(outer)}" for name, outer in result.nested_in.items() if outer]
+    caption = "ICC: correlation of two answers that share this level and no other"
+    heads = ["component", "variance", "interval", "share", "interval of\nthe share", "ICC"]
+    yield table("Where the variance comes from", heads, rows, caption=caption)
+    if nested:
+        yield Line(f"{'; '.join(nested)}; other levels are crossed.")
+    first = next(iter(result.n_values))
+    if result.dependability == result.dependability:
+        within = interval(ends["dependability"], lambda end: decimal(end, digits=3))
+        yield Line(f"Dependability of the {first} means: {decimal(result.dependability, digits=3)} {within}".rstrip())
+    rows = [
+        [row.level, decimal(row.standard_error, undefined="-"), percent(1.0 - row.ratio, undefined="-")]
+        for row in result.doubled
+    ]
+    heads = ["twice as many", "standard error\nof the mean", "smaller\nby"]
+    yield table("What the next calls are best spent on", heads, rows, caption="predicted; each doubles the calls")
+    yield from remarks(result.warnings, [result.signature])

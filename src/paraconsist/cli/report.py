@@ -108,24 +108,19 @@ def report(
         most_buckets=browser_buckets,
         margin=margin,
     )
+    page = (paths[0] if len(paths) == 1 and paths[0].is_dir() else Path()) / "report.html"
     if summary:
-        page = output or _default_output(paths).with_name("summary.html")
+        page = output or page.with_name("summary.html")
         echo(f"{page}: {write_summary(models, page, options) / 1e6:.2f} MB, one screen of 16:9.")
         return
     if site is None:
-        _say(write_report(models, output or _default_output(paths), options, plots_folder=plots), plots)
+        _say(write_report(models, output or page, options, plots_folder=plots), plots)
         return
     from paraconsist.running.pool import do_all
 
     with _progress() as progress:
         written = write_site(models, site, options, space=space, progress=progress, spread=do_all)
     echo(f"{written.index}: {written.n_models} models, {written.n_bytes / 1e6:.1f} MB in all.")
-
-
-def _default_output(paths: list[Path]) -> Path:
-    if not paths:
-        raise input_error("report", "paths", "name at least one run folder or predictions file")
-    return paths[0] / "report.html" if len(paths) == 1 and paths[0].is_dir() else Path("report.html")
 
 
 def _say(written: Any, plots: Path | None) -> None:

@@ -33,7 +33,6 @@ from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, 
 from paraconsist.scoring.options import IntervalOptions, ScoreOptions
 
 if TYPE_CHECKING:
-    from paraconsist.measures.results import Values
     from paraconsist.models.endpoint.queue import Usage
     from paraconsist.running.by_name import NamedRun
     from paraconsist.running.endpoint import EndpointReport
@@ -221,20 +220,16 @@ def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False
     results, accuracies = score_run_folder(folder, options, typed())
     show(score_tables(results, figures=figures))
     for name, accuracy in accuracies.items():
+        unparsed = f", {accuracy['n_unparsed']:,} unparsed and wrong" if accuracy["n_unparsed"] else ""
+        split = f" ({accuracy['split']})" if accuracy["split"] else ""
         if accuracy["corrects"] is None:  # else it stands in that set's table
-            echo(_accuracy_line(name, accuracy))
+            echo(
+                f"{name}{split}: accuracy {accuracy['accuracy']:.1%} on {accuracy['n_rows']:,} rows{unparsed}, always "
+                f"the commonest label {accuracy['majority_rate']:.1%}; no paraphrases, so no consistency."
+            )
     files = RunFolder(folder)
     where, file = ("Results", files.results_file) if results else ("Accuracies", files.run_file)
     say_status(f"{where} in {file}, predictions in {folder / 'predictions'}.")
-
-
-def _accuracy_line(name: str, accuracy: Values) -> str:
-    unparsed = f", {accuracy['n_unparsed']:,} unparsed and wrong" if accuracy["n_unparsed"] else ""
-    split = f" ({accuracy['split']})" if accuracy["split"] else ""
-    return (
-        f"{name}{split}: accuracy {accuracy['accuracy']:.1%} on {accuracy['n_rows']:,} rows{unparsed}, always the "
-        f"commonest label {accuracy['majority_rate']:.1%}; no paraphrases, so no consistency."
-    )
 
 
 def say_run(report: RunReport) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say, say_status
-from paraconsist.cli.generation import GENERATOR_ENDPOINT, generator_endpoint, say_generator, say_refined
 from paraconsist.cli.options import REQUIRED, Fields, Given, argument, echo, print_json, quiet_libraries, read_label_map
+from paraconsist.cli.paraphrase import GENERATOR_ENDPOINT, generator_endpoint, say_generator, say_refined
 from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import renamed
 from paraconsist.studies.options import SensitivityOptions

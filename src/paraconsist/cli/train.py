@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import Fields, Given, echo, quiet_libraries, read_numbers
 from paraconsist.data.options import option
+from paraconsist.files import is_main
 from paraconsist.models.training.options import PRESETS, TrainingFolder, TrainingOptions, options_from_preset
 
 #: What only presets and the options of `sweep` change.
@@ -39,7 +39,7 @@ def train(
     from paraconsist.models.training.trainer import train_seeds
 
     folders = [train_model(options, say=say_status)] if chosen is None else train_seeds(options, chosen, say=say_status)
-    if os.environ.get("RANK", "0") != "0":  # of several processes the first one speaks
+    if not is_main():
         return
     for folder in folders:
         if folder.is_dir() and (folder / "training.json").is_file():
@@ -73,6 +73,7 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
     say_status("Loading torch and transformers ...")
     quiet_libraries()
     from paraconsist.cli.run import say_run, score_and_show
+    from paraconsist.models.training.trainer import train as train_model
     from paraconsist.running.by_name import NamedRun, run_by_name
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
     from paraconsist.running.run import RunReport
@@ -80,7 +81,12 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
 
     model = output / "model"
     if not (model / "model.safetensors").exists():
-        _train_demo(model)
+        say_status("Training the bag-of-words baseline on the sample set ...")
+        training = options_from_preset(
+            "bow", output=model, dataset="sample:defeasible_nli_train", epochs=20.0, device="cpu", resume=True
+        )
+        train_model(training, say=lambda line: None)
+        _say_accuracy("the validation rows", TrainingFolder(model).read()["metrics"])
     sets, options = SetOptions(["sample:defeasible_nli"], with_test=True), RunOptions(output / "run", device="cpu")
     say_status("Running the model over 60 problems in several wordings each, and over the full test set ...")
     report = run_by_name(NamedRun([str(model)], sets, PromptOptions(), LoadOptions(), options))
@@ -88,14 +94,3 @@ def demo(output: Path = option(Path("runs/demo"), "Where the model and the run g
         say_run(report)
         say_status("Scoring its answers ...")
         score_and_show(options.output, ScoreOptions())
-
-
-def _train_demo(model: Path) -> None:
-    from paraconsist.models.training.trainer import train as train_model
-
-    say_status("Training the bag-of-words baseline on the sample set ...")
-    options = options_from_preset(
-        "bow", output=model, dataset="sample:defeasible_nli_train", epochs=20.0, device="cpu", resume=True
-    )
-    train_model(options, say=lambda line: None)
-    _say_accuracy("the validation rows", TrainingFolder(model).read()["metrics"])

@@ -85,8 +85,7 @@ def transform(
     if as_json:
         print_json(report)
         return
-    for line in _lines(report):
-        echo(line)
+    echo(*_lines(report))
     say_status(f"Written: {output}")
     if sheet is not None:
         say_status(f"{report['sheet_rows']:,} changed rows to check: fill in `valid` (yes or no) of {sheet}, then")

@@ -127,8 +127,8 @@ def _flips(scores: Scores, name: str, against: Scores | None, margin: float | No
     named = [f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS]]
     most = ", ".join(scores.sets[name].worst(_N_BUCKETS) if against is None else named)
     yield f"{n_flip} of {len(n)} buckets flip; the worst: {most}"
-    texts = set_texts(item, [] if source.texts is None else [source.texts], [], source.columns, [])
-    examples, _ = flips(item, texts, PARAPHRASTIC, {"": {}})
+    item = set_texts(item, [] if source.texts is None else [source.texts], [], source.columns, [])
+    examples, _ = flips(item, PARAPHRASTIC, {"": {}})
     for text, answer, is_right, _ in examples[0].rows if examples else ():
         yield f"  {'right' if is_right else 'wrong'}, {answer}: {text}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec, Quantity
@@ -81,13 +82,6 @@ def corrected(of_set: str, differences: Sequence[CheckedDifference]) -> Table:
 # ---- a pair
 
 
-def compared(result: Values) -> list[Quantity]:
-    """Return the quantities that two models were compared by, the headline first: its p is the corrected one."""
-    main = "P_C publ." if "|est:plugin|" in result["signature"] else "P_C"
-    quantities = (_BY_SYMBOL[symbol] for symbol in sorted(_COMPARED, key=lambda symbol: symbol != main))
-    return [q for q in quantities if q.key in result["differences"]]
-
-
 def margin_words(pair: ModelPair) -> str:
     """Return the verdict of a pair's margin test, without a full stop; empty if there was no test."""
     test = pair.result.get("margin_test")
@@ -110,24 +104,15 @@ def correction_words(comparison: SetComparison) -> str:
 
 def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table:
     """Return the values of two models with their differences; the caption has the tests of its first line."""
-    result, notes = pair.result, []
+    result, notes, end_that_is_good = pair.result, [], ""
     if "differences" in result:
         size = f"{plural(result['n_buckets'], 'bucket')}, {plural(result['n_examples'], 'paraphrase')}"
         n_clusters = result["n_clusters"]["difference"]
         if n_clusters < result["n_buckets"]:
             size += f" in {plural(n_clusters, 'group')}"
-        rows = [
-            _pair_row(
-                q.symbol, [result[side][q.key] for side in ("values1", "values2")], *_tested(result, q), q.is_share
-            )
-            for q in compared(result)
-        ]
     else:
         size = f"{result['n_common']:,} of {result['n_rows']:,} rows count for both"
-        spec = CATALOGUE[pair.measure]
-        ends = result["confidence_interval"]["difference"]
-        label, values = f"{spec.title.lower()} ({direction([spec])})", [result["value1"], result["value2"]]
-        rows = [_pair_row(label, values, result["difference"], ends, result["p_value"], True)]
+        end_that_is_good = f" ({direction([CATALOGUE[pair.measure]])})"
         if result["n_common"] < max(result["n_own1"], result["n_own2"]):
             notes.append(
                 f"Over each model's own rows: {quantity(result['own_value1'], True)} of {result['n_own1']:,} and "
@@ -158,27 +143,23 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
         Column("measure", words=True),
         *(Column("model 1"), Column("model 2"), Column("1 - 2", interval="interval"), Column("p")),
     ]
+    rows = [
+        [
+            Cell(f"{q.symbol}{end_that_is_good}", head=True, symbols=True),
+            *(Cell(value, unit=SHARE if q.is_share else QUANTITY) for value in values),
+            Cell(difference, ends, POINTS if q.is_share else CHANGE),
+            Cell(p, unit=P_VALUE),
+        ]
+        for q, values, difference, ends, p in _lines(pair)
+    ]
     return Table(f"{of_set}{pair.first} (1) and {pair.second} (2), {size}", columns, rows, "\n".join(notes))
-
-
-def _tested(result: Values, q: Quantity) -> tuple[float, object, float]:
-    """Return a quantity's difference, interval and p."""
-    return result["differences"][q.key], result["confidence_interval"].get(q.key), result["p_values"].get(q.key)
-
-
-def _pair_row(
-    label: str, values: Sequence[float], difference: float, ends: object, p: float, is_share: bool
-) -> list[Cell]:
-    of_models = (Cell(value, unit=SHARE if is_share else QUANTITY) for value in values)
-    change = Cell(difference, ends, POINTS if is_share else CHANGE)
-    return [Cell(label, head=True, symbols=True), *of_models, change, Cell(p, unit=P_VALUE)]
 
 
 # ---- all pairs
 
 
-def differences(comparisons: Sequence[SetComparison]) -> Table | None:
-    """Return every difference of all sets, where models are many from the best one only."""
+def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
+    """Yield every difference of all sets, where there are any; where models are many from the best one only."""
     rows: list[list[Cell]] = []
     has_joint = any(pair.simultaneous_interval for comparison in comparisons for pair in comparison.pairs)
     has_margin = any("margin_test" in pair.result for comparison in comparisons for pair in comparison.pairs)
@@ -198,12 +179,12 @@ def differences(comparisons: Sequence[SetComparison]) -> Table | None:
             if has_margin:
                 tests.append(Cell(margin_words(pair)))
             models = Cell(f"{pair.first} minus {pair.second}")
-            for place, (label, difference, ends, p) in enumerate(_lines(pair)):
+            for place, (q, _, difference, ends, p) in enumerate(islice(_lines(pair), 3)):
                 numbers = Cell(difference, ends, DIFFERENCE), Cell(p, unit=P_VALUE)
                 rest = tests if place == 0 else [Cell()] * len(tests)
-                rows.append([first, models, Cell(label, symbols=True), *numbers, *rest])
+                rows.append([first, models, Cell(q.symbol, symbols=True), *numbers, *rest])
     if not rows:
-        return None
+        return
     columns = [
         *(Column(label, words=True) for label in ("set", "models", "measure")),
         Column("difference", "in points"),
@@ -217,18 +198,22 @@ def differences(comparisons: Sequence[SetComparison]) -> Table | None:
         "difference, which the overlap of two intervals does not show, and holds 0 just where p is above .05 (at 95 %)."
     )
     what = "from the best model" if is_long else "between the models"
-    return Table(f"Differences {what}, in points", columns, rows, caption)
+    yield Table(f"Differences {what}, in points", columns, rows, caption)
 
 
-def _lines(pair: ModelPair) -> Iterator[tuple[str, float, object, float]]:
-    """Yield (label, difference, interval, p), the headline first: its p is the one that is corrected."""
-    result = pair.result
+def _lines(pair: ModelPair) -> Iterator[tuple[Quantity, list[float], float, object, float]]:
+    """Yield quantity, both values, difference, interval, p; the headline, whose p is the corrected one, is first."""
+    result, intervals = pair.result, pair.result["confidence_interval"]
     if "differences" not in result:
-        ends = bounds(result["confidence_interval"], "difference")
-        yield CATALOGUE[pair.measure].title.lower(), result["difference"], ends, result["p_value"]
+        title, values = CATALOGUE[pair.measure].title.lower(), [result["value1"], result["value2"]]
+        q = Quantity("difference", title, title)
+        yield q, values, result["difference"], intervals["difference"], result["p_value"]
         return
-    for q in compared(result)[:3]:
-        yield q.symbol, *_tested(result, q)
+    main = "P_C publ." if "|est:plugin|" in result["signature"] else "P_C"
+    quantities = (_BY_SYMBOL[symbol] for symbol in sorted(_COMPARED, key=lambda symbol: symbol != main))
+    for q in (q for q in quantities if q.key in result["differences"]):
+        values = [result[side][q.key] for side in ("values1", "values2")]
+        yield q, values, result["differences"][q.key], intervals.get(q.key), result["p_values"].get(q.key)
 
 
 def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> Iterator[tuple[str, Table]]:

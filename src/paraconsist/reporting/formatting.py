@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 #: A measure's result, or the mapping that a file holds of it.
 Values = Mapping[str, Any]
@@ -12,7 +12,7 @@ Values = Mapping[str, Any]
 UNDEFINED = "–"
 
 
-def known(value: Any) -> bool:
+def known(value: Any) -> TypeGuard[float]:
     """Say whether a value is a number that is defined."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -35,10 +35,10 @@ def decimal(value: Any, *, digits: int = 4, signed: bool = False, undefined: str
     return f"{round(value, digits) + 0.0:{'+' if signed else ''}.{digits}f}" if known(value) else undefined
 
 
-def quantity(value: Any, share: bool, *, undefined: str = "undefined") -> str:
+def quantity(value: Any, share: bool) -> str:
     """Return ``73.8 %`` for a share, four decimals for anything else."""
     if not known(value):
-        return undefined
+        return "undefined"
     return f"{percent(value)} %" if share else decimal(value)
 
 

@@ -66,13 +66,7 @@ _MOST_TRANSITIONS = 40  # more than three labels can make; of longer tables the 
 
 
 def link(
-    *,
-    stratum: Mapping[str, str] | None = None,
-    ids: Sequence[str] = (),
-    original: tuple[float, float] | None = None,
-    paraphrase: tuple[float, float] | None = None,
-    accuracy: tuple[float, float] | None = None,
-    **filters: str,
+    *, stratum: Mapping[str, str] | None = None, accuracy: tuple[float, float] | None = None, **filters: str
 ) -> str:
     """Return the `href` that opens the page's flip browser with these filters; an empty filter is left out.
 
@@ -80,11 +74,6 @@ def link(
     ----------
     stratum : mapping of str to str
         Column -> its value; breakdowns call the gold label ``label``.
-    ids : sequence of str
-        Buckets, by their ids.
-    original, paraphrase : (low, high), optional
-        Probability of the gold label, both ends included and in [0, 1]: of originals, and of an answer to one of their
-        rewordings.
     accuracy : (low, high), optional
         Share of the rewordings that are answered right, as a column of the histogram of bucket accuracy: 0 and 1 are
         separate columns, and an edge counts to the side nearer the middle.
@@ -93,23 +82,20 @@ def link(
         there), all by the names that the page shows; `flips` and `holds`: models of which the first is inconsistent
         there and the second is not; `before` and `after`: answers to the original and to a rewording; `show`: one of
         broken, changed, lost, gained, wrong, right, same; `sort`: sure, flips, accuracy, swing, size or id; `size`,
-        `page`.
+        `page`; `ids`: buckets, with commas between; `original` and `paraphrase`: ``low,high`` of the probability of the
+        gold label, both ends included and in [0, 1], of originals and of an answer to one of their rewordings.
 
     Examples
     --------
     >>> link(set="snli", show="lost", stratum={"source": "news & web"})
     '#?set=snli&show=lost&stratum.source=news+%26+web'
-    >>> link(show="changed", stratum={"label": "entailment"})
-    '#?show=changed&label=entailment'
-    >>> link(original=(0.5, 0.75), ids=["a,b", "c"])
-    '#?original=0.5%2C0.75&ids=a%252Cb%2Cc'
+    >>> link(show="changed", stratum={"label": "entailment"}, accuracy=(0.0, 0.2))
+    '#?show=changed&label=entailment&accuracy=0%2C0.2'
     """
-    ranges = {"original": original, "paraphrase": paraphrase, "accuracy": accuracy}
     columns = {"label" if name == "label" else f"stratum.{name}": value for name, value in (stratum or {}).items()}
     pairs = {name: value for name, value in (filters | columns).items() if value}
-    pairs |= {name: f"{ends[0]:g},{ends[1]:g}" for name, ends in ranges.items() if ends is not None}
-    if ids:
-        pairs["ids"] = ",".join(bucket.replace("%", "%25").replace(",", "%2C") for bucket in ids)
+    if accuracy is not None:
+        pairs["accuracy"] = f"{accuracy[0]:g},{accuracy[1]:g}"
     return f"#?{urlencode(pairs)}"
 
 
@@ -128,13 +114,12 @@ def measures_of(by_model: ByModel) -> list[str]:
     )
 
 
-def results_of(by_model: ByModel, *measures: str) -> Iterator[tuple[str, str, SetScores, Values]]:
-    """Yield (set, model, the set's scores, the measure's result), measure by measure and set by set."""
-    for measure in measures:
-        for name in set_names(by_model):
-            for model, sets in by_model.items():
-                if name in sets and measure in sets[name].measures:
-                    yield name, model, sets[name], sets[name].measures[measure]
+def results_of(by_model: ByModel, measure: str) -> Iterator[tuple[str, str, SetScores, Values]]:
+    """Yield (set, model, the set's scores, the measure's result), set by set."""
+    for name in set_names(by_model):
+        for model, sets in by_model.items():
+            if name in sets and measure in sets[name].measures:
+                yield name, model, sets[name], sets[name].measures[measure]
 
 
 def by_stratum(strata: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[tuple[str, str, str, Any]]:
@@ -269,11 +254,10 @@ def _entries(q: Quantity, value: Any) -> list[tuple[str, str, Any]]:
     return [(f"{q.key}/{n}", q.label.format(n=n), of_n) for n, of_n in shown]
 
 
-def summary(by_model: ByModel) -> Table | None:
-    """Return paraphrastic consistency: a line for each set and model."""
-    lines = list(results_of(by_model, PARAPHRASTIC.name))
-    if not lines:
-        return None
+def summary(by_model: ByModel) -> Iterator[Table]:
+    """Yield paraphrastic consistency, where there is any: a line for each set and model."""
+    if not (lines := list(results_of(by_model, PARAPHRASTIC.name))):
+        return
     left_out = [*_NOT_IN_SUMMARY, *([_AGREEMENT] if all(_has_two_labels(values) for *_, values in lines) else [])]
     shares = (q for q in PARAPHRASTIC.quantities if q.is_share and q.key not in left_out)
     used = [q for q in shares if any(known(values.get(q.key)) for *_, values in lines)]
@@ -290,11 +274,11 @@ def summary(by_model: ByModel) -> Table | None:
         sizes = [Cell(values.get("n_buckets")), Cell(scored.majority_rate)]
         rows.append([Cell(name, head=True), Cell(model), *(share(values, q.key) for q in used), *sizes])
     caption = "Read P_C together with A: a model that always gives the same answer has P_C 100."
-    return laid_out("Paraphrastic consistency, in per cent, with intervals", columns, rows, len(by_model), caption)
+    yield laid_out("Paraphrastic consistency, in per cent, with intervals", columns, rows, len(by_model), caption)
 
 
-def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_models: int = 1) -> Table | None:
-    """Return a measure's breakdown by stratum, None where there is none; models side by side."""
+def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_models: int = 1) -> Iterator[Table]:
+    """Yield a measure's breakdown by stratum, where there is one; models side by side."""
     parts = by_stratum({model: scored.strata for model, scored in by_model.items()})
     lines = [
         (column, value, model, _stratum_cells(spec, part[spec.name]))
@@ -302,7 +286,7 @@ def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_mo
         if part.get(spec.name) is not None
     ]
     if not lines:
-        return None
+        return
     is_paraphrastic = spec.name == PARAPHRASTIC.name
     rows = stratified(lines, name, n_models, gold_labels=is_paraphrastic)
     columns = [Column("stratum", words=True), MODEL]
@@ -314,7 +298,7 @@ def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_mo
     else:
         title = f"{spec.title} by stratum, in per cent"
         columns += [Column("rows"), Column(common_symbol([spec]), _RATE, interval="interval")]
-    return laid_out(title, columns, rows, n_models)
+    yield laid_out(title, columns, rows, n_models)
 
 
 def _stratum_cells(spec: MeasureSpec, values: Values) -> list[Cell]:
@@ -332,14 +316,13 @@ def _rate_lines(by_model: ByModel, *, own_tables: bool) -> Iterator[tuple[str, s
                 yield name, model, spec, scored, values
 
 
-def rates(by_model: ByModel, *, own_tables: bool = True) -> Table | None:
-    """Return the shares of broken rules, a line for each set, measure and model (BECEL's Table 2).
+def rates(by_model: ByModel, *, own_tables: bool = True) -> Iterator[Table]:
+    """Yield the shares of broken rules, where there are any: a line for each set, measure, model (BECEL's Table 2).
 
     Without `own_tables` the measures that have a table with all their numbers are left out.
     """
-    lines = list(_rate_lines(by_model, own_tables=own_tables))
-    if not lines:
-        return None
+    if not (lines := list(_rate_lines(by_model, own_tables=own_tables))):
+        return
     specs = [spec for _, _, spec, *_ in lines]
     rows = []
     for name, model, spec, scored, values in lines:
@@ -358,7 +341,7 @@ def rates(by_model: ByModel, *, own_tables: bool = True) -> Table | None:
         Column("A perturbed", "accuracy on the perturbed side", short="pert."),
         Column("majority", "accuracy of always giving the originals' commonest label", short="maj."),
     ]
-    return laid_out(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, len(by_model))
+    yield laid_out(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, len(by_model))
 
 
 def changes(name: str, by_model: Mapping[str, Values], n_models: int = 1) -> Table:
@@ -403,17 +386,11 @@ def relations(name: str, scored: SetScores) -> Iterator[Table]:
         return
     quantities = COHERENCE.quantities[:2]
     by_gain = sorted((values.get("by_relation") or {}).items(), key=lambda item: -item[1][quantities[1].key])
-    rows = [
-        [
-            Cell(relation, head=True),
-            Cell(part["n_buckets"]),
-            *(
-                Cell(part[q.key], part["confidence_interval"].get(q.key), PERCENT if q.is_share else QUANTITY)
-                for q in quantities
-            ),
-        ]
-        for relation, part in by_gain
-    ]
+    rows = []
+    for relation, part in by_gain:
+        ends, units = part["confidence_interval"], [PERCENT if q.is_share else QUANTITY for q in quantities]
+        cells = [Cell(part[q.key], ends.get(q.key), unit) for q, unit in zip(quantities, units, strict=True)]
+        rows.append([Cell(relation, head=True), Cell(part["n_buckets"]), *cells])
     columns = [Column("relation", words=True), Column("tuples")]
     columns += [
         Column(f"{q.symbol}{', %' if q.is_share else ', nats'}", q.plain, interval="interval") for q in quantities
@@ -465,8 +442,8 @@ def noise(name: str, floor: Values) -> Table:
     return Table(f"{name}: noise floor, {floor['n_repeats']} repeats (per cent)", columns, rows, wide=True)
 
 
-def policies(sets: Mapping[str, SetScores]) -> Table | None:
-    """Return every measure under each policy for unparsed answers, of the sets that have such answers."""
+def policies(sets: Mapping[str, SetScores]) -> Iterator[Table]:
+    """Yield every measure under each policy for unparsed answers, of the sets that have such answers."""
     rows = []
     for name, scored in sets.items():
         for measure in next(iter(scored.by_policy.values()), ()):
@@ -483,7 +460,8 @@ def policies(sets: Mapping[str, SetScores]) -> Table | None:
     columns = [Column("set (measure)", words=True), Column("unparsed"), Column("counts as", words=True)]
     columns.append(Column("value", interval="interval"))
     caption = "*: the policy of the other tables."
-    return Table("What unparsed answers count as (per cent)", columns, rows, caption, wide=True) if rows else None
+    if rows:
+        yield Table("What unparsed answers count as (per cent)", columns, rows, caption, wide=True)
 
 
 def transitions(name: str, measure: str, figures: Values, model: str = "") -> Table:
@@ -503,8 +481,8 @@ def transitions(name: str, measure: str, figures: Values, model: str = "") -> Ta
     return Table(f"{name}, {measure}: predictions by gold label", columns, rows, caption)
 
 
-def confidence(name: str, measure: str, figures: Values) -> Table | None:
-    """Return how sure the model was of consistent and of inconsistent pairs (BECEL's Figure 3)."""
+def confidence(name: str, measure: str, figures: Values) -> Iterator[Table]:
+    """Yield how sure the model was of consistent and of inconsistent pairs, where it is known (BECEL's Figure 3)."""
     keys = ("confidence", "original_confidence", "perturbed_confidence")
     rows = [
         [Cell(kind, head=True), Cell(part["n_pairs"]), *(Cell(part[key], unit=PERCENT) for key in keys)]
@@ -512,7 +490,8 @@ def confidence(name: str, measure: str, figures: Values) -> Table | None:
     ]
     columns = [Column("pairs", words=True), *map(Column, ("n", "both sides", "on original", "on perturbed"))]
     caption = "Mean probability of the predicted label, in per cent; unparsed answers have none."
-    return Table(f"{name}, {measure}: confidence", columns, rows, caption) if rows else None
+    if rows:
+        yield Table(f"{name}, {measure}: confidence", columns, rows, caption)
 
 
 def fooling(by_model: ByModel) -> Iterator[tuple[str, Table]]:
@@ -566,8 +545,8 @@ def invariance_by_rho(decisions: Sequence[Values]) -> Table:
     return Table("Decision at each rho", [Column(label) for label in labels], rows, caption)
 
 
-def every_number(title: str, values: Values) -> Table | None:
-    """Return every number of a result, also of a measure that the catalogue does not have; None if there is none."""
+def every_number(title: str, values: Values) -> Iterator[Table]:
+    """Yield the table of every number of a result, also of a measure that the catalogue does not have."""
     rows = []
     for key, value in values.items():
         if isinstance(value, (int, float)) or (value is None and key not in ("runs", "collapsed_runs")):
@@ -579,7 +558,8 @@ def every_number(title: str, values: Values) -> Table | None:
             rows.append([Cell(key.replace("_", " "), head=True), cell, *sizes])
     columns = [Column("key", words=True), Column("value", interval="interval")]
     columns += [Column("units"), Column("design effect")]
-    return Table(title, columns, rows, wide=True) if rows else None
+    if rows:
+        yield Table(title, columns, rows, wide=True)
 
 
 # ---- what a terminal and a notebook show
@@ -608,15 +588,13 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     ends = bounds(wording.confidence_interval, "wording_change")
     level = f"{100 * scored.options.confidence_level:g} %"
     problem, each = scored.rows.nouns
-    claim = f"wordings of a problem get different answers{f' from {model}' if model else ''}"
-    if each == "run":
-        claim = f"runs of a task{f' by {model}' if model else ''} end differently"
+    what = f"wordings of a problem get different answers{model and f' from {model}'}"
+    what = what if each == "wording" else f"runs of a task{model and f' by {model}'} end differently"
     too_few = f"too few {problem}s for an interval"
     sure = f"{level} interval {percent(ends[0])} to {percent(ends[1])}" if ends else too_few
-    claim = f"Two {claim} {percent(wording.wording_change)} % of the time"
-    changed = (
-        f"{count(wording.n_changed)} of {plural(wording.n_problems, problem)} change{'s' * (wording.n_problems == 1)}"
-    )
+    claim = f"Two {what} {percent(wording.wording_change)} % of the time"
+    changed = f"{count(wording.n_changed)} of {plural(wording.n_problems, problem)} change"
+    changed += "s" * (wording.n_problems == 1)
     if wording.n_right is None:
         return Finding(claim, sure, changed)
     parts = f"{count(wording.n_right)} right in every {each}, {count(wording.n_depends)} right in some"
@@ -641,6 +619,10 @@ def corrected_quantity(key: str) -> Quantity:
     return next((q for q in (*OF_WORDINGS, CHANCE, *PARAPHRASTIC.quantities) if q.key == key), Quantity(key, key, key))
 
 
+def _rate(key: str) -> Cell:
+    return Cell(corrected_quantity(key).label, head=True, symbols=True)
+
+
 def corrected(name: str, checked: Checked) -> Table:
     """Return rates corrected by answers that people checked, with the comparer's errors, a line each."""
     columns = [
@@ -653,11 +635,10 @@ def corrected(name: str, checked: Checked) -> Table:
     ]
     rows = []
     for key, rate in checked.rates.items():
-        quantity, unit = corrected_quantity(key), PERCENT if corrected_quantity(key).is_share else QUANTITY
+        unit = PERCENT if corrected_quantity(key).is_share else QUANTITY
         rates = [replace(share(rate, each), unit=unit) for each in ("observed", "corrected")]
         errors = [share(rate, each) for each in ("sensitivity", "false_match_rate")]
-        labels = Cell(rate.n_labels, unit=NUMBER)
-        rows.append([Cell(quantity.label, head=True, symbols=True), *rates, *errors, labels])
+        rows.append([_rate(key), *rates, *errors, Cell(rate.n_labels, unit=NUMBER)])
     agreed = [
         f"Two people gave {count(each['n_labels'])} of the labels `{kind}`, {percent(each['share'])} % of them alike "
         f"(kappa {decimal(each['kappa'], digits=2)}): no comparer can be known to be better."
@@ -678,22 +659,14 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
     columns = [Column("wordings", words=True), Column("no paraphrase", interval="interval"), Column("judged")]
     yield Table(f"{name}: wordings that people judged (per cent)", columns, shares)
     ends = {key: (of.low, of.high, *of.confidence_interval) for key, of in found.bounds.items()}
-    rows = [
-        [Cell(corrected_quantity(key).label, head=True, symbols=True), *(Cell(end, unit=PERCENT) for end in of)]
-        for key, of in ends.items()
-    ]
+    rows = [[_rate(key), *(Cell(end, unit=PERCENT) for end in of)] for key, of in ends.items()]
     columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]
     caption = "Low and high: with the intervals of the rate and of the share of wordings that are no paraphrases."
     yield Table(f"{name}: bounds among valid paraphrases (per cent)", columns, rows, caption)
     if among := {key: of for key, of in found.among_valid.items() if not of.refused}:
         columns = [Column("rate", words=True), Column("among valid", interval="interval"), Column("pairs judged")]
         rows = [
-            [
-                Cell(corrected_quantity(key).label, head=True, symbols=True),
-                Cell(of.value, of.confidence_interval, PERCENT),
-                Cell(of.n_pairs),
-            ]
-            for key, of in among.items()
+            [_rate(key), Cell(of.value, of.confidence_interval, PERCENT), Cell(of.n_pairs)] for key, of in among.items()
         ]
         caption = "From the answers to wordings that people judged, and to all others."
         yield Table(f"{name}: rates among valid paraphrases (per cent)", columns, rows, caption)
@@ -715,22 +688,18 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
             if _has_own_table(spec, values):
                 yield headline(name, scored, spec)
                 yield from relations(name, scored) if spec is COHERENCE else ()
-                if spec is PARAPHRASTIC and (broken_down := strata(name, {"": scored}, spec)) is not None:
-                    yield broken_down
+                yield from strata(name, {"": scored}, spec) if spec is PARAPHRASTIC else ()
                 yield from remarks([*scored.warnings, *values["warnings"]], [values["signature"]])
         if (change := scored.measures.get(CHANGE.name)) is not None:
             changed = changes(name, {"": change})
             yield replace(changed, title=f"{name}: {changed.title[0].lower()}{changed.title[1:]}")
             yield from remarks([*scored.warnings, *change["warnings"]], [change["signature"]])
-    if (inconsistencies := rates(by_model, own_tables=False)) is not None:
-        yield inconsistencies
-        warnings, signatures = [], []
-        for name, _, _, scored, rate in _rate_lines(by_model, own_tables=False):
-            warnings += [f"{name}: {warning}" for warning in (*scored.warnings, *rate["warnings"])]
-            signatures.append(rate["signature"])
-        yield from remarks(warnings, signatures)
+    yield from rates(by_model, own_tables=False)
+    of_rates = [(name, scored, rate) for name, _, _, scored, rate in _rate_lines(by_model, own_tables=False)]
+    warnings = [f"{name}: {each}" for name, scored, rate in of_rates for each in (*scored.warnings, *rate["warnings"])]
+    yield from remarks(warnings, [rate["signature"] for *_, rate in of_rates])
     yield from published_tables(sets) if published else ()
-    yield from [unparsed] if (unparsed := policies(sets)) is not None else []
+    yield from policies(sets)
     for name, scored in sets.items():
         if scored.noise_floor is not None:
             yield noise(name, scored.noise_floor)
@@ -743,4 +712,4 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
     for name, scored in sets.items() if figures else ():
         for measure, parts in scored.figures.items():
             yield transitions(name, measure, parts)
-            yield from [sure] if (sure := confidence(name, measure, parts)) is not None else []
+            yield from confidence(name, measure, parts)

@@ -9,7 +9,7 @@ import itertools
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,7 @@ from paraconsist.data.selection import expand_specs
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import TASKS
 from paraconsist.errors import InputError, input_error
-from paraconsist.measures.catalogue import (
-    CATALOGUE,
-    CHANGE,
-    PARAPHRASTIC,
-    MeasureSpec,
-    scored_measures,
-)
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.scoring.outcomes import outcome_of_buckets
 from paraconsist.scoring.roles import Violations, apply_policy, violations
@@ -70,6 +64,7 @@ class AlignedSet:
     #: Shape (m,): what becomes of the bucket's problem over all its wordings, empty where it has one
     #: (`paraconsist.scoring.outcomes.Problems.outcomes`).
     outcomes: dict[str, NDArray[np.str_]]
+    texts: SetTexts | None = None  # None where no source has any, and before `set_texts`
 
     @property
     def rule(self) -> MeasureSpec:
@@ -121,37 +116,18 @@ def align(name: str, scored: Mapping[str, SetScores]) -> AlignedSet:
     spec = next((CATALOGUE[m] for m in scored[models[0]].measures if m in scored_measures()), PARAPHRASTIC)
     policies = {model: scored[model].options.policy for model in models}
     values = {model: _bucket_values(rows[model], spec, policies[model], numbers) for model in models}
-    inconsistency, shrunken, accuracy, counts = ({model: values[model][i] for model in models} for i in range(4))
-    outcomes = {model: _outcomes(rows[model], policies[model], numbers) for model in models}
-    return AlignedSet(
-        name,
-        models,
-        spec.name,
-        predictions,
-        policies,
-        rows,
-        positions,
-        base,
-        bucket,
-        list(numbers),
-        inconsistency,
-        shrunken,
-        accuracy,
-        counts,
-        outcomes,
-    )
+    of_buckets: list[Any] = [{model: values[model][i] for model in models} for i in range(5)]
+    of_rows = predictions, policies, rows, positions, base, bucket
+    return AlignedSet(name, models, spec.name, *of_rows, list(numbers), *of_buckets)
 
 
 def _keys(predictions: Mapping[str, Predictions], rows: Mapping[str, Rows]) -> dict[str, list[Any]]:
-    ids_of_model = {}
-    for model, file in predictions.items():
-        ids = file.table["example_id"].to_pylist() if "example_id" in file.table.column_names else []
+    files = {model: file.table for model, file in predictions.items()}
+    if all("example_id" in table.column_names for table in files.values()):
+        ids = {model: table["example_id"].to_pylist() for model, table in files.items()}
         # The two rows of a pair that was one row of the file have the same example id.
-        if not ids or len(set(ids)) < len(ids) or None in ids:
-            break
-        ids_of_model[model] = ids
-    if len(ids_of_model) == len(predictions):
-        return ids_of_model
+        if all(len({*of_model, None}) == 1 + len(of_model) for of_model in ids.values()):
+            return ids
     return {model: _ordinal_keys(rows[model]) for model in predictions}
 
 
@@ -163,10 +139,12 @@ def _ordinal_keys(rows: Rows) -> list[Any]:
 
 def _bucket_values(
     rows: Rows, spec: MeasureSpec, policy: str, numbers: Mapping[Any, int]
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return each bucket's inconsistency, the same shrunken, its accuracy and its counts, under the policy."""
+) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.str_]]:
+    """Return each bucket's inconsistency, the same shrunken, its accuracy, counts and outcome, under the policy."""
     kept, _ = apply_policy(rows, policy)
     assert kept.buckets is not None
+    of_bucket = outcome_of_buckets(kept)
+    outcomes = np.array([of_bucket.get(bucket, "") for bucket in numbers])
     codes = np.array([numbers[value] for value in kept.buckets.tolist()], dtype=np.intp)
     is_target = kept.roles != ORIGINAL if (kept.roles != ORIGINAL).any() else np.ones(len(kept), dtype=bool)
     right = (kept.predictions == kept.labels) & ~kept.unparsed
@@ -182,14 +160,9 @@ def _bucket_values(
         for column, weights in ((2, None), (3, pairs.amount[pairs.counts])):
             counts[:, column] = np.bincount(of_counted, weights, len(numbers))
     if broken is None:
-        return unknown, unknown, accuracy, counts
+        return unknown, unknown, accuracy, counts, outcomes
     shrunken = broken.shrunken_by_bucket(codes, len(numbers), right if spec.mean_over == "buckets" else None)
-    return broken.by_bucket(codes, len(numbers)), shrunken, accuracy, counts
-
-
-def _outcomes(rows: Rows, policy: str, numbers: Mapping[Any, int]) -> NDArray[np.str_]:
-    outcomes = outcome_of_buckets(apply_policy(rows, policy)[0])
-    return np.array([outcomes.get(bucket, "") for bucket in numbers])
+    return broken.by_bucket(codes, len(numbers)), shrunken, accuracy, counts, outcomes
 
 
 def _violations(spec: MeasureSpec, rows: Rows) -> Violations | None:
@@ -254,8 +227,8 @@ def set_texts(
     files: Sequence[TextsTable],
     names: SourceOptions,
     columns: Sequence[str],
-) -> SetTexts | None:
-    """Return the texts of the set's rows from all sources together, or None where no source has any.
+) -> AlignedSet:
+    """Return the set with the texts of its rows from all sources together.
 
     The user's `files` (a prepared set of the same name first) come before the texts that runs `kept`, and these before
     the predictions' own. A row has the texts of the first source with that row, and where `columns` are named also
@@ -264,10 +237,12 @@ def set_texts(
     """
     has_set = any(file.name == aligned.name for file in files)
     wanted = (file for file in files if not has_set or file.name in (None, aligned.name))
-    loads: list[Callable[[], pa.Table]] = [
-        *(file.load for file in sorted(wanted, key=lambda file: file.name is None)),
-        *(partial(_kept_texts, source, aligned.name, columns) for source in kept),
-    ]
+    loads: list[Callable[[], pa.Table]] = [file.load for file in sorted(wanted, key=lambda file: file.name is None)]
+    for run in kept:
+        if isinstance(run, LogTexts):
+            loads.append(partial(run.table, aligned.name, columns))
+        else:
+            loads.append(partial(read_table, run, function="report", parameter="texts"))
     parts: list[SetTexts] = []
     for load in loads:
         if (part := _joined(aligned, load(), names, columns)) is not None:
@@ -276,13 +251,7 @@ def set_texts(
             break
     if not _is_whole(parts, columns) and (in_file := _own(aligned, names, columns)) is not None:
         parts.append(in_file)
-    return _merged(parts, all_columns=bool(columns)) if parts else None
-
-
-def _kept_texts(source: Path | LogTexts, name: str, columns: Sequence[str]) -> pa.Table:
-    if isinstance(source, LogTexts):
-        return source.table(name, columns)
-    return read_table(source, function="report", parameter="texts")
+    return replace(aligned, texts=_merged(parts, all_columns=bool(columns)) if parts else None)
 
 
 def _is_whole(parts: Sequence[SetTexts], columns: Sequence[str]) -> bool:

@@ -7,8 +7,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import Any, TypeVar
+from itertools import chain, zip_longest
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from paraconsist.data.predictions import RUN, VALUE
 from paraconsist.data.rows import Rows
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
 from paraconsist.measures.rules import unchanged
-from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
+from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.excerpts import excerpts
 from paraconsist.scoring.by_hand import answer_key
 from paraconsist.scoring.outcomes import WORDINGS, changes_of_buckets
@@ -28,7 +29,6 @@ from paraconsist.scoring.sources import public_model
 #: Bounds on the page's size: rows of a bucket, labels with all probabilities, values of a stratum to choose from.
 _MOST_ROWS, _MOST_PROBABILITIES, _MOST_VALUES = 100, 5, 200
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -55,22 +55,23 @@ def script_json(value: Any) -> str:
 
 
 def browser_data(
-    sets: Sequence[tuple[AlignedSet, SetTexts | None]],
+    sets: Sequence[AlignedSet],
     models: Sequence[str],
     most_buckets: int,
     most_bytes: float,
-    kinds: Sequence[Mapping[str, NDArray[np.bool_]]] = (),
+    kinds: Mapping[str, Mapping[str, NDArray[np.bool_]]] = MappingProxyType({}),
 ) -> BrowserData:
     """Collect the worst buckets of every set, turn by turn, until the sets together reach one of the bounds.
 
-    `kinds` has for each set the kinds of edit: kind -> a flag for each row.
+    `kinds` has the kinds of edit of sets by their names: kind -> a flag for each row.
     """
-    names = list(dict.fromkeys(kind for of_set in kinds for kind in of_set))
-    numbered = [[(names.index(kind), flag) for kind, flag in of_set.items()] for of_set in kinds or [{}] * len(sets)]
-    makers = [_SetMaker(*both, models, of_set) for both, of_set in zip(sets, numbered, strict=True)]
+    names = list(dict.fromkeys(kind for of_set in kinds.values() for kind in of_set))
+    numbered = {name: [(names.index(kind), flag) for kind, flag in of.items()] for name, of in kinds.items()}
+    makers = [_SetMaker(aligned, models, numbered.get(aligned.name, ())) for aligned in sets]
     parts: list[str] = []
     n_bytes = 0
-    for bucket in _in_turn([maker.buckets(number) for number, maker in enumerate(makers)]):
+    turns = zip_longest(*(maker.buckets(number) for number, maker in enumerate(makers)))
+    for bucket in filter(None, chain.from_iterable(turns)):
         part = script_json(bucket)
         n_bytes += len(part.encode()) + 1
         if len(parts) >= most_buckets or (n_bytes > most_bytes and parts):
@@ -80,31 +81,23 @@ def browser_data(
     return BrowserData(
         json=f'{{"head":{head},"buckets":[{",".join(parts)}]}}',
         n_shown=len(parts),
-        n_buckets=sum(len(aligned.bucket_ids) for aligned, _ in sets),
-        n_sets_without_texts=sum(texts is None for _, texts in sets),
+        n_buckets=sum(len(aligned.bucket_ids) for aligned in sets),
+        n_sets_without_texts=sum(aligned.texts is None for aligned in sets),
         rows_without_texts={
-            aligned.name: (texts.n_missing, len(texts.rows)) for aligned, texts in sets if texts and texts.n_missing
+            aligned.name: (texts.n_missing, len(texts.rows))
+            for aligned in sets
+            if (texts := aligned.texts) and texts.n_missing
         },
     )
-
-
-def _in_turn(iterators: Sequence[Iterator[_Item]]) -> Iterator[_Item]:
-    end = object()
-    for turn in zip_longest(*iterators, fillvalue=end):
-        yield from (item for item in turn if item is not end)  # type: ignore[misc]
 
 
 class _SetMaker:
     """The buckets of one set as JSON values; labels, strata and probabilities become numbers."""
 
     def __init__(
-        self,
-        aligned: AlignedSet,
-        texts: SetTexts | None,
-        models: Sequence[str],
-        kinds: Sequence[tuple[int, NDArray[np.bool_]]],
+        self, aligned: AlignedSet, models: Sequence[str], kinds: Sequence[tuple[int, NDArray[np.bool_]]]
     ) -> None:
-        self.aligned, self.texts, self.kinds = aligned, texts, kinds
+        self.aligned, self.texts, self.kinds = aligned, aligned.texts, kinds
         self.models = [models.index(model) for model in aligned.models]
         self.rows = [aligned.rows[model] for model in aligned.models]
         tables = [aligned.predictions[model].table for model in aligned.models]
@@ -125,7 +118,7 @@ class _SetMaker:
                 self._label(value)
         self.strata: dict[str, dict[str, int]] = {}  # columns that buckets can be filtered by: their values, numbered
         self.too_many: list[list[Any]] = []  # columns with too many values to choose from, and their number
-        fields = () if texts is None else texts.columns
+        fields = () if self.texts is None else self.texts.columns
         for name, column in ((n, c) for n, c in self.rows[0].strata.items() if n not in fields):
             distinct = np.unique(column[self.rows[0].roles != "original"])
             if len(distinct) > _MOST_VALUES:

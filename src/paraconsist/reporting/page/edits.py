@@ -63,9 +63,9 @@ class SetEdits:
         return {kind: flag for kind, flag in flags.items() if flag.any()}
 
 
-def edits_of(aligned: AlignedSet, texts: SetTexts | None, intervals: Mapping[str, Any]) -> SetEdits | None:
+def edits_of(aligned: AlignedSet, intervals: Mapping[str, Any]) -> SetEdits | None:
     """Find the kinds of edit and their effects; None for a set without texts or rewordings, and for runs of agents."""
-    rule = aligned.rule.breaks
+    rule, texts = aligned.rule.breaks, aligned.texts
     are_runs = any(rows.calls is not None for rows in aligned.rows.values())
     if are_runs or texts is None or rule is None or aligned.rule.partners != (ORIGINAL,):
         return None
@@ -159,9 +159,9 @@ def views(sets: Iterable[SetEdits]) -> Iterator[View]:
         whose = edits.effects["" if len(models) > 1 else models[0]]
         if not whose.effects:
             continue
-        sure = [effect for effect in whose.effects if effect.corrected_p_value < _SURE and not _is_usual(effect)]
         sentences = tuple(
-            (_sentence(edits, effect), _href(edits, effect.kind), tuple(_examples(edits, effect))) for effect in sure
+            (_sentence(edits, effect), _href(edits, effect.kind), tuple(_examples(edits, effect)))
+            for effect in filter(_is_finding, whose.effects)
         )
         each = [row for model in models for row in [[Cell(model)], *_rows(edits, model)]]
         by_model = _table("Model by model", each) if len(models) > 1 else None
@@ -174,18 +174,10 @@ def views(sets: Iterable[SetEdits]) -> Iterator[View]:
 def edit_plots(sets: Iterable[SetEdits]) -> Iterator[Placed]:
     """Yield the differences of every set and model around a line at 0."""
     for number, edits in enumerate(sets):
+        each = [(model, e, _href(edits, e.kind)) for model, of in edits.effects.items() if model for e in of.effects]
         lines = [
-            Line(
-                "",
-                e.kind,
-                model,
-                e.difference,
-                bounds(e.confidence_interval),
-                _href(edits, e.kind),
-                e.corrected_p_value < _SURE and not _is_usual(e),
-            )
-            for model in edits.aligned.models
-            for e in edits.effects[model].effects
+            Line("", e.kind, model, e.difference, bounds(e.confidence_interval), href, _is_finding(e))
+            for model, e, href in each
         ]
         if lines:
             what = "stay the original's" if edits.must_differ else "change"
@@ -195,8 +187,9 @@ def edit_plots(sets: Iterable[SetEdits]) -> Iterator[Placed]:
             yield Placed("edits", edits.aligned.name, plot)
 
 
-def _is_usual(effect: EditEffect) -> bool:
-    return effect.n_with > _USUAL * (effect.n_with + effect.n_without)
+def _is_finding(effect: EditEffect) -> bool:
+    is_usual = effect.n_with > _USUAL * (effect.n_with + effect.n_without)
+    return effect.corrected_p_value < _SURE and not is_usual
 
 
 def _table(caption: str, rows: Sequence[Sequence[Cell]]) -> Table:
@@ -223,18 +216,15 @@ def _href(edits: SetEdits, kind: str, **filters: Any) -> str:
     return link(set=edits.aligned.name, kind=kind, **filters)
 
 
-def _points(difference: float) -> str:
-    return minus(percent(round(difference, 3) + 0.0, signed=True))
-
-
 def _sentence(edits: SetEdits, effect: EditEffect) -> str:
     does = "keep the original's answer" if edits.must_differ else "of the answers change"
     where = "of other wordings of the same problems" if effect.within_buckets else "elsewhere"
     ends = bounds(effect.confidence_interval)
     span = "" if ends is None else f", {' to '.join(minus(percent(end)) for end in ends)}"
+    points = minus(percent(round(effect.difference, 3) + 0.0, signed=True))
     return (
         f"Where a rewording {EDIT_KINDS[effect.kind]}, {percent(effect.rate_with)} % {does}; {where} "
-        f"{percent(effect.rate_without)} % do ({_points(effect.difference)} points{span})."
+        f"{percent(effect.rate_without)} % do ({points} points{span})."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Sequence
 
@@ -21,7 +22,7 @@ def excerpts(texts: Sequence[str]) -> list[str]:
         return list(texts)
     heads, rests = [""] * len(texts), list(texts)
     while True:
-        run, left = _shared(rests), MOST_LETTERS - max(map(len, heads))
+        run, left = len(os.path.commonprefix(rests)), MOST_LETTERS - max(map(len, heads))  # noqa: RUF071
         is_end = all(len(rest) == run for rest in rests)
         if is_end or left < 2 * _AROUND + len(_GAP):
             end = min(boundary(rest, min(run, left)) for rest in rests)
@@ -42,12 +43,6 @@ def excerpts(texts: Sequence[str]) -> list[str]:
 def _cut(heads: Sequence[str], end: int, rests: Sequence[str]) -> list[str]:
     parts = zip(heads, rests, strict=True)
     return [f"{text}{rest[:end]}{'…' if len(rest) > end else ''}" for text, rest in parts]
-
-
-def _shared(texts: Sequence[str]) -> int:
-    """Return the length of the common prefix of all texts."""
-    low, high = min(texts), max(texts)  # what these share all share
-    return next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
 
 
 def _where_they_agree(texts: Sequence[str]) -> list[int]:

@@ -23,7 +23,7 @@ from paraconsist.reporting.plots.consistency import (
     outcomes_plot,
 )
 from paraconsist.reporting.plots.ie import experiment_plots, ie_runs_plot
-from paraconsist.reporting.plots.sureness import Sureness, sureness_of, sureness_plot
+from paraconsist.reporting.plots.sureness import sureness_plot
 from paraconsist.reporting.tables import (
     PARTS,
     ByModel,
@@ -60,9 +60,12 @@ def report_plots(report: Report) -> list[Placed]:
         *difference_plots(report.compared),
         *_accuracy(by_model),
         *_buckets(report.aligned),
-        *_sureness(report),
+        *(
+            Placed("sureness", name, sureness_plot(f"sureness-{number}", name, models))
+            for number, (name, models) in enumerate(report.sureness.items())
+        ),
         *(plot for number, name in enumerate(report.sets) for plot in _strata(by_model, name, number)),
-        *(plot for number, name in enumerate(report.sets) for plot in _changes(report.changed, name, number)),
+        *(plot for number, name in enumerate(report.sets) for plot in _changes(report, name, number)),
         *_inconsistencies(by_model),
         *_variants(by_model),
         *_fooling(by_model),
@@ -143,33 +146,9 @@ def _buckets(aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
         if item.measure == PARAPHRASTIC.name:
             models = []
             for model in item.models:
-                answered = item.counts[model][:, 0] > 0
-                to = partial(_column, item.name, model)
-                models.append(Buckets(model, item.accuracy[model][answered], item.counts[model][:, 0][answered], to))
+                sizes, to = item.counts[model][:, 0], partial(link, set=item.name, model=model)
+                models.append(Buckets(model, item.accuracy[model][sizes > 0], sizes[sizes > 0], to))
             yield Placed("buckets", item.name, bucket_accuracy_plot(f"buckets-{number}", item.name, models))
-
-
-def _column(name: str, model: str, accuracy: tuple[float, float]) -> str:
-    return link(set=name, model=model, accuracy=accuracy)
-
-
-def sureness(report: Report) -> dict[str, list[Sureness]]:
-    """Return for every set with originals and probabilities how sure each model is of its answers."""
-    by_set: dict[str, list[Sureness]] = {}
-    for item in (item for item in report.aligned if not CATALOGUE[item.measure].is_conditional):
-        for model in item.models:
-            floor = report.by_model[model][item.name].noise_floor or {}
-            noise = max(
-                (rate for rate in (floor.get("correctness_flip_rate") or {}).values() if known(rate)), default=None
-            )
-            if (sure := sureness_of(model, item.rows[model], noise)) is not None:
-                by_set.setdefault(item.name, []).append(sure)
-    return by_set
-
-
-def _sureness(report: Report) -> Iterator[Placed]:
-    for number, (name, models) in enumerate(sureness(report).items()):
-        yield Placed("sureness", name, sureness_plot(f"sureness-{number}", name, models))
 
 
 def _line(heading: str, label: object, model: str, values: Values, key: str, href: str) -> list[Line]:
@@ -200,28 +179,22 @@ def _strata(by_model: ByModel, name: str, number: int) -> Iterator[Placed]:
         caption = f"{what} each part of the set, with its interval; further {better} is better."
         if spec is PARAPHRASTIC:
             caption += " A hollow mark has too few buckets for an interval."
-        plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, _by_heading(lines))
+        plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, lines)
         yield Placed("strata", name, plot)
 
 
-def _by_heading(lines: Sequence[Line]) -> list[Line]:
-    headings = list(dict.fromkeys(line.heading for line in lines))
-    return sorted(lines, key=lambda line: headings.index(line.heading))
-
-
-def _changes(changes: Mapping[tuple[str, str], Values], name: str, number: int) -> Iterator[Placed]:
+def _changes(report: Report, name: str, number: int) -> Iterator[Placed]:
     lines: list[Line] = []
-    for (set_name, model), values in changes.items():
-        if set_name == name:
-            for (key, label), show in zip(PARTS.items(), _SHOWN, strict=True):
-                lines += _line("", label, model, values, key, link(set=name, model=model, show=show) if show else "")
-            for column, value, _, part in by_stratum({model: values.get("by_stratum") or {}}):
-                href = link(set=name, model=model, show="changed", stratum={column: value})
-                lines += _line(column, value, model, part, CHANGE.headline, href)
+    for model, values in report.changed.get(name, {}).items():
+        for (key, label), show in zip(PARTS.items(), _SHOWN, strict=True):
+            lines += _line("", label, model, values, key, link(set=name, model=model, show=show) if show else "")
+        for column, value, _, part in by_stratum({model: values.get("by_stratum") or {}}):
+            href = link(set=name, model=model, show="changed", stratum={column: value})
+            lines += _line(column, value, model, part, CHANGE.headline, href)
     if lines:
         caption = "Share of paraphrases that get another answer than their original; further left is better."
         title, axis = f"Changed answers, {name}", "changed answers, %"
-        yield Placed("flips", name, forest_plot(f"changes-{number}", title, caption, axis, _by_heading(lines)))
+        yield Placed("flips", name, forest_plot(f"changes-{number}", title, caption, axis, lines))
 
 
 def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
@@ -274,7 +247,7 @@ def _fooling(by_model: ByModel) -> Iterator[Placed]:
             "answer; further left is better."
         )
         title, axis = "Fooling rates by gold label", "fooled items, %"
-        yield Placed("fooling", "", forest_plot("fooling", title, caption, axis, _by_heading(lines)))
+        yield Placed("fooling", "", forest_plot("fooling", title, caption, axis, lines))
 
 
 def _ie(models: Sequence[Model]) -> Iterator[Placed]:

@@ -13,8 +13,9 @@ from paraconsist.data.run_folder import RunFolder
 from paraconsist.errors import InputError, extras, input_error
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, IE_TEST, PARAPHRASTIC
 from paraconsist.measures.rules import ORIGINAL
-from paraconsist.reporting.formatting import Values
-from paraconsist.reporting.page.aligned import AlignedSet, SetTexts, align, read_texts_files, set_texts
+from paraconsist.reporting.formatting import Values, known
+from paraconsist.reporting.page.aligned import AlignedSet, align, read_texts_files, set_texts
+from paraconsist.reporting.plots.sureness import Sureness, sureness_of
 from paraconsist.reporting.tables import set_names
 from paraconsist.scoring.compare import SetComparison, compare, compare_options
 from paraconsist.scoring.naming import arranged, check_numbers, is_generic, is_run, model_name
@@ -86,27 +87,39 @@ class Report:
         return set_names(self.by_model)
 
     @cached_property
-    def texts(self) -> list[SetTexts | None]:
-        """The texts of each of the aligned sets, from files, run folders, logs or the predictions themselves."""
-        files, texts = read_texts_files(self.options.texts), []
+    def with_texts(self) -> list[AlignedSet]:
+        """The aligned sets with their texts, from files, run folders, logs or the predictions themselves."""
+        files, sets = read_texts_files(self.options.texts), []
         for item in self.aligned:
             sources = [model.sets[item.name].source for model in self.models if item.name in model.sets]
             kept = [source.texts for source in sources if source.texts is not None]
-            texts.append(set_texts(item, kept, files, sources[0].columns, self.options.text_columns))
-        return texts
+            sets.append(set_texts(item, kept, files, sources[0].columns, self.options.text_columns))
+        return sets
 
     @cached_property
-    def changed(self) -> dict[tuple[str, str], Values]:
-        """(Set, model) -> prediction change, for every set that has originals and paraphrases."""
-        changed: dict[tuple[str, str], Values] = {}
+    def changed(self) -> dict[str, dict[str, Values]]:
+        """Set -> model -> prediction change, for every set that has originals and paraphrases."""
+        changed: dict[str, dict[str, Values]] = {}
         for name in self.sets:
             for scored, model in ((sets[name], model) for model, sets in self.by_model.items() if name in sets):
                 change: Values | None = scored.measures.get(CHANGE.name)
                 if change is None and PARAPHRASTIC.name in scored.measures:
                     change = _change_of(scored, self.options.score.intervals)
                 if change is not None:
-                    changed[name, model] = change
+                    changed.setdefault(name, {})[model] = change
         return changed
+
+    @cached_property
+    def sureness(self) -> dict[str, list[Sureness]]:
+        """Set -> how sure each model is of its answers, for every set with originals and probabilities."""
+        by_set: dict[str, list[Sureness]] = {}
+        for item in (item for item in self.aligned if not CATALOGUE[item.measure].is_conditional):
+            for model in item.models:
+                flips = (self.by_model[model][item.name].noise_floor or {}).get("correctness_flip_rate") or {}
+                noise = max(filter(known, flips.values()), default=None)
+                if (sure := sureness_of(model, item.rows[model], noise)) is not None:
+                    by_set.setdefault(item.name, []).append(sure)
+        return by_set
 
     @cached_property
     def compared(self) -> list[SetComparison]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,9 +32,10 @@ from paraconsist.reporting.formatting import (
     plural,
     quantity,
 )
-from paraconsist.reporting.page.aligned import AlignedSet, SetTexts
+from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.excerpts import boundary
 from paraconsist.reporting.page.models import Model, Report, ie_results
+from paraconsist.reporting.plots.consistency import OUTCOME_KINDS
 from paraconsist.reporting.tables import finding, link
 from paraconsist.scoring.compare import SetComparison, tested_by
 from paraconsist.scoring.naming import is_generic
@@ -41,15 +43,6 @@ from paraconsist.scoring.outcomes import OUTCOME_WORDS, STEADINESS, WORDING_CHAN
 from paraconsist.scoring.roles import apply_policy, violations
 from paraconsist.scoring.score import SetScores
 
-#: What becomes of a problem -> the colour of that part of the bar.
-_COLOURS: dict[Outcome, str] = {
-    "right": "right",
-    "depends": "mixed",
-    "wrong": "wrong",
-    "same": "right",
-    "changes": "mixed",
-}
-_LEAST = f"min_{PARAPHRASTIC.published}"
 _MOST_GROUPS = 8  # of models that do not differ, which are drawn as lines
 _MOST_LETTERS = 300  # of a text in a flip that is shown
 _MOST_FLIPS, _MOST_STEPS = 20, 3
@@ -74,10 +67,6 @@ class Bar:
         """How many problems it is of."""
         return sum(part[2] for part in self.parts)
 
-    def without_links(self) -> Bar:
-        """Return the bar for a page that lists no problems."""
-        return replace(self, parts=[(*part[:5], "") for part in self.parts])
-
     @classmethod
     def of(cls, model: str, parts: Sequence[tuple[str, str, int, str]], value: str = "", noun: str = "problem") -> Bar:
         """Lay parts (colour, words, how many, link) side by side."""
@@ -98,8 +87,7 @@ class Fact:
     below: str
     measure: str
     key: str
-    scale: tuple[float, ...] = ()  # per cent: the least possible value, the interval's two ends, the value
-    links: Sequence[tuple[str, str]] = ()  # (text, address)
+    scale: tuple[float, ...] = ()  # per cent: the interval's two ends, the value; empty where it is undefined
 
 
 @dataclass(frozen=True)
@@ -150,7 +138,7 @@ class Block:
 
 def blocks(report: Report) -> list[Block]:
     """Return the blocks of the sets in their order, then of the IE tests."""
-    of_sets = [_block(report, *both) for both in zip(report.aligned, report.texts, strict=True)]
+    of_sets = [_block(report, item) for item in report.with_texts]
     return [*of_sets, *(_ie_block(name, values) for name, values in ie_results(report.models))]
 
 
@@ -176,12 +164,12 @@ def _called(model: str) -> str:
     return "" if is_generic(model) else model
 
 
-def _block(report: Report, item: AlignedSet, texts: SetTexts | None) -> Block:
+def _block(report: Report, item: AlignedSet) -> Block:
     spec, where = CATALOGUE[item.measure], {"set": item.name} if len(report.aligned) > 1 else {}
     results = {model: report.by_model[model][item.name] for model in item.models}
     values = {model: result.measures.get(spec.name, {}) for model, result in results.items()}
     who = {model: {**where, "model": model} if len(report.models) > 1 else where for model in item.models}
-    names = sorted(item.models, key=lambda model: _rank(spec, values[model]))
+    names = sorted(item.models, key=lambda model: _broken(spec, values[model]))
     comparison = next((compared for compared in report.compared if compared.set == item.name), None)
     ranking = comparison.ranking if comparison is not None and spec.mean_over == "buckets" else None
     if ranking is not None and ranking.standings:
@@ -194,9 +182,9 @@ def _block(report: Report, item: AlignedSet, texts: SetTexts | None) -> Block:
         said = _compared(spec, values, results, comparison)
         block = Block(item.name, *said, bars, headline=_name(spec), symbol=spec.symbol)
     else:
-        change = report.changed.get((item.name, names[0])) if spec is PARAPHRASTIC else None
+        change = report.changed.get(item.name, {}).get(names[0]) if spec is PARAPHRASTIC else None
         block = _of_one_model(item, spec, results[names[0]], bars[0], change, who[names[0]])
-    examples, n_flips = ([], 0) if where else flips(item, texts, spec, who)
+    examples, n_flips = ([], 0) if where else flips(item, spec, who)
     return replace(block, examples=examples, n_flips=n_flips)
 
 
@@ -209,7 +197,7 @@ def _of_one_model(
     if of_wordings is not None:
         claim, sure, changed, _ = finding(result, _called(bar.model))
         sentence = f"{sure}; {changed}." if sure else ""
-        facts = [replace(fact, words="steadiness") for fact in _fact("wording", STEADINESS, of_wordings, least=0.0)]
+        facts = [replace(fact, words="steadiness") for fact in _fact("wording", STEADINESS, of_wordings)]
         precision = _Precision.of(WORDING_CHANGE.key, of_wordings, noun)
     else:
         claim, sure = _verdict(spec, values)
@@ -258,15 +246,11 @@ def _name(spec: MeasureSpec) -> str:
     return next((q.name for q in spec.quantities if q.key == spec.headline), spec.title.lower())
 
 
-def _broken(spec: MeasureSpec, values: Values) -> float | None:
-    """Return the share that breaks the measure's rule, None where it is undefined."""
-    value: Any = values.get(spec.headline)
-    return (1.0 - value if spec.higher_is_better else float(value)) if known(value) else None
-
-
-def _rank(spec: MeasureSpec, values: Values) -> float:
-    broken = _broken(spec, values)
-    return 2.0 if broken is None else broken
+def _broken(spec: MeasureSpec, values: Values) -> float:
+    """Return the share that breaks the measure's rule, by which models are ranked; inf where it is undefined."""
+    if not known(value := values.get(spec.headline)):
+        return math.inf
+    return 1.0 - value if spec.higher_is_better else value
 
 
 def level(values: Values) -> str:
@@ -304,7 +288,7 @@ class _Words(dict[str, str]):
 def _verdict(spec: MeasureSpec, values: Values) -> tuple[str, str]:
     """Return the finding in the measure's words, and how sure it is."""
     broken = _broken(spec, values)
-    if broken is None:
+    if broken == math.inf:
         return f"{spec.symbol} is undefined", next(iter(values.get("warnings") or ()), "").removesuffix(".")
     words = spec.sentence.format_map(_Words(broken, values)).removesuffix(".") or spec.question
     return f"{words} ({percent(broken)} %)", _interval(spec, values, of_broken=True)
@@ -318,7 +302,7 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
         shown, noun = {"changes": "broken"}, item.rows[model].nouns[1]
         kinds = [
             (shown.get(outcome, outcome), colour, OUTCOME_WORDS[outcome].replace("wording", noun), outcomes == outcome)
-            for outcome, colour in _COLOURS.items()
+            for outcome, colour in OUTCOME_KINDS.items()
         ]
     else:  # the browser's "same" takes in what is not tested
         kept, breaks = spec.outcomes
@@ -337,8 +321,8 @@ def _coin(item: AlignedSet, model: str) -> Bar | None:
     sizes: dict[Outcome, int] = {"right": right, "depends": n - right - wrong, "wrong": wrong}
     name = f"a coin that is right as often ({percent(coin.accuracy)} %): {' / '.join(map(count, sizes.values()))}"
     problem, wording = item.rows[model].nouns
-    parts = [(_COLOURS[key], OUTCOME_WORDS[key].replace("wording", wording), size, "") for key, size in sizes.items()]
-    return Bar.of(name, parts, noun=problem)
+    words = {key: text.replace("wording", wording) for key, text in OUTCOME_WORDS.items()}
+    return Bar.of(name, [(OUTCOME_KINDS[key], words[key], size, "") for key, size in sizes.items()], noun=problem)
 
 
 def _facts(spec: MeasureSpec, values: Values, result: SetScores) -> Iterator[Fact]:
@@ -375,23 +359,15 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     yield Step("Mark what is no paraphrase, and see the numbers without it", link(show="broken", **where))
 
 
-def _fact(
-    result: str,
-    q: Quantity,
-    values: Values,
-    context: Sequence[str] = (),
-    *,
-    least: Any = None,
-    links: Sequence[tuple[str, str]] = (),
-) -> Iterator[Fact]:
+def _fact(result: str, q: Quantity, values: Values, context: Sequence[str] = ()) -> Iterator[Fact]:
     if q.key not in values:
         return
     value, ends = values[q.key], bounds(values.get("confidence_interval"), q.key)
     written = percent if q.is_share else decimal
     interval = [f"{level(values)}: {written(ends[0])} to {written(ends[1])}"] if ends else []
-    scale = (least, *(ends or (value, value)), value) if known(least) and known(value) else ()
+    scale = tuple(100.0 * place for place in (*(ends or (value, value)), value)) if known(value) else ()
     texts = (minus(quantity(value, q.is_share)), minus(" · ".join([*interval, *context])))
-    yield Fact(q.plain, q.symbol, *texts, result, q.key, tuple(100.0 * place for place in scale), links)
+    yield Fact(q.plain, q.symbol, *texts, result, q.key, scale)
 
 
 @dataclass(frozen=True)
@@ -408,7 +384,8 @@ class _Precision:
     def of(cls, key: str, values: Values, noun: str) -> _Precision:
         """Return it of one of a result's values."""
         n = int(values.get("n_problems", values.get("n_buckets", values.get("n", 0))))
-        clusters, effect = (_of(values.get(name), key) for name in ("n_clusters", "design_effect"))
+        of_keys = (values.get(name) for name in ("n_clusters", "design_effect"))
+        clusters, effect = (part.get(key) if isinstance(part, Mapping) else part for part in of_keys)
         ends = bounds(values.get("confidence_interval"), key)
         half = None if ends is None else (ends[1] - ends[0]) / 2
         return cls(n, int(clusters) if known(clusters) else n, half, effect if known(effect) else None, noun)
@@ -460,19 +437,15 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
     yield (more, "unparsed") if policies else ("Every answer could be read.", "unparsed")
 
 
-def _of(by_key: Any, key: str) -> Any:
-    return by_key.get(key) if isinstance(by_key, Mapping) else by_key
-
-
 def _compared(
     spec: MeasureSpec, values: Mapping[str, Values], results: Mapping[str, SetScores], comparison: SetComparison | None
 ) -> tuple[str, str]:
     """Return the best model, and the models that are not shown to differ from it."""
     void = [model for model, result in results.items() if result.degenerate]
-    able = [model for model in values if model not in void and _broken(spec, values[model]) is not None]
+    able = [model for model in values if model not in void and _broken(spec, values[model]) < math.inf]
     if not able:
         return "Every model's consistency is degenerate", ""
-    best = min(able, key=lambda model: _rank(spec, values[model]))
+    best = min(able, key=lambda model: _broken(spec, values[model]))
     claim = f"{best} is the most consistent of {len(values)} models"
     sentence = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best])}"
     tested = tested_by(spec).name
@@ -534,15 +507,15 @@ def _on_one_scale(bars: Sequence[Bar], ranking: Ranking, results: Mapping[str, S
     return made
 
 
-def flips(
-    item: AlignedSet, texts: SetTexts | None, spec: MeasureSpec, who: Mapping[str, Values]
-) -> tuple[list[Example], int]:
+def flips(item: AlignedSet, spec: MeasureSpec, who: Mapping[str, Values]) -> tuple[list[Example], int]:
     """Return pairs of rows that break the rule, of different problems, and the number of all such pairs.
 
     The pair comes first of which the model is surest, that is of whose less sure answer.
     """
     candidates: list[tuple[Any, ...]] = []
-    for model in item.models if texts is not None else ():
+    if (texts := item.texts) is None:
+        return [], 0
+    for model in item.models:
         rows = item.rows[model]
         try:
             pairs = violations(CHANGE if spec.mean_over == "buckets" else spec, rows)
@@ -556,21 +529,18 @@ def flips(
         of_place = {place: row for row, place in enumerate(item.positions[model].tolist())}
         sides = (pairs.partners[ORIGINAL][pairs.broken].tolist(), pairs.positions[pairs.broken].tolist())
         for pair in zip(*sides, strict=True):
-            both = [texts.rows[of_place[place]] for place in pair] if texts is not None else []
+            both = [texts.rows[of_place[place]] for place in pair]
             is_known = sure is None or np.isfinite(sure[list(pair)]).all()
             if is_known and all(both) and both[0] != both[1] and not rows.unparsed[list(pair)].any():
                 letters = max(len(text) for of_row in both for text in of_row or ())
-                least = 0.0 if sure is None else float(sure[list(pair)].min())
-                candidates.append(
-                    (letters > _MOST_LETTERS, -least, letters, not right[pair[0]], model, pair, both, sure)
-                )
+                rank = letters > _MOST_LETTERS, 0.0 if sure is None else -float(sure[list(pair)].min()), letters
+                candidates.append((*rank, not right[pair[0]], model, pair, both, sure))
     found: dict[tuple[str, Any], Example] = {}
     for *_, model, pair, both, sure in sorted(candidates, key=lambda candidate: candidate[:6]):
         bucket = item.rows[model].buckets[pair[0]]  # type: ignore[index]
-        if (model, bucket) not in found and texts is not None:
-            found[model, bucket] = _example(
-                item, texts, model, pair, both, sure, link(bucket=str(bucket), **who[model])
-            )
+        if (model, bucket) not in found:
+            href = link(bucket=str(bucket), **who[model])
+            found[model, bucket] = _example(item, texts.columns, model, pair, both, sure, href)
         if len(found) == _MOST_FLIPS:
             break
     return list(found.values()), len(candidates)
@@ -578,7 +548,7 @@ def flips(
 
 def _example(
     item: AlignedSet,
-    texts: SetTexts,
+    columns: Sequence[str],
     model: str,
     pair: tuple[int, int],
     both: Sequence[Sequence[str]],
@@ -591,7 +561,7 @@ def _example(
         label = label.item() if isinstance(label, np.generic) else label  # texts have no `item`
         return names[label] if isinstance(label, int) and 0 <= label < len(names) else str(label)
 
-    shared = [(field, _cut(a)) for field, a, b in zip(texts.columns, *both, strict=True) if a == b and a]
+    shared = [(field, _cut(a)) for field, a, b in zip(columns, *both, strict=True) if a == b and a]
     varying = [(a, b) for a, b in zip(*both, strict=True) if a != b]
     starts = [next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0) for a, b in varying]
     lines = []

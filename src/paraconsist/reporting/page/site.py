@@ -296,7 +296,7 @@ def index_table(
     columns, rows = [MODEL], [[Cell(model, head=True, link=f"{_PAGES}/{page_name(model)}")] for model in by_model]
     for name, spec in scored:
         over = f", {name}" if len(scored) > 1 else ""
-        for key, label in _keys(spec, is_brief=len(scored) > few):
+        for place, (key, label) in enumerate(_keys(spec, is_brief=len(scored) > few)):
             cells = [_value(sets, name, spec, key) for sets in by_model.values()]
             if all(cell.sort is None for cell in cells):
                 continue
@@ -305,7 +305,7 @@ def index_table(
             for row, cell in zip(rows, cells, strict=True):
                 row.append(cell)
             measure = STEADINESS.key if key == STEADINESS.key else spec.name
-            if key == _ranked_by(spec) and (n := n_ranked[name, measure]):
+            if place == 0 and (n := n_ranked[name, measure]):
                 columns.append(Column(f"rank{over}"))
                 for row, model in zip(rows, by_model, strict=True):
                     rank = ranks.get((name, measure, model))
@@ -314,8 +314,8 @@ def index_table(
                         continue
                     low, high = rank["rank_low"], rank["rank_high"]
                     group = "" if (name, measure) in past_z else f"group {rank['letters']}"
-                    place, bar = low + high / 1000, ((low - 1) / n, high / n)
-                    row.append(Cell(rank_words(rank), below=group, sort=place, bar=bar))
+                    by, bar = low + high / 1000, ((low - 1) / n, high / n)
+                    row.append(Cell(rank_words(rank), below=group, sort=by, bar=bar))
     if signs:
         has_rank = columns[2:3] and columns[2].label.startswith("rank")
         missing = float("inf")  # last, after models without a rank
@@ -327,11 +327,6 @@ def index_table(
     has_letters = any(cell.below for row in rows for cell in row)
     caption = "Models with a letter in common are not shown to differ. Ranks and groups hold for all pairs together."
     return Table(title, columns, rows, caption if has_letters else "", kind="sortable")
-
-
-def _ranked_by(spec: MeasureSpec) -> str:
-    """Return the key of the number that models are ranked by."""
-    return STEADINESS.key if spec.mean_over == "buckets" else spec.headline
 
 
 def _keys(spec: MeasureSpec, *, is_brief: bool) -> Iterator[tuple[str, str]]:

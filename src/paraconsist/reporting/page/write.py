@@ -7,20 +7,21 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from paraconsist._version import __version__
-from paraconsist.files import make_folder, replacing, write_text, writing
+from paraconsist.files import make_folder, replacing, to_json, write_text, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, list_measures
 from paraconsist.reporting import comparisons, tables
 from paraconsist.reporting.formatting import count, known, listed, plural
-from paraconsist.reporting.page import figures, provenance, screen
+from paraconsist.reporting.page import provenance, screen
 from paraconsist.reporting.page.aligned import AlignedSet
-from paraconsist.reporting.page.browser import BrowserData, browser_data
+from paraconsist.reporting.page.browser import BrowserData, browser_data, script_json
 from paraconsist.reporting.page.edits import SetEdits, edit_plots, edits_of, views
 from paraconsist.reporting.page.figures import Placed, report_plots
 from paraconsist.reporting.page.models import Model, Report, ReportOptions, ie_results
@@ -28,33 +29,39 @@ from paraconsist.reporting.papers import published_tables
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.reporting.table import WHOLE_PERCENT, Cell, Column, Table, to_html, with_symbols
 from paraconsist.reporting.tables import link
+from paraconsist.scoring.checked import Kind
 from paraconsist.scoring.naming import is_generic
 from paraconsist.scoring.outcomes import WORDING_CHANGE
 
-_STYLES = ("style.css", "words.css", "browser.css", "models.css", "edits.css", "screen.css", "sureness.css")
-_SCRIPTS = (
-    "theme.js",
-    "words.js",
-    "buckets.js",
-    "csv.js",
-    "export.js",
-    "marking.js",
-    "answers.js",
-    "browser.js",
-    "screen.js",
-    "sureness.js",
-    "plots.js",
-)
-_OF_INDEX = ("style.css", "models.css", "screen.css"), ("theme.js", "index.js")
-#: Styles and scripts by page.
+_OF_INDEX = {"css": "style models screen", "js": "theme index"}
+#: Styles and scripts by page, in their order.
 _PARTS = {
-    "page.html": (_STYLES, _SCRIPTS),
-    "sheet.html": (("style.css", "sheet.css"), ("theme.js", "csv.js", "sheet.js")),
+    "page.html": {
+        "css": "style words browser models edits screen sureness",
+        "js": "theme words buckets csv export marking answers browser screen sureness plots",
+    },
+    "sheet.html": {"css": "style sheet", "js": "theme csv sheet"},
 }
 #: Buckets of a set, and cells of all sets, in the tables of buckets that the models disagree about.
 _MOST_BUCKETS, _MOST_CELLS = 200, 4000
 #: On a slide: sets side by side, bars of each set in one row and in two, signatures.
 _IN_A_ROW, _MOST_BARS, _MOST_SIGNATURES = 3, (8, 2), 2
+
+#: Columns that a sheet's page shows together.
+_SHEET_COLUMNS = {
+    "same": [["question_1", "answer_1"], ["question_2", "answer_2"]],
+    "right": [["question", "accepted"], ["answer"]],
+}
+#: What a sheet asks, what its page says of it, and the words for yes and no.
+_SHEET_WORDS = {
+    "same": (
+        "Do the two answers say the same?",
+        "Each row has two answers, to one problem or to two.",
+        "The same",
+        "Not the same",
+    ),
+    "right": ("Is the answer right?", "Each row has an answer, and those that are accepted.", "Right", "Wrong"),
+}
 
 
 @dataclass(frozen=True)
@@ -78,13 +85,11 @@ def write_report(
     Every plot is also written to `plots_folder` as PNG, SVG and PDF.
     """
     report = Report(models, options)
-    both = list(zip(report.aligned, report.texts, strict=True))
-    edited = [edits_of(aligned, texts, options.score.intervals) for aligned, texts in both]
-    edits = [edits for edits in edited if edits is not None]
+    edits = list(edits_in(report))
     plots = [*report_plots(report), *edit_plots(edits)]
-    kinds = [{} if edits is None else edits.by_row() for edits in edited]
+    kinds = {each.aligned.name: each.by_row() for each in edits}
     most, most_bytes = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
-    data = browser_data(both, list(report.by_model), most, most_bytes, kinds)
+    data = browser_data(report.with_texts, list(report.by_model), most, most_bytes, kinds)
     content = _render(report, edits, plots, data).encode("utf-8", "replace")
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
@@ -95,7 +100,7 @@ def write_report(
         with writing("report", "plots", plots_folder):
             make_folder(plots_folder)
             drawn = [file for placed in plots for file in write_plot(placed.plot, plots_folder)]
-    without_texts = tuple(aligned.name for aligned, texts in both if texts is None)
+    without_texts = tuple(aligned.name for aligned in report.with_texts if aligned.texts is None)
     numbers = data.n_shown, data.n_buckets, without_texts, data.rows_without_texts
     return ReportWritten(output, len(content), tuple(drawn), *numbers)
 
@@ -108,10 +113,10 @@ def write_summary(models: Sequence[Model], output: Path, options: ReportOptions)
     report = Report(models, options)
     blocks = screen.blocks(report)
     n_bars = _MOST_BARS[len(blocks) > _IN_A_ROW]
-    shown = [
-        replace(block, bars=[bar.without_links() for bar in block.bars[:n_bars]], examples=(), steps=(), cited="")
-        for block in blocks[: 2 * _IN_A_ROW]
-    ]
+    shown = []
+    for block in blocks[: 2 * _IN_A_ROW]:  # a slide lists no problems that its bars could lead to
+        bars = [replace(bar, parts=[(*part[:5], "") for part in bar.parts]) for bar in block.bars[:n_bars]]
+        shown.append(replace(block, bars=bars, examples=(), steps=(), cited=""))
     n_more = sum(len(block.bars) for block in blocks) - sum(len(block.bars) for block in shown)
     lines = [line for _, line in provenance.signatures(models)]
     content = filled(
@@ -133,20 +138,16 @@ def write_summary(models: Sequence[Model], output: Path, options: ReportOptions)
 
 def edits_in(report: Report) -> Iterator[SetEdits]:
     """Yield what flips the answers to each set that has texts."""
-    for aligned, texts in zip(report.aligned, report.texts, strict=True):
-        if edits := edits_of(aligned, texts, report.options.score.intervals):
+    for aligned in report.with_texts:
+        if edits := edits_of(aligned, report.options.score.intervals):
             yield edits
 
 
 def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], data: BrowserData) -> str:
-    from markupsafe import Markup
-
     models, by_model, compared = report.models, report.by_model, report.compared
-    by_section: dict[str, list[dict[str, object]]] = {}
+    by_section: dict[str, list[Placed]] = {}  # the page draws sureness itself, from the browser's data
     for placed in plots:
-        is_drawn = placed.section == "sureness"  # from the browser's data
-        svg = "" if is_drawn else Markup(inline_svg(placed.plot))
-        by_section.setdefault(placed.section, []).append({"set": placed.set, "plot": placed.plot, "svg": svg})
+        by_section.setdefault(placed.section, []).append(placed)
     blocks = screen.blocks(report)
     return filled(
         "page.html",
@@ -160,15 +161,15 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         notices=provenance.notices(report),
         reliability=[(model.name, part) for model in models for part in _reliability(model)],
         level=listed(screen.levels(models)),
-        headline_tables=[*_there(tables.summary(by_model), tables.rates(by_model)), *_relations(models)],
+        headline_tables=[*tables.summary(by_model), *tables.rates(by_model), *_relations(models)],
         papers=[(model.name, part) for model in models for part in published_tables(model.sets)],
         matrices=list(comparisons.matrices(compared)),
-        comparison=[*_there(comparisons.differences(compared)), *comparisons.beaten(compared)],
+        comparison=[*comparisons.differences(compared), *comparisons.beaten(compared)],
         heat_maps=list(heat_maps(report.aligned)),
         plots=by_section,
-        sureness=figures.sureness(report),
+        sureness=report.sureness,
         breakdowns=list(_breakdowns(by_model)),
-        changes=list(_changes(report)),
+        changes=[(name, tables.changes(name, of_set, len(models))) for name, of_set in report.changed.items()],
         edits=list(views(edits)),
         transitions=list(_transitions(models)),
         fooling=list(tables.fooling(by_model)),
@@ -177,13 +178,9 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         signatures=provenance.signatures(models, compared),
         identities=list(provenance.identity_tables(models)),
         browser=data,
-        data=Markup(data.json),
+        data=data.json,
         index=report.options.index,
     )
-
-
-def _there(*parts: Table | None) -> list[Table]:
-    return [part for part in parts if part is not None]
 
 
 def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
@@ -239,8 +236,9 @@ def _reliability(model: Model) -> Iterator[Table]:
     for name, scored in model.sets.items():
         yield from () if scored.validity is None else tables.validity(name, scored.validity)
     yield from (tables.noise(name, scored.noise_floor) for name, scored in model.sets.items() if scored.noise_floor)
-    figured = [(name, *item) for name, scored in model.sets.items() for item in scored.figures.items()]
-    yield from _there(tables.policies(model.sets), *(tables.confidence(*arguments) for arguments in figured))
+    yield from tables.policies(model.sets)
+    for name, scored in model.sets.items():
+        yield from (part for item in scored.figures.items() for part in tables.confidence(name, *item))
 
 
 def _breakdowns(by_model: tables.ByModel) -> Iterator[tuple[str, str, Table]]:
@@ -249,14 +247,8 @@ def _breakdowns(by_model: tables.ByModel) -> Iterator[tuple[str, str, Table]]:
         of_set = {model: sets[name] for model, sets in by_model.items() if name in sets}
         parts = (part for *_, part in tables.by_stratum({model: scored.strata for model, scored in of_set.items()}))
         for spec in (CATALOGUE[measure] for measure in dict.fromkeys(measure for part in parts for measure in part)):
-            if (table := tables.strata(name, of_set, spec, len(by_model))) is not None:
+            for table in tables.strata(name, of_set, spec, len(by_model)):
                 yield name, name if spec.name == PARAPHRASTIC.name else f"{name}: {spec.title.lower()}", table
-
-
-def _changes(report: Report) -> Iterator[tuple[str, Table]]:
-    for name in dict.fromkeys(name for name, _ in report.changed):
-        of_set = {model: values for (of, model), values in report.changed.items() if of == name}
-        yield name, tables.changes(name, of_set, len(report.models))
 
 
 def _transitions(models: Sequence[Model]) -> Iterator[tuple[str, Table]]:
@@ -280,7 +272,7 @@ def _numbers(models: Sequence[Model]) -> Iterator[tuple[str, Table]]:
         of_sets = ((name, *item) for name, scored in model.sets.items() for item in scored.measures.items())
         of_runs = ((name, name, values) for name, values in model.experiment.items())
         for name, measure, values in (*of_sets, *of_runs):
-            if (table := tables.every_number(measure.replace("_", " "), values)) is not None:
+            for table in tables.every_number(measure.replace("_", " "), values):
                 yield f"{name}, {model.name}", table
 
 
@@ -289,8 +281,10 @@ def filled(template: str, **values: Any) -> str:
     from markupsafe import Markup
 
     environment, glossary = templates("paraconsist.reporting.page"), Glossary()
-    names = _PARTS.get(template, _OF_INDEX)
-    style, script = ("\n".join(map(partial(_source, environment), of_kind)) for of_kind in names)
+    files = [
+        [f"{name}.{ending}" for name in names.split()] for ending, names in _PARTS.get(template, _OF_INDEX).items()
+    ]
+    style, script = ("\n".join(environment.loader.get_source(environment, file)[0] for file in of) for of in files)
     inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
     explained = {"help": glossary, "table": lambda table: Markup(to_html(table, glossary))}
     return str(environment.get_template(template).render(**values, **inlined, **explained, version=__version__))
@@ -309,7 +303,7 @@ def templates(package: str, **filters: Callable[..., Any]) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"signs": lambda text: Markup(with_symbols(text)), **filters}
+    environment.filters |= {"signs": lambda text: Markup(with_symbols(text)), "svg": inline_svg, **filters}
     return environment
 
 
@@ -328,10 +322,6 @@ def _facts(report: Report) -> list[str]:
     return [*model, *of, f"{plural(n_problems, problem)} in {plural(n_rows, wording)}"]
 
 
-def _source(environment: Any, name: str) -> str:
-    return str(environment.loader.get_source(environment, name)[0])
-
-
 def _policy(style: str, script: str) -> str:
     """Return a policy under which the page's own style and script run, and nothing is fetched."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
@@ -342,13 +332,10 @@ def _policy(style: str, script: str) -> str:
 
 #: Terms that the catalogue does not explain.
 _TERMS = {
-    "bucket": "One problem in several wordings, all with one right answer. The original is not counted among its "
-    "paraphrases.",
     "interval": "Where the value would lie in most repetitions (95 % unless stated otherwise) with other "
     "problems of the same kind. The signature names the method.",
     "design effect": "How much larger the sample must be because problems are correlated within a context (or wordings "
     "within a problem); 1 means independent.",
-    "context": "What several problems share, such as a premise. Intervals resample contexts, as they are independent.",
     "noise floor": "How often an answer flips when nothing was changed: other batches, other precision, or another "
     "draw. A share of flips below it is no effect of wording.",
     "unparsed": "An answer that could not be read. It counts as wrong, as a class of its own, or its problem is left "
@@ -380,3 +367,14 @@ class Glossary:
         name = self.used.setdefault((term, text), f"term-{len(self.used)}")
         button = '<button type="button" class="help" popovertarget="{}" aria-label="What is {}?">?</button>'
         return Markup(button).format(name, term)
+
+
+def sheet_page(sheet: pa.Table, mark: Kind, file: str) -> str:
+    """Return a page of its own in which a drawn sheet is filled in; it saves the sheet as a CSV called `file`."""
+    people = [name for name in sheet.column_names if name == mark or name.startswith(f"{mark}_")]
+    rows = [[*row.values()] for row in sheet.to_pylist()]
+    digest = hashlib.sha256(to_json(rows).encode("utf-8", "replace")).hexdigest()[:16]
+    whole = {"columns": sheet.column_names, "rows": rows, "people": people, "shown": _SHEET_COLUMNS[mark], "id": digest}
+    title, about, yes, no = _SHEET_WORDS[mark]
+    asked = {"title": title, "about": about, "yes": yes, "no": no, "people": people, "file": file}
+    return filled("sheet.html", data=script_json(whole), **asked)

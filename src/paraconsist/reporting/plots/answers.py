@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -66,21 +67,25 @@ class Line:
 def forest_plot(name: str, title: str, caption: str, axis: str, lines: Sequence[Line], *, zero: bool = False) -> Plot:
     """Return the plot of estimates with their intervals, with `zero` around a line at 0.
 
-    Up to three models stand beside each other under each label, in colours and markers of their own; from four on each
-    label has a small plot of its own, with a row for each model.
+    Estimates of one heading stand together. Up to three models stand beside each other under each label, in colours and
+    markers of their own; from four on each label has a small plot of its own, with a row for each model.
     """
-    models = list(dict.fromkeys(line.model for line in lines))
-    labels = list(dict.fromkeys((line.heading, line.label) for line in lines))
+    headings = list(dict.fromkeys(line.heading for line in lines))
+    lines = sorted(lines, key=lambda line: headings.index(line.heading))
+    models, labels = _models_and_labels(lines)
     described = "; ".join(_in_words(line, len(models) > 1, signed=zero) for line in lines[:40])
     rest = f"; and {len(lines) - 40} more" if len(lines) > 40 else ""
     if len(models) > _MOST_BESIDE:
-        draw: Callable[[Axes], None] = partial(_draw_small, lines=lines, labels=labels, axis=axis, zero=zero)
-        height = 0.5 + (0.45 + _ROW * 0.85 * len(models)) * -(-len(labels) // _columns(len(labels)))
+        draw, height = _draw_small, 0.5 + (0.45 + _ROW * 0.85 * len(models)) * -(-len(labels) // min(3, len(labels)))
     else:
-        places, ticks, bottom = _places(lines, max(1.0, 0.62 * len(models)))
-        draw = partial(_draw_beside, lines=lines, places=places, ticks=ticks, bottom=bottom, axis=axis, zero=zero)
-        height = 0.55 + _ROW * (bottom + 1)
-    return Plot(name, title, caption, f"{axis}: {described}{rest}.", draw, height=height)
+        draw, height = _draw_beside, 0.55 + _ROW * (_places(lines)[-1] + 1)
+    drawn = partial(draw, lines=lines, axis=axis, zero=zero)
+    return Plot(name, title, caption, f"{axis}: {described}{rest}.", drawn, height=height)
+
+
+def _models_and_labels(lines: Sequence[Line]) -> tuple[list[str], list[tuple[str, str]]]:
+    models = list(dict.fromkeys(line.model for line in lines))
+    return models, list(dict.fromkeys((line.heading, line.label) for line in lines))
 
 
 def _in_words(line: Line, several: bool, *, signed: bool) -> str:
@@ -92,13 +97,11 @@ def _in_words(line: Line, several: bool, *, signed: bool) -> str:
     return f"{who}: {number(line.value)}{ends}"
 
 
-def _places(
-    lines: Sequence[Line], step: float
-) -> tuple[dict[tuple[str, str], float], list[tuple[float, str, bool]], float]:
+def _places(lines: Sequence[Line]) -> tuple[dict[tuple[str, str], float], list[tuple[float, str, bool]], float]:
     """Return where each label's estimates stand, the ticks (place, label, whether a heading), the last one's place."""
     places: dict[tuple[str, str], float] = {}
     ticks: list[tuple[float, str, bool]] = []
-    y = 0.0
+    y, step = 0.0, max(1.0, 0.62 * len({line.model for line in lines}))
     for heading in dict.fromkeys(line.heading for line in lines):
         if heading:
             ticks.append((y, short(heading, 26), True))
@@ -112,16 +115,8 @@ def _places(
     return places, ticks, max(places.values()) + step / 2
 
 
-def _draw_beside(
-    axes: Axes,
-    lines: Sequence[Line],
-    places: Mapping[tuple[str, str], float],
-    ticks: Sequence[tuple[float, str, bool]],
-    bottom: float,
-    axis: str,
-    zero: bool,
-) -> None:
-    models = list(dict.fromkeys(line.model for line in lines))
+def _draw_beside(axes: Axes, lines: Sequence[Line], axis: str, zero: bool) -> None:
+    (models, _), (places, ticks, bottom) = _models_and_labels(lines), _places(lines)
     for line in lines:
         number = models.index(line.model)
         at = places[line.heading, line.label] + (number - (len(models) - 1) / 2) * 0.5
@@ -136,10 +131,9 @@ def _draw_beside(
         legend_of_models(axes, models)
 
 
-def _draw_small(axes: Axes, lines: Sequence[Line], labels: Sequence[tuple[str, str]], axis: str, zero: bool) -> None:
-    models = list(dict.fromkeys(line.model for line in lines))
-    n_columns = _columns(len(labels))
-    names = told_apart(models, 20)
+def _draw_small(axes: Axes, lines: Sequence[Line], axis: str, zero: bool) -> None:
+    models, labels = _models_and_labels(lines)
+    n_columns, names = min(3, len(labels)), told_apart(models, 20)
     titles = ["\n".join(short(text, 54 // n_columns) for text in label if text) for label in labels]
     parts = panels(axes, titles, n_columns, label=axis, left=0.2 + 0.072 * max(map(len, names)))
     small = dict(zip(labels, parts, strict=True))
@@ -152,10 +146,6 @@ def _draw_small(axes: Axes, lines: Sequence[Line], labels: Sequence[tuple[str, s
         part.set(ylim=(len(models) - 0.4, -0.6), xlim=(min(low for low, _ in limits), max(high for _, high in limits)))
         part.locator_params(axis="x", nbins=6 // n_columns + 2)
         _rows(part, zero)
-
-
-def _columns(n_labels: int) -> int:
-    return min(3, n_labels)
 
 
 def _draw_line(axes: Axes, line: Line, at: float, number: int, *, signed: bool, several: bool) -> None:
@@ -198,11 +188,11 @@ def transitions(table: Sequence[Mapping[str, Any]], *, must_differ: bool) -> str
     """Which answer on the original turns into which on the changed text; what breaks the rule is marked."""
     both = ([line[key] for key in ("prediction", "perturbed_prediction")] for line in table)
     pairs = [["(unparsed)" if answer is None else short(answer, 22) for answer in answers] for answers in both]
-    weights: dict[str, int] = {}
+    weights = Counter[str]()
     for answers, line in zip(pairs, table, strict=True):
         for answer in answers:
-            weights[answer] = weights.get(answer, 0) + int(line["n_pairs"])
-    kept = set(sorted(weights, key=lambda answer: -weights[answer])[:_MOST_LABELS])
+            weights[answer] += int(line["n_pairs"])
+    kept = {answer for answer, _ in weights.most_common(_MOST_LABELS)}
     names = [answer for answer in weights if answer in kept] + (["others"] if len(weights) > len(kept) else [])
     n = len(names)
     place = {name: i for i, name in enumerate(names)}
@@ -211,9 +201,13 @@ def transitions(table: Sequence[Mapping[str, Any]], *, must_differ: bool) -> str
         counts[place.get(first, n - 1), place.get(second, n - 1)] += int(line["n_pairs"])
 
     def draw(axes: Axes) -> None:
+        from matplotlib.patches import FancyBboxPatch
+
+        box = partial(FancyBboxPatch, boxstyle="round,pad=0,rounding_size=0.06", edgecolor="none")
         for (i, j), count in np.ndenumerate(counts):
             strength = 0.06 + 0.74 * (count / counts.max()) ** 0.6 if count else 0.0
-            axes.add_patch(_square(j, i, BAD if (i == j) == must_differ else GOOD, strength))
+            colour = BAD if (i == j) == must_differ else GOOD
+            axes.add_patch(box((j - 0.47, i - 0.45), 0.94, 0.9, facecolor=colour, alpha=strength))
             axes.text(j, i, f"{count:,}", ha="center", va="center", fontsize=10.5, color=INK if count else MUTED)
         axes.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), xlabel="answer on the changed text")
         axes.set(ylabel="on the original")
@@ -227,14 +221,6 @@ def transitions(table: Sequence[Mapping[str, Any]], *, must_differ: bool) -> str
     same, total = int(np.trace(counts)), int(counts.sum())
     description = f"Table of answers: {same} of {total} pairs have the same answer on both texts"
     return _picture(description, draw, height=1.3 + 0.42 * max(n, 2))
-
-
-def _square(x: int, y: int, colour: str, strength: float) -> Any:
-    from matplotlib.patches import FancyBboxPatch
-
-    style = "round,pad=0,rounding_size=0.06"
-    fill = {"facecolor": colour, "alpha": strength} if strength else {"facecolor": "none"}
-    return FancyBboxPatch((x - 0.47, y - 0.45), 0.94, 0.9, boxstyle=style, edgecolor="none", **fill)
 
 
 def rates(means: Sequence[tuple[str, float, Any]]) -> str:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paraconsist.errors import check_number, input_error
-from paraconsist.files import replacing, to_json
+from paraconsist.files import make_folder, replacing, to_json
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -326,7 +326,8 @@ def _rename(element: ET.Element, name: str) -> None:
 
 
 def write_plot(plot: Plot, folder: Path) -> list[Path]:
-    """Write the plot on white paper as ``<name>.png``, ``<name>.svg`` and ``<name>.pdf``; return the paths."""
+    """Write ``<name>.png``, ``.svg`` and ``.pdf`` on white paper, in a folder that is made; return the paths."""
+    make_folder(folder)
     figure, files = drawn(plot), [folder / f"{plot.name}.{kind}" for kind in ("png", "svg", "pdf")]
     for file in files:
         figure.savefig(file, dpi=200)

@@ -41,13 +41,15 @@ _SHORT_LABELS = ("0", "40–60", "100")  # of the outer and the middle column
 _RANGES = ((0.0, 0.0), (0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0), (1.0, 1.0))
 
 
-_OUTCOME_COLOURS: dict[Outcome, str] = {
-    "right": COLOURS["series-0"],
-    "depends": COLOURS["mixed"],
-    "wrong": COLOURS["series-1"],
-    "same": COLOURS["series-0"],
-    "changes": COLOURS["mixed"],
+#: What becomes of a problem -> the kind of that part of a bar, and the colour of each kind.
+OUTCOME_KINDS: dict[Outcome, str] = {
+    "right": "right",
+    "depends": "mixed",
+    "wrong": "wrong",
+    "same": "right",
+    "changes": "mixed",
 }
+_OF_KIND = {"right": COLOURS["series-0"], "mixed": COLOURS["mixed"], "wrong": COLOURS["series-1"]}
 _ON_MIXED = "#20242f"  # not the theme's: dark in both
 
 
@@ -229,7 +231,7 @@ class Buckets:
     model: str
     accuracies: NDArray[np.float64]
     sizes: NDArray[np.float64]
-    href: Callable[[tuple[float, float]], str] = lambda _: ""  # the link to the buckets of a bin
+    href: Callable[..., str] = lambda accuracy: ""  # the link to the buckets of a bin
 
 
 def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) -> Plot:
@@ -256,13 +258,8 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
             for bar, bin_label, share, chance, ends in zip(bars, _LABELS, bins, coin, _RANGES, strict=True):
                 what = f"{bin_label.replace(chr(10), ' ')}{' % right' if ends[0] < ends[1] else ''}"
                 title = f"{short(one.model)}, {what}: {percent(share)} % of buckets; a coin: {percent(chance)} %"
-                values: dict[str, Any] = {
-                    "model": one.model,
-                    "wordings": what,
-                    "share": share,
-                    "share_of_a_coin": chance,
-                }
-                mark(bar, title, one.href(ends) if share else "", **values)
+                href = one.href(accuracy=ends) if share else ""
+                mark(bar, title, href, model=one.model, wordings=what, share=share, share_of_a_coin=chance)
             part.hlines(100 * coin, places - 0.46, places + 0.46, color=COLOURS["ink"], linewidth=1.2)
             for edge in (0.5, 5.5):
                 part.axvline(edge, color=COLOURS["grid"], linewidth=0.7)
@@ -299,7 +296,7 @@ def outcomes_plot(
     problem, wording = nouns
     outcome_words = {key: text.replace("wording", wording) for key, text in OUTCOME_WORDS.items()}
     shown = dict(zip(models, told_apart(list(models), 22), strict=True))
-    kinds = [outcome for outcome in OUTCOME_WORDS if any(outcome in sizes for sizes in models.values())]
+    outcomes = [outcome for outcome in OUTCOME_WORDS if any(outcome in sizes for sizes in models.values())]
     described = "; ".join(
         f"{short(model)}: {', '.join(f'{n:,} {outcome_words[outcome]}' for outcome, n in sizes.items())}"
         for model, sizes in models.items()
@@ -308,25 +305,24 @@ def outcomes_plot(
     def draw(axes: Axes) -> None:
         for place, (model, sizes) in enumerate(models.items()):
             start, total = 0.0, sum(sizes.values())
-            for outcome in (outcome for outcome in kinds if outcome in sizes):
-                share = 100 * sizes[outcome] / total
-                (bar,) = axes.barh([place], [share], left=start, height=0.7, color=_OUTCOME_COLOURS[outcome])
-                words = f"{sizes[outcome]:,} of {total:,}: {outcome_words[outcome]}"
-                values: dict[str, Any] = {"model": model, "outcome": outcome_words[outcome], "problems": sizes[outcome]}
-                mark(bar, f"{short(model)}, {words}" if len(models) > 1 else words, **values)
+            for outcome in (outcome for outcome in outcomes if outcome in sizes):
+                kind, n, share = OUTCOME_KINDS[outcome], sizes[outcome], 100 * sizes[outcome] / total
+                (bar,) = axes.barh([place], [share], left=start, height=0.7, color=_OF_KIND[kind])
+                words = f"{n:,} of {total:,}: {outcome_words[outcome]}"
+                title = f"{short(model)}, {words}" if len(models) > 1 else words
+                mark(bar, title, model=model, outcome=outcome_words[outcome], problems=n)
                 if share >= 8:
-                    ink = _ON_MIXED if outcome in ("depends", "changes") else COLOURS["paper"]
-                    axes.text(start + share / 2, place, f"{sizes[outcome]:,}", ha="center", va="center", color=ink)
+                    ink = _ON_MIXED if kind == "mixed" else COLOURS["paper"]
+                    axes.text(start + share / 2, place, f"{n:,}", ha="center", va="center", color=ink)
                 start += share
         axes.set_yticks(range(len(models)), list(shown.values()) if len(models) > 1 else [""])
         axes.set(xlim=(0, 100), ylim=(len(models) - 0.5, -0.5), xlabel=f"{problem}s, %")
         axes.grid(False)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-        legend(axes, [legend_entry(outcome_words[kind], _OUTCOME_COLOURS[kind], "s", linewidth=0) for kind in kinds])
+        colours = {outcome_words[outcome]: _OF_KIND[OUTCOME_KINDS[outcome]] for outcome in outcomes}
+        legend(axes, [legend_entry(words, colour, "s", linewidth=0) for words, colour in colours.items()])
 
     original = ", the original among them" if wording == "wording" else ""
-    reading = f"What becomes of each {problem} over all its {wording}s{original}."
-    return Plot(
-        name, f"Outcomes, {set_name}", f"{said} {reading}".strip(), f"{described}.", draw, 0.75 + 0.3 * len(models)
-    )
+    caption = f"{said} What becomes of each {problem} over all its {wording}s{original}.".strip()
+    return Plot(name, f"Outcomes, {set_name}", caption, f"{described}.", draw, 0.75 + 0.3 * len(models))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from paraconsist.files import make_folder
 from paraconsist.reporting.plots.canvas import (
     BAD,
     COLOURS,
@@ -38,7 +37,6 @@ def write_plots(folder: Path, families: _Families, *, alpha: float) -> list[Path
 
     Families are drawn together, each in a colour, with the lines of decision at level `alpha`.
     """
-    make_folder(folder)
 
     def plot(name: str) -> Plot:
         title, draw = PLOTS[name]

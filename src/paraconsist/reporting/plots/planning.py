@@ -1,4 +1,4 @@
-"""The plot of plans: half-width against calls."""
+"""The plots of plans: half-width against calls, and the share of each variance component."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from paraconsist.measures.planning import SavingRow
+from paraconsist.measures.variance_components import VarianceComponentsResult
+from paraconsist.reporting.formatting import bounds
+from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.plots.canvas import Plot, legend, series_colour, series_marker, short
 
 if TYPE_CHECKING:
@@ -34,3 +37,12 @@ def savings_plot(sets: Mapping[str, Sequence[SavingRow]]) -> Plot:
     title = "Half-width against calls"
     ends = [f"{name}: {points[0][1]:.4f} with {points[0][0]:,} calls" for name, points in lines.items() if points]
     return Plot("half-width", title, "", f"{title}. {'; '.join(ends)}.", draw)
+
+
+def components_plot(result: VarianceComponentsResult) -> Plot:
+    """Return the plot of the components' shares around a line at 0; hollow ones have no interval."""
+    ends = {name: bounds(result.confidence_interval, f"share/{name}") for name in result.share}
+    lines = [Line("", name, "", share, ends[name]) for name, share in result.share.items()]
+    caption = "Shares of the variance, with their intervals. A share below 0 is next to nothing."
+    title, axis = "Where the variance comes from", "share of the variance, %"
+    return forest_plot("variance-components", title, caption, axis, lines, zero=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -16,7 +16,6 @@ from paraconsist.errors import InputError
 from paraconsist.reporting.space.forms import (
     MAX_BYTES,
     MAX_ROWS,
-    Field,
     Layout,
     Module,
     Query,
@@ -84,12 +83,16 @@ def build(module: Module) -> gr.Blocks:
                     elem_id="layout",
                 )
                 with gr.Group():
-                    choices = {key: _dropdown(key, module) for key in fields}
+                    first = zip(fields.items(), _settings(module.layouts[0], list(fields), []), strict=True)
+                    choices = {
+                        key: gr.Dropdown(multiselect=one.many, interactive=True, elem_id=f"column-{key}", **settings)
+                        for (key, one), settings in first
+                    }
                 with gr.Accordion("Options", open=False, elem_id="options"):
                     options: dict[str, Any] = {}
                     for one in module.options:
-                        first, settings = one.choices[0][1], {"interactive": True, "elem_id": f"option-{one.key}"}
-                        options[one.key] = gr.Dropdown(list(one.choices), value=first, label=one.label, **settings)
+                        usual, looks_of = one.choices[0][1], {"interactive": True, "elem_id": f"option-{one.key}"}
+                        options[one.key] = gr.Dropdown(list(one.choices), value=usual, label=one.label, **looks_of)
                     level = gr.Slider(0.5, 0.99, 0.95, step=0.01, label="Confidence level", elem_id="level")
                     most = f"Resamples, up to {_MOST_RESAMPLES:,}"
                     resamples = gr.Number(10_000, label=most, precision=0, elem_id="resamples")
@@ -113,14 +116,17 @@ def build(module: Module) -> gr.Blocks:
         views = [results, download]
         read_outputs = [rows, first_rows, layout, *choices.values(), *views]
 
+        def dropdowns(layout: Layout, columns: Sequence[str]) -> list[Any]:
+            return [gr.update(**settings) for settings in _settings(layout, keys, columns)]
+
         def loaded(predictions: Predictions, name: str) -> list[Any]:
             columns = predictions.table.column_names
             best = guess_layout(module.layouts, columns)
-            dropdowns = _dropdowns(best, keys, columns)
-            return [predictions, preview(predictions, name), gr.update(value=best.key), *dropdowns, *clear()]
+            shown = preview(predictions, name)
+            return [predictions, shown, gr.update(value=best.key), *dropdowns(best, columns), *clear()]
 
         def forget() -> list[Any]:
-            return [None, "", gr.update(), *_dropdowns(module.layouts[0], keys, []), *clear()]
+            return [None, "", gr.update(), *dropdowns(module.layouts[0], []), *clear()]
 
         def upload(path: str) -> list[Any]:
             return loaded(read_upload(path), str(path).replace("\\", "/").rpartition("/")[2])
@@ -134,7 +140,7 @@ def build(module: Module) -> gr.Blocks:
 
         def relaid(predictions: Predictions | None, key: str) -> list[Any]:
             columns = predictions.table.column_names if predictions is not None else []
-            return _dropdowns(module.layout(key), keys, columns)
+            return dropdowns(module.layout(key), columns)
 
         def score(predictions: Predictions | None, key: str, label_names: str, *values: Any) -> list[Any]:
             if predictions is None:
@@ -178,39 +184,17 @@ def build(module: Module) -> gr.Blocks:
     return demo
 
 
-def _dropdown(key: str, module: Module) -> gr.Dropdown:
-    """Return the dropdown of a column; hidden if the first layout does not ask for it."""
-    one = next(one for layout in module.layouts for one in layout.fields if one.key == key)
-    return gr.Dropdown(
-        [],
-        value=[] if one.many else None,
-        multiselect=one.many,
-        label=_label(one),
-        info=one.info or None,
-        visible=one in module.layouts[0].fields,
-        interactive=True,
-        elem_id=f"column-{key}",
-    )
-
-
-def _dropdowns(layout: Layout, keys: Sequence[str], columns: Sequence[str]) -> list[Any]:
-    """Return choices and best guess of every dropdown; those of other layouts are hidden."""
-    own = {one.key: one for one in layout.fields}
-    guesses = guess_columns(layout.fields, columns)
-    updates = []
-    for key in keys:
-        if key not in own:
-            updates.append(gr.update(visible=False))
+def _settings(layout: Layout, keys: Sequence[str], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield choices and best guess of every dropdown; those of other layouts are hidden."""
+    own, guesses = {one.key: one for one in layout.fields}, guess_columns(layout.fields, columns)
+    for one in map(own.get, keys):
+        if one is None:
+            yield {"visible": False}
             continue
-        one = own[key]
         listed = list(columns) if one.required or one.many or not columns else [_NOTHING, *columns]
-        value = guesses[key] or ([] if one.many else None if one.required or not columns else _NOTHING)
-        updates.append(gr.update(choices=listed, value=value, label=_label(one), info=one.info or None, visible=True))
-    return updates
-
-
-def _label(field: Field) -> str:
-    return field.label + ("" if field.required else " (if there is one)")
+        value = guesses[one.key] or ([] if one.many else None if one.required or not columns else _NOTHING)
+        label = one.label + ("" if one.required else " (if there is one)")
+        yield {"choices": listed, "value": value, "label": label, "info": one.info or None, "visible": True}
 
 
 def _whole(value: Any, label: str, least: int, most: int) -> int:

@@ -8,18 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from paraconsist.errors import check_choice
-from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
-from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, MeasureSpec
+from paraconsist.measures.catalogue import CATALOGUE, FOOLING, IE_TEST, PARAPHRASTIC, TRAJECTORIES, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.diversity import paraphrase_diversity
-from paraconsist.measures.fooling_rate import fooling_rate
-from paraconsist.measures.ie_test import ie_test
-from paraconsist.measures.pairs import negational_inconsistency, symmetric_inconsistency
-from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.measures.probability_coherence import probability_coherence
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
-from paraconsist.reporting.space.forms import Field, Headline, Layout, Module, Option
+from paraconsist.reporting.space.forms import EXAMPLES, Field, Headline, Layout, Module, Option
 from paraconsist.reporting.space.results import (
     as_the_command,
     measure_coherence,
@@ -30,11 +25,6 @@ from paraconsist.reporting.space.results import (
     measure_shift,
 )
 
-
-def _field(key: str, label: str, guesses: str, info: str = "", *, required: bool = True, many: bool = False) -> Field:
-    return Field(key, label, guesses.split(), info, required, many)
-
-
 _ANSWERS = "prediction predictions pred predicted predicted_label answer model_answer output"
 _ORIGINALS = "original_prediction original_predictions prediction_original pred_original original_pred"
 _CHANGED = (
@@ -43,15 +33,15 @@ _CHANGED = (
 )
 _GOLD = "label labels gold gold_label reference references target correct_answer"
 _BUCKETS = "bucket_id bucket buckets item_id question_id original_id id"
-_BUCKET = _field("bucket", "Bucket", _BUCKETS, "Texts with one value belong together")
-_ORIGINAL = _field("original_prediction", "Answer on the original", _ORIGINALS)
-_LABEL = _field("label", "Gold label", _GOLD)
-_PREDICTION = _field("prediction", "Prediction", _ANSWERS)
+_BUCKET = Field("bucket", "Bucket", _BUCKETS, "Texts with one value belong together")
+_ORIGINAL = Field("original_prediction", "Answer on the original", _ORIGINALS)
+_LABEL = Field("label", "Gold label", _GOLD)
+_PREDICTION = Field("prediction", "Prediction", _ANSWERS)
 _RESAMPLED = "What the interval resamples, such as a shared context"
-_GROUP = _field("group", "Group", "group_id group groups context_id", _RESAMPLED, required=False)
+_GROUP = Field("group", "Group", "group_id group groups context_id", _RESAMPLED, required=False)
 _GUESSES = f"allowed_labels allowed references reference consequent_label {_GOLD}"
 _SEVERAL = "One label, or several: entailment|neutral, [0, 1]"
-_ALLOWED = _field("allowed", "Labels that the conclusion may have", _GUESSES, _SEVERAL)
+_ALLOWED = Field("allowed", "Labels that the conclusion may have", _GUESSES, _SEVERAL)
 #: Roles -> their names on the page.
 _WORDS = {
     "swap": "the swapped pair",
@@ -66,12 +56,12 @@ _WORDS = {
 
 def _answer(role: str, guesses: str = "") -> Field:
     guesses = f"{guesses} {role}_prediction {role}_predictions {role}_pred {_ANSWERS}"
-    return _field("prediction", f"Answer on {_WORDS.get(role, f'the {role}')}", guesses)
+    return Field("prediction", f"Answer on {_WORDS.get(role, f'the {role}')}", guesses)
 
 
 def _role(roles: Sequence[str], *, required: bool = True) -> Field:
     info = f"{', '.join(roles[:-1])} or {roles[-1]}" + ("; or true for originals" if ORIGINAL in roles else "")
-    return _field("role", "Role", "role roles is_original original", info, required=required)
+    return Field("role", "Role", "role roles is_original original", info, required=required)
 
 
 def _texts(*middle: Field) -> Layout:
@@ -104,12 +94,12 @@ def _whole_buckets(spec: MeasureSpec) -> Layout:
     fields, sides = [], {}
     for partner in spec.partners:
         words, key = _WORDS.get(partner, f"the {partner}"), f"{partner}_prediction"
-        fields.append(_field(key, f"Answer on {words}", f"{key} {key}s {partner}_pred"))
+        fields.append(Field(key, f"Answer on {words}", f"{key} {key}s {partner}_pred"))
         sides[partner] = {"prediction": key, "label": "label"}
         if f"{partner}.label" in spec.arguments.values():
             gold = f"{partner}_label"
             guesses = f"{gold} {partner}_reference {partner}_references {partner}_gold"
-            fields.append(_field(gold, f"Gold of {words}", guesses))
+            fields.append(Field(gold, f"Gold of {words}", guesses))
             sides[partner]["label"] = gold
     is_open = f"target.{_ALLOWED.key}" in spec.arguments.values()
     conclusion = {"allowed_labels": _ALLOWED.key} if is_open else {"label": "label"}
@@ -119,35 +109,35 @@ def _whole_buckets(spec: MeasureSpec) -> Layout:
 
 
 _PAIR_ROLES = _role([ORIGINAL, PARAPHRASE])
-_ITEM = _field("bucket", "Item", f"item group_id {_BUCKETS}", "Variants of one original have one value")
-_RUN = _field("run", "Run", "run runs seed model", "Where the file holds several runs of a model", required=False)
+_ITEM = Field("bucket", "Item", f"item group_id {_BUCKETS}", "Variants of one original have one value")
+_RUN = Field("run", "Run", "run runs seed model", "Where the file holds several runs of a model", required=False)
 _TRANSFORMED = f"transformed_prediction transformed_predictions transformed {_ANSWERS}"
 _BEFORE_AND_AFTER = [
-    _field(_ORIGINAL.key, _ORIGINAL.label, f"{_ORIGINALS} {_ANSWERS}"),
-    _field("prediction", "Answer on the transformed item", _TRANSFORMED),
+    Field(_ORIGINAL.key, _ORIGINAL.label, f"{_ORIGINALS} {_ANSWERS}"),
+    Field("prediction", "Answer on the transformed item", _TRANSFORMED),
     *(_LABEL, _RUN, _GROUP),
 ]
 _EACH_CLASS = "One column of lists, or one column for each class, in order"
 _BEFORE = "original_probabilities original_probs original_p p_original"
 _PROBABILITIES = [
-    _field("original_probabilities", "Probabilities on the original", _BEFORE, _EACH_CLASS, many=True),
-    _field("probabilities", "Probabilities on the variant", "probabilities probs p", _EACH_CLASS, many=True),
+    Field("original_probabilities", "Probabilities on the original", _BEFORE, _EACH_CLASS, many=True),
+    Field("probabilities", "Probabilities on the variant", "probabilities probs p", _EACH_CLASS, many=True),
 ]
 _PROBABILITY_PAIRS = Layout("pairs", "Each row is a pair", (*_PROBABILITIES, _GROUP))
 _STATEMENTS = [
-    _field("role", "Role", "role roles", "What the statement is in its bucket: P, not_P, P_and_Q, Q_given_P, ..."),
-    _field("probability", "Probability", "probability probabilities prob p confidence", "That it is true"),
+    Field("role", "Role", "role roles", "What the statement is in its bucket: P, not_P, P_and_Q, Q_given_P, ..."),
+    Field("probability", "Probability", "probability probabilities prob p confidence", "That it is true"),
 ]
-_CALLS = _field("calls", "Calls", "calls tools tool_calls", "The tools that each run called, one a line")
+_CALLS = Field("calls", "Calls", "calls tools tool_calls", "The tools that each run called, one a line")
 _MODELS = [
-    _field("predictions1", "First model's predictions", "predictions1 prediction1 prediction_1 pred_1 a"),
-    _field("predictions2", "Second model's predictions", "predictions2 prediction2 prediction_2 pred_2 b"),
+    Field("predictions1", "First model's predictions", "predictions1 prediction1 prediction_1 pred_1 a"),
+    Field("predictions2", "Second model's predictions", "predictions2 prediction2 prediction_2 pred_2 b"),
 ]
 _PARAPHRASES = [
-    _field("original", "Original", "original originals original_text original_hypothesis source"),
-    _field("paraphrase", "Paraphrase", "paraphrase paraphrases paraphrased_text hypothesis text"),
-    _field("similarity", "Similarity", "similarity similarities bleurt", "Of meaning, from a model", required=False),
-    _field("entailed", "Entail each other", "entailed mutual_entailment", "true or false", required=False),
+    Field("original", "Original", "original originals original_text original_hypothesis source"),
+    Field("paraphrase", "Paraphrase", "paraphrase paraphrases paraphrased_text hypothesis text"),
+    Field("similarity", "Similarity", "similarity similarities bleurt", "Of meaning, from a model", required=False),
+    Field("entailed", "Entail each other", "entailed mutual_entailment", "true or false", required=False),
 ]
 _PRESETS = [("all, as the paper defines it", "paper"), ("the first five, as its program does", "code")]
 _METHODS = [
@@ -158,24 +148,16 @@ _METHODS = [
 ]
 
 #: The measure's function -> arguments of its `Module`. A headline is a key of the catalogue's quantities, or its path
-#: and style.
+#: and style. The example file is called as the function, else it is that of all measures of pairs, or of texts.
 _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
-    paraphrastic_consistency: {
-        "headlines": [PARAPHRASTIC.headline, PARAPHRASTIC.published],
-        "example_file": "texts.csv",
-    },
-    symmetric_inconsistency: {"example_file": "swapped_pairs.csv"},
-    negational_inconsistency: {"example_file": "negated_pairs.csv"},
-    transitive_inconsistency: {"example_file": "transitive.csv"},
-    additive_inconsistency: {"example_file": "additive.csv"},
-    fooling_rate: {
+    PARAPHRASTIC.function: {"headlines": [PARAPHRASTIC.headline, PARAPHRASTIC.published]},
+    FOOLING.function: {
         "layouts": [
             _texts(_PAIR_ROLES, _PREDICTION, _LABEL),
             Layout("variants", "Each row is a variant", (_ITEM, _ORIGINAL, _answer("variant"), _LABEL, _GROUP)),
         ],
         "headlines": ["relaxed", "strict"],
         "measure": measure_fooling,
-        "example_file": "texts.csv",
         "options": [Option("preset", "Variants", _PRESETS)],
     },
     distribution_shift: {
@@ -185,29 +167,25 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
             Headline("where it stays", ("jensen_shannon_distance", "unchanged"), "number"),
         ],
         "measure": measure_shift,
-        "example_file": "probabilities.csv",
     },
     probability_coherence: {
         "layouts": [_texts(*_STATEMENTS)],
         "measure": measure_coherence,
-        "example_file": "statements.csv",
     },
     TRAJECTORIES.function: {
         "layouts": [_texts(_CALLS, _PREDICTION, _LABEL)],
         "headlines": [TRAJECTORIES.headline, "outcome_consistency"],
-        "example_file": "runs.csv",
     },
-    ie_test: {
+    IE_TEST.function: {
         "layouts": [
             Layout("pairs", "Each row is an item, before and after", _BEFORE_AND_AFTER, _sides(PARAPHRASE)),
-            Layout("texts", "Each row is one text", (_BUCKET, _PAIR_ROLES, _PREDICTION, _LABEL, _GROUP)),
+            _texts(_PAIR_ROLES, _PREDICTION, _LABEL),
         ],
         "headlines": [
             Headline("p-value", ("p_value",), "p"),
             Headline("accuracy lost by the change (below 0: gained)", ("accuracy_difference",), "points"),
         ],
         "measure": measure_ie_test,
-        "example_file": "changed_pairs.csv",
         "options": [
             Option("method", "Test", _METHODS),
             Option("correction", "Over several runs", [("Bonferroni", "bonferroni"), ("Holm", "holm")]),
@@ -220,7 +198,6 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
             Headline("p-value", ("p_value",), "p"),
         ],
         "measure": measure_difference,
-        "example_file": "two_models.csv",
         "options": [Option("estimator", "P_C", [("unbiased", "unbiased"), ("as published", "plugin")])],
     },
     paraphrase_diversity: {
@@ -236,10 +213,10 @@ def module(name: str) -> Module:
     """Return a measure's page; one that is scored on bucket sets needs no entry here."""
     check_choice("launch", "name", name, CATALOGUE)
     spec = CATALOGUE[name]
-    page = dict(_PAGES.get(spec.function, {}))
+    usual, own = "pairs.csv" if spec.is_about_pairs else "texts.csv", f"{spec.function.__name__}.csv"
+    page = {"example_file": own if EXAMPLES.joinpath(own).is_file() else usual, **_PAGES.get(spec.function, {})}
     if spec.target:
-        example = "pairs.csv" if spec.is_about_pairs else "texts.csv"
-        page = {"layouts": _scored_layouts(spec), "measure": as_the_command(spec), "example_file": example} | page
+        page = {"layouts": _scored_layouts(spec), "measure": as_the_command(spec)} | page
     listed = page.pop("headlines", [spec.headline])
     known = {q.key: Headline(q.label, (q.key,), "percent" if q.is_share else "number") for q in spec.quantities}
     named = (known.get(one, Headline(spec.title, (one,))) if isinstance(one, str) else one for one in listed)

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.page.models import Model
 from paraconsist.reporting.space.reader import read_apart
 
+EXAMPLES = files("paraconsist.reporting.space").joinpath("examples")
+
 
 @dataclass(frozen=True)
 class Field:
@@ -36,7 +39,7 @@ class Field:
 
     key: str  # its name in the code
     label: str  # shown to the visitor, as the info
-    guesses: Sequence[str]  # names that such columns have, best first
+    guesses: str  # names that such columns have, with blanks between, best first
     info: str = ""
     required: bool = True
     many: bool = False  # several columns may be chosen, such as one for each class
@@ -124,12 +127,12 @@ class Module:
     layouts: Sequence[Layout]
     headlines: Sequence[Headline]
     measure: Callable[[Query], PageResult]  # what the visitor gave -> what the page shows
-    example_file: str  # in examples/: a small CSV in a layout of the module, our own sentences and invented answers
+    example_file: str  # in `EXAMPLES`: a small CSV in a layout of the module, our own sentences and invented answers
     options: Sequence[Option] = ()
 
     def example(self) -> str:
         """Return the content of the example file."""
-        return files("paraconsist.reporting.space").joinpath("examples", self.example_file).read_text(encoding="utf-8")
+        return EXAMPLES.joinpath(self.example_file).read_text(encoding="utf-8")
 
     def layout(self, key: str) -> Layout:
         """Return the layout of this key."""
@@ -173,10 +176,6 @@ def read_text(text: str) -> Predictions:
         return read_apart(file, "the pasted text", LIMITS)
 
 
-#: No measure reads these stand-ins for columns that a module does not ask for.
-_STAND_INS = ("prediction", "label")
-
-
 def guess_columns(fields: Sequence[Field], names: Sequence[str]) -> dict[str, Any]:
     """Return the columns that a file's names suggest: field key -> name, a list of names, or None.
 
@@ -186,8 +185,8 @@ def guess_columns(fields: Sequence[Field], names: Sequence[str]) -> dict[str, An
     taken: set[str] = set()
     columns: dict[str, Any] = {}
     for one in fields:
-        patterns = [pattern for guess in one.guesses for pattern in (guess, *([rf"{guess}_?\d+"] if one.many else []))]
-        matches = ([n for n in names if re.fullmatch(p, plain[n]) and n not in taken] for p in patterns)
+        patterns = [[guess, rf"{guess}_?\d+"] if one.many else [guess] for guess in one.guesses.split()]
+        matches = ([n for n in names if re.fullmatch(p, plain[n]) and n not in taken] for p in chain(*patterns))
         hits = next(filter(None, matches), [])[: None if one.many else 1]
         taken.update(hits)
         columns[one.key] = (hits if one.many else hits[0]) if hits else None
@@ -264,12 +263,18 @@ def long_rows(query: Query, target: str) -> Long:
         table, source = _spread(file.table, query)
     else:
         table, source = _renamed(file.table, query), np.arange(file.table.num_rows, dtype=np.intp)
-    table, flagged = _role_flags(table, target) if "role" in table.column_names else (table, False)
+    flagged = False
+    if "role" in table.column_names:  # or a true/false column that marks originals
+        flags = pc.utf8_lower(table["role"].cast(pa.string()))
+        if flagged := set(pc.unique(flags).to_pylist()) <= {"true", "false"}:
+            roles = pc.if_else(pc.equal(flags, "true"), ORIGINAL, target)
+            table = table.set_column(table.column_names.index("role"), "role", roles)
     if "bucket_id" not in table.column_names:
         table = table.append_column("bucket_id", pa.array(source))
-    for missing in _STAND_INS:
-        if missing not in table.column_names:
-            table = table.append_column(missing, _stand_in(table))
+    both = ("prediction", "label")  # either may be missing: no measure reads what then stands in for it
+    are_texts = any(pa.types.is_string(table[name].type) for name in both if name in table.column_names)
+    for missing in (name for name in both if name not in table.column_names):
+        table = table.append_column(missing, pa.array(["-" if are_texts else 0] * table.num_rows))
     return Long(
         Predictions(table, file.metadata),
         source,
@@ -323,25 +328,10 @@ def _spread(table: pa.Table, query: Query) -> tuple[pa.Table, NDArray[np.intp]]:
     return spread, np.tile(np.arange(n, dtype=np.intp), len(parts))
 
 
-def _role_flags(table: pa.Table, target: str) -> tuple[pa.Table, bool]:
-    """Turn a true/false column that marks originals into roles."""
-    flags = pc.utf8_lower(table["role"].cast(pa.string()))
-    if not set(pc.unique(flags).to_pylist()) <= {"true", "false"}:
-        return table, False
-    roles = pc.if_else(pc.equal(flags, "true"), "original", target)
-    return table.set_column(table.column_names.index("role"), "role", roles), True
-
-
-def _stand_in(table: pa.Table) -> pa.Array:
-    """Return a column of one label, of the type of the file's labels or predictions."""
-    named = any(_is_text(table[name].type) for name in _STAND_INS if name in table.column_names)
-    return pa.array(["-" if named else 0] * table.num_rows)
-
-
 def _free_texts(table: pa.Table, query: Query) -> list[str]:
     used = {name for value in query.columns.values() for name in (value if isinstance(value, list) else [value])}
     reserved = {"bucket_id", "role", "prediction", "label", "group_id", "run", "allowed_labels", *used}
-    return [c.name for c in table.schema if c.name not in reserved and _is_text(c.type)]
+    return [c.name for c in table.schema if c.name not in reserved and pa.types.is_string(c.type)]
 
 
 def _texts(source: pa.Table, query: Query, long: pa.Table) -> list[str]:
@@ -350,10 +340,6 @@ def _texts(source: pa.Table, query: Query, long: pa.Table) -> list[str]:
     lengths = {name: pc.mean(pc.utf8_length(source[name])).as_py() or 0 for name in names}
     wordy = sorted((name for name in names if lengths[name] >= 10), key=lambda name: -lengths[name])[:3]
     return [name for name in names if name in wordy]
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def probability_matrix(table: pa.Table, names: Sequence[str], label: str) -> list[Any]:

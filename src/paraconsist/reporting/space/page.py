@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from paraconsist.data.predictions import Predictions
-from paraconsist.reporting.formatting import bounds, decimal, known, number, p_value, percent, plural
+from paraconsist.reporting.formatting import bounds, decimal, known, minus, number, p_value, percent, plural
 from paraconsist.reporting.page import ReportOptions, write_report
 from paraconsist.reporting.page.write import templates
 from paraconsist.reporting.space.forms import Headline, Module, PageResult, scratch_folder
@@ -21,6 +22,13 @@ _PREVIEW_ROWS, _PREVIEW_COLUMNS = 4, 12
 _HIDDEN = ("confidence_interval", "signature", "warnings", "intervals")
 #: What is said of the intervals, not of the model.
 _ABOUT_INTERVALS = ("standard_error", "n_clusters", "design_effect", "bias")
+#: How a headline is written, and its unit.
+_STYLES: Mapping[str, tuple[Callable[[Any], str], str]] = {
+    "percent": (percent, "\N{THIN SPACE}%"),
+    "points": (partial(percent, signed=True), " points"),
+    "number": (partial(decimal, digits=3), ""),
+    "p": (p_value, ""),
+}
 
 
 def header(module: Module) -> str:
@@ -78,22 +86,14 @@ def results_page(module: Module, result: PageResult, confidence_level: float, re
 
 def _headline(headline: Headline, keys: Mapping[str, Any], level: float) -> dict[str, str]:
     value, interval = _at(keys, headline.path), _at(keys.get("confidence_interval", {}), headline.path)
-    unit = {"percent": "\N{THIN SPACE}%", "points": " points"}.get(headline.style, "")
+    show, unit = _STYLES[headline.style]
     ends = "no interval" if isinstance(interval, (list, tuple)) else ""
     if both := bounds(interval):
-        low, high = (_styled(end, headline.style) for end in both)
+        low, high = (minus(show(end)) for end in both)
         ends = f"{level * 100:g}\N{THIN SPACE}% interval {low} to {high}{unit}"
-    text = _styled(value, headline.style) + (unit if known(value) else "")
+    text = minus(show(value)) + unit if known(value) else "undefined"
     key = ".".join(headline.path)
     return {"key": key, "exact": repr(value), "text": text, "interval": ends, "label": headline.label}
-
-
-def _styled(value: Any, style: str) -> str:
-    if style in ("percent", "points"):
-        return percent(value, signed=style == "points", undefined="undefined").replace("-", "−")
-    if style == "p":
-        return p_value(value, undefined="undefined")
-    return decimal(value, digits=3, undefined="undefined")
 
 
 def _value(value: Any) -> str:
@@ -121,16 +121,10 @@ def _at(keys: Any, path: Sequence[str]) -> Any:
     return keys
 
 
-def _cut(value: Any, letters: int) -> str:
-    text = "" if value is None else str(value)
-    return text if len(text) <= letters else text[: letters - 1] + "…"
-
-
 def _lines(value: Any) -> list[Any]:
     return value if isinstance(value, list) and all(isinstance(line, str) for line in value) else [value]
 
 
 def _macros() -> Any:
     """Return the macros of ``templates/page.html``."""
-    filters = {"plural": plural, "cut": _cut, "lines": _lines}
-    return templates("paraconsist.reporting.space", **filters).get_template("page.html").module
+    return templates("paraconsist.reporting.space", plural=plural, lines=_lines).get_template("page.html").module

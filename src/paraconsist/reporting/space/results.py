@@ -36,6 +36,8 @@ from paraconsist.scoring.sources import Source, open_source
 
 _TWO_ANSWERS, _ONE_ANSWER = "Pairs with two answers", "Pairs with the same answer, where the answer must change"
 _NEEDS_LABELS = ("accuracy", "perturbed_accuracy")
+#: Lines of flips that are shown.
+MOST = 30
 
 
 def as_the_command(spec: MeasureSpec) -> Callable[[Query], PageResult]:
@@ -90,8 +92,16 @@ def _pair_looks(spec: MeasureSpec, long: Long, rows: Rows) -> dict[str, Any]:
     if must_differ := spec.breaks is unchanged:
         title, caption = _ONE_ANSWER, "On the diagonal the answer stays, which a negation must not allow."
     changes = pair_figures(spec, rows, long.predictions.label_names)["transitions"]
-    flips = pair_flips(long, rows, pairs.partners[ORIGINAL], pairs.positions, pairs.broken, title)
     figure = figures.transitions(changes, must_differ=must_differ)
+
+    def line(pair: int) -> list[Any]:
+        both = int(pairs.partners[ORIGINAL][pair]), int(pairs.positions[pair])
+        answers = ["(unparsed)" if rows.unparsed[at] else long.shown(rows.predictions.item(at)) for at in both]
+        where = rows.buckets.item(both[1]) if long.has_buckets else _row(long, both[1])  # type: ignore[union-attr]
+        return [where, *answers, long.lines(*both)]
+
+    header = ["bucket" if long.has_buckets else "row", "on the original", "on the changed text", "text"]
+    flips = _flips(long, title, header, np.flatnonzero(pairs.broken), line)
     return {"figure": figure, "caption": f"Pairs by their two answers. {caption}", "flips": flips}
 
 
@@ -179,14 +189,16 @@ def measure_shift(query: Query) -> PageResult:
 
     def line(i: int) -> list[Any]:
         both = [_probabilities(first[i]), _probabilities(second[i])]
-        return [int(long.source[targets[i]]) + 1, f"{distances[i]:.3f}", *both, long.lines(*sides[i])]
+        return [_row(long, targets[i]), f"{distances[i]:.3f}", *both, long.lines(*sides[i])]
 
     header = ["row", "distance", "on the original", "on the variant", "text"]
+    moved = np.flatnonzero(changed & (distances > 0.0))
+    farthest = moved[np.argsort(-distances[moved], kind="stable")]
     return PageResult(
         keys,
         figures.shift_histogram(distances, changed),
         "Pairs by how far their probabilities move; 0 is no move, 1 from one certain answer to another.",
-        item_flips(long, distances * changed, line, "Pairs whose most probable answer changes", header),
+        _flips(long, "Pairs whose most probable answer changes", header, farthest, line),
     )
 
 
@@ -283,46 +295,14 @@ def _unparsed(rows: Rows) -> Sequence[str]:
     return [f"{n} of {len(rows)} predictions are unparsed and count as wrong answers."] if n else []
 
 
-#: Lines that are shown.
-MOST = 30
-_UNPARSED = "(unparsed)"
-
-Positions = NDArray[np.intp]
-
-
-def pair_flips(long: Long, rows: Rows, originals: Positions, targets: Positions, is_broken: Any, title: str) -> Flips:
-    """Pairs that break the rule, in the file's order."""
-    broken = np.flatnonzero(is_broken)
-    lines = []
-    for pair in broken[:MOST].tolist():
-        first, second = int(originals[pair]), int(targets[pair])
-        answers = [_label(long, rows, first), _label(long, rows, second)]
-        lines.append([_where(long, rows, second), *answers, long.lines(first, second)])
-    header = ["bucket" if long.has_buckets else "row", "on the original", "on the changed text", "text"]
-    return _flips(title, header, lines, len(broken), long)
-
-
-def item_flips(
-    long: Long, badness: NDArray[np.float64], line: Callable[[int], list[Any]], title: str, header: Sequence[str]
+def _flips(
+    long: Long, title: str, header: Sequence[str], order: NDArray[np.intp], line: Callable[[int], list[Any]]
 ) -> Flips:
-    """Items by how bad they are, those above 0; `line` makes the cells of one."""
-    bad = np.flatnonzero(badness > 0)
-    order = bad[np.argsort(-badness[bad], kind="stable")]
-    return _flips(title, header, [line(i) for i in order[:MOST].tolist()], len(bad), long)
+    """Show the first items in `order`, whose cells `line` makes; the last, of texts, only where the file has some."""
+    end = None if long.texts else -1
+    return Flips(title, header[:end], [line(i)[:end] for i in order[:MOST].tolist()], len(order))
 
 
-def _flips(title: str, header: Sequence[str], lines: list[list[Any]], n: int, long: Long) -> Flips:
-    """Leave the last column, of texts, out where the file has none."""
-    if long.texts:
-        return Flips(title, header, lines, n)
-    return Flips(title, header[:-1], [line[:-1] for line in lines], n)
-
-
-def _label(long: Long, rows: Rows, at: int) -> Any:
-    return _UNPARSED if rows.unparsed[at] else long.shown(rows.predictions.item(at))
-
-
-def _where(long: Long, rows: Rows, at: int) -> Any:
-    """Return the bucket where the visitor named one, else the row of the file, counted from 1 below its header."""
-    assert rows.buckets is not None
-    return rows.buckets.item(at) if long.has_buckets else int(long.source[at]) + 1
+def _row(long: Long, at: int) -> int:
+    """Return the row of the visitor's file, counted from 1 below its header."""
+    return int(long.source[at]) + 1
