@@ -1,9 +1,12 @@
 """Training rows inside the test set, by hand; and the alarms that `score` gives of its own accord."""
 
+import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from helpers.score_roles import result_of, scored
 
+import paraconsist as pc
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.tasks import input_id
 from paraconsist.errors import InputError
@@ -100,3 +103,15 @@ def test_the_command(command, tmp_path):
     numbers = {"n_shared": 1, "n_rows": 2, "by_role": {"paraphrase": 1}}
     assert found["training_overlap"] == {**numbers, "columns": ["question"]}
     assert found["warnings"][-1].startswith("1 of 2 rows stand in the training file")
+
+
+def test_training_data_may_be_a_path_or_any_table(tmp_path):
+    rows = {"bucket_id": ["a", "a", "b", "b"], "label": [1] * 4, "prediction": [1, 0, 1, 1]}
+    rows |= {"q": ["an x", "a y", "a z", "a w"]}
+    training = {"q": ["a y", "an other"]}
+    pa.csv.write_csv(pa.table(training), tmp_path / "training.csv")
+    for given in (training, pa.table(training), pd.DataFrame(training), tmp_path / "training.csv"):
+        overlap = pc.score(rows, training=given).to_dict()["predictions"]["training_overlap"]
+        assert (overlap["n_shared"], overlap["columns"]) == (1, ["q"])
+    with pytest.raises(InputError, match=r"`training` must .*absent\.csv"):
+        pc.score(rows, training=str(tmp_path / "absent.csv"))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist._version import __version__
 from paraconsist.data.options import SourceOptions, documented, taken
+from paraconsist.data.tables import read_table
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
@@ -22,7 +23,7 @@ from paraconsist.reporting.table import Part, as_html, as_latex, as_markdown, as
 from paraconsist.reporting.tables import cited, score_tables
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.score import SetScores, score_sources
-from paraconsist.scoring.sources import Opened, open_source
+from paraconsist.scoring.sources import Opened, in_arrow, open_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -300,6 +301,9 @@ def score(source: Any, *, test: Any = None, training: Any = None, **options: Any
     """
     columns, scoring = taken(score, options, SourceOptions, ScoreOptions)
     opened = open_source(source, columns, test=test)
+    if training is not None:
+        is_path = isinstance(training, (str, Path))
+        training = read_table(training, function="score", parameter="training") if is_path else in_arrow(training)
     return Scores(opened, score_sources(opened, scoring, training=training))
 
 
