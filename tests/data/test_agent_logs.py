@@ -120,6 +120,8 @@ def test_only_what_differs_is_shown_of_long_arguments() -> None:
         ("[f(a={x: 1}.y?.z)]", [("f", "a={x: 1}.y?.z)]")]),
         ("I cannot do that.", []),
         ("[" * 300 + "f(1", [("f", "1")]),
+        ("f({1: 2, 'a': 3}, {4}, b'x')", [("f", {"0": "{1: 2, 'a': 3}", "1": "{4}", "2": "b'x'"})]),
+        ("f(" + "lambda:" * 500 + "1)", [("f", "lambda:" * 500 + "1)")]),
         (None, []),
     ],
 )

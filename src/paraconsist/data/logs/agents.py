@@ -281,24 +281,26 @@ def _code_calls(code: str) -> list[tuple[str, Any]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             nodes = [node for node in ast.walk(ast.parse(code.strip())) if isinstance(node, ast.Call)]
+        nodes.sort(key=lambda node: (node.lineno, node.col_offset))
+        return [
+            (
+                ast.unparse(node.func),
+                {f"{place}": _value(value) for place, value in enumerate(node.args)}
+                | {str(keyword.arg): _value(keyword.value) for keyword in node.keywords},
+            )
+            for node in nodes
+        ]
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         parts = _CALL.split(code)
         return [*zip(parts[1::2], parts[2::2], strict=True)]
-    nodes.sort(key=lambda node: (node.lineno, node.col_offset))
-    return [
-        (
-            ast.unparse(node.func),
-            {f"{place}": _value(value) for place, value in enumerate(node.args)}
-            | {str(keyword.arg): _value(keyword.value) for keyword in node.keywords},
-        )
-        for node in nodes
-    ]
 
 
 def _value(node: ast.expr) -> Any:
     try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, RecursionError, MemoryError):
+        value = ast.literal_eval(node)
+        json.dumps(value, sort_keys=True)  # what JSON does not know stays code
+        return value
+    except (ValueError, TypeError, MemoryError):
         return ast.unparse(node)
 
 
