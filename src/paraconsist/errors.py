@@ -25,6 +25,7 @@ EXTRAS = {
     "gradio": "space",
     **dict.fromkeys(("mlflow", "sqlalchemy", "alembic", "trackio"), "trackers"),
     "ray": "scale",
+    "peft": "adapters",
     "openpyxl": "excel",
     **dict.fromkeys(("lm_eval", "inspect_ai"), "integrations"),
 }

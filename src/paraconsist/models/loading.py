@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -47,7 +48,8 @@ def load_model(
     Parameters
     ----------
     model : str or Path
-        A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id.
+        A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id; or the folder of a PEFT adapter
+        (LoRA and its kin), which is put into the weights of the model that it names.
     task : Task
         The task of the model's inputs; multiple-choice models take their label names from it.
     revision : str, optional
@@ -82,10 +84,11 @@ def load_model(
     name = str(model)
     if name in pretrained.BASELINES and not Path(name).exists():
         raise input_error("load_model", "model", "be a trained model", got=name, remedy=_how_to_train(name, task))
+    adapter, name = pretrained.adapter_of(name)
     config = pretrained.open_configuration(name, revision=revision, trust_remote_code=trust_remote_code)
     own = pretrained.find_baseline(config.model_type)
     dtype = "float32" if own is not None and dtype in (None, "auto") else taken  # bfloat16 gains nothing here
-    identity = _identity(name, config, dtype, trust_remote_code=trust_remote_code)
+    identity = _identity(name, config, dtype, adapter, trust_remote_code=trust_remote_code)
     if not task.label_names and (own is not None or ask is None or kind_of(config, kind) == "classifier"):
         must, remedy = "be a language model, for questions in free text", "A classifier has labels only."
         raise input_error("load_model", "model", must, got=name, remedy=remedy)
@@ -95,6 +98,7 @@ def load_model(
             raise input_error("load_model", "attn_implementation", must, got=attn_implementation)
         return _load_own(own, name, config, task, dtype, max_length, identity)
     options: Json = {"revision": revision, "dtype": pretrained.DTYPES[dtype], "trust_remote_code": trust_remote_code}
+    options = {**options, "adapter": adapter}
     if attn_implementation is not None:
         identity["attn_implementation"] = attn_implementation
         options = {**options, "attn_implementation": attn_implementation}
@@ -158,7 +162,8 @@ def prompted(
     if "weights_hash" in identity:  # a folder's
         used = ["*.jinja", "additional_chat_templates/*.jinja"] if settings.chat else []
         used += ["generation_config.json"] if settings.scoring == "generate" or language.kind == "seq2seq" else []
-        identity |= pretrained.named_hashes(Path(identity["model"]), "prompt_files", used)
+        folder = Path(identity.get("base_model", identity["model"]))
+        identity |= pretrained.named_hashes(folder, "prompt_files", used)
     makers: dict[str, tuple[type[PromptedModel], type[PromptedModel]]] = {
         "causal": (CausalScorer, CausalWriter),
         "seq2seq": (Seq2SeqScorer, Seq2SeqWriter),
@@ -234,10 +239,17 @@ def _label_names(name: str, config: Any, task: Task, *, multiple_choice: bool) -
     return tuple(str(labels[i]) for i in range(len(labels)))
 
 
-def _identity(name: str, config: Any, dtype: str, *, trust_remote_code: bool) -> dict[str, str]:
+def _identity(name: str, config: Any, dtype: str, adapter: Path | None, *, trust_remote_code: bool) -> dict[str, str]:
     folder = Path(name).expanduser()
     model, architecture = str(folder) if folder.is_dir() else name, ",".join(config.architectures or ())
     identity = {"model": model, "architecture": architecture, "dtype": dtype}
-    if not folder.is_dir():
-        return {**identity, "revision": str(getattr(config, "_commit_hash", None) or "unknown")}
-    return identity | pretrained.folder_identity(folder, trust_remote_code=trust_remote_code)
+    if folder.is_dir():
+        identity |= pretrained.folder_identity(folder, trust_remote_code=trust_remote_code)
+    else:
+        identity["revision"] = str(getattr(config, "_commit_hash", None) or "unknown")
+    if adapter is None:
+        return identity
+    both = identity.get("weights_hash", "") + pretrained.weights_hash(adapter)
+    identity |= {"model": str(adapter), "base_model": model, "weights_hash": hashlib.sha256(both.encode()).hexdigest()}
+    settings = pretrained.named_hashes(adapter, "files", ["adapter_config.json"])["files"]
+    return identity | {"files": ", ".join(filter(None, [identity.get("files"), settings]))}

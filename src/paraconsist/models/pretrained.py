@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import torch
 import transformers
 from transformers.utils import logging as transformers_logging
 
-from paraconsist.errors import InputError, first_line, input_error
+from paraconsist.errors import InputError, extras, first_line, input_error
 from paraconsist.files import Json, remembered_sha256
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def find_baseline(model_type: str | None) -> Baseline | None:
     return get_baseline(name) if is_ours and name in BASELINES else None
 
 
+ADAPTER = "adapter_model.safetensors"
 VOCABULARY_FILE = "words.json"  # of word-level models
 #: ``tf32``: float32 whose products a GPU rounds to ten bits of mantissa.
 DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -88,6 +90,23 @@ class LoadedModule(NamedTuple):
     module: Any
     tokenizer: Any
     missing: tuple[str, ...]
+
+
+def adapter_of(model: str) -> tuple[Path | None, str]:
+    """Return the folder of a PEFT adapter and the model that it changes; None and `model` where it is no adapter."""
+    folder = Path(model).expanduser()
+    weights, config = folder / ADAPTER, folder / "adapter_config.json"
+    if not config.is_file() or {*folder.glob("*.safetensors")} - {weights}:
+        return None, model
+    try:
+        base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
+    except (OSError, ValueError, AttributeError):
+        base = None
+    if not isinstance(base, str) or not base:
+        raise not_a_model(model, "its adapter_config.json names no base model")
+    if not weights.is_file():
+        raise not_a_model(model, f"its adapter has no {ADAPTER}")
+    return folder, base
 
 
 def open_configuration(model: str, *, revision: str | None = None, trust_remote_code: bool = False) -> Any:
@@ -121,9 +140,13 @@ def load_head(
     revision: str | None = None,
     dtype: torch.dtype = torch.float32,
     trust_remote_code: bool = False,
+    adapter: Path | None = None,
     **options: Any,
 ) -> LoadedModule:
-    """Load weights (safetensors only) and tokenizer of a Hugging Face model under one of the Auto classes."""
+    """Load weights (safetensors only) and tokenizer of a Hugging Face model under one of the Auto classes.
+
+    An `adapter` is put into the weights.
+    """
     folder = Path(model).expanduser()
     source = str(folder) if folder.is_dir() else model
     which: Json = {"revision": revision, "trust_remote_code": trust_remote_code}
@@ -143,8 +166,31 @@ def load_head(
         if type(problem).__module__.partition(".")[0] not in ("safetensors", "safetensors_rust"):
             raise
         raise not_a_model(model, f"its weights cannot be read ({first_line(problem)})") from None
-    renewed = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
-    return LoadedModule(module, tokenizer, tuple(sorted({*info["missing_keys"], *renewed})))
+    missing = {*info["missing_keys"], *(key if isinstance(key, str) else key[0] for key in info["mismatched_keys"])}
+    if adapter is not None:
+        module, added = _with_adapter(module, adapter)
+        missing = {key for key in missing if not any(name.endswith(f".{key}") for name in added)}
+    return LoadedModule(module, tokenizer, tuple(sorted(missing)))
+
+
+def _with_adapter(module: Any, adapter: Path) -> tuple[Any, list[str]]:
+    """Return a module with an adapter in its weights, and the names of the adapter's weights."""
+    from safetensors import SafetensorError, safe_open
+
+    with extras("load_model"):
+        from peft import PeftModel
+    try:
+        with safe_open(adapter / ADAPTER, "pt") as weights:
+            names = [*weights.keys()]
+        with quiet(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of what peft calls in transformers
+            adapted = PeftModel.from_pretrained(module, str(adapter))
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, RuntimeError) as problem:
+        raise not_a_model(str(adapter), f"its adapter cannot be read ({first_line(problem)})") from None
+    try:
+        return adapted.merge_and_unload(), names
+    except (AttributeError, ValueError, TypeError, NotImplementedError) as problem:
+        raise not_a_model(str(adapter), f"its adapter cannot be put into the weights ({first_line(problem)})") from None
 
 
 @dataclass(frozen=True)
@@ -230,8 +276,7 @@ def quiet() -> Iterator[None]:
 def _check_folder(folder: Path) -> None:
     present = {file.name for file in folder.iterdir()}
     if "config.json" not in present:
-        why = "it holds an adapter, not a model; merge it first" if "adapter_config.json" in present else ""
-        raise not_a_model(str(folder), why or "it has no config.json")
+        raise not_a_model(str(folder), "it has no config.json")
     if not any(file.endswith(".safetensors") for file in present):
         why = "it has no weights (*.safetensors)"
         if pickled := sorted(f for f in present if f.endswith((".bin", ".pt", ".pth", ".ckpt", ".h5"))):
