@@ -115,6 +115,7 @@ def broken(folder, tmp_path, change):
         (lambda place: (place / "adapter_config.json").write_text('{"base_model_name_or_path": "/no/x"}'), "'/no/x'"),
         (lambda place: (place / "adapter_model.safetensors").unlink(), r"has no adapter_model\.safetensors"),
         (lambda place: (place / "adapter_model.safetensors").write_bytes(b"x"), "adapter cannot be read"),
+        (lambda place: (place / "model.safetensors").write_bytes(b"x"), "holds a model and an adapter"),
     ],
 )
 def test_adapters_that_cannot_be_used(folder, tmp_path, change, said):

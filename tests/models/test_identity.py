@@ -56,7 +56,7 @@ def opened(folder, **options):
         ("causal", "generation_config.json", {"scoring": "generate"}),
         ("seq2seq", "generation_config.json", {}),
         ("encoder", "modeling_own.py", {"trust_remote_code": True}),
-        *(("encoder", file, {}) for file in ("source.spm", "spm.model", "bpe.codes", "adapter_config.json")),
+        *(("encoder", file, {}) for file in ("source.spm", "spm.model", "bpe.codes")),
     ],
 )
 def test_a_changed_file_is_another_model(models, name, file, options):

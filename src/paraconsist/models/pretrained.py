@@ -77,10 +77,10 @@ TOKENIZER_FILES = (
     *("vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
     VOCABULARY_FILE,
 )
-#: Other files that decide a model's answers: of rarer tokenizers, of adapters and of shards.
+#: Other files that decide a model's answers: of rarer tokenizers and of shards.
 FURTHER_FILES = (
     *("*.spm", "*.model", "*.codes", "*.bpe", "*.tiktoken", "vocab*", "*vocab.json", "merges*", "dict*.txt"),
-    *("word_*.json", "emoji.json", "normalizer.json", "byte_maps.json", "adapter_config.json", "*.index.json"),
+    *("word_*.json", "emoji.json", "normalizer.json", "byte_maps.json", "*.index.json"),
 )
 
 
@@ -96,8 +96,10 @@ def adapter_of(model: str) -> tuple[Path | None, str]:
     """Return the folder of a PEFT adapter and the model that it changes; None and `model` where it is no adapter."""
     folder = Path(model).expanduser()
     weights, config = folder / ADAPTER, folder / "adapter_config.json"
-    if not config.is_file() or {*folder.glob("*.safetensors")} - {weights}:
+    if not config.is_file():
         return None, model
+    if {*folder.glob("*.safetensors")} - {weights}:  # transformers reads both where peft is installed
+        raise not_a_model(model, "it holds a model and an adapter: give the adapter a folder of its own")
     try:
         base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
     except (OSError, ValueError, AttributeError):
