@@ -13,6 +13,7 @@ from helpers.language_models import save_language_model
 from helpers.models import tiny_encoder
 
 from paraconsist.data.prompts import Prompt, templates
+from paraconsist.data.run_folder import content_identity
 from paraconsist.data.sharing import public
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
@@ -88,6 +89,7 @@ def test_the_identity_is_of_the_adapter_and_of_its_model(folder, tmp_path):
     assert one["settings_hash"] == plain["settings_hash"]
     assert one == opened(folder / "lora").identity
     assert str(folder) not in json.dumps(public(dict(one)))
+    assert str(folder) not in json.dumps(content_identity(one))  # both may be moved
     config = json.loads((folder / "lora" / "adapter_config.json").read_text())
     scaled = tmp_path / "scaled"
     scaled.mkdir()

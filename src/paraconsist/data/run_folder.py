@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 def content_identity(identity: Json) -> Json:
     """Return the part of a model's identity that decides its predictions: no path if its weights are hashed."""
-    return {key: value for key, value in identity.items() if key != "model" or "weights_hash" not in identity}
+    paths = ("model", "base_model") if "revision" not in identity else ("model",)  # an adapter's model may be the Hub's
+    return {key: value for key, value in identity.items() if key not in paths or "weights_hash" not in identity}
 
 
 @dataclass(frozen=True)
