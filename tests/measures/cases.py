@@ -466,7 +466,6 @@ CASES: dict[str, Case] = {
             "outcome_consistency": (-1, 1),
             "first_divergence": (0, 6),
             **dict.fromkeys(("trajectory_consistency", "distribution_consistency", "identical_share"), (0, 1)),
-            **dict.fromkeys(("trajectory_consistency_with_arguments", "identical_share_with_arguments"), (0, 1)),
         },
         fails={
             "swap": "has no two sides: order within a bucket is free",

@@ -33,7 +33,7 @@ from paraconsist.transforms.paraphrase.judgements import rewritten_columns, writ
 _FUNCTION = "select"
 #: What a selection's folder may hold.
 _FILES = (
-    *("embeddings.npz", "rows.parquet", "selection.json", "train.csv", "aflite.png", "aflite.svg"),
+    *("embeddings.npz", "rows.parquet", "selection.json", "train.csv", "aflite.png", "aflite.svg", "aflite.pdf"),
     *("originals.parquet", "sheet.csv"),
 )
 
