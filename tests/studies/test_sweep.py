@@ -203,12 +203,13 @@ def test_a_missing_label_is_said_before_anything_is_trained(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_the_command_writes_table_and_figures(files: Path) -> None:
     pytest.importorskip("matplotlib")
-    said = done("sweep", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
-         "--shares", "1", "--vary", "embedding_dim=2,4", "--set", "epochs=1", "--device", "cpu", "--n-resamples", 20,
-         "--output", files / "sweep")  # fmt: skip
-    assert "bow, embedding_dim 4, 100 %" in said
+    line = ("sweep", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
+            "--shares", "1", "--vary", "embedding_dim=2,4", "--set", "epochs=1", "--device", "cpu",
+            "--n-resamples", 20, "--output", files / "sweep")  # fmt: skip
+    assert "bow, embedding_dim 4, 100 %" in done(*line)
     names = {file.name for file in (files / "sweep").glob("*.png")}
     assert names == {"accuracy-consistency-toy.png", "pc-by-size-toy.png", "tau-by-size-toy.png"}
+    assert "bow, embedding_dim 4, 100 %" in done(*line)  # its folder goes on with its figures in it
 
 
 @pytest.mark.slow

@@ -314,7 +314,7 @@ def _open(folder: Path) -> None:
     known = ("cells", "sweep.json", "table.md")
     with writing(_FUNCTION, "output", folder):
         if folder.is_dir() and any(
-            file.name not in known and file.suffix not in (".png", ".svg") and not file.name.startswith(LOCK)
+            file.name not in known and file.suffix not in (".png", ".svg", ".pdf") and not file.name.startswith(LOCK)
             for file in folder.iterdir()
         ):
             raise input_error(_FUNCTION, "output", "be new, empty, or a sweep's folder", got=str(folder))
