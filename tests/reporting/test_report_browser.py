@@ -474,3 +474,12 @@ def test_two_models_real_predictions_open_without_a_word(chromium, data_folder, 
         assert "Buckets 1 to 20 of 250" in page.locator("#found").text_content()
         choose(page, "gold label", "1")
         assert "of 120, out of 250" in page.locator("#found").text_content()
+
+
+def test_runs_of_agents_are_of_tasks(chromium, tmp_path):
+    runs = Path(__file__).parents[1] / "fixtures" / "logs" / "agents" / "runs.jsonl"
+    with quiet(chromium, write_page(tmp_path, runs)) as page:
+        assert re.match(r"Tasks 1 to \d+ of \d+", page.locator("#found").text_content())
+        shown = page.get_by_label("show", exact=True).locator("option").all_text_contents()
+        assert {"all tasks", "right in every run", "right in some runs", "wrong in every run"} <= {*shown}
+        assert "wording" not in " ".join(shown)

@@ -3,6 +3,8 @@
 const browser = (() => {
   const { element, head, all } = buckets;
   const [form, found, active, slices, names, list, pages, keys] = ["filters", "found", "active", "slices", "names", "list", "pages", "keys"].map((id) => document.getElementById(id));
+  const areRuns = all.length > 0 && all.every((bucket) => bucket.r[0][0] === "run");
+  const [unit, each, another] = areRuns ? ["task", "run", "another run"] : ["bucket", "wording", "a rewording"];
   const distinct = (values) => [...new Set(values)];
   const strata = distinct(head.sets.flatMap((set) => set.strata.map(([name]) => name)));
 
@@ -186,8 +188,8 @@ const browser = (() => {
     names.hidden = shown.length < 2;
     if (list.firstChild) list.firstChild.tabIndex = 0;
     found.textContent = chosen.length
-      ? `Buckets ${n(page * size + 1)} to ${n(page * size + shown.length)} of ${n(chosen.length)}${ofRows}${chosen.length < all.length ? `, out of ${n(all.length)} on this page` : ""}`
-      : "No bucket fits these filters.";
+      ? `${unit[0].toUpperCase()}${unit.slice(1)}s ${n(page * size + 1)} to ${n(page * size + shown.length)} of ${n(chosen.length)}${ofRows}${chosen.length < all.length ? `, out of ${n(all.length)} on this page` : ""}`
+      : `No ${unit} fits these filters.`;
     if (state.bucket !== "" && !chosen.some((bucket) => bucket.id === state.bucket)) {
       const elsewhere = all.some((bucket) => bucket.id === state.bucket);
       found.textContent += ` Bucket ${state.bucket} is ${elsewhere ? "not among them." : "not on this page."}`;
@@ -398,8 +400,8 @@ const browser = (() => {
     if (head.kinds && head.kinds.length) select("edit", "kind", [["", "all edits"], ...named(head.kinds)]);
     const base = all.some((bucket) => bucket.r[0][0] === "original") ? "the original" : "row 1";
     select("show", "show", [
-      ["", "all buckets"], ["broken", "inconsistent"], ["changed", `another answer than ${base}`], ["lost", `${base} right, a rewording wrong`],
-      ["gained", `${base} wrong, a rewording right`], ["right", "right in every wording"], ["depends", "right in some wordings"], ["wrong", "wrong in every wording"], ["same", "consistent"],
+      ["", `all ${unit}s`], ["broken", "inconsistent"], ["changed", `another answer than ${base}`], ["lost", `${base} right, ${another} wrong`],
+      ["gained", `${base} wrong, ${another} right`], ["right", `right in every ${each}`], ["depends", `right in some ${each}s`], ["wrong", `wrong in every ${each}`], ["same", "consistent"],
     ]);
     select("sort by", "sort", [
       ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ["accuracy", "least accurate"],
