@@ -415,3 +415,10 @@ def test_a_judge_is_asked_each_pair_of_texts_of_a_bucket_once_in_each_order(rows
     of_bucket = [{text.strip() for text, bucket in rows if bucket == each and text} for each in range(4)]
     assert len(asked) == len(set(asked))
     assert set(asked) == {pair for texts in of_bucket for pair in permutations(texts, 2)}
+
+
+def test_a_comparer_is_made_once_but_for_a_changed_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = get_comparer("tokens")
+    (tmp_path / "results.json").write_text("{}")  # what the working folder holds is none of its concern
+    assert get_comparer("tokens") is before

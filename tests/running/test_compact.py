@@ -24,7 +24,7 @@ from paraconsist.files import locked
 from paraconsist.models.endpoint.protocol import Answered, TokenUse
 from paraconsist.models.endpoint.queue import Journal
 from paraconsist.running.checking import check_folder
-from paraconsist.running.compacting import compact_run
+from paraconsist.running.parts import compact_run
 
 N = 400
 IDENTITY = {"model": "m"}
@@ -167,7 +167,7 @@ def test_no_flipped_bit_changes_a_result(folder: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from paraconsist.running.compacting import compact_run
+from paraconsist.running.parts import compact_run
 number = int(sys.argv[2])
 done = 0
 def dying(what):

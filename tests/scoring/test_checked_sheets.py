@@ -259,7 +259,7 @@ def test_what_pairs_of_different_problems_cannot_carry_is_refused(command, run, 
     assert "show the answers of this run" in err
     for options, message in (
         (("--mark", "right", "--apart", "5"), "pairs of answers only"),
-        (("--n", "0"), "hold answers"),
+        (("--n", "0"), "`--n` must be above 0 without `--apart`"),
     ):
         code, _, err = command("sheet", run, "--same", "tokens", *options, "--output", tmp_path / "none.csv")
         assert code == 2

@@ -151,7 +151,7 @@ def compact(*, runs: list[Path] = argument("The folders of finished runs.")) -> 
     paraconsist compact runs/a
     paraconsist compact runs/part-*
     """
-    from paraconsist.running.compacting import compact_run
+    from paraconsist.running.parts import compact_run
 
     for run in runs:
         before, after = compact_run(run)

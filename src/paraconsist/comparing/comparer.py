@@ -140,9 +140,10 @@ def get_comparer(named: str, parameter: str = "same", function: str = "score") -
     """
     if not isinstance(named, str):
         raise input_error(function, parameter, "name a comparer", got=named)
-    changed = (0, 0)
-    with suppress(OSError, ValueError):  # of a file that the argument names
-        changed = (state := Path(named.partition(":")[2]).stat()).st_mtime_ns, state.st_size
+    changed, argument = (0, 0), Path(named.partition(":")[2])
+    with suppress(OSError, ValueError):
+        if argument.is_file():
+            changed = (state := argument.stat()).st_mtime_ns, state.st_size
     try:
         return _comparer(named, changed)
     except InputError as problem:

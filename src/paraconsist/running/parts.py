@@ -1,7 +1,8 @@
 """A run in parts, for arrays of jobs: each computes its share of the inputs, then the parts become one run.
 
 The id of an input, which is a hash, decides its part: on any machines the parts are disjoint and complete, and a lost
-one is computed again alone. A column of a part's rows holds their places in the set.
+one is computed again alone. A column of a part's rows holds their places in the set. A finished run's stores can be
+rewritten as one compressed file each.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import add_counts
 from paraconsist.data.predictions import METADATA_KEY, UNANSWERED
 from paraconsist.data.run_folder import RunFolder, content_identity
-from paraconsist.data.store import lines_of
+from paraconsist.data.store import JOURNAL, compact, lines_of
 from paraconsist.data.tables import joined
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import Json, changed, locked, make_folder, replacing
+from paraconsist.files import LOCK, Json, changed, locked, make_folder, replacing
+from paraconsist.running.checking import check_folder
 
 #: The column of a part's predictions with the number of a row in the whole set, counted from 0.
 PLACE = "row_of_set"
@@ -232,3 +234,29 @@ def _merge_stores(folders: Sequence[RunFolder], target: RunFolder) -> None:
         with replacing(place) as partial, partial.open("wb") as stream:
             for path in paths:
                 stream.writelines(chain.from_iterable(lines_of(path)))
+
+
+def compact_run(folder: str | Path) -> tuple[int, int]:
+    """Rewrite each store, and each journal of answers, of a finished run as one file; return their bytes before, after.
+
+    Results, answers and what they cost stay the same, and the run can go on. A kill at any moment loses nothing.
+    InputError if the folder is no run's, is in use, or has a file that is unfinished or damaged.
+    """
+    run = RunFolder(Path(folder))
+    if not run.run_file.is_file():
+        raise input_error("compact", "runs", "be the folder of a run", got=str(folder))
+    with locked(run.path, "compact", "runs"):
+        for file in check_folder(run.path):
+            if file.problem and not Path(file.name).name.startswith(LOCK):
+                remedy = f"{file.name}: {file.problem}."
+                raise input_error("compact", "runs", "be finished and whole", got=str(folder), remedy=remedy)
+        sizes = [_bytes_of(run.store)]
+        for store in sorted({path.parent for path in run.store.rglob("*.jsonl")}):
+            for pattern in ("rank-*.jsonl", JOURNAL):
+                if files := sorted(store.glob(pattern)):
+                    compact(files)
+        return sizes[0], _bytes_of(run.store)
+
+
+def _bytes_of(store: Path) -> int:
+    return sum(path.stat().st_size for path in store.rglob("*.jsonl"))

@@ -516,6 +516,8 @@ def draw_sheet(
     """
     if apart and mark != "same":
         raise input_error("sheet", "apart", "be given for pairs of answers only: `mark` same", got=mark)
+    if not n and not apart:
+        raise input_error("sheet", "n", "be above 0 without `apart`", got=n)
     n_sets = sum(map(len, sources.values()))
     drawn: list[tuple[str, Any]] = []
     for model, sets in sources.items():
