@@ -357,10 +357,11 @@ def write_texts(
 
     wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
     meter = meter or Meter(settings)
-    bodies = (body_of(*pair) for pair in wanted)
-    left = meter.estimate(body for body in bodies if journal is None or journal.get(*_name(body)) is None)
-    if say is not None and left.n_requests:
-        say(left.describe())
+    if say is not None:
+        bodies = (body_of(*pair) for pair in wanted)
+        left = meter.estimate(body for body in bodies if journal is None or journal.get(*_name(body)) is None)
+        if left.n_requests:
+            say(left.describe())
 
     async def work(client: EndpointClient) -> list[list[str]]:
         async def one(place: int, number: int) -> str:
