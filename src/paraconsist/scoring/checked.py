@@ -354,24 +354,42 @@ def checked_differences(
 
     `sources` are model -> its answers to one set.
     """
-    units: dict[str, dict[str, CheckedUnits]] = {}
+    units: dict[str, dict[str, tuple[CheckedUnits, ...]]] = {}
     for (model, source), (kind, lines) in product(sources.items(), sheets.items()):
-        for key, of_model in _labelled(source, rows_of(source), lines, kind).items():
-            units.setdefault(key, {})[model] = of_model
+        rows = rows_of(source)
+        of_model = _labelled(source, rows, lines, kind)
+        for key, of_rate in of_model.items():
+            units.setdefault(key, {})[model] = (of_rate,)
+        if kind == "same" and (apart := _apart(source, rows, lines)) is not None:
+            units.setdefault(STEADINESS.key, {})[model] = (of_model[SAME_ANSWER.key], apart)
     found: list[CheckedDifference] = []
     notes: list[str] = []
     for (first, second), (key, of_models) in product(pairs, units.items()):
-        one, two = of_models[first], of_models[second]
-        one, two = one.where(np.isin(one.groups, two.groups)), two.where(np.isin(two.groups, one.groups))
-        if not one.is_labelled.any() or not two.is_labelled.any():
+        if not of_models.keys() >= {first, second}:
             continue
+        both = [_of_both(*pair) for pair in zip(of_models[first], of_models[second], strict=True)]
+        if not all(each.is_labelled.any() for pair in both for each in pair):
+            continue
+        (one, two), *chance = both
         try:
-            value, error, ends = measures.corrected_difference(one, two, confidence_level=confidence_level)
+            value, error, ends = measures.corrected_difference(
+                one, two, chance=chance[0] if chance else None, confidence_level=confidence_level
+            )
         except InputError as problem:
             notes.append(f"{key} of {first} and {second} is not corrected: of the comparer, {problem.got}")
         else:
             found.append(CheckedDifference(first, second, key, value, error, ends))
     return found, notes
+
+
+def _of_both(one: CheckedUnits, two: CheckedUnits) -> tuple[CheckedUnits, CheckedUnits]:
+    """Return the units whose groups, one or two, both have."""
+
+    def shared(units: CheckedUnits, other: CheckedUnits) -> CheckedUnits:
+        is_shared = np.isin(units.groups, other.groups).reshape(len(units.groups), -1)
+        return units.where(np.asarray(is_shared.all(axis=1)))
+
+    return shared(one, two), shared(two, one)
 
 
 def label_plans(source: Source, sheets: Sheets, level: float) -> tuple[dict[str, LabelPlan], list[str]]:
