@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from scipy.stats import t
+from scipy.stats import beta, norm, t
 
 from paraconsist import paraphrastic_consistency
 from paraconsist.errors import InputError
@@ -193,25 +193,32 @@ def test_labels_of_a_cluster_count_less():
     assert corrected_rate(pairs).n_clusters == 20
 
 
-def test_labels_that_are_all_alike_have_wilsons_interval():
+def test_labels_that_are_all_alike_have_an_interval():
     found = corrected_rate(sheet(yes=(20, 0), no=(20, 0)))
     assert found.corrected == 1.0
-    n = (20 - 1) / (0.6**2 + 0.4**2)  # of which one stratum would have the variance of both
-    low = 1.0 / (1.0 + t.ppf(0.975, 40 - 2) ** 2 / n)  # .90
-    assert found.confidence_interval["corrected"] == pytest.approx([low, 1.0])
+    n = (20 - 1) / (0.6**2 + 0.4**2) * (norm.ppf(0.975) / t.ppf(0.975, 40 - 2)) ** 2  # as many in one stratum
+    low = 0.05 ** (1.0 / n)  # half the chance of all is 2.5 %
+    assert found.confidence_interval["corrected"] == pytest.approx([low, 1.0])  # .92
 
 
-def test_intervals_are_wilsons_for_the_number_of_labels_that_has_the_same_error():
+def test_intervals_are_mid_p_for_the_number_of_labels_that_has_the_same_error():
     found = corrected_rate(sheet())
-    inner, quantile = (0.6 * 18.5 + 0.4 * 5.5) / 21, t.ppf(0.975, 40 - 2)
-    n = inner * (1 - inner) / found.standard_error["corrected"] ** 2
-    for end in found.confidence_interval["corrected"]:  # where the value is a quantile of standard errors off
-        assert (found.corrected - end) ** 2 == pytest.approx(quantile**2 * end * (1 - end) / n)
+    inner, value = (0.6 * 18.5 + 0.4 * 5.5) / 21, 0.64
+    n = inner * (1 - inner) / found.standard_error["corrected"] ** 2 * (norm.ppf(0.975) / t.ppf(0.975, 40 - 2)) ** 2
+    for end, chance in zip(found.confidence_interval["corrected"], (0.025, 0.975), strict=True):
+        as_many, more = beta.cdf(end, n * value, n * (1 - value) + 1), beta.cdf(end, n * value + 1, n * (1 - value))
+        assert (as_many + more) / 2 == pytest.approx(chance)
+
+
+def test_one_rare_label_does_not_make_an_interval_miss():
+    """Wilson's misses where one label in 60 is yes and the true rate is .003; the mid-P one does not."""
+    low, high = corrected_rate(sheet(60, (1, 29), 40, (0, 30))).confidence_interval["corrected"]
+    assert 0.0 < low < 0.003 < 0.02 < high < 0.12
 
 
 def test_a_verdict_of_all_units_has_an_interval():
     low, high = corrected_rate(CheckedUnits.of([True] * 100, [1.0] * 50 + [NAN] * 50)).confidence_interval["observed"]
-    assert 0.95 < low < 0.98  # Wilson's for 100 of 100 is .963
+    assert 0.96 < low < 0.98  # .05 ** (1 / 100) is .970
     assert high == pytest.approx(1.0)
 
 

@@ -6,10 +6,10 @@ inference (Angelopoulos et al. 2023, Science 382, 669-674): the mean verdict of 
 label less verdict in the sample, computed as the mean over strata of people's share of yes, which power tuning cannot
 better. Errors on other units correct a rate by Rogan and Gladen (1978, American Journal of Epidemiology 107, 71-76).
 
-Intervals are Wilson's (1927, Journal of the American Statistical Association 22, 209-212) with the number of labels
-that would give the same variance: that of the strata's means, each with half a label yes and half a label no added (20
-labels that agree prove no stratum free of errors), times the design effect of clusters, plus that of the units
-themselves.
+Intervals are mid-P ones (Berry and Armitage 1995, The Statistician 44, 417-423), at the number of labels that would
+give the same variance, as Korn and Graubard's are: that of the strata's means, each with half a label yes and half a
+label no added (20 labels that agree prove no stratum free of errors), times the design effect of clusters, plus that of
+the units themselves.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import betainc, ndtri, stdtrit
 
 from paraconsist.errors import check_fraction, input_error
 from paraconsist.measures.array_types import Floats
@@ -31,6 +31,7 @@ from paraconsist.measures.results import Record
 #: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
 LEAST_LABELS, _LEAST_OF_STRATUM = 10, 8
 _WIDEST = 0.4  # bounds that are shown
+_NEARLY_ALL = 0.9
 
 #: A value, its standard error and its interval.
 Rate: TypeAlias = tuple[float, float, list[float]]
@@ -344,7 +345,7 @@ def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level
     error = math.hypot(*parts) / (sensitivity - false) if not found.refused else math.nan
     quantile = float(stdtrit(max(found.n_clusters - 2, 1), 0.5 + confidence_level / 2.0))
     observed = fit.observed, fit.observed_error, fit.ends["observed"]
-    corrected = value, error, _limits(value, error, _inside(value, found.n_labels), quantile)
+    corrected = value, error, _limits(value, error, _inside(value, found.n_labels), quantile, confidence_level)
     return found.having(observed, corrected, n_units=len(units.labels), method="rogan_gladen")
 
 
@@ -455,7 +456,7 @@ def rate_among_valid(
 
 
 def label_share(labels: Any, groups: Any, confidence_level: float = 0.95) -> tuple[float, list[float]]:
-    """Return the mean of people's labels, in [0, 1], with its Wilson interval over clusters.
+    """Return the mean of people's labels, in [0, 1], with its interval over clusters.
 
     >>> share, (low, high) = label_share([1.0, 0.0, 0.0, 0.0], [0, 1, 2, 3])
     >>> share, low < share < high
@@ -467,7 +468,7 @@ def label_share(labels: Any, groups: Any, confidence_level: float = 0.95) -> tup
 
 
 class _Part(NamedTuple):
-    """People's share of yes among units with one verdict, with the limits of its Wilson interval."""
+    """People's share of yes among units with one verdict, with the limits of its interval."""
 
     share: float
     low: float
@@ -545,8 +546,8 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
         if not len(held):
             return _Part(0.5, 0.0, 1.0)
         share = sizes[held] / sizes[held].sum()
-        mean = float(share @ means[held])
-        return _Part(mean, *_limits(mean, math.sqrt(share**2 @ spread[held]), float(share @ smoothed[held]), quantile))
+        mean, inner = float(share @ means[held]), float(share @ smoothed[held])
+        return _Part(mean, *_limits(mean, math.sqrt(share**2 @ spread[held]), inner, quantile, confidence_level))
 
     return _Fit(
         value=value,
@@ -562,17 +563,24 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
         n_clusters=n_clusters,
         quantile=quantile,
         ends={
-            "observed": _limits(observed, observed_error, inner, quantile),
-            "corrected": _limits(value, error, float(sizes @ smoothed), quantile),
+            "observed": _limits(observed, observed_error, inner, quantile, confidence_level),
+            "corrected": _limits(value, error, float(sizes @ smoothed), quantile, confidence_level),
         },
     )
 
 
-def _limits(value: float, error: float, inner: float, quantile: float) -> list[float]:
-    """Return Wilson's interval with the number of units of which a share `inner`, inside of (0, 1), has this error."""
-    square = (quantile * error) ** 2 / (inner * (1.0 - inner))
-    half = math.sqrt(square * (value * (1.0 - value) + square / 4.0))
-    return [(value + square / 2.0 + end) / (1.0 + square) for end in (-half, half)]
+def _limits(value: float, error: float, inner: float, quantile: float, level: float) -> list[float]:
+    """Return the mid-P interval for the number of units of which a share `inner`, inside of (0, 1), has this error."""
+    if not error > 0.0:
+        return [value, value]
+    size = inner * (1.0 - inner) * float(ndtri(0.5 + level / 2.0) / (quantile * error)) ** 2
+    hits, misses = max(value * size, 1e-12), max((1.0 - value) * size, 1e-12)
+    low, high, wanted = np.zeros(2), np.ones(2), 0.5 + level / 2.0 * np.array([-1.0, 1.0])
+    for _ in range(50):  # by halves: half the chance of as many, and the chance of more
+        middle = (low + high) / 2.0
+        is_below = (betainc(hits, misses + 1.0, middle) + betainc(hits + 1.0, misses, middle)) / 2.0 < wanted
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return [float(low[0]), float(high[1])]
 
 
 def _inside(share: Any, n: Any) -> Any:
@@ -610,8 +618,11 @@ def _refusal(units: CheckedUnits, values: dict[str, float], fit: _Fit) -> tuple[
             return text, fit.n_labels + least - n
     # sensitivity is above the false-match rate where people say yes more often to verdicts yes than to verdicts no
     gap, half = fit.yes.share - fit.no.share, math.hypot(fit.yes.share - fit.yes.low, fit.no.high - fit.no.share)
-    # labels that are all alike need no comparer, nor do those of different problems, of which nearly all say no
-    if gap > half or units.groups.ndim > 1 or not 1e-9 < fit.value < 1.0 - 1e-9:
+    # labels that are nearly all alike need no comparer, nor do those of different problems: to show only sheets that
+    # happen to hold more of the rare ones would miss too often
+    low, high = fit.ends["corrected"]
+    is_sure = not 1e-9 < fit.value < 1.0 - 1e-9 or low > _NEARLY_ALL or high < 1.0 - _NEARLY_ALL
+    if gap > half or units.groups.ndim > 1 or is_sure:
         return "", None
     n_needed = math.ceil(fit.n_labels * (half / gap) ** 2) + 1 if gap > 0.01 else None
     text = f"its sensitivity {values['sensitivity']:.2f} is not above its false-match rate "
