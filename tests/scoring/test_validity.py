@@ -161,6 +161,12 @@ def test_people_are_averaged_and_rejected_candidates_left_out(tmp_path):
     assert (found.n_labels, found.invalid) == (2, pytest.approx(0.25))
 
 
+def test_other_columns_of_a_sheet_may_hold_anything(tmp_path):
+    table = {"bucket_id": [1, 2], "valid": [True, False], "choices": [["x", "y"], None], "from": [{"by": "t5"}, None]}
+    pd.DataFrame(table).to_json(tmp_path / "s.jsonl", orient="records", lines=True)
+    assert read_validity(tmp_path / "s.jsonl", {}, 0.95).invalid == pytest.approx(0.5)
+
+
 def test_what_is_withheld_is_said(command, run, tmp_path):
     code, out, _ = command("score", run, "--validity", sheet(tmp_path / "s.csv", 30, 30), "--json")
     (result,) = json.loads(out).values()
