@@ -165,6 +165,12 @@ def test_ie_test_is_its_definition(rows):
     assert result.n_collapsed == len(result.collapsed_runs) == collapsed
 
 
+@pytest.mark.parametrize(("n_runs", "more"), [(5, ""), (7, " and 2 more")])
+def test_the_first_five_collapsed_runs_are_named(n_runs, more):
+    result = ie_test([1] * 2 * n_runs, [0, 1] * n_runs, [0, 1] * n_runs, runs=np.repeat(range(n_runs), 2))
+    assert any(f"one label in {n_runs} run(s) (0, 1, 2, 3, 4{more}): collapsed" in w for w in result.warnings)
+
+
 # ---------- The IE test against what Salvatore et al. 2023 published, and against worked examples
 
 RHOS_OF_TABLE_2 = {0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0}

@@ -12,7 +12,7 @@ import pytest
 
 import paraconsist as pc
 from paraconsist.scoring.gate import check, parse_conditions
-from paraconsist.scoring.outcomes import Problems
+from paraconsist.scoring.outcomes import Problems, changes_of_buckets
 
 
 def table(rows, columns=("bucket_id", "prediction", "label", "role")):
@@ -71,8 +71,10 @@ def test_equals_the_definition(seed):
         rows += [(f"b{bucket}", rng.choice(labels), label, role) for role in roles]
     change, n, right, depends, wrong = naive(rows)
     rng.shuffle(rows)
-    wording = only(pc.score(table(rows))).wording
+    scored = only(pc.score(table(rows)))
+    wording = scored.wording
     assert wording.wording_change == pytest.approx(change, abs=1e-12)
+    assert np.mean(list(changes_of_buckets(scored.kept).values())) == pytest.approx(change, abs=1e-12)
     assert wording.same_answer == pytest.approx(1 - change, abs=1e-12)
     assert (wording.n_problems, wording.n_right, wording.n_depends, wording.n_wrong) == (n, right, depends, wrong)
     low, high = wording.confidence_interval["wording_change"]

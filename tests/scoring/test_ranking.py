@@ -141,11 +141,16 @@ def judged(rng: np.random.Generator, n: int, k: int, shares: tuple[float, ...], 
     return pd.DataFrame(columns)
 
 
+@pytest.mark.parametrize("same", [None, "tokens"])
 @pytest.mark.parametrize("groups", [False, True])
-def test_what_buckets_add_to_steadiness_has_its_value_and_its_standard_error(groups: bool) -> None:
+def test_what_buckets_add_to_steadiness_has_its_value_and_its_standard_error(groups: bool, same: str | None) -> None:
     rng = np.random.default_rng(7)
     frames = {"even": judged(rng, 60, 4, (0.5, 0.5), 0.6, groups), "odd": judged(rng, 60, 4, (0.8, 0.2), 0.3, groups)}
-    scored = {model: next(iter(pc.score(frame).sets.values())) for model, frame in frames.items()}
+    if same:  # one text holds two others that differ: no classes, and the chance is that of a sample of pairs
+        for model, frame in frames.items():
+            texts = np.where(frame["prediction"] == 0, "Oslo or Rome", np.array(["Oslo", "Rome"])[np.arange(240) % 3 // 2])
+            frames[model] = frame.assign(prediction=texts).drop(columns="label")
+    scored = {model: next(iter(pc.score(frame, same=same).sets.values())) for model, frame in frames.items()}
     units = steadiness_of_units({model: one.kept for model, one in scored.items()})
     for place, one in enumerate(scored.values()):
         values = units.values[:, place]

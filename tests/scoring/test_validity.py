@@ -114,6 +114,8 @@ def test_rates_among_valid_wordings_are_those_by_hand_where_all_are_judged(comma
         low, high = found[key]["confidence_interval"]
         assert low < found[key]["value"] < high
     assert found["wording_change"]["value"] == pytest.approx(1 - found["same_answer"]["value"])
+    low, high = found["same_answer"]["confidence_interval"]
+    assert found["wording_change"]["confidence_interval"] == pytest.approx([1 - high, 1 - low])
     assert "rates among valid paraphrases" in command("score", run, "--validity", judged)[1]
 
 
