@@ -15,6 +15,7 @@ from paraconsist.measures.buckets import BucketCounts, _is_sum_of_squares
 from paraconsist.measures.diversity import parse_tree
 from paraconsist.measures.edit_effects import _numbers, _permutation_p_value
 from paraconsist.measures.intervals import Dyads, on_logit_scale, rare_interval, stratified_interval
+from paraconsist.measures.noise_floor import _scales as noise_scales
 from paraconsist.measures.paired_tests import _LIMIT, mcnemar_p_value
 from paraconsist.measures.paraphrastic import RANGES, _scales
 from paraconsist.measures.planning import pilot_of
@@ -52,6 +53,30 @@ def test_strata_of_zeros_and_ones_are_jeffreys_intervals_put_together():
         up += (weight * (ends[1] - hits / n)) ** 2
     mean = float(weights @ [np.mean(stratum) for stratum in of_strata])
     assert (low, high) == pytest.approx((mean - math.sqrt(down), mean + math.sqrt(up)))
+
+
+def test_strata_of_any_values_have_the_effective_size_of_their_spread():
+    of_strata, weights = ([0.4, 0.5, 0.6, 0.5], [0.0, 1.0, 0.7, 0.9, 0.8], [0.25, 0.3, 0.2]), np.array([0.3, 0.5, 0.2])
+    sizes = [len(stratum) for stratum in of_strata]
+    low, high = stratified_interval(np.concatenate(of_strata), np.repeat(range(3), sizes), weights)
+    means = [np.mean(stratum) for stratum in of_strata]
+    squares = [n * np.var(stratum) for n, stratum in zip(sizes, of_strata, strict=True)]
+    pooled = sum(squares) / sum((n - 1) * p * (1 - p) for n, p in zip(sizes, means, strict=True))
+    down = up = 0.0
+    for n, p, square, weight in zip(sizes, means, squares, weights, strict=True):
+        own = square / (n - 1) / (p * (1 - p))
+        spread = min(1.0, max(pooled, (n * own + 1) / (n + 1)))  # shrunk towards 1 by one unit
+        ends = beta.ppf([0.025, 0.975], p * n / spread + 0.5, (1 - p) * n / spread + 0.5)
+        down, up = down + (weight * (p - ends[0])) ** 2, up + (weight * (ends[1] - p)) ** 2
+    mean = float(weights @ means)
+    assert (low, high) == pytest.approx((mean - math.sqrt(down), mean + math.sqrt(up)))
+
+
+def test_the_part_of_problems_is_at_least_what_was_taken_off_their_variance():
+    theta = np.array([0.2, 0.9, 0.5, 1.0, 0.4])
+    total = np.array([0.0, 5.0, theta.sum(), (theta**2).sum()])
+    scales = noise_scales({"variance/problem": 0.02, "variance/decoding": 0.1}, [(-0.5, 0.5), (0.0, 0.5)], total)
+    assert scales == [pytest.approx((-(np.var(theta, ddof=1) - 0.02), 0.25)), (0.0, 0.5)]
 
 
 def rows(seed, n=60, n_groups=12):
