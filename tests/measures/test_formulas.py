@@ -16,7 +16,7 @@ from paraconsist.measures.diversity import parse_tree
 from paraconsist.measures.edit_effects import _numbers, _permutation_p_value
 from paraconsist.measures.intervals import Dyads, on_logit_scale, rare_interval, stratified_interval
 from paraconsist.measures.noise_floor import _scales as noise_scales
-from paraconsist.measures.paired_tests import _LIMIT, mcnemar_p_value
+from paraconsist.measures.paired_tests import _LIMIT, TRUNCATION_ERROR, _shape, mcnemar_p_value
 from paraconsist.measures.paraphrastic import RANGES, _scales
 from paraconsist.measures.planning import pilot_of
 from paraconsist.measures.sequential import MeanSequence
@@ -34,6 +34,17 @@ def partitions(n, most=None):
 def test_sums_of_squares_of_answers_by_label(n):
     possible = {sum(part * part for part in parts) for parts in partitions(n)}
     assert {total for total in range(n * n + 2) if _is_sum_of_squares(n, total)} == possible
+
+
+def test_the_grid_of_a_grouped_test_is_the_least_that_bernstein_allows():
+    """K* and Q* leave it with a chance of `TRUNCATION_ERROR` at most: an eighth of it at each of their two ends."""
+    steps = np.repeat([1, -2], 200)
+    (n_k, n_q), least = _shape(steps)
+    of_k, of_q = (n_k - 1) // 2, 1000 - least
+    assert n_q == 2 * of_q + 1
+    for reach, largest, variance in ((of_k, 2, 1000), (of_q, 4, 400 * np.var(steps**2))):
+        beyond = [math.exp(-(x**2) / (2 * (variance + largest * x / 3))) for x in (reach, reach - 1)]
+        assert beyond[0] <= TRUNCATION_ERROR / 8 < beyond[1]
 
 
 @pytest.mark.parametrize("mid_p", [False, True])
