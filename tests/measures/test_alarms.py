@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.measures import alarms
 from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels, reversed_wordings
@@ -23,6 +24,15 @@ def test_a_permuted_model_is_found_and_the_renaming_named(order: tuple[int, ...]
     assert message is not None
     for label, shown in enumerate(order):
         assert (f"{shown} -> {label}" in message) == (shown != label)
+
+
+@pytest.mark.parametrize(("level", "n", "needed"), [(0.95, 399, "400"), (0.99, 1_000, "2,000"), (0.95, 400, None)])
+def test_ten_resamples_are_wanted_in_each_tail(level: float, n: int, needed: str | None) -> None:
+    rows = {"bucket_id": [0, 0, 1, 1, 2, 2], "prediction": [0, 1, 0, 0, 1, 1], "label": [0, 0, 0, 0, 1, 1]}
+    scores = pc.score(rows, confidence_level=level, interval_method="bootstrap", n_resamples=n)
+    warned = [w for one in scores.sets.values() for w in one.warnings if "in each tail" in w]
+    assert len(warned) == (needed is not None)
+    assert all(w.endswith(f"take at least {needed}") for w in warned)
 
 
 def test_string_labels_of_two_vocabularies() -> None:

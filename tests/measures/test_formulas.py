@@ -240,6 +240,25 @@ def test_what_nearly_all_buckets_have_is_the_interval_of_what_few_lack():
     assert found.confidence_interval["consistently_right"] == pytest.approx(ends)
 
 
+@pytest.mark.parametrize("most", [np.inf, 90.0])
+def test_what_few_units_of_unequal_size_have_is_as_in_a_sample_with_half_a_unit_more(most):
+    sizes, values = np.array([2.0, 4.0, 2.0, 4.0]), np.array([0.2, 0.4, 1.0, 3.0])
+    times = np.array([28, 17, 3, 2])
+    units = np.repeat(np.stack([sizes, values], axis=1), times, axis=0)
+    n, total, average = len(units), units[:, 0].sum(), units[:, 0].mean()
+    freedom = total**2 / (units[:, 0] ** 2).sum() - 1
+    rare = []
+    for tail, share, more in ((0.025, 0.1 / 3, (0.5, 0)), (0.975, (0.75 + 2) / 3, (0, 0.5))):
+        weights = np.append(np.ones(n), 0.5)  # half a unit of average size
+        k, c = np.append(units[:, 0], average), np.append(units[:, 1], share * average)
+        p = (weights @ c) / (weights @ k)
+        normal = t.ppf(0.975, most - 1) if most < np.inf else norm.ppf(0.975)
+        variance = weights @ (c - p * k) ** 2 / (weights @ k) ** 2
+        size = min(p * (1 - p) / variance * (normal / t.ppf(0.975, freedom)) ** 2, most * (weights @ k) / total)
+        rare.append(beta.ppf(tail, p * size + more[0], (1 - p) * size + more[1]))
+    assert rare_interval(sizes, values, times, 0.95, most) == pytest.approx(rare, rel=1e-6)
+
+
 def test_a_scale_without_ends_has_plain_intervals():
     scales = np.array([[-np.inf, np.inf], [0.0, np.inf], [0.0, 2.0]])
     low, high = on_logit_scale(np.full(3, 0.5), np.full(3, 0.2), scales)
