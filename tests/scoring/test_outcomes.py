@@ -12,7 +12,7 @@ import pytest
 
 import paraconsist as pc
 from paraconsist.scoring.gate import check, parse_conditions
-from paraconsist.scoring.outcomes import Problems, changes_of_buckets
+from paraconsist.scoring.outcomes import Problems, are_far_apart, changes_of_buckets
 
 
 def table(rows, columns=("bucket_id", "prediction", "label", "role")):
@@ -173,6 +173,14 @@ def test_what_the_page_leads_with_is_printed_first_by_score_and_judged_by_gate(c
     assert f"95 % interval {interval}; {changed}." in said(page)
     for bound, code in ((change + 0.001, 0), (change - 0.001, 1)):
         assert command("gate", f"wording_change <= {bound}", path)[0] == code
+
+
+@pytest.mark.parametrize("points", range(10, 101, 5))
+def test_ten_points_are_not_far_apart_and_more_are(points):
+    for same, is_far in ((points / 100 - 0.1, False), (points / 100 - 0.101, True)):
+        measured = {"paraphrastic_consistency_unbiased": points / 100}
+        assert are_far_apart(measured, {"same_answer": same}) == is_far
+        assert are_far_apart(measured, {"same_answer": round(same, 3)}) == is_far
 
 
 def test_other_roles_never_enter():
