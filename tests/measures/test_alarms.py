@@ -26,6 +26,14 @@ def test_a_permuted_model_is_found_and_the_renaming_named(order: tuple[int, ...]
         assert (f"{shown} -> {label}" in message) == (shown != label)
 
 
+@pytest.mark.parametrize("n_labels", [6, 7])
+def test_six_renamed_labels_are_named(n_labels: int) -> None:
+    gold = np.tile(np.arange(n_labels), 40)
+    message = str(permuted_labels((gold + 1) % n_labels, gold))
+    assert message.count(" -> ") == 6
+    assert (", ...:" in message) == (n_labels > 6)
+
+
 @pytest.mark.parametrize(("level", "n", "needed"), [(0.95, 399, "400"), (0.99, 1_000, "2,000"), (0.95, 400, None)])
 def test_ten_resamples_are_wanted_in_each_tail(level: float, n: int, needed: str | None) -> None:
     rows = {"bucket_id": [0, 0, 1, 1, 2, 2], "prediction": [0, 1, 0, 0, 1, 1], "label": [0, 0, 0, 0, 1, 1]}
