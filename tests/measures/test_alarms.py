@@ -172,6 +172,16 @@ def test_a_wording_that_asks_the_opposite_is_named_with_its_kappa() -> None:
     assert reversed_wordings(*rows_of(answers)) is None
 
 
+@pytest.mark.parametrize("same", [None, "text"])
+def test_a_wording_that_asks_the_opposite_is_told_of_labels_not_of_free_text(same: str | None) -> None:
+    problems, wordings = np.repeat(range(20), 4), np.tile(range(4), 20)
+    answers = np.array(["no", "yes"])[(problems + (wordings == 3)) % 2]
+    rows = {"bucket_id": problems, "wording": wordings, "prediction": answers}
+    rows["label"] = np.array(["no", "yes"])[problems % 2]
+    (found,) = pc.score(rows, variant="wording", same=same).sets.values()
+    assert any("wording 3 goes against the others" in w for w in found.warnings) == (same is None)
+
+
 def test_wordings_without_any_relation_and_of_few_problems_raise_no_alarm() -> None:
     rng = np.random.default_rng(1)
     n_alarms = sum(reversed_wordings(*rows_of(rng.integers(0, 3, (40, 8)))) is not None for _ in range(100))
