@@ -74,7 +74,11 @@ def test_equals_the_definition(seed):
     scored = only(pc.score(table(rows)))
     wording = scored.wording
     assert wording.wording_change == pytest.approx(change, abs=1e-12)
-    assert np.mean(list(changes_of_buckets(scored.kept).values())) == pytest.approx(change, abs=1e-12)
+    changes = changes_of_buckets(scored.kept)
+    assert np.mean(list(changes.values())) == pytest.approx(change, abs=1e-12)
+    n_wordings = {bucket: sum(row[0] == bucket for row in rows) for bucket in changes}
+    worst = sorted((b for b in changes if changes[b] > 0), key=lambda b: (-changes[b], -n_wordings[b], b))
+    assert [line.partition(" ")[0] for line in scored.worst(7)] == worst[:7]
     assert wording.same_answer == pytest.approx(1 - change, abs=1e-12)
     assert (wording.n_problems, wording.n_right, wording.n_depends, wording.n_wrong) == (n, right, depends, wrong)
     low, high = wording.confidence_interval["wording_change"]
