@@ -417,6 +417,8 @@ def test_labels_alone_may_be_too_few():
     assert plan.problems_for(0.001, 120) is None
     few = plan.problems_for(plan.half_width(120, 500), 120)
     assert few == pytest.approx(500, abs=1)
+    assert plan.problems_for(plan.half_width(1, 1), 1) == 1
+    assert plan.cheapest(10.0, 1.0, 1.0) == (1, 1)
 
 
 def test_labels_that_carry_no_correction_carry_no_plan():

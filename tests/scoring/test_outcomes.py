@@ -12,7 +12,7 @@ import pytest
 
 import paraconsist as pc
 from paraconsist.scoring.gate import check, parse_conditions
-from paraconsist.scoring.outcomes import Problems
+from paraconsist.scoring.outcomes import Problems, are_far_apart, changes_of_buckets
 
 
 def table(rows, columns=("bucket_id", "prediction", "label", "role")):
@@ -71,8 +71,14 @@ def test_equals_the_definition(seed):
         rows += [(f"b{bucket}", rng.choice(labels), label, role) for role in roles]
     change, n, right, depends, wrong = naive(rows)
     rng.shuffle(rows)
-    wording = only(pc.score(table(rows))).wording
+    scored = only(pc.score(table(rows)))
+    wording = scored.wording
     assert wording.wording_change == pytest.approx(change, abs=1e-12)
+    changes = changes_of_buckets(scored.kept)
+    assert np.mean(list(changes.values())) == pytest.approx(change, abs=1e-12)
+    n_wordings = {bucket: sum(row[0] == bucket for row in rows) for bucket in changes}
+    worst = sorted((b for b in changes if changes[b] > 0), key=lambda b: (-changes[b], -n_wordings[b], b))
+    assert [line.partition(" ")[0] for line in scored.worst(7)] == worst[:7]
     assert wording.same_answer == pytest.approx(1 - change, abs=1e-12)
     assert (wording.n_problems, wording.n_right, wording.n_depends, wording.n_wrong) == (n, right, depends, wrong)
     low, high = wording.confidence_interval["wording_change"]
@@ -171,6 +177,14 @@ def test_what_the_page_leads_with_is_printed_first_by_score_and_judged_by_gate(c
     assert f"95 % interval {interval}; {changed}." in said(page)
     for bound, code in ((change + 0.001, 0), (change - 0.001, 1)):
         assert command("gate", f"wording_change <= {bound}", path)[0] == code
+
+
+@pytest.mark.parametrize("points", range(10, 101, 5))
+def test_ten_points_are_not_far_apart_and_more_are(points):
+    for same, is_far in ((points / 100 - 0.1, False), (points / 100 - 0.101, True)):
+        measured = {"paraphrastic_consistency_unbiased": points / 100}
+        assert are_far_apart(measured, {"same_answer": same}) == is_far
+        assert are_far_apart(measured, {"same_answer": round(same, 3)}) == is_far
 
 
 def test_other_roles_never_enter():

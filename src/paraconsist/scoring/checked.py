@@ -22,6 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Comparer, get_comparer
+from paraconsist.data.logs.fields import as_texts
 from paraconsist.data.logs.reading import LogTexts
 from paraconsist.data.predictions import ACCEPTED, VALUE
 from paraconsist.data.rows import Rows, read_rows
@@ -263,7 +264,7 @@ def read_checked(paths: str | Path | Iterable[str | Path]) -> Sheets:
     found: dict[Kind, list[Line]] = {"same": [], "right": []}
     for number, path in enumerate(paths):
         table = read_table(path, function="score", parameter="checked")
-        cells = {name: [x or "" for x in table[name].cast(pa.string()).to_pylist()] for name in table.column_names}
+        cells = {name: [x or "" for x in as_texts(table[name]).to_pylist()] for name in table.column_names}
         kind: Kind = "right" if "answer" in cells else "same"
         ends = ("",) if kind == "right" else ("_1", "_2")
         marks = [name for name in cells if name == kind or name.startswith(f"{kind}_")] or [kind]
@@ -674,7 +675,7 @@ def read_validity(
     if not columns or unit is None:
         must = f"have a column valid, and one of {', '.join(_BUCKETS)}"
         raise input_error("score", "validity", must, got=table.column_names)
-    cells = {name: [x or "" for x in table[name].cast(pa.string()).to_pylist()] for name in table.column_names}
+    cells = {name: [x or "" for x in as_texts(table[name]).to_pylist()] for name in table.column_names}
     labels = np.full(table.num_rows, np.nan)
     for row in range(table.num_rows):
         words = [word for name in columns if (word := cells[name][row].strip().lower())]

@@ -360,7 +360,7 @@ def rank(rows: Mapping[str, Rows], unranked: dict[str, str], options: CompareOpt
 def are_far_apart(paraphrastic: Values, wording: Values) -> bool:
     """Say whether P_C and `same_answer` are more than 10 points apart, so that one must not be told as the other."""
     consistency = paraphrastic[PARAPHRASTIC.headline]
-    return consistency is not None and abs(consistency - wording["same_answer"]) > _FAR_APART
+    return consistency is not None and abs(consistency - wording["same_answer"]) > _FAR_APART + 1e-9
 
 
 def parts_from(paraphrastic: Values, wording: Outcomes) -> list[str]:
