@@ -108,7 +108,8 @@ def run(
     @cache
     def load() -> list[BucketSet]:
         sources: Sequence[Any] = sets if isinstance(sets, (list, tuple)) else [sets]
-        if sources and all(isinstance(s, Mapping) and isinstance(s.get("bucket_id"), (str, int)) for s in sources):
+        # rows, not mappings of columns, which have no texts among their values
+        if sources and all(isinstance(s, Mapping) and any(isinstance(v, str) for v in s.values()) for s in sources):
             sources = [table_of_rows(sources)]
         return [loaded(source, number).limited(limit) for number, source in enumerate(sources)]
 
