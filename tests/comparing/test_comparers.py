@@ -441,3 +441,10 @@ def test_words_of_languages_without_blanks_are_found(answer, reference, other, s
     """A whole sentence was one word, so that no answer held the reference."""
     similarity = pc.answer_similarity([answer, answer], [reference, other], same=same)
     assert (similarity >= 1.0).tolist() == [True, False]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("written", ["1'250.50 CHF", "1’250.50", "1\u2009250.50", "1_250.50"])
+def test_thousands_as_the_swiss_science_and_code_separate_them(written):
+    """What stands behind the sign was the number: 250.5, and 0 of 1'000."""
+    assert read_number(f"It costs {written}.") == Fraction(2501, 2)
