@@ -330,3 +330,11 @@ def test_a_missing_column_is_told_with_the_columns_that_there_are(tmp_path):
         pc.load_bucket_set(as_lines(tmp_path / "a.jsonl", [{"question": "One?"}]))
     with pytest.raises(InputError, match="questions: question"):
         pc.load_bucket_set(as_lines(tmp_path / "a.jsonl", [{"Question": "One?"}]))
+
+
+@pytest.mark.faults
+def test_more_choices_than_letters_are_refused(tmp_path):
+    """The 27th was listed as "[."."""
+    rows = [{"bucket_id": "a", "question": "One?", "choices": [*map(str, range(n))]} for n in (26, 27)]
+    with pytest.raises(InputError, match="at most 26, a letter each; got 27 at row 1"):
+        pc.load_bucket_set(as_lines(tmp_path / "a.jsonl", rows))

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 import pyarrow as pa
@@ -205,6 +206,9 @@ def question_columns(table: pa.Table, name: str) -> dict[str, pa.Array]:
     for column in ("context", "system"):
         texts[column] = [_text(value, column, name, row, True) for row, value in enumerate(held.get(column, [""] * n))]
     choices = [_list(value, "choices", name, row) for row, value in enumerate(held.get("choices", [None] * n))]
+    for row, each in enumerate(choices):
+        if len(each) > len(ascii_uppercase):
+            raise _wrong(name, "choices", f"be at most {len(ascii_uppercase)}, a letter each", len(each), row)
     texts |= {"messages": chats, "choices": [json.dumps(each, ensure_ascii=False) if each else "" for each in choices]}
     gold = held.get("expected", held.get("label", [None] * n))
     accepted = [_list(value, "expected", name, row) or None for row, value in enumerate(gold)]
@@ -279,7 +283,7 @@ class QuestionTemplate(PromptTemplate):
     def ask(self, values: Mapping[str, str]) -> str:
         """Return the question for one row."""
         choices = json.loads(values["choices"]) if values["choices"] else []
-        listed = "\n".join(f"{chr(65 + i)}. {choice}" for i, choice in enumerate(choices))
+        listed = "\n".join(f"{letter}. {choice}" for letter, choice in zip(ascii_uppercase, choices, strict=False))
         return "\n\n".join(part for part in (values["context"], values["question"], listed) if part)
 
     def read(self, text: str, *, cut: bool = False) -> WrittenAnswer:
