@@ -92,3 +92,11 @@ def test_a_share_above_all_of_the_variance_is_explained():
     (scored,) = pc.score(frame).sets.values()
     assert scored.measures["paraphrastic_consistency"]["pvap_unbiased"] > 1
     assert "above 100 %" in " ".join(scored.warnings)
+
+
+@pytest.mark.parametrize("named", [list, lambda rows: rows[0]])
+def test_a_row_is_no_mapping_of_columns(named):
+    """The letters of its texts were taken for rows."""
+    rows = [{"bucket_id": "abcd", "prediction": "0011", "label": "0000"}] * 2
+    with pytest.raises(pc.InputError, match="DataFrame"):
+        pc.score(named(rows))

@@ -235,3 +235,11 @@ def test_a_coin_is_right_as_often_as_the_answers_of_all_problems():
     assert coin.wrong == pytest.approx(np.mean([(1 - accuracy) ** k for k in n_wordings]))
     none = np.empty(0, dtype=int)
     assert Problems(none, none, none, none > 0).coin is None
+
+
+@pytest.mark.faults
+def test_one_problem_has_no_chance():
+    """Its own answers were taken for those to other problems, so that its steadiness was 0, "as if shuffled"."""
+    wording = only(pc.score(table([("q", answer, "a", "paraphrase") for answer in "aabb"]))).wording
+    assert wording.wording_change == pytest.approx(2 / 3)
+    assert np.isnan([wording.above_chance, wording.chance]).all()

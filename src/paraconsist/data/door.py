@@ -66,7 +66,8 @@ def valid_text(text: str) -> str:
     >>> valid_text("S \\ud83d")
     'S \ufffd'
     """
-    return _HALF.sub("\ufffd", text)
+    # a pair that was written as two escapes is joined
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _HALF.search(text) else text
 
 
 def cleaned(value: Any, hide: Callable[[str], str] = str, depth: int = MOST_DEPTH) -> Any:

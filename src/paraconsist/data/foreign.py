@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from paraconsist.data.door import valid_text
 from paraconsist.errors import input_error
 
 MAX_YAML = 1_000_000  # bytes
@@ -15,7 +16,7 @@ _LONGEST_NUMBER = 400  # characters: every finite float has fewer
 
 
 def parse_yaml(text: str, *, typed: bool = True) -> Any:
-    """Return the value of a YAML text, its scalars as text unless `typed`; ValueError if it cannot be read.
+    """Return the value of a YAML text, its scalars as text (or None) unless `typed`; ValueError if it cannot be read.
 
     Aliases are refused, as a few lines of them expand to gigabytes, and so are deeply nested values, numbers of
     hundreds of digits, which take minutes in base 60, and a key that stands twice.
@@ -31,7 +32,10 @@ def parse_yaml(text: str, *, typed: bool = True) -> Any:
         def construct_scalar(self, node: Any) -> Any:
             if node.tag.endswith((":int", ":float")) and len(node.value) > _LONGEST_NUMBER:
                 raise yaml.YAMLError(f"It has a number of {len(node.value):,} characters.")
-            return super().construct_scalar(node)
+            if not typed and node.style is None and node.value in ("~", "null", "Null", "NULL"):
+                return None
+            value = super().construct_scalar(node)
+            return valid_text(value) if isinstance(value, str) else value
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
