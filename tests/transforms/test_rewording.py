@@ -134,7 +134,6 @@ def test_options_code_numbers_and_formulas_survive():
         (Prompt("Question: Why?\nAnswer:", ("it is", "it was"), 0), ("option_order", "option_labels")),
         (Prompt("Why?\nA. yes\nB. all of the above", ("A", "B"), 0), ("option_order",)),
         (Prompt("Why? Answer with A or B.\nA. yes\nB. no", ("A", "B"), 0), ("option_order", "option_labels")),
-        (Prompt("Why?\nA. yes\nB. no", (), "A"), ("option_labels",)),
         (Prompt("Why?\nA. yes\nB. no", (), ["A", "(A)"]), ("option_order", "option_labels")),
         (Prompt("Why?\nA. yes\nB. no", ("A", "B"), None), ("option_order", "option_labels")),
         (Prompt("Why?", ("yes", "all of the above"), ["A"], is_unlisted=True), ("option_order", "option_labels")),

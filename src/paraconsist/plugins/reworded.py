@@ -92,8 +92,8 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
             self._drawn = ((row["bucket_id"], n), [*self._sample(n, eval_doc=plain, **more)])
         if row["kind"] != "shot_order":
             return self._drawn[1]
-        rng = Random(f"{self.about['seed']}/{row['bucket_id']}/{row['variant']}")
-        return [self._drawn[1][i] for i in another_order(n, rng)]
+        order = another_order(n, Random(f"{self.about['seed']}/{row['bucket_id']}"), row["variant"])
+        return [self._drawn[1][i] for i in order]
 
     def fewshot_context(self, doc: Any, *args: Any, **options: Any) -> Any:
         """Write a wording's prompt; what kinds of format change in the question they change in the examples, too."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import islice
+from math import factorial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypedDict
 
 import yaml
@@ -50,6 +52,7 @@ class WordingRow(TypedDict, total=False):
     answer: Answer
     original_options: list[str]  # where options moved or have other labels: what the original calls each
     gold_option: int  # where options are contexts, of which the harness logs no right one
+    shots: list[int]  # where the questions bring their solved examples: the old place of each
 
 
 class About(TypedDict):
@@ -98,13 +101,19 @@ def valid_kinds(prompts: Sequence[Prompt], options: RewordOptions, invalid: Coll
 
 
 def wordings(
-    prompts: Sequence[Prompt], kinds: Sequence[RewordingKind], options: RewordOptions, *, contexts: bool = False
+    prompts: Sequence[Prompt],
+    kinds: Sequence[RewordingKind],
+    options: RewordOptions,
+    *,
+    n_shots: int,
+    contexts: bool = False,
 ) -> Iterator[WordingRow]:
     """Yield each question's original and its wordings; more than `per_kind` of a kind where they are too few.
 
-    With `contexts` options are contexts of one answer, and each has the question's text in it.
+    With `contexts` options are contexts of one answer, and each has the question's text in it. `n_shots` solved
+    examples have n! - 1 other orders.
     """
-    plan = [(v, kind) for v in range(3) for kind in kinds if v < len(kind.variants or "all")]
+    plan = [(v, kind) for v in range(3) for kind in kinds if v < (len(kind.variants) or factorial(n_shots) - 1)]
     for question, prompt in enumerate(prompts):
         first = WordingRow(question=question, bucket_id=str(question), role=ORIGINAL, wording=0, kind=ORIGINAL)
         if isinstance(prompt.answer, int) and contexts:
@@ -139,15 +148,17 @@ def write_rows(
     *,
     all_kinds: bool = True,
     written: Callable[[WordingRow], object] = dict,
+    why: Mapping[str, str] = MappingProxyType({}),
 ) -> Counter[str]:
     """Write wordings as JSON Lines, in the form that `written` gives them; return their number by kind.
 
-    InputError if there is no wording but originals, or, with `all_kinds`, none of a kind that the user named.
+    InputError if there is no wording but originals, or, with `all_kinds`, none of a kind that the user named; `why`
+    gives the reasons of some kinds.
     """
     counts = Counter(row["kind"] for row in rows)
     absent = [kind for kind in options.chosen() if not counts[kind.name]]
     if absent and (len(counts) == 1 or (options.kinds is not None and all_kinds)):
-        remedy = f"{absent[0].name} is for {absent[0].tasks}."
+        remedy = why.get(absent[0].name, f"{absent[0].name} is for {absent[0].tasks}.")
         raise input_error("reword", "kinds", f"be valid for {name}", got=absent[0].name, remedy=remedy)
     write_text(file, "".join(f"{to_json(row, indent=None)}\n" for row in map(written, rows)))
     return counts
@@ -172,7 +183,8 @@ def reword_lm_eval(
         for task_name, task in loaded["tasks"].items():
             prompts, descriptors = _prompts(task, options.limit)
             kinds = valid_kinds(prompts, options, _invalid(task))
-            rows = list(wordings(prompts, kinds, options, contexts=task.multiple_input))
+            n_shots = task.config.num_fewshot or 0
+            rows = list(wordings(prompts, kinds, options, n_shots=n_shots, contexts=task.multiple_input))
             file, is_one = place / f"{task_name}{SUFFIX}.jsonl", len(loaded["tasks"]) == 1
             done[task_name] = write_rows(file, rows, task_name, options, all_kinds=is_one)
             path = manager.task_index[task_name].yaml_path.resolve()
@@ -237,7 +249,7 @@ def _invalid(task: ConfigurableTask) -> set[str]:
     names = {kind.name for kind in KINDS.values() if is_fixed and kind.moves_key}
     if task.multiple_input:
         names |= KINDS.keys() - {"instruction", "shot_order"}
-    return names if (config.num_fewshot or 0) > 1 else {*names, "shot_order"}
+    return names if config.doc_to_choice is not None else {*names, "option_labels"}
 
 
 def _tasks_folder() -> Path:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import islice
+from math import factorial
 from random import Random
 from string import ascii_uppercase
 from typing import TypeAlias
@@ -160,12 +161,12 @@ def _relisted(prompt: Prompt, order: Sequence[int], labels: Sequence[str]) -> Pr
     return replace(prompt, text=text, options=options, answer=answer, originals=tuple(names[i] for i in order))
 
 
-def another_order(n: int, rng: Random) -> list[int]:
-    """Return 0, ..., n - 1 in a random order that is not theirs, if there is one."""
-    order = list(range(n))
-    while n > 1 and order == sorted(order):
-        rng.shuffle(order)
-    return order
+def another_order(n: int, rng: Random, number: int = 0) -> list[int]:
+    """Return 0, ..., n - 1 in the next random order for each `number`, each but theirs once while there are any."""
+    orders = [list(range(n))]
+    while len(orders) < min(number + 2, factorial(n)):
+        orders += [order] if (order := rng.sample(range(n), n)) not in orders else []
+    return orders[-1]
 
 
 def _unlisted_order(prompt: Prompt, rng: Random) -> Prompt | None:
@@ -193,9 +194,8 @@ def _order(prompt: Prompt, rng: Random) -> Prompt | None:
 
 
 def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
-    """Relabel scored options: what reads a written answer knows the task's own labels only."""
     listed = _shown(prompt)
-    if not (listed and prompt.options) or len(listed) > 9 or any(_NAMES_LABELS.search(line[4]) for line in listed):
+    if not listed or len(listed) > 9 or any(_NAMES_LABELS.search(line[4]) for line in listed):
         return None
     first = [first for first in ("1", "a", "A") if first != listed[0][2]][number]
     return _relisted(prompt, range(len(listed)), _FIRST[first][: len(listed)])
