@@ -239,6 +239,14 @@ def test_a_groups_settings_hold_for_its_reworded_tasks(index, tmp_path):
     assert (task.config.num_fewshot, task.config.description) == (2, "Boats: ")
 
 
+def test_labels_that_a_description_names_stay(index, tmp_path):
+    source = index.task_index["commonsense_qa"].yaml_path
+    (tmp_path / "own.yaml").write_text(f"include: {source}\ntask: own\ndescription: Answer with a letter.\n")
+    (counts,) = reword_lm_eval("own", tmp_path / "new", RewordOptions(), include_path=tmp_path).values()
+    assert counts["option_order"]
+    assert "option_labels" not in counts
+
+
 @contextmanager
 def refused(tmp_path, match):
     with pytest.raises(InputError, match=match):

@@ -118,7 +118,7 @@ def test_tasks_of_an_installed_package(tmp_path, harbour, command, name, spec):
     ("spec", "match"),
     [
         ("harbour/ships", "harbour/guided, harbour/letters, harbour/words"),
-        ("nowhere/letters", "[Ii]nstall"),
+        ("nowhere/letters", "installed package"),
         ("harbour.tasks@ships", "ships"),
         ("harbour.nothing@letters", "harbour.nothing"),
     ],

@@ -249,7 +249,8 @@ def _invalid(task: ConfigurableTask) -> set[str]:
     names = {kind.name for kind in KINDS.values() if is_fixed and kind.moves_key}
     if task.multiple_input:
         names |= KINDS.keys() - {"instruction", "shot_order"}
-    return names if config.doc_to_choice is not None else {*names, "option_labels"}
+    is_named = config.doc_to_choice is None or "letter" in str(config.description)
+    return {*names, "option_labels"} if is_named else names
 
 
 def _tasks_folder() -> Path:

@@ -61,24 +61,26 @@ class RewordingKind:
     default: bool = True  # is it taken where no kinds are named?
 
 
-#: Before a question, and before anything else.
+#: Before a question, and before anything else, such as a sentence to be continued.
 _INSTRUCTIONS = (
     ("Please answer the question below.", "Please work on the item below."),
     ("Here is a question for you to answer.", "Here is the next item."),
-    ("Read the following question, then give your answer.", "Read the following, then give your answer."),
+    ("Read the following question, then give your answer.", "Read the following, then go on."),
 )
 
 
 def _instruction(prompt: Prompt, _: Random, *, number: int) -> Prompt:
-    return replace(prompt, text=f"{_INSTRUCTIONS[number]['?' not in prompt.text]}\n{prompt.text}")
+    is_one_question = "?" in prompt.text and max(prompt.descriptors.values(), default=1) == 1
+    return replace(prompt, text=f"{_INSTRUCTIONS[number][not is_one_question]}\n{prompt.text}")
 
 
 _DESCRIPTOR = re.compile(r"^([A-Z][A-Za-z ]{0,30}):(?=\s|\Z)", re.MULTILINE)
 
 
 def common_descriptors(texts: Iterable[str], stops: Sequence[str] = ()) -> dict[str, int]:
-    """Return the template's descriptors: those that all texts have, with the fewest occurrences; none in `stops`."""
-    common = reduce(Counter.__and__, (Counter(_DESCRIPTOR.findall(text)) for text in texts))
+    """Return the descriptors that all of several texts have, with the fewest occurrences; none in `stops`."""
+    first, *others = (Counter(_DESCRIPTOR.findall(text)) for text in texts)
+    common = reduce(Counter.__and__, others, first) if others else {}
     return {name: n for name, n in common.items() if not any(name in stop for stop in stops)}
 
 
@@ -121,7 +123,9 @@ _NAMES_OPTIONS = re.compile(
     r"\b[A-Z],? (?:and|or|&) \(?[A-Z]\b|\b(?:options?|choices?|answers?|statements?) \(?[A-Z1-9]\b",
     re.IGNORECASE,
 )
-_NAMES_LABELS = re.compile(r"\([A-Z]\)|\b[A-H](?:, ?| or )[B-H]\b|\b(?:[Oo]ption|[Cc]hoice|[Ll]etter)s? \(?[A-H]\b")
+_NAMES_LABELS = re.compile(
+    r"\([A-Z]\)|\b[A-H](?:, ?| (?:n?or|and|&) )[B-H]\b|\b(?:[Oo]ption|[Cc]hoice|[Ll]etter)s? \(?[A-H]\b"
+)
 
 
 def _stripped(texts: Iterable[str]) -> list[str]:
@@ -195,10 +199,15 @@ def _order(prompt: Prompt, rng: Random) -> Prompt | None:
 
 def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
     listed = _shown(prompt)
-    if not listed or len(listed) > 9 or any(_NAMES_LABELS.search(line[4]) for line in listed):
+    if not listed or len(listed) > 9 or re.search(r"\bletters?\b", prompt.text, re.IGNORECASE):
         return None
     first = [first for first in ("1", "a", "A") if first != listed[0][2]][number]
-    return _relisted(prompt, range(len(listed)), _FIRST[first][: len(listed)])
+    labels = _FIRST[first][: len(listed)]
+    for text in _columns(listed)[1]:  # an option that is a label, too, or a number among numbers, could be either
+        bare = text.strip(" .()")
+        if bare in [*labels] or (first == "1" and _COUNTS.fullmatch(bare)) or _NAMES_LABELS.search(text):
+            return None
+    return _relisted(prompt, range(len(listed)), labels)
 
 
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?]+(?=\s|\Z)|[^.!?\n]+(?=\n|\Z)")
@@ -259,28 +268,29 @@ _RULES = "paraconsist's rules of English"
 _KINDS = (
     RewordingKind(
         "instruction", "A sentence before the question that asks for an answer.", "the whole prompt", _ALL, _STATE,
-        _numbered(_instruction, 3),
+        _numbered(_instruction, 3), valid=(200, 200),
     ),
     RewordingKind(
         "case", "The template's descriptors (Question:, Answer:) in capitals, or small.", "all but their case", _FORM,
         _SCLAR, _descriptor_variants(lambda match: match[0].upper(), lambda match: match[0].lower()), with_shots=True,
+        valid=(200, 200),
     ),
     RewordingKind(
-        "separator", "A dash for the colon after descriptors, or an empty line before each.", "all but what separates",
-        _FORM, _SCLAR, _descriptor_variants(lambda match: f"{match[1]} -", _apart), with_shots=True,
+        "separator", "Two colons for one after descriptors, or an empty line before each.", "all but what separates",
+        _FORM, _SCLAR, _descriptor_variants(lambda match: f"{match[1]}::", _apart), with_shots=True, valid=(200, 200),
     ),
     RewordingKind(
         "option_order", "The options in another order; the answer key moves with them.",
-        "the options' texts, and which is right", _LISTED, _ORDER, (_order,) * 3, moves_key=True,
+        "the options' texts, and which is right", _LISTED, _ORDER, (_order,) * 3, moves_key=True, valid=(200, 200),
     ),
     RewordingKind(
         "option_labels", "Options labelled 1, 2, ... or a, b, ...; the answer key has the new labels.",
         "the options, their order, and which is right", _LISTED, _SCLAR, _numbered(_labels, 2), with_shots=True,
-        moves_key=True,
+        moves_key=True, valid=(199, 200),
     ),
     RewordingKind(
         "shot_order", "The solved examples before the question in another order.", "the examples, and the question",
-        "those with two or more solved examples", _SHOTS, (),
+        "those with two or more solved examples", _SHOTS, (), valid=(200, 200),
     ),
     RewordingKind(
         "contraction", "A contraction made or taken apart: is not, isn't.", _WORDS, _OWN, _RULES,
