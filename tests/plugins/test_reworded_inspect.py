@@ -9,7 +9,7 @@ from runpy import run_path
 
 import pytest
 from helpers import inspect_evaluations
-from helpers.inspect_evaluations import inspect_eval
+from helpers.inspect_evaluations import inspect_eval, mock_model
 
 import paraconsist as pc
 from paraconsist.data.logs.reading import read_logs
@@ -280,6 +280,30 @@ def test_parameters_of_the_original(tmp_path):
     file.write_text(file.read_text().replace("@cargo')", "@cargo', start='Be quick.')"))
     log = inspect_eval(named(tmp_path / "new", "cargo"), guess, tmp_path / "logs")
     assert {sample.messages[0].text.splitlines()[0] for sample in log.samples} == {"Be quick."}
+
+
+def test_a_run_that_was_cut_off_is_resumed(tmp_path, monkeypatch):
+    """By inspect_ai's own `eval-retry`: what was answered is not asked again."""
+    from inspect_ai import eval_retry
+
+    _, file = write(tmp_path / "new", "cargo")
+    asked = []
+
+    def fails_later(prompt):
+        asked.append(prompt)
+        if len(asked) == 20:
+            raise RuntimeError("gone")
+        return guess(prompt)
+
+    log = inspect_eval(file, fails_later, tmp_path / "logs", max_samples=1)
+    assert log.status == "error"
+    with inspect_evaluations.installed():
+        monkeypatch.setattr("inspect_ai._eval.eval.get_model", lambda *_, **__: mock_model(fails_later))
+        (again,) = eval_retry(log, log_dir=str(tmp_path / "again"), display="none", log_realtime=False)
+    assert again.status == "success"
+    assert len(again.samples) == len(rows_of(tmp_path / "new")) == len(asked) - 1  # the failed one is asked twice
+    assert asked[19] in asked[20:]
+    assert not {*asked[:19]} & {*asked[20:]}
 
 
 def test_samples_that_changed_since(tmp_path):
