@@ -261,10 +261,10 @@ def test_a_task_of_the_hub(tmp_path, monkeypatch, command):
     [
         ("boat", {}, "boat"),
         ("empty", {}, "ask something"),
-        ("boats", {"kinds": "option_labels"}, "samples list themselves, generate.. alone for a solver, and match or"),
-        ("listed", {"kinds": "option_labels"}, "others write or read A, B, ... themselves"),
-        ("chat", {"kinds": "option_order"}, "may know the right place from elsewhere"),
-        ("boats", {"kinds": "shot_order"}, "those that a solver writes cannot be moved"),
+        ("boats", {"kinds": "option_labels"}, "samples must list their options, for generate"),
+        ("listed", {"kinds": "option_labels"}, "others name A, B, ..."),
+        ("chat", {"kinds": "option_order"}, "scorer, which is not inspect_ai's own, may know"),
+        ("boats", {"kinds": "shot_order"}, "others are the solver's"),
         ("chat", {"kinds": "shot_order"}, "two or more solved examples"),
     ],
 )

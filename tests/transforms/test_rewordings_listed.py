@@ -11,7 +11,7 @@ import pytest
 from paraconsist.transforms.perturbation import RowOptions
 from paraconsist.transforms.reworded_questions import reword_table
 from paraconsist.transforms.reworded_tasks import RewordOptions, wordings
-from paraconsist.transforms.rewording import KINDS, Prompt, another_order
+from paraconsist.transforms.rewording import Prompt, reorder
 
 N = 400
 FORMAT = ["instruction", "case", "separator", "option_order", "option_labels", "shot_order"]
@@ -69,7 +69,7 @@ def undone(row):
 @pytest.mark.parametrize("make", [aiw_like, dynamath_like])
 def test_every_change_is_listed(make):
     prompts = [prompt(i, make) for i in range(N)]
-    rows = [*wordings(prompts, [KINDS[kind] for kind in FORMAT], RewordOptions(per_kind=3), n_shots=3)]
+    rows = [*wordings(prompts, RewordOptions(",".join(FORMAT), per_kind=3), (), 3)]
     seen = Counter(row["kind"] for row in rows)
     variants = {"instruction": 3, "case": 2, "separator": 2, "option_order": 3, "option_labels": 2, "shot_order": 3}
     for kind, n in variants.items():
@@ -78,6 +78,8 @@ def test_every_change_is_listed(make):
         original = prompts[row["question"]]
         if row["kind"] in ("original", "shot_order"):  # whose prompt is the original's, with examples in another order
             assert row.get("text", original.text) == original.text
+            assert sorted(row.get("shots", [0, 1, 2])) == [0, 1, 2]
+            assert row.get("shots") != [0, 1, 2]
             continue
         assert row["text"] != original.text
         assert undone(row) == original.text
@@ -111,5 +113,5 @@ def test_every_change_is_listed_in_a_table(tmp_path, make):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_the_orders_of_examples_are_all_others_once(n):
-    orders = [tuple(another_order(n, Random("a"), number)) for number in range(factorial(n) - 1)]
+    orders = [tuple(reorder(n, Random("a"), number)) for number in range(factorial(n) - 1)]
     assert len({*orders, tuple(range(n))}) == factorial(n)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from random import Random
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,17 +25,8 @@ from paraconsist.errors import input_error
 from paraconsist.files import Json, staged
 from paraconsist.transforms.labelled_sets import load_rows
 from paraconsist.transforms.perturbation import RowOptions
-from paraconsist.transforms.reworded_tasks import (
-    ADDED,
-    SUFFIX,
-    RewordOptions,
-    WordingRow,
-    loadable,
-    valid_kinds,
-    wordings,
-    write_rows,
-)
-from paraconsist.transforms.rewording import Prompt, another_order, common_descriptors, sentences
+from paraconsist.transforms.reworded_tasks import ADDED, SUFFIX, RewordOptions, WordingRow, opened, wordings, write_rows
+from paraconsist.transforms.rewording import Prompt, common_descriptors, sentences
 
 if TYPE_CHECKING:
     from inspect_ai import Task
@@ -45,13 +35,12 @@ if TYPE_CHECKING:
 
 #: inspect_ai's scorers that read the right answer in the target, as a letter where there are choices.
 _SCORERS = {f"inspect_ai/{name}" for name in ("answer", "choice", "exact", "includes", "match", "pattern")}
+_ANY_LABEL = ("exact", "generate", "match")  # solver and scorers that have no labels of their own
 #: Kind -> why a task of inspect_ai, or a table, cannot have it.
 _REFUSED = {
-    "option_order": "option_order needs inspect_ai's own scorers: the task's may know the right place from elsewhere.",
-    "option_labels": "option_labels needs options that the samples list themselves, generate() alone for a solver, and "
-    "match or exact for a scorer: others write or read A, B, ... themselves.",
-    "shot_order": "shot_order needs two or more solved examples, as turns that are the same in all samples: those that "
-    "a solver writes cannot be moved.",
+    "option_order": "Its scorer, which is not inspect_ai's own, may know the right place from elsewhere.",
+    "option_labels": "Its samples must list their options, for generate() and match or exact: others name A, B, ...",
+    "shot_order": "It must have two or more solved examples, the same turns in all samples: others are the solver's.",
 }
 _BY_RUN = {"option_labels": "`run` labels choices A, B, ... itself.", "shot_order": "A table has no solved examples."}
 _TASK = '''"""{original} in several wordings, which {name}.jsonl has; paraconsist must be installed."""
@@ -65,14 +54,12 @@ from paraconsist.plugins.reworded_inspect import reworded
 def {name}() -> Task:
     return reworded(__file__, {original!r})
 '''
-
-
 #: What a question asks, offers and accepts.
 Question: TypeAlias = tuple[str, list[str], list[str]]
 
 
 def question_rows(
-    questions: Sequence[Question], options: RewordOptions, invalid: Collection[str], n_shots: int = 0
+    questions: Sequence[Question], options: RewordOptions, invalid: Mapping[str, str], n_shots: int = 0
 ) -> list[WordingRow]:
     """Return the wordings of questions; what all of them have alike is their template, and keeps its words."""
     own = [sentences(text) for text, _, _ in questions]
@@ -82,7 +69,7 @@ def question_rows(
         words = tuple(each for each in of_text if each not in alike)
         answer = accepted[0] if len(accepted) == 1 and not choices else accepted
         prompts.append(Prompt(text, (*choices,), answer, words, descriptors, is_unlisted=bool(choices)))
-    return [*wordings(prompts, valid_kinds(prompts, options, invalid), options, n_shots=n_shots)]
+    return [*wordings(prompts, options, invalid, n_shots)]
 
 
 def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str, Counter[str]]:
@@ -91,7 +78,7 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str,
     `spec` is a file or module with a task's name after ``@``, a registered name, or ``hf/ORG/SET``. InputError if the
     task cannot be loaded, has no samples with a text, or no kind applies.
     """
-    with loadable(spec):
+    with opened(spec):
         task = load_original(spec)
         samples = [*islice(task.dataset, options.limit)]
     questions = [question_of(sample) for sample in samples]
@@ -100,16 +87,12 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str,
     if taken := {*ADDED}.intersection(*(sample.metadata or () for sample in samples)):
         must = f"have samples without the metadata {', '.join(ADDED)}, which wordings bring"
         raise input_error("reword", "source", must, got=sorted(taken))
-    n_shots = len(shots_of(samples[0])) // 2
     invalid = _invalid(task, samples)
-    rows = question_rows(questions, options, invalid, n_shots)
-    for row in rows:
-        if row["kind"] == "shot_order":
-            row["shots"] = another_order(n_shots, Random(f"{options.seed}/{row['question']}"), row["variant"])
+    rows = question_rows(questions, options, invalid, len(shots_of(samples[0])) // 2)
     called = re.sub(r"\W|^(?=\d)", "_", task.name.rpartition("/")[2])
     with staged(folder) as place:
         file = place / f"{called}{SUFFIX}.jsonl"
-        counts = write_rows(file, rows, called, options, why=invalid)
+        counts = write_rows(file, rows, options, invalid)
         path, at, name = spec.rpartition("@")
         if Path(path).is_file():  # the folder finds it where both are moved together
             spec = f"{Path(os.path.relpath(path, folder)).as_posix()}{at}{name}"
@@ -133,17 +116,16 @@ def reword_table(
     accepted = _texts([row["label"] or [] for row in originals], choices)
     questions = [*zip(map(asked, originals), choices, accepted, strict=True)][: options.limit]
 
-    def written(row: WordingRow) -> Json:
+    written: list[Json] = []
+    for row in question_rows(questions, options, _BY_RUN):
         own, (_, listed, right) = originals[row["question"]], questions[row["question"]]
         texts = {name: with_wording(own, row["text"])[name] for name in QUESTIONS.columns}
         texts |= {"choices": row.get("options") or listed, "expected": right}
         named = {"bucket_id": own["bucket_id"], "role": row["role"], "wording": row["wording"], "kind": row["kind"]}
-        return {**named, **{name: value for name, value in texts.items() if value}}
-
-    made = question_rows(questions, options, _BY_RUN)
+        written.append({**named, **{name: value for name, value in texts.items() if value}})
     with staged(folder) as place:
         file = place / f"{rows.file_name}{SUFFIX}.jsonl"
-        counts = write_rows(file, made, rows.name, options, written=written, why=_BY_RUN)
+        counts = write_rows(file, written, options, _BY_RUN)
     return {rows.file_name: counts}, {**({"same": "choice"} if any(choices) else {}), **rows.comparers}
 
 
@@ -152,11 +134,8 @@ def _texts(accepted: Sequence[list[str]], choices: Sequence[list[str]]) -> list[
 
     In the table they all are texts, all letters or all places: 2 alone may be a text or a place.
     """
-    ways: list[list[list[str]]] = [
-        [*choices],
-        [[*ascii_uppercase[: len(listed)]] for listed in choices],
-        [[*map(str, range(len(listed)))] for listed in choices],
-    ]
+    marks = [*ascii_uppercase], [*map(str, range(max(map(len, choices), default=0)))]
+    ways = [[*choices], *([names[: len(listed)] for listed in choices] for names in marks)]
     wrong = [
         [row for row, (own, names) in enumerate(zip(accepted, way, strict=True)) if names and not {*own} <= {*names}]
         for way in ways
@@ -172,14 +151,13 @@ def _invalid(task: Task, samples: Sequence[Sample]) -> dict[str, str]:
     """Return the kinds that are invalid for a task of inspect_ai, whatever its questions, each with the reason."""
     from inspect_ai._util.registry import registry_info
 
-    scorers = {registry_info(scorer).name for scorer in task.scorer or ()}
-    solvers = task.solver if isinstance(task.solver, Sequence) else [task.solver]
-    is_bare = all(getattr(registry_info(solver), "name", "") == "inspect_ai/generate" for solver in solvers)
+    asking = task.solver if isinstance(task.solver, Sequence) else [task.solver]
+    scorers, solvers = ({registry_info(each).name for each in parts} for parts in (task.scorer or (), asking))
     is_listed = all(isinstance(sample.input, str) and not sample.choices for sample in samples)
     shots = {tuple(turn.text for turn in shots_of(sample)) for sample in samples}
     valid = {
         "option_order": scorers <= _SCORERS,
-        "option_labels": is_bare and is_listed and scorers <= {"inspect_ai/match", "inspect_ai/exact"},
+        "option_labels": is_listed and scorers | solvers <= {f"inspect_ai/{name}" for name in _ANY_LABEL},
         "shot_order": len(shots) == 1 < len(samples) and len(*shots) > 2,
     }
     return {kind: why for kind, why in _REFUSED.items() if not valid[kind]}
@@ -191,16 +169,15 @@ def load_original(spec: str, folder: Path = Path(), **parameters: object) -> Tas
     from inspect_ai._util.registry import is_registry_object, registry_find, registry_info
 
     path, at, name = spec.rpartition("@")
-    if at and not path.endswith(".py"):  # imported as a part of its package, whose imports may be relative
-        members = [each for each in vars(import_module(path)).values() if is_registry_object(each, "task")]
-        makers = {f"{path}@{registry_info(each).name.rpartition('/')[2]}": each for each in members}
-        tasks, known = [makers[spec](**parameters)] if spec in makers else [], [*makers]
-    else:
-        tasks = [] if spec.endswith(".py") else load_tasks([f"{folder / path}@{name}" if at else spec], parameters)
-        package = f"{spec.partition('/')[0]}/"
+    names = [] if spec.endswith(".py") else [f"{folder / path}@{name}" if at else spec]
+    if at and not path.endswith(".py"):  # the name by which it is registered: its package's imports may be relative
+        members = (each for each in vars(import_module(path)).values() if is_registry_object(each, "task"))
+        names = [*{full for each in members if (full := registry_info(each).name).rpartition("/")[2] == name}]
+    tasks = load_tasks(names, parameters) if names else []
+    if len(tasks) != 1:
+        package = re.split("[./]", spec)[0] + "/"
         found = registry_find(lambda info: info.type == "task" and info.name.startswith(package))
         known = [task.name for task in tasks] or sorted(registry_info(each).name for each in found)
-    if len(tasks) != 1:
         such = ", ".join(known) or (f"{spec}@NAME" if spec.endswith(".py") else "PACKAGE/TASK of an installed package")
         raise input_error("reword", "source", "name one task", got=spec, remedy=f"Such as {such}.")
     return tasks[0]
@@ -222,13 +199,11 @@ def shots_of(sample: Sample) -> list[ChatMessage]:
 
 def input_of(sample: Sample, row: WordingRow) -> str | list[ChatMessage]:
     """Return a sample's input in a wording: another text where `question_of` found it, or examples in another order."""
-    old = question_of(sample)[0]
-    text = row.get("text", old)
     if isinstance(sample.input, str):
-        return text
+        return row.get("text", sample.input)
     messages: list[ChatMessage] = deepcopy(sample.input)
-    if text != old:
-        next(message for message in reversed(messages) if message.role == "user").text = text
+    if row.get("text", question_of(sample)[0]) != question_of(sample)[0]:  # a message in parts keeps them
+        next(message for message in reversed(messages) if message.role == "user").text = row["text"]
     turns = shots_of(sample)
     moved = (turns[2 * i + k] for i in row.get("shots", range(len(turns) // 2)) for k in (0, 1))
     return [next(moved, turn) if turn.role != "system" else turn for turn in messages]

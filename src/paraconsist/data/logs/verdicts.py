@@ -105,8 +105,7 @@ def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArr
 
 def as_original(text: str | None, options: list[str] | None) -> Any:
     """Return an answer that is an option's label as the original's label of that option, which `reword` moved."""
-    bare = "" if text is None else text.strip(" ().")
-    names = options or []
+    names, bare = options or [], (text or "").strip(" ().")
     others = ("123456789", ascii_lowercase, ascii_uppercase) if "".join(names) in f"{ascii_letters}{digits}" else ()
     for labels in (sorted(names), *map(list, others)):
         if text and bare in labels[: len(names)]:
