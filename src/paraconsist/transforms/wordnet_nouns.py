@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Protocol
 from paraconsist.errors import check_choice, input_error
 from paraconsist.transforms.dictionary import SURFACES, FittedDictionary, bare_word_spans, bare_words, read_words
 from paraconsist.transforms.interface import checked_texts, plain_text
-from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon
+from paraconsist.transforms.lexicon import PARTS, Lexicon, english, load_lexicon
 
 #: A word counts as a noun if it is tagged so anywhere (as the published code has it), or mostly.
 TAG_RULES = ("any", "majority")
@@ -33,30 +33,10 @@ SPACY_MODEL = "en_core_web_sm"
 #: that is also a noun ("chased"), and for others ("put"). Chosen on SICK, where they agree best with S23's tagger.
 _MOST_INFLECTED, _MOST_VERB = 11, 50
 
-# English words of the closed classes, which WordNet lists as nouns now and then ("in" is also an inch).
-_DETERMINERS = (
-    "a an the this that these those some any no every each either neither both all another such what which whose "
-    "my your his its our their one two three four five six seven eight nine ten"
-)
-_PREPOSITIONS = (
-    "in on at by for with about against between into through during before after above below from of onto over under "
-    "near inside outside behind past around across along beside besides beyond despite except per since till until "
-    "toward towards via within without like unlike amid among and or"
-)
-_OTHERS = (
-    "i you he she it we they me him her us them mine yours hers ours theirs myself yourself himself herself itself "
-    "ourselves themselves someone somebody something anyone anybody anything everyone everybody everything nobody "
-    "nothing none ones who whom zero eleven twelve hundred thousand million dozen to up down out off than upon but nor "
-    "so yet if while because although though as when where whether am is are was were be been being have has had "
-    "having do does did doing done can could will would shall should may might must not very too also just only then "
-    "there here now again ever never more most much many few less least other own same how why"
-)
-
-#: After these a noun may come.
-BEFORE_NOUNS = frozenset(f"{_DETERMINERS} {_PREPOSITIONS}".split())
-
-#: All of them.
-CLOSED_CLASS = BEFORE_NOUNS | frozenset(_OTHERS.split())
+#: After these a noun may come: determiners and prepositions.
+BEFORE_NOUNS = frozenset(english()["before_nouns"])
+#: With English words of the other closed classes, which WordNet lists as nouns now and then ("in" is also an inch).
+CLOSED_CLASS = BEFORE_NOUNS | frozenset(english()["closed_class"])
 
 
 class NounTagger(Protocol):
@@ -222,21 +202,12 @@ _CHOICES = {
 }
 _FLAGS = ("drop_ing", "drop_same_stem", "reinflect", "repair_articles")
 
-# Words that are left alone unless told otherwise, because WordNet's first synset has no usual synonym. Salvatore et al.
-# (2023) block words by hand too; this list is our own, made from the commonest substitutions in everyday sentences.
-#: The first synset has another meaning, or another number: men -> hands, table -> tabular array.
-_ANOTHER_MEANING = (
-    "men women feet front table hat guy hand hands band lot class arms police way car family end time years view place "
-    "cake shoes cream works fun tan square hammer van hose soda scooter runner stroller tank upside past number "
-    "intersection s"
-)
-#: Nobody says it so: water -> h2o, head -> caput.
-_LEARNED = "water girl horse head mouth foot knee chest palm eye bat neon silver gold father back nose belly zoo magic"
-#: In running text the word is mostly no noun: looks -> face, blue -> blueness.
-_NO_NOUN = "blue looks look play watch run catch match cover kick pose wait leans passes talks paint stop leaps"
-
-#: With words of the closed classes, of which a tagger takes one or the other for a noun now and then ("are" -> "ar").
-STANDARD_BLOCK_LIST = CLOSED_CLASS | frozenset(f"{_ANOTHER_MEANING} {_LEARNED} {_NO_NOUN}".split())
+#: Words that are left alone unless told otherwise, because WordNet's first synset has no usual synonym: it has another
+#: meaning (table -> tabular array), or nobody says it so (water -> h2o), or the word is mostly no noun (looks -> face);
+#: with words of the closed classes, of which a tagger takes one or the other for a noun now and then ("are" -> "ar").
+#: Salvatore et al. (2023) block words by hand too; this list is our own, from the commonest substitutions in everyday
+#: sentences.
+STANDARD_BLOCK_LIST = CLOSED_CLASS | frozenset(english()["no_usual_synonym"])
 
 
 @dataclass(eq=False)

@@ -17,6 +17,7 @@ from paraconsist.data.options import option
 from paraconsist.errors import check_choice, check_whole, input_error, renamed
 from paraconsist.files import Json
 from paraconsist.models.endpoint.settings import EndpointSettings
+from paraconsist.transforms.lexicon import english
 from paraconsist.transforms.sheets import read_sheet
 
 if TYPE_CHECKING:
@@ -161,18 +162,7 @@ class MeasuringModels:
 
 
 #: Solved examples for prompts: our own sentences.
-EXAMPLES = (
-    ("The boy put his shoes by the door.", "By the door stood the shoes that the boy had taken off."),
-    ("She has no time to cook tonight.", "This evening she is too busy to make dinner."),
-    ("A man is waiting for the bus.", "Someone stands at the stop until his bus comes."),
-    ("The shop was closed when they came.", "By the time they got to the store, it had shut."),
-    ("He plays the piano very well.", "He is an excellent pianist."),
-    ("Two children are throwing snowballs.", "A pair of kids are having a snowball fight."),
-    ("Her brother lent her the money.", "She borrowed the money from her brother."),
-    ("The dog is afraid of thunder.", "Thunder frightens the dog."),
-    ("They moved here ten years ago.", "They have lived here for a decade."),
-    ("Nobody answered the phone.", "The telephone rang, but no one picked it up."),
-)
+EXAMPLES = tuple(english()["paraphrases"].items())
 
 
 def check_examples(settings: GeneratorSettings, examples: Sequence[tuple[str, str]]) -> None:

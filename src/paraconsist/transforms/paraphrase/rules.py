@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from paraconsist.errors import check_whole, input_error
 from paraconsist.transforms.dictionary import article_before, cased, replace_span
-from paraconsist.transforms.lexicon import known_lexicon
+from paraconsist.transforms.lexicon import english, known_lexicon
 from paraconsist.transforms.negation import (
     CLAUSE_WORDS,
     DETERMINERS,
@@ -26,7 +26,6 @@ from paraconsist.transforms.negation import (
     NUMBERS,
     PREPOSITIONS,
     SUBJECT_PRONOUNS,
-    english,
     word_set,
 )
 from paraconsist.transforms.paraphrase.kept import language_of
