@@ -1,8 +1,9 @@
 """Kinds of rewording for the prompts of benchmarks: each changes how a question is put, and never what is right.
 
-`KINDS` is the catalogue: what a kind changes and keeps, for which tasks it is valid, and where it comes from. A kind
-has variants, functions from a `Prompt` to a reworded one, or to None where the prompt gives it nothing to change.
-Options' texts, accepted answers, code, numbers and formulas stay as they are; where options move, the answer key does.
+`KINDS` is the catalogue, from ``rewordings.yaml``: what a kind changes and keeps, for which tasks it is valid, and
+where it comes from. A kind has variants, functions from a `Prompt` to a reworded one, or to None where the prompt gives
+it nothing to change. Options' texts, accepted answers, code, numbers and formulas stay as they are; where options move,
+the answer key does.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from importlib.resources import files
 from itertools import islice
 from random import Random
 from string import ascii_uppercase
 from typing import TypeAlias
 
+from paraconsist.data.foreign import parse_yaml
 from paraconsist.transforms.negation import NUMBERS
 from paraconsist.transforms.paraphrase.kept import parts
 from paraconsist.transforms.paraphrase.rules import contractions, exchanges, structures, wordnet_nouns
@@ -56,7 +59,7 @@ class RewordingKind:
     with_shots: bool = False  # are solved examples before the question reworded alike? Otherwise they are held.
     english: bool = False
     moves_key: bool = False  # then the task must score options or exact answers
-    valid: tuple[int, int] | None = None  # how many variants a person found valid, of how many: docs/rewordings.md
+    valid: Sequence[int] | None = None  # how many variants a person found valid, of how many: docs/rewordings.md
     default: bool = True  # is it taken where no kinds are named?
 
 
@@ -238,71 +241,29 @@ def _by_rule(prompt: Prompt, _: Random, *, rule: Callable[[str], Iterable[str]],
     return next(islice(ways(), number, None), None)
 
 
-def _descriptor_variants(*changes: Callable[[re.Match[str]], str]) -> tuple[Variant, ...]:
-    return tuple(partial(_descriptors, change=change) for change in changes)
-
-
 def _numbered(make: Callable[..., Prompt | None], n: int, **more: object) -> tuple[Variant, ...]:
     return tuple(partial(make, number=number, **more) for number in range(n))
 
 
-_ALL, _FORM = "all that have a prompt", "those whose lines begin with descriptors and a colon"
-_LISTED = "those that list their options in the prompt, one a line, and score them or an exact answer"
-_OWN = "those whose prompt has text of the question as it is, in English"
-_WORDS = "everything but a word or phrase; options, accepted answers, code, numbers, formulas"
-_SCLAR = "Sclar et al. (2024), Quantifying language models' sensitivity to spurious features in prompt design"
-_ORDER = "Pezeshkpour and Hruschka (2024), Large language models sensitivity to the order of options"
-_STATE = "Mizrahi et al. (2024), State of what art? A call for multi-prompt LLM evaluation"
-_SHOTS = "Lu et al. (2022), Fantastically ordered prompts and where to find them"
-_PENHA = "Penha et al. (2022), Evaluating the robustness of retrieval pipelines with query variation generators"
-_RULES = "paraconsist's rules of English"
-_KINDS = (
-    RewordingKind(
-        "instruction", "A sentence before the question that asks for an answer.", "the whole prompt", _ALL, _STATE,
-        _numbered(_instruction, 3),
-    ),
-    RewordingKind(
-        "case", "The template's descriptors (Question:, Answer:) in capitals, or small.", "all but their case", _FORM,
-        _SCLAR, _descriptor_variants(lambda match: match[0].upper(), lambda match: match[0].lower()), with_shots=True,
-    ),
-    RewordingKind(
-        "separator", "A dash for the colon after descriptors, or an empty line before each.", "all but what separates",
-        _FORM, _SCLAR, _descriptor_variants(lambda match: f"{match[1]} -", _apart), with_shots=True,
-    ),
-    RewordingKind(
-        "option_order", "The options in another order; the answer key moves with them.",
-        "the options' texts, and which is right", _LISTED, _ORDER, (_order,) * 3, moves_key=True,
-    ),
-    RewordingKind(
-        "option_labels", "Options labelled 1, 2, ... or a, b, ...; the answer key has the new labels.",
-        "the options, their order, and which is right", _LISTED, _SCLAR, _numbered(_labels, 2), with_shots=True,
-        moves_key=True,
-    ),
-    RewordingKind(
-        "shot_order", "The solved examples before the question in another order.", "the examples, and the question",
-        "those with two or more solved examples", _SHOTS, (),
-    ),
-    RewordingKind(
-        "contraction", "A contraction made or taken apart: is not, isn't.", _WORDS, _OWN, _RULES,
-        _numbered(_by_rule, 3, rule=contractions), english=True, valid=(151, 151),
-    ),
-    RewordingKind(
-        "phrase", "A word or phrase exchanged for one that means nearly the same, by a table.", _WORDS, _OWN, _RULES,
-        _numbered(_by_rule, 3, rule=exchanges), english=True, valid=(198, 200),
-    ),
-    RewordingKind(
-        "structure", "A descriptive sentence turned round: there is, passive, cleft, fronted place.",
-        "what the sentence says; options, accepted answers, code, numbers, formulas", _OWN, _RULES,
-        _numbered(_by_rule, 3, rule=lambda text: (new for _, new in structures(text) if "'" not in text)), english=True,
-        valid=(135, 140),
-    ),
-    RewordingKind(
-        "wordnet", "A noun exchanged for a synonym of its first sense in WordNet.", _WORDS, _OWN, _PENHA,
-        _numbered(_by_rule, 3, rule=wordnet_nouns), english=True, valid=(87, 230), default=False,
-    ),
-)  # fmt: skip
+def _plain_structures(text: str) -> Iterator[str]:
+    return (new for _, new in structures(text) if "'" not in text)
+
+
+_VARIANTS: Mapping[str, tuple[Variant, ...]] = {
+    "instruction": _numbered(_instruction, 3),
+    "case": tuple(partial(_descriptors, change=change) for change in (lambda m: m[0].upper(), lambda m: m[0].lower())),
+    "separator": tuple(partial(_descriptors, change=change) for change in (lambda match: f"{match[1]} -", _apart)),
+    "option_order": (_order,) * 3,
+    "option_labels": _numbered(_labels, 2),
+    "shot_order": (),
+    "contraction": _numbered(_by_rule, 3, rule=contractions),
+    "phrase": _numbered(_by_rule, 3, rule=exchanges),
+    "structure": _numbered(_by_rule, 3, rule=_plain_structures),
+    "wordnet": _numbered(_by_rule, 3, rule=wordnet_nouns),
+}
+_DECLARED = parse_yaml(files("paraconsist.transforms").joinpath("rewordings.yaml").read_text(encoding="utf-8"))
 #: The catalogue of kinds, in the order of the wordings.
-KINDS = {kind.name: kind for kind in _KINDS}
+KINDS = {name: RewordingKind(name, variants=_VARIANTS[name], **declared) for name, declared in _DECLARED.items()}
 
 
 def reworded(prompt: Prompt, kind: str, variant: int, key: str) -> Prompt | None:
