@@ -35,7 +35,7 @@ def guess(prompt):
 
 
 def write(folder, name, **options):
-    from paraconsist.transforms.reworded_questions import reword_inspect
+    from paraconsist.transforms.reworded_tasks import reword_inspect
 
     (counts,) = reword_inspect(f"{TASKS}@{name}", folder, RewordOptions(**options)).values()
     return set(counts), named(folder, name)

@@ -37,8 +37,7 @@ def reword(
     paraconsist reword lm-eval:arc_easy --output arc
     paraconsist reword exam.csv --columns question=stem,choices=A+B+C+D,answer=key --output exam
     """
-    from paraconsist.transforms.reworded_questions import reword_inspect, reword_table
-    from paraconsist.transforms.reworded_tasks import ORIGINAL, SUFFIX, reword_lm_eval
+    from paraconsist.transforms.reworded_tasks import ORIGINAL, SUFFIX, reword_inspect, reword_lm_eval, reword_table
 
     tool, _, name = source.partition(":")
     package = _PACKAGES.get(tool) if name else None

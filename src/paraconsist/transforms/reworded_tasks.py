@@ -1,30 +1,50 @@
-"""Reworded tasks of lm-evaluation-harness: a folder that ``lm_eval --include_path`` reads (tried with 0.4.13).
+"""Benchmarks in several wordings: tasks of lm-evaluation-harness (tried with 0.4.13) and inspect_ai (0.3.285), tables.
 
-For each task ``NAME_reworded.jsonl`` has a row for each wording of each question, and ``NAME_reworded.yaml`` is the
-task, which `paraconsist.plugins.reworded` runs: the task's own prompts for wording 0, these rows for the others.
+For each task ``NAME_reworded.jsonl`` has a row for each wording of each question. Beside it ``NAME_reworded.yaml`` is
+the task for ``lm_eval --include_path``, which `paraconsist.plugins.reworded` runs, or ``NAME_reworded.py`` that for
+inspect_ai, which `paraconsist.plugins.reworded_inspect` runs: the task's own prompts or samples for wording 0, these
+rows for the others.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 import yaml
 
 from paraconsist.data.options import option
+from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.files import Json, staged, to_json, write_text
 from paraconsist.transforms.paraphrase.kept import language_of
-from paraconsist.transforms.rewording import KINDS, Answer, Prompt, RewordingKind, common_descriptors, reworded
+from paraconsist.transforms.perturbation import RowOptions
+from paraconsist.transforms.rewording import (
+    KINDS,
+    Answer,
+    Prompt,
+    RewordingKind,
+    common_descriptors,
+    reworded,
+    sentences,
+)
 
 if TYPE_CHECKING:
+    from inspect_ai import Task
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ChatMessage
     from lm_eval.api.task import ConfigurableTask
     from lm_eval.tasks import TaskManager
 
@@ -266,3 +286,153 @@ def _task_yaml(name: str, task: ConfigurableTask, about: About) -> str:
     metadata = {"version": (task.config.metadata or {}).get("version", 0), "reworded": about}
     called = yaml.safe_dump({"task": f"{name}{SUFFIX}"}) + "class: !function paraconsist.plugins.reworded.Reworded\n"
     return called + yaml.safe_dump({**changed, "metadata": metadata}, sort_keys=False)
+
+
+#: inspect_ai's scorers that read the right answer in the target, as a letter where there are choices.
+_SCORERS = {f"inspect_ai/{name}" for name in ("answer", "choice", "exact", "includes", "match", "pattern")}
+_TASK = '''"""{original} in several wordings, which {name}.jsonl has; paraconsist must be installed."""
+
+from inspect_ai import Task, task
+
+from paraconsist.plugins.reworded_inspect import reworded
+
+
+@task
+def {name}() -> Task:
+    return reworded(__file__, {original!r})
+'''
+
+
+#: What a question asks, offers and accepts.
+Question: TypeAlias = tuple[str, list[str], list[str]]
+
+
+def question_rows(
+    questions: Sequence[Question], options: RewordOptions, invalid: Collection[str] = ()
+) -> list[WordingRow]:
+    """Return the wordings of questions; what all of them have alike is their template, and keeps its words."""
+    own = [sentences(text) for text, _, _ in questions]
+    alike = set.intersection(*map(set, own)) if len(own) > 1 else set()
+    descriptors, prompts = common_descriptors(text for text, _, _ in questions), []
+    for (text, choices, accepted), of_text in zip(questions, own, strict=True):
+        words = tuple(each for each in of_text if each not in alike)
+        answer = accepted[0] if len(accepted) == 1 and not choices else accepted
+        prompts.append(Prompt(text, (*choices,), answer, words, descriptors, is_unlisted=bool(choices)))
+    kinds = valid_kinds(prompts, options, {"option_labels", "shot_order", *invalid})
+    return [*wordings(prompts, kinds, options)]
+
+
+def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str, Counter[str]]:
+    """Write a task of inspect_ai, reworded; return its number of wordings by kind.
+
+    `spec` is a file or module with a task's name after ``@``, a registered name, or ``hf/ORG/SET``. InputError if the
+    task cannot be loaded, has no samples with a text, or no kind applies.
+    """
+    from inspect_ai._util.registry import registry_info
+
+    with loadable(spec):
+        task = load_original(spec)
+        samples = [*islice(task.dataset, options.limit)]
+    questions = [question_of(sample) for sample in samples]
+    if not any(text.strip() for text, _, _ in questions):
+        raise input_error("reword", "source", "have samples that ask something", got=spec)
+    if taken := {*ADDED}.intersection(*(sample.metadata or () for sample in samples)):
+        must = f"have samples without the metadata {', '.join(ADDED)}, which wordings bring"
+        raise input_error("reword", "source", must, got=sorted(taken))
+    is_fixed = not {registry_info(scorer).name for scorer in task.scorer or ()} <= _SCORERS
+    rows = question_rows(questions, options, [name for name in KINDS if is_fixed and KINDS[name].moves_key])
+    called = re.sub(r"\W|^(?=\d)", "_", task.name.rpartition("/")[2])
+    with staged(folder) as place:
+        file = place / f"{called}{SUFFIX}.jsonl"
+        counts = write_rows(file, rows, called, options)
+        path, at, name = spec.rpartition("@")
+        if Path(path).is_file():  # the folder finds it where both are moved together
+            spec = f"{Path(os.path.relpath(path, folder)).as_posix()}{at}{name}"
+        file.with_suffix(".py").write_text(_TASK.format(name=file.stem, original=spec), encoding="utf-8")
+    return {called: counts}
+
+
+def reword_table(
+    spec: str, folder: Path, options: RewordOptions, reading: RowOptions
+) -> tuple[dict[str, Counter[str]], dict[str, str]]:
+    """Write a table's questions, reworded, as a set of questions; return the wordings by kind, and which comparers fit.
+
+    Of a question that has several wordings, the original is reworded. Where the table has choices, its accepted
+    answers are texts, letters or places (from 0) of them; the set's are texts, which are the same in every order.
+    """
+    from paraconsist.data.questions import asked, by_bucket, offered  # imports pyarrow
+    from paraconsist.data.questions import reworded as with_wording
+    from paraconsist.transforms.labelled_sets import load_rows
+
+    columns = re.sub(r"(^|,)answer=", r"\1expected=", ",".join(reading.columns))
+    pairs = re.split(r",(?=\w+=)", columns) if columns else []
+    rows = load_rows(spec, Counter(), replace(reading, task=QUESTIONS.name, columns=pairs))
+    originals = [group[0] for group in by_bucket(rows.table.to_pylist()).values()]
+    choices = [each or [] for each in offered([row["choices"] for row in originals])]
+    accepted = _texts([row["label"] or [] for row in originals], choices)
+    questions = [*zip(map(asked, originals), choices, accepted, strict=True)][: options.limit]
+
+    def written(row: WordingRow) -> Json:
+        own, (_, listed, right) = originals[row["question"]], questions[row["question"]]
+        texts = {name: with_wording(own, row["text"])[name] for name in QUESTIONS.columns}
+        texts |= {"choices": row.get("options") or listed, "expected": right}
+        named = {"bucket_id": own["bucket_id"], "role": row["role"], "wording": row["wording"], "kind": row["kind"]}
+        return {**named, **{name: value for name, value in texts.items() if value}}
+
+    made = question_rows(questions, options)
+    with staged(folder) as place:
+        file = place / f"{rows.file_name}{SUFFIX}.jsonl"
+        counts = write_rows(file, made, rows.name, options, written=written)
+    return {rows.file_name: counts}, {**({"same": "choice"} if any(choices) else {}), **rows.comparers}
+
+
+def _texts(accepted: Sequence[list[str]], choices: Sequence[list[str]]) -> list[list[str]]:
+    """Return accepted answers, as texts of the choices where there are any.
+
+    In the table they all are texts, all letters or all places: 2 alone may be a text or a place.
+    """
+    ways: list[list[list[str]]] = [
+        [*choices],
+        [[*ascii_uppercase[: len(listed)]] for listed in choices],
+        [[*map(str, range(len(listed)))] for listed in choices],
+    ]
+    wrong = [
+        [row for row, (own, names) in enumerate(zip(accepted, way, strict=True)) if names and not {*own} <= {*names}]
+        for way in ways
+    ]
+    if all(wrong):
+        must, (row, *_) = "name all texts, all letters or all places (from 0) of the choices", min(wrong, key=len)
+        raise input_error("reword", "columns", must, got=accepted[row], row=row)
+    rows = zip(accepted, ways[wrong.index([])], choices, strict=True)
+    return [[listed[names.index(each)] if names else each for each in own] for own, names, listed in rows]
+
+
+def load_original(spec: str, folder: Path = Path(), **parameters: object) -> Task:
+    """Return a task by its name; a file is named from `folder`, and a module by its dotted name."""
+    from inspect_ai._eval.loader import load_tasks
+
+    path, at, name = spec.rpartition("@")
+    if at and not path.endswith(".py"):
+        path = str(import_module(path).__file__)
+    tasks = [] if spec.endswith(".py") else load_tasks([f"{folder / path}@{name}" if at else spec], parameters)
+    if len(tasks) != 1:
+        names = ", ".join(task.name for task in tasks) or f"{spec}@NAME"
+        raise input_error("reword", "source", "name one task", got=spec, remedy=f"Such as {names}.")
+    return tasks[0]
+
+
+def question_of(sample: Sample) -> Question:
+    """Return what a sample asks, offers and accepts; of several messages the last one of the user asks."""
+    text = sample.input
+    if not isinstance(text, str):
+        text = next((message.text for message in reversed(text) if message.role == "user"), "")
+    return text, sample.choices or [], [sample.target] if isinstance(sample.target, str) else sample.target
+
+
+def with_text(sample: Sample, text: str) -> str | list[ChatMessage]:
+    """Return a sample's input with another text where `question_of` found it."""
+    if isinstance(sample.input, str) or text == question_of(sample)[0]:
+        return text if isinstance(sample.input, str) else sample.input
+    messages: list[ChatMessage] = deepcopy(sample.input)
+    next(message for message in reversed(messages) if message.role == "user").text = text
+    return messages
