@@ -14,17 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from paraconsist.data import prompts as templates
 from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
 from paraconsist.data.foreign import read_yaml
-from paraconsist.data.prompts import (
-    Example,
-    Prompt,
-    PromptTemplate,
-    default_template,
-    draw_examples,
-    get_template,
-    template_from_mapping,
-)
+from paraconsist.data.prompts import Prompt
 from paraconsist.data.questions import QuestionPrompt
 from paraconsist.data.selection import assign_models, expand_specs, parse_limits, with_test_sets
 from paraconsist.data.tables import read_table
@@ -292,7 +285,7 @@ class Pool:
 
     task: Task
     label_names: tuple[str, ...]
-    examples: tuple[Example, ...]
+    examples: tuple[templates.Example, ...]
 
 
 def load_pools(options: PromptOptions) -> list[Pool]:
@@ -304,7 +297,7 @@ def load_pools(options: PromptOptions) -> list[Pool]:
         else:
             rows = load_bucket_set(spec, data_dir=options.data_dir, split=_split_of(spec, options.split))
         examples = [
-            Example(row, rows.label_names[label])
+            templates.Example(row, rows.label_names[label])
             for row in rows.table.select([*rows.task.columns, "label"]).to_pylist()
             if (label := row.pop("label")) >= 0
         ]
@@ -345,7 +338,7 @@ def make_prompt(
         other = next(pool.task.name for pool in pools if pool.task != task)
         raise input_error("run", "examples", f"be of task {task.name}, as the sets are", got=other)
     renamed = [_with_labels_of(template, pool) for pool in fitting]
-    drawn = draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude)
+    drawn = templates.draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude)
     return Prompt(template, drawn, options.system)
 
 
@@ -368,19 +361,19 @@ def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequen
     return make_prompt(options, pools, group[0].task, label_names, input_ids)
 
 
-def read_template(template: str | None, task: Task, label_names: Sequence[str]) -> PromptTemplate:
+def read_template(template: str | None, task: Task, label_names: Sequence[str]) -> templates.PromptTemplate:
     """Return a template by name or from a file, or the default one."""
     if template is None:
-        return default_template(task, label_names)
+        return templates.default_template(task, label_names)
     path = Path(template)
     if path.suffix.lower() not in _TEMPLATE_ENDINGS and not path.is_file():
-        return get_template(template, task)
+        return templates.get_template(template, task)
     # scalars are read as text: `yes` and `1` are label words, not truth values and numbers
     mapping = read_yaml("run", "template", path, typed=False)
-    return template_from_mapping(mapping, name=path.stem, task=task)
+    return templates.template_from_mapping(mapping, name=path.stem, task=task)
 
 
-def _with_labels_of(template: PromptTemplate, pool: Pool) -> tuple[Example, ...]:
+def _with_labels_of(template: templates.PromptTemplate, pool: Pool) -> tuple[templates.Example, ...]:
     """Return a pool's examples under the template's label names, which are matched like a model's."""
     from paraconsist.models.labels import resolve_label_map
 
@@ -390,4 +383,4 @@ def _with_labels_of(template: PromptTemplate, pool: Pool) -> tuple[Example, ...]
         label_map = {name: "not_entailment" for name in pool.label_names if name != "entailment"}
     mapped = resolve_label_map(pool.label_names, template.label_names, label_map)
     names = {name: template.label_names[to] for name, to in zip(pool.label_names, mapped.targets, strict=True)}
-    return tuple(Example(example.values, names[example.label]) for example in pool.examples)
+    return tuple(templates.Example(example.values, names[example.label]) for example in pool.examples)
