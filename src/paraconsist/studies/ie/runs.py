@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -304,12 +305,12 @@ def _from_rows(
         name: _zero_one(table[column].to_pylist(), column) for name, column in zip(_CORRECT[0], correct, strict=True)
     }
     for name in ("label", "prediction", "transformed_prediction"):
-        columns[name] = _codes(table[name].to_pylist()) if name in table.column_names else None
+        columns[name] = _codes(table[name]) if name in table.column_names else None
     if group is not None:
-        groups = column_of(table, group, parameter="group", function=FUNCTION).to_pylist()
+        groups = column_of(table, group, parameter="group", function=FUNCTION)
         columns["groups"] = _codes(groups)
         if columns["groups"] is None:
-            raise input_error(FUNCTION, "group", "not be empty", got=None, row=groups.index(None))
+            raise input_error(FUNCTION, "group", "not be empty", got=None, row=groups.to_pylist().index(None))
     ids = next((table[name].to_pylist() for name in _ROW if name in table.column_names), ())
     order = sorted(range(table.num_rows), key=lambda i: str(ids[i]).zfill(20)) if ids else range(table.num_rows)
     families: dict[str, dict[tuple[float, Any], list[int]]] = {}
@@ -372,8 +373,7 @@ def _zero_one(values: Sequence[Any], name: str) -> NDArray[np.bool_]:
     return np.array(values).astype(np.bool_)
 
 
-def _codes(values: Sequence[Any]) -> NDArray[Any] | None:
+def _codes(values: pa.ChunkedArray) -> NDArray[Any] | None:
     """Labels as numbers; None where some are missing."""
-    if any(value is None for value in values):
-        return None
-    return np.asarray(np.unique(np.array([str(value) for value in values]), return_inverse=True)[1])
+    texts = values.cast(pa.string())
+    return None if values.null_count else np.asarray(pc.rank(texts, tiebreaker="dense"))
