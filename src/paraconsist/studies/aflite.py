@@ -155,9 +155,7 @@ def _partitions(codes: NDArray[np.int64], options: AfliteOptions, rng: np.random
     for k in range(options.n_classifiers):
         order = rng.permutation(len(sizes))
         n_groups = int(np.searchsorted(np.cumsum(sizes[order]), options.train_size)) + 1
-        trained = np.zeros(len(sizes), dtype=np.bool_)
-        trained[order[:n_groups]] = True
-        chosen[:, k] = trained[codes]
+        chosen[:, k] = np.isin(codes, order[:n_groups])
     return chosen
 
 
