@@ -198,4 +198,4 @@ def test_the_measured_share_of_valid_variants(data_folder):
 
     rows = pq.read_table(data_folder / "validity" / "query_variations.parquet").to_pylist()
     judged = [r for r in rows if r["method"] == "WordSwapWordNet" and r["annotator"] and r["variation"] != r["query"]]
-    assert KINDS["wordnet"].valid == (sum(row["valid"] for row in judged), len(judged))
+    assert KINDS["wordnet"].valid == [sum(row["valid"] for row in judged), len(judged)]

@@ -59,7 +59,7 @@ class RewordingKind:
     with_shots: bool = False  # are solved examples before the question reworded alike? Otherwise they are held.
     english: bool = False
     moves_key: bool = False  # then the task must score options or exact answers
-    valid: Sequence[int] | None = None  # how many variants a person found valid, of how many: docs/rewordings.md
+    valid: list[int] | None = None  # how many variants a person found valid, of how many: docs/rewordings.md
     default: bool = True  # is it taken where no kinds are named?
 
 

@@ -13,10 +13,10 @@ import importlib.util
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 from paraconsist.errors import check_choice, input_error
 from paraconsist.transforms.dictionary import SURFACES, FittedDictionary, bare_word_spans, bare_words, read_words
@@ -39,19 +39,6 @@ BEFORE_NOUNS = frozenset(english()["before_nouns"])
 CLOSED_CLASS = BEFORE_NOUNS | frozenset(english()["closed_class"])
 
 
-class NounTagger(Protocol):
-    """Finds nouns; `name`, with version, says what a result depends on.
-
-    `count` returns the corpus's nouns under a rule of `TAG_RULES` -> how often each was seen as one; `flags`, for each
-    word of a text (`bare_words`), whether it is a noun.
-    """
-
-    name: str
-
-    def count(self, texts: Sequence[str], rule: str) -> dict[str, int]: ...
-    def flags(self, text: str) -> list[bool]: ...
-
-
 @dataclass
 class WordNetTagger:
     """WordNet's own counts of each part of speech, closed-class words removed; deterministic, needs no model.
@@ -64,7 +51,10 @@ class WordNetTagger:
 
     lexicon: Lexicon
     name: str = "wordnet"
-    _known: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        #: How often a word is seen as noun, verb, adjective, adverb; -1 where it is none.
+        self._counts = cache(lambda word: tuple(self.lexicon.frequency(word, part) for part in "nvar"))
 
     def count(self, texts: Sequence[str], rule: str) -> dict[str, int]:
         lists = [bare_words(text) for text in texts]
@@ -86,12 +76,6 @@ class WordNetTagger:
         """Return whether a word is a noun at least as often as anything else."""
         n, *others = self._counts(word)
         return word not in CLOSED_CLASS and n >= 0 and n >= max(others)
-
-    def _counts(self, word: str) -> tuple[int, ...]:
-        """Return how often a word is seen as noun, verb, adjective, adverb; -1 where it is none."""
-        if word not in self._known:
-            self._known[word] = tuple(self.lexicon.frequency(word, part) for part in "nvar")
-        return self._known[word]
 
     def _may_be(self, word: str) -> bool | None:
         """Return whether a word may be a noun; None where only the corpus can say."""
@@ -158,6 +142,11 @@ class ListTagger:
 
     def flags(self, text: str) -> list[bool]:
         return [word in self.words for word in bare_words(text)]
+
+
+#: Finds nouns; `name`, with version, says what a result depends on. `count` returns the corpus's nouns under a rule of
+#: `TAG_RULES` -> how often each was seen as one; `flags`, for each word of a text (`bare_words`), whether it is a noun.
+NounTagger: TypeAlias = WordNetTagger | SpacyTagger | ListTagger
 
 
 def tagger_name(tagger: str) -> str:
