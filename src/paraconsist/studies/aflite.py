@@ -165,25 +165,16 @@ def _right(
     """Return whether each classifier is right about each row, shape (n, n_classifiers), and the next start weights."""
     _, labels = np.unique(labels, return_inverse=True)
     if labels.max() > 1:
-        return _right_by_sklearn(rows, labels, chosen, options), None
+        with extras(_FUNCTION):  # two labels need no package
+            from sklearn.linear_model import LogisticRegression
+        model = LogisticRegression(C=options.inverse_penalty, max_iter=5000)
+        fitted = (model.fit(rows[seen], labels[seen]) for seen in chosen.T)
+        return np.stack([each.predict(rows) == labels for each in fitted], axis=1), None
     weights, converged = fit_logistic(rows, labels, chosen, inverse_penalty=options.inverse_penalty, start=start)
     if not converged:
         warnings.warn("some classifiers did not converge: scale the embeddings", UserWarning, stacklevel=3)
     predicts_one = rows @ weights[:-1] + weights[-1] > 0
     return predicts_one == (labels == 1)[:, None], weights.mean(axis=1, keepdims=True)
-
-
-def _right_by_sklearn(
-    rows: Matrix, labels: NDArray[np.int64], chosen: NDArray[np.bool_], options: AfliteOptions
-) -> NDArray[np.bool_]:
-    with extras(_FUNCTION):  # two labels need no package
-        from sklearn.linear_model import LogisticRegression
-    right = np.empty(chosen.shape, dtype=np.bool_)
-    for k in range(chosen.shape[1]):
-        model = LogisticRegression(C=options.inverse_penalty, max_iter=5000)
-        seen = chosen[:, k]
-        right[:, k] = model.fit(rows[seen], labels[seen]).predict(rows) == labels
-    return right
 
 
 def fit_logistic(

@@ -271,9 +271,9 @@ def _from_table(table: pa.Table, path: Path, group: str | None) -> list[Family]:
     run = table[run_column].to_pylist() if run_column else [1] * table.num_rows
     of = [table[name].to_pylist() for name in _FAMILY if name in names]
     keys = [" ".join(map(str, values)) for values in zip(*of, strict=True)] if of else [path.stem] * table.num_rows
-    for correct in _CORRECT:
-        if set(correct) <= set(names):
-            return _from_rows(table, keys, rho, run, correct, group)
+    correct = next((columns for columns in _CORRECT if set(columns) <= set(names)), None)
+    if correct is not None:
+        return _from_rows(table, keys, list(zip(rho, run, strict=True)), correct, group)
     if not set(_COUNTS) <= set(names):
         must = "have columns original_correct and transformed_correct (a row for each test row), or "
         raise _error(f"{must}n, n11, n10 and n01 (a row for each run)", got=f"{path}, with {', '.join(names)}")
@@ -294,12 +294,7 @@ def _from_counts(table: pa.Table, keys: Sequence[str], rho: Sequence[float], run
 
 
 def _from_rows(
-    table: pa.Table,
-    keys: Sequence[str],
-    rho: Sequence[float],
-    run: Sequence[Any],
-    correct: tuple[str, str],
-    group: str | None,
+    table: pa.Table, keys: Sequence[str], run_of: Sequence[Any], correct: tuple[str, str], group: str | None
 ) -> list[Family]:
     columns: dict[str, NDArray[Any] | None] = {
         name: _zero_one(table[column].to_pylist(), column) for name, column in zip(_CORRECT[0], correct, strict=True)
@@ -315,7 +310,7 @@ def _from_rows(
     order = sorted(range(table.num_rows), key=lambda i: str(ids[i]).zfill(20)) if ids else range(table.num_rows)
     families: dict[str, dict[tuple[float, Any], list[int]]] = {}
     for i in order:  # rows of every run in one order: hard cases compare them one by one
-        families.setdefault(keys[i], {}).setdefault((rho[i], run[i]), []).append(i)
+        families.setdefault(keys[i], {}).setdefault(run_of[i], []).append(i)
 
     def vectors(name: str) -> Iterator[Matched]:
         runs = families[name]

@@ -199,35 +199,8 @@ class Paraphrased:
         return measure_pairs(pairs_of(rows, [self.generated.column]), n_resamples=1000)
 
 
-def paraphrase_rows(
-    data: LabelledSet,
-    settings: generators.GeneratorSettings,
-    options: generators.ParaphraseOptions,
-    *,
-    answers: Path,
-    say: Callable[[str], object] = str,
-) -> Paraphrased:
-    """Generate paraphrases of labelled rows, and keep those that pass.
-
-    An endpoint's answers are kept in the folder `answers`; `say` is told the number of requests before any is sent.
-    """
-    usual = COLUMNS.get(data.task.name, data.task.columns)
-    column = options.column or (usual[0] if len(usual) == 1 else "")
-    if column not in data.task.columns:
-        must = f"be one of {', '.join(data.task.columns)}"
-        raise input_error("paraphrase", "column", must, got=options.column, remedy="Give `column`.")
-    place = data.column(column)
-
-    def collect(refined: Refined, generator: generators.Generator) -> GeneratedSet:
-        rules = getattr(generator, "rules", None)
-        return GeneratedSet(data, column, refined.accepted, options.generator, options.least, rules)
-
-    texts = {row.texts[place]: () for row in data.rows}
-    return generate(texts, settings, options, collect, answers=answers, say=say, of="an original")
-
-
-def paraphrase_questions(
-    data: BucketSet,
+def make_paraphrases(
+    data: LabelledSet | BucketSet,
     settings: generators.GeneratorSettings,
     options: generators.ParaphraseOptions,
     *,
@@ -235,32 +208,26 @@ def paraphrase_questions(
     limit: int | None = None,
     say: Callable[[str], object] = str,
 ) -> Paraphrased:
-    """Generate wordings of questions, of all or of `limit` drawn at random, as `paraphrase_rows` does of rows."""
-    if options.column is not None:
+    """Generate paraphrases of labelled rows, or wordings of questions (all or `limit` at random); keep those that pass.
+
+    An endpoint's answers are kept in the folder `answers`; `say` is told the number of requests before any is sent.
+    """
+    texts: dict[str, list[str]] = {}  # original -> the wordings that it has already
+    column, buckets = options.column or "", dict[str, Sequence[Json]]()
+    if isinstance(data, LabelledSet):
+        usual = COLUMNS.get(data.task.name, data.task.columns)
+        column = column or (usual[0] if len(usual) == 1 else "")
+        if column not in data.task.columns:
+            must = f"be one of {', '.join(data.task.columns)}"
+            raise input_error("paraphrase", "column", must, got=options.column, remedy="Give `column`.")
+        texts = {row.texts[data.column(column)]: [] for row in data.rows}
+    elif options.column is not None:
         raise input_error("paraphrase", "column", "be given for labelled rows only", got=options.column)
-    buckets = dict(sampled([*by_bucket(data.table.to_pylist()).items()], limit, options.seed))
-    texts: dict[str, list[str]] = {}
-    for original, *others in buckets.values():
-        texts.setdefault(asked(original), []).extend(map(asked, others))
-
-    def collect(refined: Refined, _: generators.Generator) -> GeneratedQuestions:
-        return GeneratedQuestions(data, buckets, refined, options.generator, options.least)
-
-    settings = replace(settings, whole=True)
-    return generate(texts, settings, options, collect, answers=answers, say=say, of="a question")
-
-
-def generate(
-    texts: Mapping[str, Sequence[str]],
-    settings: generators.GeneratorSettings,
-    options: generators.ParaphraseOptions,
-    collect: Callable[[Refined, generators.Generator], GeneratedSet | GeneratedQuestions],
-    *,
-    answers: Path,
-    say: Callable[[str], object],
-    of: str,
-) -> Paraphrased:
-    """Generate paraphrases of originals, each with the wordings it has already, and `collect` those that pass."""
+    else:
+        settings = replace(settings, whole=True)
+        buckets = dict(sampled([*by_bucket(data.table.to_pylist()).items()], limit, options.seed))
+        for original, *others in buckets.values():
+            texts.setdefault(asked(original), []).extend(map(asked, others))
     nli_model = options.nli_model if settings.mutual_entailment else None
     judge: Judge | None = None
     if options.check is not None:
@@ -274,13 +241,19 @@ def generate(
     generator = generators.load_generator(options, settings, seed=options.seed, answers=answers, say=say)
     n = settings.n * settings.tries
     if options.endpoint is not None:
+        of = "an original" if isinstance(data, LabelledSet) else "a question"
         say(f"{n:,} requests {of}, {n * len(texts):,} in all{' at most' if settings.tries > 1 else ''}")
     if options.check is not None:
         say(f"check: {error_of_check(options.check)}")
     if options.check is not None and options.check.startswith("judge:"):
         say(f"and 2 to the judge for each candidate that passes the other checks, {2 * n * len(texts):,} at most")
     refined = refine(list(texts), generator, settings, judge, texts)
-    generated = collect(refined, generator)
+    generated: GeneratedSet | GeneratedQuestions
+    if isinstance(data, LabelledSet):
+        rules = getattr(generator, "rules", None)
+        generated = GeneratedSet(data, column, refined.accepted, options.generator, options.least, rules)
+    else:
+        generated = GeneratedQuestions(data, buckets, refined, options.generator, options.least)
     facts = {
         "source": generated.data.name,
         "column": generated.column,
