@@ -215,18 +215,16 @@ def read_written(sheet: Path, originals: Path) -> Written:
         if not any(new.values()):
             n_empty += 1
             continue
-        for column, text in new.items():
-            if not text:
-                raise input_error("select", f"{_NEW}{column}", "be filled in too", got="", row=place)
+        if empty := [column for column, text in new.items() if not text]:
+            raise input_error("select", f"{_NEW}{empty[0]}", "be filled in too", got="", row=place)
         if (plain := _plain(new.values())) in seen[bucket]:
             column, text = next(iter(new.items()))
             must = "be a new text of its bucket"
             remedy = "It equals the original or another paraphrase; case and white space do not count."
             raise input_error("select", f"{_NEW}{column}", must, got=text, row=place, remedy=remedy)
         seen[bucket].add(plain)
-        row = {**original, "writer": "", **new}
-        row["example_id"], row["role"] = f"{bucket}.paraphrase-{len(paraphrases[bucket])}", "paraphrase"
-        row["writer"] = line.get("writer", "").strip()
+        name = f"{bucket}.paraphrase-{len(paraphrases[bucket])}"
+        row = {**original, "writer": line.get("writer", "").strip(), **new, "example_id": name, "role": "paraphrase"}
         paraphrases[bucket].append(row)
     unwritten = [bucket for bucket, rows in paraphrases.items() if not rows]
     if len(unwritten) == len(known):
