@@ -44,12 +44,13 @@ from paraconsist.data.rows import read_rows
 from paraconsist.data.run_folder import RunFolder, content_identity
 from paraconsist.data.store import SHARED, Failed, Result, Results, Store
 from paraconsist.data.tables import joined
-from paraconsist.data.tasks import QUESTIONS
+from paraconsist.data.tasks import QUESTIONS, Task
 from paraconsist.errors import InputError, check_whole, input_error
 from paraconsist.files import Json, locked, make_folder, write_json
 from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.models.batching import BatchPolicy
+from paraconsist.models.labels import LabelMap, resolve_label_map
 from paraconsist.running.options import RunOptions
 from paraconsist.running.processes import end_with_launcher
 from paraconsist.scoring.roles import apply_policy
@@ -57,9 +58,7 @@ from paraconsist.scoring.sources import open_source
 from paraconsist.scoring.until import QUANTITIES, Known, Until, known, values_of_run
 
 if TYPE_CHECKING:
-    from paraconsist.data.tasks import Task
     from paraconsist.models.classifier import Classifier
-    from paraconsist.models.labels import LabelMap
     from paraconsist.running.loop import LoopStatistics
 
 #: Name of a pass -> its model and its sets, which are of one task.
@@ -170,8 +169,6 @@ class Job:
 
     def match_labels(self, label_names: Mapping[str, Sequence[str]]) -> None:
         """Find each set's label map from the labels of the model of each pass."""
-        from paraconsist.models.labels import LabelMap, resolve_label_map
-
         rules = self.options.label_map, self.options.label_rule
         for name, (_, sets) in self.groups.items():
             for of_set in sets:
