@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
+from importlib.resources import files
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -38,18 +39,9 @@ from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_se
 from paraconsist.errors import InputError, first_line, input_error, renamed
 from paraconsist.files import Json
 from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
-from paraconsist.transforms.paraphrase import generators
+from paraconsist.transforms.paraphrase import generators, refining
 from paraconsist.transforms.paraphrase.judgements import Judgements, is_rejected, write_judgement_sheet
 from paraconsist.transforms.paraphrase.kept import parts
-from paraconsist.transforms.paraphrase.refining import (
-    Examined,
-    Judge,
-    MeaningCheck,
-    Refined,
-    error_of_check,
-    load_judge,
-    refine,
-)
 from paraconsist.transforms.perturbation import PROPERTIES, LabelledRow, LabelledSet, sampled
 from paraconsist.transforms.rewording import KINDS
 from paraconsist.transforms.sheets import check_same_texts, render
@@ -132,7 +124,7 @@ class GeneratedQuestions:
     column: ClassVar[str] = "question"
     data: BucketSet
     buckets: Mapping[str, Sequence[Json]]  # question -> its rows, the original first
-    refined: Refined
+    refined: refining.Refined
     generator: str
     least: int  # questions with fewer wordings besides the original are left out
     kinds: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (question, wording) -> its maker, if several
@@ -157,7 +149,7 @@ class GeneratedQuestions:
     def sheet_rows(self) -> list[dict[str, str]]:
         """Return the rows of the sheet: every candidate with what its checks said, those that passed first."""
         names = {(row["bucket_id"], asked(row)): row["example_id"] for row in self.rows()}
-        examined: dict[str, list[Examined]] = {}
+        examined: dict[str, list[refining.Examined]] = {}
         for one in sorted(self.refined.examined, key=lambda one: one.reason is not None):
             examined.setdefault(one.original, []).append(one)
         listed = []
@@ -184,7 +176,7 @@ class Paraphrased:
     """Labelled rows, or questions, with paraphrases, not written yet."""
 
     generated: GeneratedSet | GeneratedQuestions
-    refined: Refined
+    refined: refining.Refined
     generator: generators.Generator
     facts: Json  # how the set was made, for its metadata
 
@@ -229,25 +221,25 @@ def make_paraphrases(
         for original, *others in buckets.values():
             texts.setdefault(asked(original), []).extend(map(asked, others))
     nli_model = options.nli_model if settings.mutual_entailment else None
-    judge: Judge | None = None
+    judge: refining.Judge | None = None
     if options.check is not None:
-        judge = MeaningCheck(options.check)
+        judge = refining.MeaningCheck(options.check)
     elif settings.mutual_entailment and nli_model is None:
         must = f"be given: preset {options.preset or 'a24'} keeps what an NLI model finds entailed both ways"
         remedy = "Train one (paraconsist train --task nli ...), or turn `mutual_entailment` off."
         raise input_error("paraphrase", "nli_model", must, remedy=remedy)
     elif nli_model is not None:
-        judge = load_judge(nli_model, options.label_map)
+        judge = refining.load_judge(nli_model, options.label_map)
     generator = generators.load_generator(options, settings, seed=options.seed, answers=answers, say=say)
     n = settings.n * settings.tries
     if options.endpoint is not None:
         of = "an original" if isinstance(data, LabelledSet) else "a question"
         say(f"{n:,} requests {of}, {n * len(texts):,} in all{' at most' if settings.tries > 1 else ''}")
     if options.check is not None:
-        say(f"check: {error_of_check(options.check)}")
+        say(f"check: {refining.error_of_check(options.check)}")
     if options.check is not None and options.check.startswith("judge:"):
         say(f"and 2 to the judge for each candidate that passes the other checks, {2 * n * len(texts):,} at most")
-    refined = refine(list(texts), generator, settings, judge, texts)
+    refined = refining.refine(list(texts), generator, settings, judge, texts)
     generated: GeneratedSet | GeneratedQuestions
     if isinstance(data, LabelledSet):
         rules = getattr(generator, "rules", None)
@@ -262,7 +254,7 @@ def make_paraphrases(
         "seed": options.seed,
         "nli_model": nli_model,
         "check": None if options.check is None else public_comparer(options.check),
-        "error_of_check": None if options.check is None else error_of_check(options.check),
+        "error_of_check": None if options.check is None else refining.error_of_check(options.check),
         "settings": asdict(settings),
         "counts": {**refined.to_dict(), "n_kept_originals": len(generated.kept()), "least": options.least},
         **generators.endpoint_facts(generator),
@@ -307,14 +299,14 @@ def perturbed_questions(
             must = f"be kinds for questions ({', '.join(SURFACE)})"
             raise input_error("perturb", "property", must, got=name, remedy=remedy)
     buckets = dict(sampled([*by_bucket(data.table.to_pylist()).items()], limit, seed))
-    made, kinds = Refined({asked(row): [] for row, *_ in buckets.values()}), dict[tuple[str, str], str]()
+    made, kinds = refining.Refined({asked(row): [] for row, *_ in buckets.values()}), dict[tuple[str, str], str]()
     for rows in buckets.values():
         text, seen = asked(rows[0]), set(map(asked, rows))
         for name in names or SURFACE:
             new = SURFACE[name](text, Random(f"{seed}/{name}/{text}"))
             if new.strip() and new not in seen and (text, new) not in kinds and parts(new) == parts(text):
                 kinds[text, new] = name
-                made.add(Examined(text, new, None, f"; {name}"))
+                made.add(refining.Examined(text, new, None, f"; {name}"))
     counts = Counter(kinds.values())
     for name in names or ():
         if not counts[name]:
@@ -429,20 +421,12 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
 
 
 def _card_text(name: str, table: pa.Table, facts: Json) -> str:
-    roles = table["role"].to_pylist()
-    n_original, n_all = roles.count("original"), table.num_rows
+    n_original = table["role"].to_pylist().count("original")
+    counts = {"n_originals": f"{n_original:,}", "n_paraphrases": f"{table.num_rows - n_original:,}"}
+    named = {"name": name, "source": facts.get("source", "a set"), "column": facts.get("column", "text")}
     made = "\n".join(f"- {key}: {json.dumps(value, default=str)}" for key, value in facts.items())
-    return (
-        f"# {name}\n\n"
-        f"A bucket set: {n_original:,} originals of {facts.get('source', 'a set')} with {n_all - n_original:,} "
-        f"generated paraphrases of their `{facts.get('column', 'text')}`, in paraconsist's long format (one row is one "
-        "text; `bucket_id` holds together what belongs together, `role` says original or paraphrase).\n\n"
-        "```python\nfrom datasets import load_dataset\n\n"
-        f'rows = load_dataset("{name}", split="test")\n```\n\n'
-        "The labels are those of the originals: they hold for a paraphrase as far as it means the same. "
-        "The originals keep the licence of their source.\n\n"
-        f"## How it was made\n\nBy paraconsist {__version__}.\n\n{made}\n"
-    )
+    template = files("paraconsist.transforms.paraphrase").joinpath("card.md").read_text(encoding="utf-8")
+    return template.format(**named, **counts, version=__version__, made=made)
 
 
 #: Task -> the columns that its papers paraphrase.
@@ -475,7 +459,7 @@ def measure_pairs(
     encoder: Encoder | None = None,
     bleurt: Callable[[Sequence[str], Sequence[str]], list[float]] | None = None,
     parser: Parser | None = None,
-    judge: Judge | None = None,
+    judge: refining.Judge | None = None,
     **options: Any,
 ) -> ParaphraseDiversityResult:
     """Measure the pairs of `pairs_of`; intervals resample the buckets.
@@ -515,7 +499,7 @@ def measure_set(
         encoder=encoder,
         bleurt=None if models.bleurt is None else load_bleurt(models.bleurt),
         parser=None if models.parser is None else load_parser(models.parser),
-        judge=None if options.nli_model is None else load_judge(options.nli_model, options.label_map),
+        judge=None if options.nli_model is None else refining.load_judge(options.nli_model, options.label_map),
     )
 
 
