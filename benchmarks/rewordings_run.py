@@ -40,7 +40,7 @@ def write_tasks(folder: Path, n: int) -> tuple[int, int]:
     from datasets import disable_progress_bars
     from helpers.benchmark_rows import stand_in
 
-    from paraconsist.transforms.reworded_tasks import RewordOptions, reword_lm_eval
+    from paraconsist.transforms.rewording import RewordOptions, reword_lm_eval
 
     disable_progress_bars()
     logging.disable(logging.WARNING)

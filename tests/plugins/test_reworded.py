@@ -18,7 +18,7 @@ from lm_eval.tasks import TaskManager
 
 import paraconsist as pc
 from paraconsist.errors import InputError
-from paraconsist.transforms.reworded_tasks import RewordOptions, reword_lm_eval
+from paraconsist.transforms.rewording import RewordOptions, reword_lm_eval
 
 #: Task of lm-eval's own tree -> what its wordings may be, beside an instruction.
 FORMAT, WORDS, KEY = {"case", "separator"}, {"phrase", "structure", "contraction"}, {"option_order", "option_labels"}

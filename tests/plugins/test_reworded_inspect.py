@@ -13,7 +13,7 @@ from helpers.inspect_evaluations import inspect_eval
 import paraconsist as pc
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.errors import InputError
-from paraconsist.transforms.reworded_tasks import RewordOptions
+from paraconsist.transforms.rewording import RewordOptions
 
 pytest.importorskip("inspect_ai", reason="inspect_ai is not installed: pip install 'paraconsist[integrations]'")
 
@@ -35,7 +35,7 @@ def guess(prompt):
 
 
 def write(folder, name, **options):
-    from paraconsist.transforms.reworded_tasks import reword_inspect
+    from paraconsist.transforms.rewording import reword_inspect
 
     (counts,) = reword_inspect(f"{TASKS}@{name}", folder, RewordOptions(**options)).values()
     return set(counts), named(folder, name)

@@ -9,7 +9,7 @@ import pytest
 import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.transforms.perturbation import RowOptions
-from paraconsist.transforms.reworded_tasks import RewordOptions, reword_table
+from paraconsist.transforms.rewording import RewordOptions, reword_table
 
 THINGS = ["lantern", "kettle", "ladder", "anchor", "basket", "compass"]
 QUESTIONS = [

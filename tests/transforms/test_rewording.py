@@ -6,8 +6,7 @@ from random import Random
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.transforms.reworded_tasks import RewordOptions
-from paraconsist.transforms.rewording import KINDS, Prompt, common_descriptors, listing, reworded
+from paraconsist.transforms.rewording import KINDS, Prompt, RewordOptions, common_descriptors, listing, reworded
 
 N = 10_000
 QUESTION = "A man is carrying a big lamp near 3 boats. What isn't on it?"

@@ -14,7 +14,7 @@ from paraconsist.data.bucket_sets import is_file_of_rows
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
 from paraconsist.transforms.perturbation import RowOptions
-from paraconsist.transforms.reworded_tasks import RewordOptions
+from paraconsist.transforms.rewording import RewordOptions
 
 #: The tool of a source -> the package that must be there.
 _PACKAGES = {"lm-eval": "lm_eval", "inspect": "inspect_ai", "hf": "inspect_ai"}
@@ -37,7 +37,7 @@ def reword(
     paraconsist reword lm-eval:arc_easy --output arc
     paraconsist reword exam.csv --columns question=stem,choices=A+B+C+D,answer=key --output exam
     """
-    from paraconsist.transforms.reworded_tasks import ORIGINAL, SUFFIX, reword_inspect, reword_lm_eval, reword_table
+    from paraconsist.transforms.rewording import ORIGINAL, SUFFIX, reword_inspect, reword_lm_eval, reword_table
 
     tool, _, name = source.partition(":")
     package = _PACKAGES.get(tool) if name else None

@@ -16,8 +16,17 @@ from lm_eval.api.task import ConfigurableTask
 
 from paraconsist.errors import input_error
 from paraconsist.files import Json
-from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, About, WordingRow, original_config
-from paraconsist.transforms.rewording import KINDS, Prompt, another_order, reworded
+from paraconsist.transforms.rewording import (
+    ADDED,
+    KINDS,
+    ORIGINAL,
+    About,
+    Prompt,
+    WordingRow,
+    another_order,
+    original_config,
+    reworded,
+)
 
 
 class Reworded(ConfigurableTask):  # type: ignore[misc]  # whose signature says that a configuration is taken

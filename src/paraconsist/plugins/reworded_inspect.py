@@ -17,7 +17,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.scorer._scorer import scorer_metrics
 
 from paraconsist.plugins.inspect_ai import original
-from paraconsist.transforms.reworded_tasks import ADDED, WordingRow, load_original, question_of, with_text
+from paraconsist.transforms.rewording import ADDED, WordingRow, load_original, question_of, with_text
 
 
 def reworded(file: str, spec: str, **parameters: object) -> Task:
