@@ -102,7 +102,7 @@ def half_of_the_fits(folder: Path, rhos: list[float], runs: int, half: int) -> f
     prepared = prepare(options)
     seconds = 0.0
     for unit in options.units[half::2]:
-        sample = prepared.work.sample(unit.rho, unit.run)
+        sample = prepared.sample(unit.rho, unit.run)
         matrix, *_ = prepared.learner.matrices(sample)
         started = time.process_time()
         GradientBoostingClassifier(random_state=0).fit(matrix, sample.train_labels)

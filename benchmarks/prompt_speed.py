@@ -48,9 +48,9 @@ from paraconsist.data.store import Store
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.models.causal_engine import compute_prefix
 from paraconsist.models.prompted import CausalScorer, PromptSettings
+from paraconsist.running.by_name import load_pools, make_prompt
 from paraconsist.running.loop import compute, start_accelerator
 from paraconsist.running.options import PromptOptions
-from paraconsist.running.prompting import load_pools, make_prompt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from helpers.smollm2 import save_smollm2

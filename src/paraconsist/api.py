@@ -78,9 +78,9 @@ def run(
     from paraconsist.errors import input_error, renamed, unknown_option
     from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
     from paraconsist.reporting.result import Run
+    from paraconsist.running.by_name import read_models
     from paraconsist.running.functions import Function, run_function
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
-    from paraconsist.running.several import read_models
     from paraconsist.scoring.sources import in_arrow
 
     kinds = (Function, LoadOptions, RunOptions, EndpointSettings, AskOptions)

@@ -115,7 +115,7 @@ def test_a_file_of_options_that_would_grow_without_bound(tmp_path, command, rows
 def test_values_of_options_are_bounded_as_files_are(tmp_path):
     from paraconsist.cli.options import read_value
     from paraconsist.data.tasks import TASKS
-    from paraconsist.running.prompting import read_template
+    from paraconsist.running.by_name import read_template
 
     assert [read_value(text) for text in ("[a, 1]", "*a", "[" * 5000, "3e-5")] == [["a", 1], "*a", "[" * 5000, 3e-5]
     template = tmp_path / "t.yaml"

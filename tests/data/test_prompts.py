@@ -18,8 +18,8 @@ from paraconsist.data.prompts import (
 )
 from paraconsist.data.tasks import TASKS, get_task, input_id
 from paraconsist.errors import InputError
+from paraconsist.running.by_name import load_pools, make_prompt, read_template
 from paraconsist.running.options import PromptOptions
-from paraconsist.running.prompting import load_pools, make_prompt, read_template
 
 NLI = get_task("nli")
 DELTA = get_task("defeasible_nli")

@@ -17,8 +17,8 @@ import paraconsist as pc
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.prompts import parse_answer
 from paraconsist.models.prompted import PromptSettings
+from paraconsist.running.by_name import load_pools, prompt_for
 from paraconsist.running.options import PromptOptions
-from paraconsist.running.prompting import load_pools, prompt_for
 
 pytest.importorskip("inspect_ai", reason="inspect_ai is not installed: pip install 'paraconsist[integrations]'")
 

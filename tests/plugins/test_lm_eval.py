@@ -16,8 +16,8 @@ from helpers.scripts import ROOT
 
 import paraconsist as pc
 from paraconsist.errors import InputError
+from paraconsist.running.by_name import load_pools, prompt_for
 from paraconsist.running.options import PromptOptions
-from paraconsist.running.prompting import load_pools, prompt_for
 
 DOCUMENT = ROOT / "docs" / "howto" / "lm_eval.md"
 MISSING = "lm_eval is not installed: pip install 'paraconsist[integrations]'"

@@ -61,8 +61,8 @@ def test_probabilities_are_those_of_the_label_words_after_each_prompt(place, und
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from paraconsist.data.bucket_sets import load_bucket_set
+    from paraconsist.running.by_name import load_pools, make_prompt
     from paraconsist.running.options import PromptOptions
-    from paraconsist.running.prompting import load_pools, make_prompt
 
     rows = load_bucket_set(str(place / "set.jsonl"))
     options = PromptOptions(shots=4, examples=[str(place / "solved.jsonl")])

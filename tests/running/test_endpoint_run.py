@@ -354,8 +354,8 @@ def test_probabilities_are_those_of_the_model_itself(place, tmp_path, language_m
     from paraconsist.models.loading import prompted
     from paraconsist.models.pretrained import load_language_model
     from paraconsist.models.prompted import PromptSettings
+    from paraconsist.running.by_name import make_prompt
     from paraconsist.running.options import PromptOptions
-    from paraconsist.running.prompting import make_prompt
 
     write_set(tmp_path / "set.jsonl", 9)
     template = None if template is None else str(place / template)
@@ -484,8 +484,8 @@ def test_transformers_serve_answers_as_the_model_does(place, tmp_path, language_
     from paraconsist.models.loading import prompted
     from paraconsist.models.pretrained import load_language_model
     from paraconsist.models.prompted import PromptSettings
+    from paraconsist.running.by_name import make_prompt
     from paraconsist.running.options import PromptOptions
-    from paraconsist.running.prompting import make_prompt
     from paraconsist.transforms.paraphrase.generators import EndpointGenerator, GeneratorSettings
 
     data = write_set(tmp_path / "set.jsonl", 7)

@@ -84,7 +84,7 @@ def test_a_training_is_what_naive_scikit_learn_makes_of_the_sample(options, mode
 
     parameters = {"n_estimators": 5, "max_words": max_words}
     prepared = prepare(replace(options, model=model, parameters=parameters))
-    sample = prepared.work.sample(0.5, 1)
+    sample = prepared.sample(0.5, 1)
     answers = prepared.learner.train(sample, parameters, seed=7)
 
     vectorizer = TfidfVectorizer if model.endswith("tfidf") else CountVectorizer
@@ -109,7 +109,7 @@ def test_no_text_is_copied(options):
     assert {split: len(rows.inputs[split]) for split in rows.inputs} == {"train": 240, "validation": 60, "test": 120}
     changed = [i for i in range(60) if rows.inputs["test"][i] != rows.inputs["test"][60 + i]]
     assert len(changed) == rows.transformation["changes"]["test"]["n_changed"] > 30
-    assert prepare(options).work.sample(0.5, 1).train.dtype == np.int64
+    assert prepare(options).sample(0.5, 1).train.dtype == np.int64
 
 
 def test_a_vote_is_the_commonest_answer_and_the_first_of_equal_ones():
@@ -124,7 +124,7 @@ def test_a_vote_is_the_commonest_answer_and_the_first_of_equal_ones():
 def test_repeats_are_trainings_of_the_same_sample_and_vote(options):
     """Alternative 2. Random subsets of rows make the repeats differ."""
     options = replace(options, repeats=3, parameters={"n_estimators": 3, "subsample": 0.3})
-    work = prepare(options).work
+    work = prepare(options)
     work.folder.open()
     trained = []
     learner = work.learner
@@ -150,11 +150,11 @@ def test_a_search_takes_the_best_of_its_trials_and_keeps_what_is_set(options, se
     assert options.n_trainings == {"once": 4 + 1, "sample": 4}[search]
     prepared = prepare(options)
     run_experiment(prepared)
-    said = prepared.work.folder.read_unit(Unit(0.5, 1)).record
+    said = prepared.folder.read_unit(Unit(0.5, 1)).record
     assert said["parameters"]["n_estimators"] == 5
     assert set(said["parameters"]) == set(prepared.learner.space)
     if search == "once":
-        trials = [json.loads(prepared.work.folder.trial_file(i).read_text()) for i in range(4)]
+        trials = [json.loads(prepared.folder.trial_file(i).read_text()) for i in range(4)]
         assert len({json.dumps(trial["parameters"]) for trial in trials}) == 4
         assert said["parameters"] == max(trials, key=lambda trial: trial["validation_accuracy"])["parameters"]
 
@@ -165,7 +165,7 @@ def test_units_are_kept_and_a_whole_run_is_the_sum_of_its_parts(options):
     other = replace(options, output=options.output.with_name("other"), rhos=(0.5,), runs=1)
     prepared = prepare(other)
     run_experiment(prepared)
-    folder = prepared.work.folder
+    folder = prepared.folder
     kept = folder.unit_file(Unit(0.5, 1)).stat().st_mtime_ns
     run_experiment(prepare(replace(other, runs=2)))
     folder.unit_file(Unit(0.5, 2)).write_bytes(b"PK\x03\x04 cut short")
@@ -212,7 +212,7 @@ def test_neural_models_train_on_samples_and_are_repeatable(options, model, tmp_p
     run_experiment(first)
     again = prepare(replace(options, output=tmp_path / "again"))
     run_experiment(again)
-    a, b = (prepared.work.folder.read_unit(Unit(0.5, 1)) for prepared in (first, again))
+    a, b = (prepared.folder.read_unit(Unit(0.5, 1)) for prepared in (first, again))
     np.testing.assert_array_equal(a.original, b.original)
     np.testing.assert_array_equal(a.transformed, b.transformed)
     assert set(np.unique(a.original)) <= {0, 1, 2}
@@ -224,7 +224,7 @@ def test_an_encoder_with_its_labels_in_another_order_is_read_in_ours(options, tm
     encoder = tiny_encoder(tmp_path / "encoder", OTHER_ORDER, words=words_of_rows())
     parameters = {"epochs": 8, "learning_rate": 2e-3, "batch_size": 8}
     prepared = prepare(replace(options, model=str(encoder), parameters=parameters, device="cpu"))
-    sample = prepared.work.sample(0.0, 1)
+    sample = prepared.sample(0.0, 1)
     assert (prepared.learner.train(sample, parameters, seed=0).validation == sample.validation_labels).mean() > 0.55
 
 
@@ -321,7 +321,7 @@ def test_vectors_come_back_as_they_were_written(options):
     assert family.n_runs == 6
     assert family.rho.tolist() == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
     for one in family.vectors():
-        unit = prepared.work.folder.read_unit(Unit(one.rho, one.run))
+        unit = prepared.folder.read_unit(Unit(one.rho, one.run))
         gold = prepared.rows.labels["test"]
         np.testing.assert_array_equal(one.original_correct, unit.original == gold)
         np.testing.assert_array_equal(one.transformed_correct, unit.transformed == gold)

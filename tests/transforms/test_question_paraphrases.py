@@ -13,7 +13,7 @@ from paraconsist.data.bucket_sets import bucket_set_from_table, load_bucket_set
 from paraconsist.data.questions import by_bucket, table_of_rows, write_questions
 from paraconsist.transforms.paraphrase import generators
 from paraconsist.transforms.paraphrase.kept import lost, names
-from paraconsist.transforms.paraphrase.sets import paraphrase_questions
+from paraconsist.transforms.paraphrase.sets import make_paraphrases
 
 KEPT = [
     "30",
@@ -47,7 +47,7 @@ def test_no_kept_token_is_ever_lost_in_what_is_written(questions, random):
     settings, options = generators.PRESETS["questions"], generators.ParaphraseOptions()
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(generators, "load_generator", lambda *_, **__: lambda texts: [written[text] for text in texts])
-        made = paraphrase_questions(data, settings, options, answers=Path(folder))
+        made = make_paraphrases(data, settings, options, answers=Path(folder))
         if not made.generated.rows():
             return
         made.write(Path(folder) / "set.yaml", Path(folder) / "sheet.csv")

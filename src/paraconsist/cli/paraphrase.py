@@ -92,7 +92,7 @@ def paraphrase(
     from paraconsist.data.writing import is_filled
     from paraconsist.transforms.labelled_sets import labelled, load_rows
     from paraconsist.transforms.paraphrase.generators import settings_of
-    from paraconsist.transforms.paraphrase.sets import paraphrase_questions, paraphrase_rows
+    from paraconsist.transforms.paraphrase.sets import make_paraphrases
 
     skipped: Counter[str] = Counter()
     rows = load_rows(data, skipped, reading)
@@ -110,11 +110,8 @@ def paraphrase(
     options = replace(options, preset=preset)
     settings = settings_of(preset, changes, endpoint=options.endpoint, say=say_status)
     answers = output.parent / f"{output.stem}.answers"
-    if asks:
-        made = paraphrase_questions(rows, settings, options, answers=answers, limit=limit, say=say_status)
-    else:
-        drawn = labelled(rows, skipped, limit=limit, seed=options.seed)
-        made = paraphrase_rows(drawn, settings, options, answers=answers, say=say_status)
+    originals = rows if asks else labelled(rows, skipped, limit=limit, seed=options.seed)
+    made = make_paraphrases(originals, settings, options, answers=answers, limit=limit, say=say_status)
     say_generator(made.generator)
     say_refined(made.refined, settings, skipped)
     form = made.write(output, to_check, annotators=judging.annotators, scores=judging.scores)

@@ -97,8 +97,7 @@ def _of_questions(rows: BucketSet, kinds: Sequence[str] | None, making: ItemOpti
     """Write wordings of questions, with a sheet to check them, and say how many of each kind there are."""
     from paraconsist.cli.paraphrase import say_next
     from paraconsist.transforms.paraphrase.judgements import write_judgement_sheet
-    from paraconsist.transforms.paraphrase.sets import write_generated
-    from paraconsist.transforms.question_wordings import perturbed_questions
+    from paraconsist.transforms.paraphrase.sets import perturbed_questions, write_generated
 
     made, counts = perturbed_questions(rows, kinds, limit=making.limit, seed=making.seed)
     if listed := made.sheet_rows():

@@ -79,8 +79,7 @@ def run(
         raise input_error("run", "api", "be 'chat' where `chat` is given", got="completions")
     settings = endpoint_settings(endpoint)
     quiet_libraries()
-    from paraconsist.running.by_name import OF_MODELS, NamedRun
-    from paraconsist.running.several import read_models
+    from paraconsist.running.by_name import OF_MODELS, NamedRun, read_models
 
     if (model is None) == (models is None):
         must = "be given once, or in its place `models`, a file of several"

@@ -48,7 +48,7 @@ def transform(
     from paraconsist.data.writing import check_new_files
     from paraconsist.transforms.dictionary import FittedDictionary, write_dictionary
     from paraconsist.transforms.interface import apply_to_columns, lengths_by_label
-    from paraconsist.transforms.labelled_sets import labels_of, read_texts, write_texts
+    from paraconsist.transforms.labelled_sets import read_texts, write_texts
     from paraconsist.transforms.registry import transformation
     from paraconsist.transforms.sheets import write_soundness_sheet
 
@@ -72,7 +72,9 @@ def transform(
         raise input_error("transform", "save_dictionary", "be given with wordnet_nouns or dictionary", got=name)
     changed = apply_to_columns(fitted, texts, made.name)
     before, after = (list(zip(*side.values(), strict=True)) for side in (texts, changed))
-    labels = labels_of(rows, label_column)
+    labels = None
+    if label_column in rows.column_names:
+        labels = ["" if value is None else str(value) for value in rows[label_column].to_pylist()]
     report = {"transformation": made.name, "parameters": dict(made.parameters), **fitted.report(before, after)}
     if labels is not None:
         report["by_label"] = lengths_by_label(before, after, labels)

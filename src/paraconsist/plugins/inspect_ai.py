@@ -94,9 +94,8 @@ def _made(
     from paraconsist.data.questions import offered
     from paraconsist.data.tasks import QUESTIONS
     from paraconsist.models.labels import resolve_label_map
-    from paraconsist.running.by_name import ANSWER_TOKENS
+    from paraconsist.running.by_name import ANSWER_TOKENS, load_pools, prompt_for
     from paraconsist.running.options import PromptOptions
-    from paraconsist.running.prompting import load_pools, prompt_for
 
     specs = (examples,) if isinstance(examples, str) else tuple(examples)
     options = PromptOptions(template, shots or None, specs, data_dir=data_dir)

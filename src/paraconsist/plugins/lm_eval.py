@@ -28,8 +28,8 @@ from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.models.labels import resolve_label_map
+from paraconsist.running.by_name import load_pools, prompt_for
 from paraconsist.running.options import PromptOptions
-from paraconsist.running.prompting import load_pools, prompt_for
 from paraconsist.scoring.free_text import compared
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.score import score_set

@@ -1,25 +1,34 @@
-"""A run by names: which model answers which sets, loaded here or behind an endpoint, and how it is asked."""
+"""A run by names: which model answers which sets, loaded here or behind an endpoint, and how it is asked.
+
+A prompt's template is named or a file, its examples come from sets or files.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
+import pyarrow as pa
+
+from paraconsist.data import prompts as templates
+from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
+from paraconsist.data.foreign import read_yaml
 from paraconsist.data.prompts import Prompt
+from paraconsist.data.questions import QuestionPrompt
 from paraconsist.data.selection import assign_models, expand_specs, parse_limits, with_test_sets
-from paraconsist.data.tasks import QUESTIONS, partial_task
-from paraconsist.errors import input_error
+from paraconsist.data.tables import read_table
+from paraconsist.data.tasks import QUESTIONS, Task, partial_task
+from paraconsist.errors import input_error, unknown_option
 from paraconsist.files import Json
 from paraconsist.models.endpoint.pace import Meter
 from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
 from paraconsist.running.endpoint import EndpointReport, EndpointRun, run_endpoint
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.parts import Part
-from paraconsist.running.prompting import Pool, load_pools, prompt_for
 from paraconsist.running.run import RunReport, run
 
 if TYPE_CHECKING:
@@ -74,6 +83,48 @@ OF_MODELS: Mapping[str, tuple[str, ...]] = {
     "options": ("label_map", "label_rule", "seed", "batch_tokens"),
     "endpoint": ("api", "request_fields"),
 }
+
+
+def read_models(given: Any, known: Collection[str]) -> dict[str, Json]:
+    """Return models by the names of their folders, each with ``model`` and options of its own, among `known`.
+
+    `given` is a list of models, or a mapping of names to them, or a file with either in YAML, or with a model a line. A
+    model is a name, a folder, a function, or a mapping of ``model`` and options. InputError for anything else.
+    """
+    if isinstance(given, (str, Path)):
+        given = _read_file(Path(given))
+    listed = [*given.items()] if isinstance(given, Mapping) else [(None, one) for one in given]
+    models: list[tuple[Any, Json]]
+    models = [(name, one if isinstance(one, Mapping) else {"model": one}) for name, one in listed]
+    last = Counter(Path(str(one.get("model"))).name for _, one in models)
+    named: dict[str, Json] = {}
+    for name, one in models:
+        path, remedy = Path(str(one.get("model"))), "An entry is a model, or a mapping of model and options."
+        if not one.get("model") or not (isinstance(one["model"], (str, Path)) or callable(one["model"])):
+            raise input_error("run", "models", "have a model in each entry", got=dict(one), remedy=remedy)
+        for option in one:
+            if option != "model" and option not in known:
+                raise unknown_option("run", option, known)
+        folder = name or (path.name if last[path.name] == 1 else "-".join(part for part in path.parts if part != "/"))
+        if folder in named or folder in (".", "..") or Path(str(folder)).name != folder:
+            must, remedy = "have a name of its own for each model, of a folder", "Write `NAME: MODEL` in YAML."
+            raise input_error("run", "models", must, got=folder, remedy=remedy)
+        named[folder] = one
+    if not named:
+        raise input_error("run", "models", "be a list of at least one model, or a mapping of names to models")
+    return named
+
+
+def _read_file(path: Path) -> Any:
+    """Return what a YAML file holds, or the lines of another one, without comments."""
+    if path.suffix.lower() in (".yaml", ".yml"):
+        read = read_yaml("run", "models", path)
+        return read if isinstance(read, (list, Mapping)) else []
+    try:
+        lines = [line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        raise input_error("run", "models", "name a text file that can be read", got=str(path)) from None
+    return [line for line in lines if line]
 
 
 def run_by_name(named: NamedRun, say: Callable[[str], None] | None = None) -> RunReport | EndpointReport:
@@ -223,3 +274,113 @@ def shown_to(model: str, bucket_set: BucketSet, input_columns: str | None) -> Bu
     if columns is None:
         return bucket_set
     return replace(bucket_set, task=partial_task(bucket_set.task, columns, function="run"))
+
+
+_TEMPLATE_ENDINGS = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Rows to draw examples from."""
+
+    task: Task
+    label_names: tuple[str, ...]
+    examples: tuple[templates.Example, ...]
+
+
+def load_pools(options: PromptOptions) -> list[Pool]:
+    """Read the sets and files that examples are drawn from."""
+    pools = []
+    for spec in options.examples:
+        if (path := Path(spec)).is_file():
+            rows = _file_rows(path)
+        else:
+            rows = load_bucket_set(spec, data_dir=options.data_dir, split=_split_of(spec, options.split))
+        examples = [
+            templates.Example(row, rows.label_names[label])
+            for row in rows.table.select([*rows.task.columns, "label"]).to_pylist()
+            if (label := row.pop("label")) >= 0
+        ]
+        pools.append(Pool(rows.task, rows.label_names, tuple(examples)))
+    return pools
+
+
+def _file_rows(path: Path) -> BucketSet:
+    """Return rows of a file, not necessarily a bucket set; columns and labels are checked as those of one."""
+    table = read_table(path, function="run", parameter="examples")
+    of_buckets = {"bucket_id", "group_id", "role", "allowed_labels", "example_id"}
+    table = table.drop_columns([column for column in table.column_names if column in of_buckets])
+    table = table.append_column("bucket_id", pa.array([str(i) for i in range(table.num_rows)]))
+    return bucket_set_from_table(table, name=path.stem, label_names=declared_label_names(table))
+
+
+def _split_of(spec: str, split: str) -> str:
+    """Return `split`, or the only split of a set that has one."""
+    from paraconsist.dataset_builders import BUILDERS, builder_class
+
+    name, _, config = spec.partition(":")
+    for known in builder_class(name).BUILDER_CONFIGS if name in BUILDERS else ():
+        if known.name == config and len(known.counts) == 1:
+            return str(next(iter(known.counts)))
+    return split
+
+
+def make_prompt(
+    options: PromptOptions, pools: Sequence[Pool], task: Task, label_names: Sequence[str], exclude: Collection[str]
+) -> Prompt:
+    """Return the prompt for sets of one task and one list of label names; `pools` are from `load_pools`.
+
+    The inputs with ids in `exclude`, which the model will be asked, are never examples.
+    """
+    template = read_template(options.template, task, label_names)
+    fitting = [pool for pool in pools if pool.task == task]
+    if options.shots and len(fitting) < len(pools):
+        other = next(pool.task.name for pool in pools if pool.task != task)
+        raise input_error("run", "examples", f"be of task {task.name}, as the sets are", got=other)
+    renamed = [_with_labels_of(template, pool) for pool in fitting]
+    drawn = templates.draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude)
+    return Prompt(template, drawn, options.system)
+
+
+def prompt_for(group: Sequence[BucketSet], options: PromptOptions, pools: Sequence[Pool]) -> Prompt:
+    """Return the prompt for the sets of a group, which are of one task and have the same labels."""
+    label_names = group[0].label_names
+    if group[0].task is QUESTIONS:
+        for option in ("template", "shots"):
+            if value := getattr(options, option):
+                must, remedy = "not be given with questions, which bring their own", "Use `system` or `messages`."
+                raise input_error("run", option, must, got=value, remedy=remedy)
+        return QuestionPrompt(system=options.system)
+    if options.template is None:
+        for other in group:
+            if len(other.label_names) != len(label_names):
+                must = f"be given where sets of one task have different labels, as {group[0].name} and {other.name}"
+                remedy = "Give `template` and `label_map`, or run the sets apart."
+                raise input_error("run", "template", must, remedy=remedy)
+    input_ids = {input_id for bucket_set in group for input_id in bucket_set.table["input_id"].to_pylist()}
+    return make_prompt(options, pools, group[0].task, label_names, input_ids)
+
+
+def read_template(template: str | None, task: Task, label_names: Sequence[str]) -> templates.PromptTemplate:
+    """Return a template by name or from a file, or the default one."""
+    if template is None:
+        return templates.default_template(task, label_names)
+    path = Path(template)
+    if path.suffix.lower() not in _TEMPLATE_ENDINGS and not path.is_file():
+        return templates.get_template(template, task)
+    # scalars are read as text: `yes` and `1` are label words, not truth values and numbers
+    mapping = read_yaml("run", "template", path, typed=False)
+    return templates.template_from_mapping(mapping, name=path.stem, task=task)
+
+
+def _with_labels_of(template: templates.PromptTemplate, pool: Pool) -> tuple[templates.Example, ...]:
+    """Return a pool's examples under the template's label names, which are matched like a model's."""
+    from paraconsist.models.labels import resolve_label_map
+
+    label_map = None
+    if set(template.labels) == {"entailment", "not_entailment"} and "neutral" in pool.label_names:
+        # the only many-to-one map that is never ambiguous
+        label_map = {name: "not_entailment" for name in pool.label_names if name != "entailment"}
+    mapped = resolve_label_map(pool.label_names, template.label_names, label_map)
+    names = {name: template.label_names[to] for name, to in zip(pool.label_names, mapped.targets, strict=True)}
+    return tuple(templates.Example(example.values, names[example.label]) for example in pool.examples)

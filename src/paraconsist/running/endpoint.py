@@ -31,8 +31,16 @@ from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQ
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, answer_identity, prompt_identity
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.options import RunOptions
-from paraconsist.running.run import Job, Repeat, check_repeats, distinct_rows, group_sets
-from paraconsist.running.until import check_until, rounds, summed
+from paraconsist.running.run import (
+    Job,
+    Repeat,
+    check_repeats,
+    check_until,
+    distinct_rows,
+    group_sets,
+    rounds,
+    summed,
+)
 
 _N_SHOWN = 3  # requests of a dry run
 _N_COUNTED = 256  # prompts whose tokens a tokenizer counts, for an estimate of all

@@ -22,10 +22,9 @@ from paraconsist.data.tasks import Row, Task
 from paraconsist.errors import InputError, check_whole, first_line, input_error
 from paraconsist.files import Json, launched, locked
 from paraconsist.models.progress import ProgressBar
+from paraconsist.running.by_name import prompt_for
 from paraconsist.running.options import PromptOptions, RunOptions
-from paraconsist.running.prompting import prompt_for
-from paraconsist.running.run import Job, distinct_rows, group_sets
-from paraconsist.running.until import check_until, rounds, summed
+from paraconsist.running.run import Job, check_until, distinct_rows, group_sets, rounds, summed
 
 _OF_LOADED = ("device", "batch_tokens", "deterministic", "compile", "noise_floor", "repeats")
 _CALLED_WITH = "It is called with a list of inputs, and returns a list with an answer for each."

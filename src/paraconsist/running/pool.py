@@ -61,21 +61,10 @@ def do_all(
             for piece in mine:
                 work.do(piece)
                 progress(piece)
-    else:
-        _in_pool(work, mine, function, min(jobs, len(mine)), threads, devices, progress)
-    if n_ranks > 1:
-        wait_for_all(pieces, work.is_done)
-
-
-def _in_pool(
-    work: Work[Piece],
-    pieces: Sequence[Piece],
-    function: str,
-    jobs: int,
-    threads: int | None,
-    devices: Sequence[str],
-    progress: Callable[[Piece], None],
-) -> None:
+        if n_ranks > 1:
+            wait_for_all(pieces, work.is_done)
+        return
+    jobs = min(jobs, len(mine))
     environment = dict.fromkeys(_THREADS, str(threads))  # for libraries that workers load later
     if threads is None:
         environment = {_THREADS[0]: os.environ.get(_THREADS[0], str(max(1, (os.cpu_count() or 1) // jobs)))}
@@ -90,7 +79,7 @@ def _in_pool(
         start = (work, threads, os.getpid(), numbers, tuple(devices))
         pool = stack.enter_context(ProcessPoolExecutor(jobs, context, _begin, start))
         with deaf():
-            futures = {pool.submit(_do, piece): piece for piece in pieces}
+            futures = {pool.submit(_do, piece): piece for piece in mine}
         try:
             for future in as_completed(futures):
                 future.result()

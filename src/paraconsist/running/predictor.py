@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.failures import count_inputs
 from paraconsist.data.predictions import input_notes
+from paraconsist.data.store import Result, Store
 from paraconsist.data.tasks import Task, input_id
 from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
-    from paraconsist.data.bucket_sets import BucketSet
-    from paraconsist.data.store import Result
     from paraconsist.models.classifier import Classifier
 
 
@@ -74,8 +74,6 @@ class Predictor:
         return np.array([self._known[i] for i in ids], dtype=np.float64).reshape(len(ids), n_labels)
 
     def _compute(self, rows: Mapping[str, Mapping[str, str]], folder: Path) -> None:
-        from paraconsist.data.bucket_sets import BucketSet
-        from paraconsist.data.store import Store
         from paraconsist.running.loop import compute
 
         store = Store(folder, self._identity)

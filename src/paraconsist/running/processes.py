@@ -120,17 +120,11 @@ def deaf() -> Iterator[None]:
 @contextmanager
 def variables(values: Mapping[str, str | None]) -> Iterator[None]:
     """Set (or, for None, remove) environment variables inside a block."""
-    before = {name: os.environ.get(name) for name in values}
-    _set_variables(values)
+    before = {name: os.environ.pop(name, None) for name in values}
+    os.environ.update({name: value for name, value in values.items() if value is not None})
     try:
         yield
     finally:
-        _set_variables(before)
-
-
-def _set_variables(values: Mapping[str, str | None]) -> None:
-    for name, value in values.items():
-        if value is None:
+        for name in values:
             os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
+        os.environ.update({name: value for name, value in before.items() if value is not None})

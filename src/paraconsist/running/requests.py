@@ -37,15 +37,23 @@ FOLDER, RECORD = "requests", "export.json"
 _FORMAT = "paraconsist-requests-1"
 
 
-def export_requests(
-    endpoint_run: endpoint.EndpointRun, *, top: int = 20, per_file: int = MOST_REQUESTS, record: Json
-) -> dict[Path, int]:
+#: Options that belong to an export alone, not to its answers.
+_NOW = ("output", "overwrite", "retry_failed")
+#: The address in the settings of a run without a server.
+_NOWHERE = "http://batch.invalid/v1"
+
+
+def export_named(named: Json, *, top: int, per_file: int) -> dict[Path, int]:
     """Write the requests of a run over an endpoint that its folder holds no answer to, as batch files.
 
-    Labels are taken from the `top` most probable first tokens, or from written answers. A file has at most `per_file`
-    requests of one model, and 200 MB. `record` is saved with them, and with the stores that the answers belong to; the
-    folder of the requests is replaced atomically. Returns the files, each with its number of requests.
+    `named` has the run's `models` and `sets`, as `run_by_name` takes them, and the fields of the other options (``ask``
+    with ``prompts``, ``running``, ``endpoint``); it is saved with the requests, and with the stores that the answers
+    belong to, so that importing these needs no options. Labels are taken from the `top` most probable first tokens, or
+    from written answers. A file has at most `per_file` requests of one model, and 200 MB. The folder of the requests is
+    replaced atomically. Returns the files, each with its number of requests.
     """
+    record = {**named, "running": {k: v for k, v in named["running"].items() if k not in _NOW}}
+    endpoint_run, _ = _options(named, Path(named["running"]["output"]))
     check_whole("export_requests", "per_file", per_file)
     check_whole("export_requests", "top_logprobs", top)
     folder = RunFolder(endpoint_run.options.output)
@@ -61,14 +69,12 @@ def export_requests(
     return {folder.path / FOLDER / name: n for name, n in files.items()}
 
 
-def import_answers(
-    endpoint_run: endpoint.EndpointRun, *, top: int = 20, answers: Sequence[Path]
-) -> endpoint.EndpointReport:
-    """Read answers to the requests of `export_requests` into the run folder, and finish the run if all are there.
+def import_named(output: Path, answers: Sequence[Path]) -> tuple[endpoint.EndpointReport, str | None]:
+    """Read answers into the folder of an export, and finish the run if all are there.
 
     Answers may come in several files and calls, and in any order; one that is there already is passed over. An input
     that was refused, or whose answer cannot be read, is kept as failed, as in a run; one that was not processed (an
-    expired batch, a wrong key) is left without an answer.
+    expired batch, a wrong key) is left without an answer. Returns the run's report, and its `scoring` option.
 
     Raises
     ------
@@ -76,55 +82,34 @@ def import_answers(
         If a file is cut short, a line answers no request of this export, a request has two different answers, or inputs
         are left without an answer; what was read before is kept.
     """
-    resumed = replace(endpoint_run, options=replace(endpoint_run.options, overwrite=False))
-    folder, statistics = RunFolder(resumed.options.output), dict[str, QueueStatistics]()
-    left: list[str] = []
-    failed: dict[str, str] = {}
-    n_inputs = 0
-    with locked(folder.path, "import_answers", "output"):
-        passes = _open(resumed, top)
-        keys = {asked.key for asked in passes}
-        for asked in passes:
-            ids = asked.ids()
-            read = _read_pass(asked, resumed, ids, answers, keys, failed)
-            statistics.setdefault(asked.name, read)
-            left += to_ask(ids, asked.store.finished(), retry_failed=resumed.options.on_error == "stop")
-            n_inputs += len(ids)
-        if left:
-            raise _unanswered(left, failed, n_inputs)
-        report = endpoint.run_endpoint(replace(resumed, options=replace(resumed.options, on_error="unparsed")))
-        recorded = folder.read()["endpoint"]
-        folder.update_run({"endpoint": {n: {**recorded[n], "last": vars(read)} for n, read in statistics.items()}})
-        for name, read in statistics.items():
-            endpoint.warn_of_bounds(read, name)
-    return replace(report, statistics=statistics)
-
-
-#: Options that belong to an export alone, not to its answers.
-_NOW = ("output", "overwrite", "retry_failed")
-#: The address in the settings of a run without a server.
-_NOWHERE = "http://batch.invalid/v1"
-
-
-def export_named(named: Json, *, top: int, per_file: int) -> dict[Path, int]:
-    """Export the requests of a run whose `models` and `sets` are named, as `run_by_name` takes them.
-
-    `named` also has the fields of the other options (``ask`` with ``prompts``, ``running``, ``endpoint``); it is
-    recorded, so that importing the answers needs no options.
-    """
-    record = {**named, "running": {k: v for k, v in named["running"].items() if k not in _NOW}}
-    endpoint_run, _ = _options(named, Path(named["running"]["output"]))
-    return export_requests(endpoint_run, top=top, per_file=per_file, record=record)
-
-
-def import_named(output: Path, answers: Sequence[Path]) -> tuple[endpoint.EndpointReport, str | None]:
-    """Import answers into the folder of an export; return the run's report, and its `scoring` option."""
     file, remedy = output / FOLDER / RECORD, "Give the `output` of `export-requests`."
     record = read_record("import_answers", "output", file, remedy=remedy) if file.is_file() else {}
     if record.get("format") != _FORMAT:
         raise input_error("import_answers", "output", "be the folder of an export", got=str(output), remedy=remedy)
     endpoint_run, scoring = _options(record, output)
-    return import_answers(endpoint_run, top=record["top"], answers=answers), scoring
+    folder, statistics = RunFolder(output), dict[str, QueueStatistics]()
+    left: list[str] = []
+    failed: dict[str, str] = {}
+    n_inputs = 0
+    with locked(folder.path, "import_answers", "output"):
+        passes = _open(endpoint_run, record["top"])
+        keys = {asked.key for asked in passes}
+        for asked in passes:
+            ids = asked.ids()
+            read = _read_pass(asked, endpoint_run, ids, answers, keys, failed)
+            statistics.setdefault(asked.name, read)
+            left += to_ask(ids, asked.store.finished(), retry_failed=endpoint_run.options.on_error == "stop")
+            n_inputs += len(ids)
+        if left:
+            raise _unanswered(left, failed, n_inputs)
+        report = endpoint.run_endpoint(
+            replace(endpoint_run, options=replace(endpoint_run.options, on_error="unparsed"))
+        )
+        recorded = folder.read()["endpoint"]
+        folder.update_run({"endpoint": {n: {**recorded[n], "last": vars(read)} for n, read in statistics.items()}})
+        for name, read in statistics.items():
+            endpoint.warn_of_bounds(read, name)
+    return replace(report, statistics=statistics), scoring
 
 
 def _options(named: Json, output: Path) -> tuple[endpoint.EndpointRun, str | None]:
@@ -204,18 +189,20 @@ def _read_pass(
                 continue
             if input_id not in known:
                 raise _wrong(file, row, "is to an input that is not in these sets", line["custom_id"])
+            why, failure = None, None
             try:
-                body = _body(line)
-                answered = protocol.Answered.of(input_id, asked.part, body, read)
+                answered = protocol.Answered.of(input_id, asked.part, _body(line), read)
                 if answered.ending.failure:
                     journal.add(answered)
-                    raise _Failed(answered.ending.failure, str(answered.ending.problem(f"input {input_id}")))
-            except (protocol.Refused, Malformed, _Failed) as problem:
+                    why = str(answered.ending.problem(f"input {input_id}"))
+                    failure = Failed(answered.ending.failure, why)
+            except (protocol.Refused, Malformed) as problem:
+                why = str(problem).removeprefix("0: ")
                 failure = _failure(problem, settings, asked.prompt.model, input_id)
-                failed[input_id] = str(problem).removeprefix("0: ")
-                if failure is None or endpoint_run.options.on_error == "stop":
-                    continue
-                if input_id not in finished and input_id not in before:
+            if why is not None:
+                failed[input_id] = why
+                is_known = input_id in finished or input_id in before
+                if failure is not None and not is_known and endpoint_run.options.on_error != "stop":
                     shard.append([input_id], [failure])
                     before[input_id] = failure
                     n_computed += 1
@@ -277,21 +264,11 @@ def _body(line: Json) -> Json:
     raise protocol.Refused(status if isinstance(status, int) else 0, message)
 
 
-class _Failed(Exception):
-    """A failed answer: the kind of its failure, and why."""
-
-    def __init__(self, kind: str, why: str) -> None:
-        super().__init__(why)
-        self.kind = kind
-
-
 def _failure(
-    problem: protocol.Refused | Malformed | _Failed, settings: EndpointSettings, model: str, input_id: str
+    problem: protocol.Refused | Malformed, settings: EndpointSettings, model: str, input_id: str
 ) -> Failed | None:
     """Return what the store keeps of a failed request; None if the input is not the cause."""
     about = f"input {input_id}"
-    if isinstance(problem, _Failed):
-        return Failed(problem.kind, str(problem))
     if isinstance(problem, protocol.Interrupted):
         return None
     if isinstance(problem, Malformed):

@@ -1,9 +1,9 @@
 """AFLite: which rows can linear classifiers over embeddings predict that have not seen them or their context?
 
 Many logistic regressions are fitted together. They differ only in which rows they see, so one matrix product serves all
-of them: each step of a preconditioned conjugate-gradient method costs two products of the whole matrix with a block of
-vectors. The objective is that of scikit-learn's `LogisticRegression`, and is convex: the two agree as far as their
-tolerances go, and scikit-learn, one fit after the other, takes 6 times as long (`benchmarks/aflite_speed.py`).
+of them: each step of SciPy's L-BFGS over the sum of their objectives costs two products of the whole matrix with a
+block of vectors. The objective is that of scikit-learn's `LogisticRegression`, and is convex: the two agree as far as
+their tolerances go, and scikit-learn, one fit after the other, takes 6 times as long (`benchmarks/aflite_speed.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from paraconsist.studies.options import PRESETS, AfliteOptions
 Matrix = NDArray[np.float64]
 
 _FUNCTION = "select"
-_LINE_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -156,9 +155,7 @@ def _partitions(codes: NDArray[np.int64], options: AfliteOptions, rng: np.random
     for k in range(options.n_classifiers):
         order = rng.permutation(len(sizes))
         n_groups = int(np.searchsorted(np.cumsum(sizes[order]), options.train_size)) + 1
-        trained = np.zeros(len(sizes), dtype=np.bool_)
-        trained[order[:n_groups]] = True
-        chosen[:, k] = trained[codes]
+        chosen[:, k] = np.isin(codes, order[:n_groups])
     return chosen
 
 
@@ -168,25 +165,16 @@ def _right(
     """Return whether each classifier is right about each row, shape (n, n_classifiers), and the next start weights."""
     _, labels = np.unique(labels, return_inverse=True)
     if labels.max() > 1:
-        return _right_by_sklearn(rows, labels, chosen, options), None
+        with extras(_FUNCTION):  # two labels need no package
+            from sklearn.linear_model import LogisticRegression
+        model = LogisticRegression(C=options.inverse_penalty, max_iter=5000)
+        fitted = (model.fit(rows[seen], labels[seen]) for seen in chosen.T)
+        return np.stack([each.predict(rows) == labels for each in fitted], axis=1), None
     weights, converged = fit_logistic(rows, labels, chosen, inverse_penalty=options.inverse_penalty, start=start)
     if not converged:
         warnings.warn("some classifiers did not converge: scale the embeddings", UserWarning, stacklevel=3)
     predicts_one = rows @ weights[:-1] + weights[-1] > 0
     return predicts_one == (labels == 1)[:, None], weights.mean(axis=1, keepdims=True)
-
-
-def _right_by_sklearn(
-    rows: Matrix, labels: NDArray[np.int64], chosen: NDArray[np.bool_], options: AfliteOptions
-) -> NDArray[np.bool_]:
-    with extras(_FUNCTION):  # two labels need no package
-        from sklearn.linear_model import LogisticRegression
-    right = np.empty(chosen.shape, dtype=np.bool_)
-    for k in range(chosen.shape[1]):
-        model = LogisticRegression(C=options.inverse_penalty, max_iter=5000)
-        seen = chosen[:, k]
-        right[:, k] = model.fit(rows[seen], labels[seen]).predict(rows) == labels
-    return right
 
 
 def fit_logistic(
@@ -207,6 +195,9 @@ def fit_logistic(
     where to begin, have shape (d + 1, k), the last row being b: ``features @ weights[:-1] + weights[-1] > 0`` predicts
     1.
     """
+    from scipy.linalg import solve_triangular
+    from scipy.optimize import minimize
+
     rows = np.hstack([np.asarray(features, dtype=np.float64), np.ones((len(features), 1))])
     target = np.where(np.asarray(labels) > 0, 1.0, 0.0)[:, None]
     mask = chosen.astype(np.float64)
@@ -214,72 +205,27 @@ def fit_logistic(
     penalty = np.full((rows.shape[1], 1), 1.0 / inverse_penalty)
     penalty[-1] = 0.0
     weights = np.zeros((rows.shape[1], mask.shape[1])) + (0.0 if start is None else start)
-    scores = rows @ weights
-    solve = _preconditioner(rows, scores, mask, seen, penalty)
-    direction: Matrix | None = None
-    last: Matrix | None = None
-    slope: Matrix | None = None
-    for _ in range(max_steps):
-        residual = mask * (expit(scores) - target)
-        slope_before = slope
-        slope = rows.T @ residual + penalty * weights
-        running = np.abs(slope).max(axis=0) > tolerance * seen
-        if not running.any():
-            return weights, True
-        better = solve(slope)
-        if direction is None or slope_before is None or last is None:
-            direction = -better
-        else:
-            gained = np.einsum("ij,ij->j", slope, better - last)
-            before = np.einsum("ij,ij->j", slope_before, last)
-            turn = np.maximum(gained / np.maximum(before, 1e-300), 0.0)  # Polak-Ribiere, restarted where negative
-            direction = turn * direction - better
-            uphill = np.einsum("ij,ij->j", slope, direction) >= 0
-            direction[:, uphill] = -better[:, uphill]
-        last = better
-        direction = direction * running
-        along = rows @ direction
-        step = _line_search(scores, along, target, mask, weights, direction, penalty, running)
-        weights = weights + step * direction
-        scores += step * along
-    return weights, False
+    share = expit((rows @ weights).mean(axis=1, keepdims=True))
+    # The average curvature of all rows, scaled to the rows of a classifier; in units of its root all are alike.
+    curvature = (rows * np.maximum(share * (1 - share), 0.02)).T @ rows * (float(seen.mean()) / len(rows))
+    curvature[np.diag_indices_from(curvature)] += penalty[:, 0] + 1e-9 * np.trace(curvature) / len(curvature)
+    root, slope = np.linalg.cholesky(curvature), np.full_like(weights, np.inf)
 
+    def loss(scaled: Matrix) -> tuple[float, Matrix]:
+        nonlocal weights, slope
+        weights = solve_triangular(root, scaled.reshape(weights.shape), trans="T", lower=True, check_finite=False)
+        scores = rows @ weights
+        value = np.sum(mask * (np.logaddexp(0.0, scores) - target * scores)) + np.sum(penalty * weights**2) / 2
+        slope = rows.T @ (mask * (expit(scores) - target)) + penalty * weights
+        return float(value), solve_triangular(root, slope, lower=True, check_finite=False).ravel()
 
-def _preconditioner(rows: Matrix, scores: Matrix, mask: Matrix, seen: Matrix, penalty: Matrix) -> Any:
-    """Return a solver with the average curvature of all rows, scaled to the rows of a classifier."""
-    from scipy.linalg import cho_factor, cho_solve
+    def has_converged() -> bool:
+        return bool((np.abs(slope).max(axis=0) <= tolerance * seen).all())
 
-    share = expit(scores.mean(axis=1, keepdims=True))
-    curvature = np.maximum(share * (1 - share), 0.02)
-    hessian = (rows * curvature).T @ rows * (float(seen.mean()) / len(rows))
-    hessian[np.diag_indices_from(hessian)] += penalty[:, 0] + 1e-9 * np.trace(hessian) / len(hessian)
-    factor = cho_factor(hessian, lower=True, check_finite=False)
-    return lambda slope: cho_solve(factor, slope, check_finite=False)
+    def stop(xk: Matrix) -> None:
+        if has_converged():
+            raise StopIteration
 
-
-def _line_search(
-    scores: Matrix,
-    along: Matrix,
-    target: Matrix,
-    mask: Matrix,
-    weights: Matrix,
-    direction: Matrix,
-    penalty: Matrix,
-    running: NDArray[np.bool_],
-) -> Matrix:
-    """Take Newton's steps to the minimum of each convex line, without steps uphill."""
-    first = np.einsum("ij,ij->j", weights * penalty, direction)
-    second = np.einsum("ij,ij->j", direction * penalty, direction)
-    masked = mask * along
-    step = np.zeros(scores.shape[1])
-    low, high = np.zeros_like(step), np.full_like(step, np.inf)
-    for _ in range(_LINE_STEPS):
-        share = expit(scores + step * along)
-        slope = np.einsum("ij,ij->j", masked, share - target) + first + step * second
-        bend = np.einsum("ij,ij->j", masked * along, share * (1 - share)) + second
-        low, high = np.where(slope <= 0, step, low), np.where(slope > 0, step, high)
-        wanted = step - slope / np.maximum(bend, 1e-300)
-        inside = (wanted > low) & (wanted < high)
-        halfway = np.where(np.isfinite(high), (low + high) / 2, 2 * low + 1)
-        step = np.where(inside, wanted, halfway)
-    return np.where(running, np.where(step > 0, step, low), 0.0)
+    options: Any = {"maxiter": max_steps, "maxfun": 10 * max_steps, "gtol": 0.0, "ftol": 0.0}
+    minimize(loss, (root.T @ weights).ravel(), jac=True, method="L-BFGS-B", callback=stop, options=options)
+    return weights, has_converged()

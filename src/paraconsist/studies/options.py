@@ -41,6 +41,10 @@ class StudyOptions:
     data_dir: str | None = option(None, DATA_DIR)
     n_resamples: int = option(1000, "Bootstrap replicates of each run.", min=1)
 
+    def __post_init__(self) -> None:
+        if not self.seeds or min(self.seeds) < 0 or len(set(self.seeds)) < len(self.seeds):
+            raise input_error("train", "seeds", "be numbers from 0 on, each once", got=list(self.seeds))
+
     def train(self, output: Path, **set_here: Any) -> TrainingOptions:
         """Return the options of one training, which resumes in its folder; the study itself sets `set_here`."""
         set_here |= {"device": self.device, "data_dir": self.data_dir, "resume": True, "progress": False}
@@ -62,14 +66,13 @@ class SweepOptions(StudyOptions):
     keep_models: bool = option(False, "Keep the weights of every cell.")
 
     def __post_init__(self) -> None:
-        for name in ("models", "sets", "shares", "seeds"):
+        super().__post_init__()
+        for name in ("models", "sets", "shares"):
             values = list(getattr(self, name))
             if not values or len(set(values)) < len(values):
                 raise input_error("sweep", name, "hold at least one value, each once", got=values)
         if any(not 0 < share <= 1 for share in self.shares):
             raise input_error("sweep", "shares", "be above 0, and 1 at most", got=list(self.shares))
-        if any(seed < 0 for seed in self.seeds):
-            raise input_error("sweep", "seeds", "not be negative", got=list(self.seeds))
         check_whole("sweep", "jobs", self.jobs)
         known = {field.name for field in fields(TrainingOptions)} - _SET_BY_SWEEP
         for name, choices in self.vary.items():
@@ -93,10 +96,6 @@ class AdversarialOptions(StudyOptions):
         False, "Also train a control on as many rows without new texts: those that have a variant, twice."
     )
     n_permutations: int = option(10_000, "Permutations that the paired test draws.", min=1)
-
-    def __post_init__(self) -> None:
-        if not self.seeds or min(self.seeds) < 0 or len(set(self.seeds)) < len(self.seeds):
-            raise input_error("adversarial", "seeds", "be numbers from 0 on, each once", got=list(self.seeds))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.reporting.formatting import percent
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _P_C = PARAPHRASTIC.name
+_X = TypeVar("_X", float, str)
 _AXES = (("n_rows", "rows", "training rows"), ("n_parameters", "size", "parameters"))
 
 
@@ -82,8 +83,9 @@ def _tick(value: float) -> str:
     return next((f"{value / unit:.3g}{name}" for least, unit, name in units if value >= least), f"{value:,.0f}")
 
 
-def _means(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    by_x: dict[float, list[float]] = {}
+def _means(points: Sequence[tuple[_X, float]]) -> list[tuple[_X, float]]:
+    """Return each x, in order, with the mean of its points."""
+    by_x: dict[_X, list[float]] = {}
     for x, y in points:
         by_x.setdefault(x, []).append(y)
     return [(x, sum(values) / len(values)) for x, values in sorted(by_x.items())]
@@ -107,10 +109,8 @@ def sweep_plots(cells: Sequence[CellResult]) -> list[Plot]:
 
 
 def _against(cells: Sequence[CellResult], name: str, axis: str, word: str, label: str) -> list[Plot]:
-    by_configuration: dict[str, list[float]] = {}  # shares are drawn by group: the seeds' rows differ a little
-    for cell in cells:
-        by_configuration.setdefault(cell.configuration, []).append(float(cell[axis]))
-    place = {configuration: sum(values) / len(values) for configuration, values in by_configuration.items()}
+    # shares are drawn by group: the seeds' rows differ a little
+    place = dict(_means([(cell.configuration, float(cell[axis])) for cell in cells]))
     if len(set(place.values())) < 2:
         return []
     taus = [figure.symbol for figure in figures() if figure.symbol.startswith("tau")]

@@ -11,6 +11,7 @@ import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -125,13 +126,9 @@ def round_robin(
     strata: NDArray[np.int64], size: int, *, rng: np.random.Generator, n_strata: int = 10
 ) -> NDArray[np.intp]:
     """Draw `size` positions (at most n), one from each of the strata (0 to n_strata - 1, shape (n,)) in turn."""
-    queues = [list(rng.permutation(np.flatnonzero(strata == s))) for s in range(n_strata)]
-    drawn: list[int] = []
-    while len(drawn) < size and any(queues):
-        for queue in queues:
-            if queue and len(drawn) < size:
-                drawn.append(int(queue.pop()))
-    return np.array(drawn, dtype=np.intp)
+    queues = [rng.permutation(np.flatnonzero(strata == s))[::-1] for s in range(n_strata)]
+    in_turn = (i for of_each in zip_longest(*queues) for i in of_each if i is not None)
+    return np.array([*islice(in_turn, size)], dtype=np.intp)
 
 
 def sample_by_difficulty(

@@ -146,11 +146,41 @@ def measure_sensitivity(
         got = f"none of {refined.n_judged:,} candidates passed"
         raise input_error("sensitivity", "generator", must, got=got, remedy=f"Left out: {reasons}.")
     sizes = [len(refined.accepted[row.texts[place]]) for row in used]
-    pairs = _Pairs.of(generated, predictor, mapped, options.preset)
+    most, least = PRESETS[options.preset]
+    pairs = [(row, text) for row, texts in generated.kept() if len(texts) >= least for text in texts[:most]]
+    if not pairs:
+        must = f"find an original with {least} variants or more"
+        got = f"at most {max(len(texts) for _, texts in generated.kept())}"
+        remedy = "Ask for more candidates or tries, or take `preset` paper."
+        raise input_error("sensitivity", "preset", must, got=got, remedy=remedy)
+    rows, variants = [row for row, _ in pairs], [text for _, text in pairs]
+    changed_rows = [{**_texts(data, row), _COLUMN: text} for row, text in pairs]
+    predictions, probabilities = mapped.apply(predictor.probabilities(changed_rows))
+    _, before = mapped.apply(predictor.probabilities([_texts(data, row) for row in rows]))
+    group_of = {row["bucket_id"]: row["group_id"] for row in generated.rows()}
+    groups = [group_of[row.example_id] for row in rows]
+    numbers, gold = np.arange(len(rows)), np.array([row.label for row in rows], dtype=np.int64)
     resampling: dict[str, Any] = {"n_resamples": options.n_resamples, "seed": options.seed}
-    texts = [row.texts[place] for row in pairs.rows], pairs.variants
     sides = compare_sides(
-        pairs.changed, *texts, pairs.confidence_change, groups=pairs.groups, encoder=encoder, **resampling
+        np.asarray(predictions != gold),  # the originals are all right
+        [row.texts[place] for row in rows],
+        variants,
+        probabilities[numbers, gold] - before[numbers, gold],
+        groups=groups,
+        encoder=encoder,
+        **resampling,
+    )
+    names = data.label_names
+    labels = [names[row.label] for row in rows]
+    fooling = fooling_rate(  # the preset decides about originals without a variant
+        [names[i] for i in predictions.tolist()],
+        labels,
+        labels,
+        [row.example_id for row in rows],
+        originals={row.example_id: (names[row.label], names[row.label]) for row in used},
+        preset=options.preset,
+        groups={row.example_id: _context(row, place) for row in used},
+        **resampling,
     )
     return SensitivityReport(
         n_rows=len(data.rows),
@@ -159,73 +189,10 @@ def measure_sensitivity(
         refined=refined,
         generated=generated,
         n_with={k: sum(size >= k for size in sizes) for k in range(1, settings.keep + 1)},
-        fooling=_fooling(pairs, generated, options),
-        shift=distribution_shift(pairs.probabilities, pairs.original_probabilities, groups=pairs.groups, **resampling),
+        fooling=fooling,
+        shift=distribution_shift(probabilities, before, groups=groups, **resampling),
         sides=sides,
         label_map=mapped,
-    )
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """The variants that the preset uses, with their originals, row by row."""
-
-    rows: list[LabelledRow]
-    variants: list[str]
-    groups: list[str]
-    predictions: npt.NDArray[np.int64]
-    probabilities: Floats
-    original_probabilities: Floats
-
-    @classmethod
-    def of(cls, generated: GeneratedSet, predictor: Predictor, mapped: LabelMap, preset: str) -> _Pairs:
-        most, least = PRESETS[preset]
-        pairs = [(row, text) for row, texts in generated.kept() if len(texts) >= least for text in texts[:most]]
-        if not pairs:
-            must = f"find an original with {least} variants or more"
-            got = f"at most {max(len(texts) for _, texts in generated.kept())}"
-            remedy = "Ask for more candidates or tries, or take `preset` paper."
-            raise input_error("sensitivity", "preset", must, got=got, remedy=remedy)
-        data, rows = generated.data, [row for row, _ in pairs]
-        variants = [{**_texts(data, row), _COLUMN: text} for row, text in pairs]
-        predictions, probabilities = mapped.apply(predictor.probabilities(variants))
-        _, before = mapped.apply(predictor.probabilities([_texts(data, row) for row in rows]))
-        groups = {row["bucket_id"]: row["group_id"] for row in generated.rows()}
-        of_row = [groups[row.example_id] for row in rows]
-        return cls(rows, [text for _, text in pairs], of_row, predictions, probabilities, before)
-
-    @property
-    def gold(self) -> npt.NDArray[np.int64]:
-        return np.array([row.label for row in self.rows], dtype=np.int64)
-
-    @property
-    def changed(self) -> npt.NDArray[np.bool_]:
-        """Variants with a different answer from their original's; the originals are all right."""
-        return np.asarray(self.predictions != self.gold)
-
-    @property
-    def confidence_change(self) -> Floats:
-        """Probability of the gold label on the variant less that on the original."""
-        rows = np.arange(len(self.rows))
-        return np.asarray(self.probabilities[rows, self.gold] - self.original_probabilities[rows, self.gold])
-
-
-def _fooling(pairs: _Pairs, generated: GeneratedSet, options: SensitivityOptions) -> FoolingRateResult:
-    """Return the fooling rates over all originals that were used; the preset decides about those without a variant."""
-    names = generated.data.label_names
-    gold = [names[row.label] for row in pairs.rows]
-    place = generated.data.column(_COLUMN)
-    contexts = {row.example_id: _context(row, place) for row in generated.data.rows}
-    return fooling_rate(
-        [names[i] for i in pairs.predictions.tolist()],
-        gold,
-        gold,
-        [row.example_id for row in pairs.rows],
-        originals={row.example_id: (names[row.label], names[row.label]) for row in generated.data.rows},
-        preset=options.preset,
-        groups=contexts,
-        n_resamples=options.n_resamples,
-        seed=options.seed,
     )
 
 

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from paraconsist.errors import check_choice, input_error
 from paraconsist.transforms.interface import Items, Report, Substitution, change_statistics, each_text, plain_text
@@ -142,6 +142,7 @@ class FittedDictionary:
         return "".join(pieces), substitutions
 
 
+@dataclass(eq=False)
 class DictionaryTransformation:
     """Replaces words by a dictionary: a CSV or TSV with the columns `key` and `value`, a JSON object, or a mapping.
 
@@ -150,30 +151,27 @@ class DictionaryTransformation:
     are not transformed). `repair_articles` sets a/an before a replaced word right.
     """
 
-    name = "dictionary"
+    dictionary: Any  # a file or a mapping
+    block_list: str | os.PathLike[str] | Iterable[str] | None = None
+    surface: str = "kept"
+    repair_articles: bool = False
+    name: ClassVar[str] = "dictionary"
 
-    def __init__(
-        self,
-        dictionary: str | os.PathLike[str] | Mapping[str, str],
-        block_list: str | os.PathLike[str] | Iterable[str] | None = None,
-        surface: str = "kept",
-        repair_articles: bool = False,
-    ) -> None:
-        check_choice("transformation", "surface", surface, SURFACES)
-        is_mapping = isinstance(dictionary, Mapping)
-        entries = check_dictionary(dictionary.items()) if is_mapping else read_dictionary(dictionary)  # type: ignore
-        self.blocked = frozenset() if block_list is None else read_words(block_list)
-        self.dictionary = {key: value for key, value in entries.items() if key not in self.blocked}
+    def __post_init__(self) -> None:
+        check_choice("transformation", "surface", self.surface, SURFACES)
+        is_mapping = isinstance(self.dictionary, Mapping)
+        entries = check_dictionary(self.dictionary.items()) if is_mapping else read_dictionary(self.dictionary)
+        blocked = frozenset[str]() if self.block_list is None else read_words(self.block_list)
         self.parameters: Mapping[str, object] = {
-            "dictionary": dict(entries) if is_mapping else str(dictionary),
-            "block_list": sorted(self.blocked),
-            "surface": surface,
-            "repair_articles": bool(repair_articles),
+            "dictionary": dict(entries) if is_mapping else str(self.dictionary),
+            "block_list": sorted(blocked),
+            "surface": self.surface,
+            "repair_articles": bool(self.repair_articles),
         }
-        self._surface, self._repair = surface, bool(repair_articles)
+        self.dictionary = {key: value for key, value in entries.items() if key not in blocked}
 
     def fit(self, texts: Sequence[str]) -> FittedDictionary:
-        return FittedDictionary(self.dictionary, surface=self._surface, repair_articles=self._repair)
+        return FittedDictionary(self.dictionary, self.surface, bool(self.repair_articles))
 
 
 def read_dictionary(path: str | os.PathLike[str]) -> dict[str, str]:

@@ -176,13 +176,6 @@ def read_texts(path: Path, columns: Sequence[str]) -> tuple[pa.Table, dict[str, 
     return rows, texts_of(rows, columns, function="transform", name=path.name)
 
 
-def labels_of(rows: pa.Table, column: str) -> list[str] | None:
-    """Return a column as texts; None if it is missing."""
-    if column not in rows.column_names:
-        return None
-    return ["" if value is None else str(value) for value in rows[column].to_pylist()]
-
-
 def write_texts(rows: pa.Table, changed: Mapping[str, Sequence[str]], path: Path) -> None:
     """Write the rows with their changed texts, atomically."""
     for column, texts in changed.items():

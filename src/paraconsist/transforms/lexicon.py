@@ -1,7 +1,8 @@
-"""WordNet by nltk, and what noun substitution and negation ask of it: sense counts, first synsets, base forms."""
+"""Lists of English words, and WordNet by nltk: sense counts, first synsets, base forms."""
 
 from __future__ import annotations
 
+import csv
 import importlib
 import importlib.util
 import io
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,16 @@ _REMEDY = (
     "Install nltk (pip install 'paraconsist[nlp]'), then WordNet: `python -m nltk.downloader wordnet`, or on Debian "
     "and Ubuntu `apt-get install wordnet-base`, or name the folder with WordNet's dict files as `wordnet`."
 )
+
+
+@cache
+def english() -> dict[str, dict[str, str]]:
+    """Return the longer lists of words: name -> word -> what stands beside it, where something does."""
+    text = files("paraconsist.transforms").joinpath("english.tsv").read_text(encoding="utf-8")
+    lists: dict[str, dict[str, str]] = {}
+    for row in csv.DictReader(io.StringIO(text), delimiter="\t"):
+        lists.setdefault(row["list"], {})[row["word"]] = row["other"]
+    return lists
 
 
 def find_wordnet(folder: str | os.PathLike[str] | None = None) -> str | None:

@@ -6,32 +6,18 @@ first; the rule generator reads them too.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 from paraconsist.errors import input_error
 from paraconsist.transforms.dictionary import replace_span
-from paraconsist.transforms.lexicon import Lexicon, load_lexicon, load_wordnet
+from paraconsist.transforms.lexicon import Lexicon, english, load_lexicon, load_wordnet
 from paraconsist.transforms.perturbation import LabelledSet, NegationTarget, Perturbation
 from paraconsist.transforms.sheets import read_sheet
-
-
-@cache
-def english() -> dict[str, dict[str, str]]:
-    """Return the longer lists of words: name -> word -> what stands beside it, where something does."""
-    text = files("paraconsist.transforms").joinpath("english.tsv").read_text(encoding="utf-8")
-    lists: dict[str, dict[str, str]] = {}
-    for row in csv.DictReader(io.StringIO(text), delimiter="\t"):
-        lists.setdefault(row["list"], {})[row["word"]] = row["other"]
-    return lists
 
 
 def word_set(text: str) -> frozenset[str]:

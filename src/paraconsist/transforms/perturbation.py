@@ -348,20 +348,15 @@ class AdditivePairs:
         self._by_label: dict[int, list[int]] = {}  # row numbers, short texts first
         for i, row in enumerate(self._rows):
             self._by_label.setdefault(row.label, []).append(i)
-        lengths: dict[int, list[int]] = {}
-        self._rank = [0] * len(self._rows)
-        for label, members in self._by_label.items():
-            members.sort(key=lambda i: sizes[i])
-            lengths[label] = [sizes[i] for i in members]
+        self._rank, counts = [0] * len(self._rows), [0] * len(self._rows)
+        for members in self._by_label.values():
+            members.sort(key=sizes.__getitem__)
+            lengths = [sizes[i] for i in members]
             for rank, i in enumerate(members):
-                self._rank[i] = rank
-        counts = []
-        for i, row in enumerate(self._rows):
-            n_short = bisect_right(lengths[row.label], token_limit - sizes[i])
-            counts.append(n_short - (self._rank[i] < n_short))  # no row with itself
+                n_short = bisect_right(lengths, token_limit - sizes[i])
+                self._rank[i], counts[i] = rank, n_short - (rank < n_short)  # no row with itself
         self._starts = [0, *itertools.accumulate(counts)]
-        alone = counts.count(0)
-        if alone:
+        if alone := counts.count(0):
             skipped["no other text of the label is short enough"] += alone
 
     def __len__(self) -> int:

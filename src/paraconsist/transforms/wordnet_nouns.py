@@ -13,15 +13,15 @@ import importlib.util
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 from paraconsist.errors import check_choice, input_error
 from paraconsist.transforms.dictionary import SURFACES, FittedDictionary, bare_word_spans, bare_words, read_words
 from paraconsist.transforms.interface import checked_texts, plain_text
-from paraconsist.transforms.lexicon import PARTS, Lexicon, load_lexicon
+from paraconsist.transforms.lexicon import PARTS, Lexicon, english, load_lexicon
 
 #: A word counts as a noun if it is tagged so anywhere (as the published code has it), or mostly.
 TAG_RULES = ("any", "majority")
@@ -33,43 +33,10 @@ SPACY_MODEL = "en_core_web_sm"
 #: that is also a noun ("chased"), and for others ("put"). Chosen on SICK, where they agree best with S23's tagger.
 _MOST_INFLECTED, _MOST_VERB = 11, 50
 
-# English words of the closed classes, which WordNet lists as nouns now and then ("in" is also an inch).
-_DETERMINERS = (
-    "a an the this that these those some any no every each either neither both all another such what which whose "
-    "my your his its our their one two three four five six seven eight nine ten"
-)
-_PREPOSITIONS = (
-    "in on at by for with about against between into through during before after above below from of onto over under "
-    "near inside outside behind past around across along beside besides beyond despite except per since till until "
-    "toward towards via within without like unlike amid among and or"
-)
-_OTHERS = (
-    "i you he she it we they me him her us them mine yours hers ours theirs myself yourself himself herself itself "
-    "ourselves themselves someone somebody something anyone anybody anything everyone everybody everything nobody "
-    "nothing none ones who whom zero eleven twelve hundred thousand million dozen to up down out off than upon but nor "
-    "so yet if while because although though as when where whether am is are was were be been being have has had "
-    "having do does did doing done can could will would shall should may might must not very too also just only then "
-    "there here now again ever never more most much many few less least other own same how why"
-)
-
-#: After these a noun may come.
-BEFORE_NOUNS = frozenset(f"{_DETERMINERS} {_PREPOSITIONS}".split())
-
-#: All of them.
-CLOSED_CLASS = BEFORE_NOUNS | frozenset(_OTHERS.split())
-
-
-class NounTagger(Protocol):
-    """Finds nouns; `name`, with version, says what a result depends on.
-
-    `count` returns the corpus's nouns under a rule of `TAG_RULES` -> how often each was seen as one; `flags`, for each
-    word of a text (`bare_words`), whether it is a noun.
-    """
-
-    name: str
-
-    def count(self, texts: Sequence[str], rule: str) -> dict[str, int]: ...
-    def flags(self, text: str) -> list[bool]: ...
+#: After these a noun may come: determiners and prepositions.
+BEFORE_NOUNS = frozenset(english()["before_nouns"])
+#: With English words of the other closed classes, which WordNet lists as nouns now and then ("in" is also an inch).
+CLOSED_CLASS = BEFORE_NOUNS | frozenset(english()["closed_class"])
 
 
 @dataclass
@@ -84,7 +51,10 @@ class WordNetTagger:
 
     lexicon: Lexicon
     name: str = "wordnet"
-    _known: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        #: How often a word is seen as noun, verb, adjective, adverb; -1 where it is none.
+        self._counts = cache(lambda word: tuple(self.lexicon.frequency(word, part) for part in "nvar"))
 
     def count(self, texts: Sequence[str], rule: str) -> dict[str, int]:
         lists = [bare_words(text) for text in texts]
@@ -106,12 +76,6 @@ class WordNetTagger:
         """Return whether a word is a noun at least as often as anything else."""
         n, *others = self._counts(word)
         return word not in CLOSED_CLASS and n >= 0 and n >= max(others)
-
-    def _counts(self, word: str) -> tuple[int, ...]:
-        """Return how often a word is seen as noun, verb, adjective, adverb; -1 where it is none."""
-        if word not in self._known:
-            self._known[word] = tuple(self.lexicon.frequency(word, part) for part in "nvar")
-        return self._known[word]
 
     def _may_be(self, word: str) -> bool | None:
         """Return whether a word may be a noun; None where only the corpus can say."""
@@ -180,6 +144,11 @@ class ListTagger:
         return [word in self.words for word in bare_words(text)]
 
 
+#: Finds nouns; `name`, with version, says what a result depends on. `count` returns the corpus's nouns under a rule of
+#: `TAG_RULES` -> how often each was seen as one; `flags`, for each word of a text (`bare_words`), whether it is a noun.
+NounTagger: TypeAlias = WordNetTagger | SpacyTagger | ListTagger
+
+
 def tagger_name(tagger: str) -> str:
     """Return which tagger ``auto`` is here: ``spacy`` if it and its model are installed, else ``wordnet``.
 
@@ -222,21 +191,12 @@ _CHOICES = {
 }
 _FLAGS = ("drop_ing", "drop_same_stem", "reinflect", "repair_articles")
 
-# Words that are left alone unless told otherwise, because WordNet's first synset has no usual synonym. Salvatore et al.
-# (2023) block words by hand too; this list is our own, made from the commonest substitutions in everyday sentences.
-#: The first synset has another meaning, or another number: men -> hands, table -> tabular array.
-_ANOTHER_MEANING = (
-    "men women feet front table hat guy hand hands band lot class arms police way car family end time years view place "
-    "cake shoes cream works fun tan square hammer van hose soda scooter runner stroller tank upside past number "
-    "intersection s"
-)
-#: Nobody says it so: water -> h2o, head -> caput.
-_LEARNED = "water girl horse head mouth foot knee chest palm eye bat neon silver gold father back nose belly zoo magic"
-#: In running text the word is mostly no noun: looks -> face, blue -> blueness.
-_NO_NOUN = "blue looks look play watch run catch match cover kick pose wait leans passes talks paint stop leaps"
-
-#: With words of the closed classes, of which a tagger takes one or the other for a noun now and then ("are" -> "ar").
-STANDARD_BLOCK_LIST = CLOSED_CLASS | frozenset(f"{_ANOTHER_MEANING} {_LEARNED} {_NO_NOUN}".split())
+#: Words that are left alone unless told otherwise, because WordNet's first synset has no usual synonym: it has another
+#: meaning (table -> tabular array), or nobody says it so (water -> h2o), or the word is mostly no noun (looks -> face);
+#: with words of the closed classes, of which a tagger takes one or the other for a noun now and then ("are" -> "ar").
+#: Salvatore et al. (2023) block words by hand too; this list is our own, from the commonest substitutions in everyday
+#: sentences.
+STANDARD_BLOCK_LIST = CLOSED_CLASS | frozenset(english()["no_usual_synonym"])
 
 
 @dataclass(eq=False)

@@ -152,7 +152,26 @@ def _decide(family: Family, options: DecisionOptions) -> FamilyDecision:
     snr = signal_to_noise(family.accuracy) if family.n_runs > 1 else None
     by_rho, rejected = [], np.zeros(family.n_runs, dtype=bool)
     for rho in np.unique(family.rho):
-        at_rho, rejected[family.rho == rho] = _at_rho(family, float(rho), p_values, statistics, options)
+        here = np.flatnonzero(family.rho == rho)
+        decision = correct_p_values(p_values[here], alpha=options.alpha, correction=options.correction)
+        rejected[here] = decision.rejected
+        size = np.abs(np.nan_to_num(statistics[here], nan=-1.0))
+        decisive = here[np.lexsort((-size, p_values[here]))[0]]
+        before, after = family.accuracy[here], family.transformed_accuracy[here]
+        at_rho = RhoDecision(
+            rho=float(rho),
+            n_runs=len(here),
+            smallest_p=float(p_values[here].min()),
+            p_value=decision.p_value,
+            statistic=float(statistics[decisive]),
+            reject=decision.reject,
+            n_rejected=int(decision.rejected.sum()),
+            accuracy=float(before.mean()),
+            accuracy_range=(float(before.min()), float(before.max())),
+            transformed_accuracy=float(after.mean()),
+            accuracy_difference=float((before - after).mean()),
+            n_collapsed=_n_collapsed([family.runs[i] for i in here]),
+        )
         by_rho.append(at_rho)
     runs = [
         RunDecision(
@@ -180,32 +199,6 @@ def _decide(family: Family, options: DecisionOptions) -> FamilyDecision:
     )
     remarks = _signature(family, options, evidence), _warnings(family, options, evidence, snr)
     return FamilyDecision(family.name, family.n_runs, by_rho, overall, _n_collapsed(family.runs), runs, *remarks)
-
-
-def _at_rho(
-    family: Family, rho: float, p_values: NDArray[Any], statistics: NDArray[Any], options: DecisionOptions
-) -> tuple[RhoDecision, NDArray[np.bool_]]:
-    """Return the decision at one rho, and which of its runs reject."""
-    here = np.flatnonzero(family.rho == rho)
-    decision = correct_p_values(p_values[here], alpha=options.alpha, correction=options.correction)
-    size = np.abs(np.nan_to_num(statistics[here], nan=-1.0))
-    decisive = here[np.lexsort((-size, p_values[here]))[0]]
-    before, after = family.accuracy[here], family.transformed_accuracy[here]
-    at_rho = RhoDecision(
-        rho=rho,
-        n_runs=len(here),
-        smallest_p=float(p_values[here].min()),
-        p_value=decision.p_value,
-        statistic=float(statistics[decisive]),
-        reject=decision.reject,
-        n_rejected=int(decision.rejected.sum()),
-        accuracy=float(before.mean()),
-        accuracy_range=(float(before.min()), float(before.max())),
-        transformed_accuracy=float(after.mean()),
-        accuracy_difference=float((before - after).mean()),
-        n_collapsed=_n_collapsed([family.runs[i] for i in here]),
-    )
-    return at_rho, decision.rejected
 
 
 def _n_collapsed(runs: Sequence[Run]) -> int | None:

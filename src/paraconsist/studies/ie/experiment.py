@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -115,31 +115,6 @@ class ExperimentFolder:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """An experiment ready to start: nothing is trained or written yet."""
-
-    options: ExperimentOptions
-    rows: Rows
-    learner: learners.Learner
-
-    @property
-    def work(self) -> Work:
-        """The work of the experiment, for any process."""
-        folder = ExperimentFolder(self.options.output, self.identity())
-        return Work(self.options, self.learner, folder, self.rows.labels)
-
-    def identity(self) -> dict[str, object]:
-        """Return everything that decides an answer besides rho and run."""
-        return {
-            **self.options.decisive(),
-            "data": self.rows.content_hash,
-            "label_names": list(self.rows.label_names),
-            "transformation": {key: self.rows.transformation[key] for key in ("name", "parameters", "columns")},
-            "libraries": dict(self.learner.identity),
-        }
-
-
-@dataclass(frozen=True)
 class Plan:
     """The size of an experiment, and how long the rest of it takes."""
 
@@ -150,22 +125,22 @@ class Plan:
     seconds: float  # what is left, over the processes asked for
 
 
-def prepare(options: ExperimentOptions, *, say: Callable[[str], None] = lambda line: None) -> Prepared:
-    """Read and transform the rows, and make the model ready."""
+def prepare(options: ExperimentOptions, *, say: Callable[[str], None] = lambda line: None) -> Work:
+    """Read and transform the rows, and make the model ready; nothing is trained or written yet."""
     rows = load_rows(options, say=say)
-    return Prepared(options, rows, make_learner(options, rows))
+    return Work(options, rows, make_learner(options, rows))
 
 
-def plan(prepared: Prepared) -> Plan:
+def plan(work: Work) -> Plan:
     """Time one small training, answers included, and estimate how long the rest takes. Nothing is written.
 
     The training is on a few hundred rows, or on more if that is too fast to time; seconds grow with the rows.
     """
-    options, work, n = prepared.options, prepared.work, prepared.rows.n("train")
+    options, n = work.options, work.rows.n("train")
     n_rows, seconds = _PLAN_ROWS // 4, 0.0
     while not seconds or (seconds < _PLAN_SECONDS and n_rows < n):
         n_rows = min(n, 4 * n_rows)
-        seconds = _time_training(prepared, n_rows / n)
+        seconds = _time_training(work, n_rows / n)
     whole = seconds * n / n_rows
     done = sum(work.is_done(unit) for unit in options.units) * options.trainings_a_unit
     done += sum(work.is_done(number) for number in range(options.n_trials))
@@ -173,10 +148,10 @@ def plan(prepared: Prepared) -> Plan:
     return Plan(options.n_trainings, done, whole, n_rows, whole * (options.n_trainings - done) / at_once)
 
 
-def _time_training(prepared: Prepared, share: float) -> float:
+def _time_training(work: Work, share: float) -> float:
     """Seconds of a training on a share of the rows of every split, half of them transformed."""
-    rng = np.random.default_rng(prepared.options.seed)
-    rows = prepared.rows
+    options, rows = work.options, work.rows
+    rng = np.random.default_rng(options.seed)
     inputs, labels = {}, {}
     for split in SPLITS:
         n = rows.n(split)
@@ -184,17 +159,17 @@ def _time_training(prepared: Prepared, share: float) -> float:
         kept = np.union1d(rng.permutation(n)[: round(share * n)], first)
         inputs[split] = [rows.inputs[split][i] for i in (*kept, *(kept + n))]
         labels[split] = rows.labels[split][kept]
-    learner = make_learner(prepared.options, replace(rows, inputs=inputs, labels=labels))
-    work = replace(prepared.work, learner=learner, labels=labels)
-    sample = work.sample(0.5, 0)
-    with alone(visible_devices(learner.device)), pinned(prepared.options.threads):
+    part = replace(rows, inputs=inputs, labels=labels)
+    learner = make_learner(options, part)
+    sample = Work(options, part, learner).sample(0.5, 0)
+    with alone(visible_devices(learner.device)), pinned(options.threads):
         started = time.perf_counter()
-        learner.train(sample, prepared.options.parameters, prepared.options.seed)
+        learner.train(sample, options.parameters, options.seed)
         return time.perf_counter() - started
 
 
 def run_experiment(
-    prepared: Prepared,
+    work: Work,
     *,
     say: Callable[[str], None] = lambda line: None,
     progress: Callable[[int], None] = lambda n: None,
@@ -204,7 +179,7 @@ def run_experiment(
     `say` takes lines for a person, `progress` how many more units are done. Returns ``matched.parquet`` in the
     experiment's folder; None in a launcher's other processes.
     """
-    options, work, rows = prepared.options, prepared.work, prepared.rows
+    options, rows = work.options, work.rows
     with files.locked(options.output, FUNCTION, "output") if files.is_main() else nullcontext():
         if files.is_main():
             work.folder.open(overwrite=options.overwrite)
@@ -224,7 +199,7 @@ def run_experiment(
         n_rows = {split: rows.n(split) for split in SPLITS}
         metadata = {
             "name": f"{options.model}, {rows.transformation['name']}",
-            "identity": prepared.identity(),
+            "identity": work.identity(),
             "label_names": list(rows.label_names),
             "n_rows": n_rows,
         }
@@ -261,12 +236,25 @@ _SAMPLE, _SEARCH, _TRAIN, _TRIAL = 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class Work:
-    """Everything a process needs to do any piece of work."""
+    """Everything a process needs to do any piece of an experiment's work."""
 
     options: ExperimentOptions
+    rows: Rows
     learner: learners.Learner
-    folder: ExperimentFolder
-    labels: Mapping[str, NDArray[np.int64]]  # split -> class numbers
+
+    @cached_property
+    def folder(self) -> ExperimentFolder:
+        return ExperimentFolder(self.options.output, self.identity())
+
+    def identity(self) -> dict[str, object]:
+        """Return everything that decides an answer besides rho and run."""
+        return {
+            **self.options.decisive(),
+            "data": self.rows.content_hash,
+            "label_names": list(self.rows.label_names),
+            "transformation": {key: self.rows.transformation[key] for key in ("name", "parameters", "columns")},
+            "libraries": dict(self.learner.identity),
+        }
 
     def do(self, piece: Unit | int) -> None:
         """Do a unit, or a trial of the search by its number, and keep the result."""
@@ -283,7 +271,7 @@ class Work:
     def sample(self, rho: float, run: int) -> learners.Sample:
         """Return the sample of a unit: training and validation rows, drawn independently."""
         rng = np.random.default_rng(unit_seed(self.options.seed, _SAMPLE, rho, run))
-        train, validation = self.labels["train"], self.labels["validation"]
+        train, validation = self.rows.labels["train"], self.rows.labels["validation"]
         drawn = [sample_rows(len(x), rho, rng, exact_count=self.options.exact_count) for x in (train, validation)]
         return learners.Sample(drawn[0], train, drawn[1], validation)
 
@@ -328,7 +316,7 @@ class Work:
 
     def matched(self, unit: Unit) -> Matched:
         """Return a unit's answers with the gold labels."""
-        result, gold = self.folder.read_unit(unit), self.labels["test"]
+        result, gold = self.folder.read_unit(unit), self.rows.labels["test"]
         if result is None:
             must = "stay as it is while the experiment runs"
             raise input_error(FUNCTION, "output", must, got=str(self.folder.unit_file(unit)))

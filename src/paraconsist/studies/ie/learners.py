@@ -15,20 +15,27 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.foreign import parse_yaml
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, extras, input_error
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions, Parameters
 from paraconsist.studies.ie.rows import SPLITS, Rows
 
+_HYPERPARAMETERS = parse_yaml(files("paraconsist.studies.ie").joinpath("hyperparameters.yaml").read_text("utf-8"))
 #: Hyperparameter -> what a random search draws from: a list of values, or the ends of a log-uniform range.
-SearchSpace = Mapping[str, "list[Any] | tuple[float, float]"]
+SearchSpace: TypeAlias = Mapping[str, "list[Any] | Mapping[str, float]"]
+#: Name of the model -> how words are weighed.
+WEIGHTINGS = {"gradient_boosting": "counts", "gradient_boosting_tfidf": "tfidf"}
+_WORD_MODELS = ("bow", "glove_bow", "bilstm")
+_BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -50,55 +57,24 @@ class Answers:
     transformed: NDArray[np.int64]
 
 
-class Learner(Protocol):
-    """A model that can be trained many times, and pickled for other processes.
-
-    `device` is None for the best available; the random search draws from the `space` of hyperparameters; `identity` has
-    the versions and settings that decide answers, besides data, parameters and seed. `check` refuses hyperparameters.
-    """
-
-    @property
-    def device(self) -> str | None: ...
-    @property
-    def space(self) -> SearchSpace: ...
-    @property
-    def identity(self) -> Mapping[str, str]: ...
-
-    def check(self, parameters: Parameters) -> None: ...
-    def train(self, sample: Sample, parameters: Parameters, seed: int) -> Answers: ...
-
-
 def draw_parameters(space: SearchSpace, fixed: Parameters, rng: np.random.Generator) -> Parameters:
     """Return one trial of the random search; `fixed` hyperparameters are not drawn."""
     drawn: dict[str, Any] = {}
     for name, choice in space.items():
-        if isinstance(choice, tuple):
-            low, high = np.log(choice)
+        if isinstance(choice, Mapping):
+            low, high = np.log([choice["low"], choice["high"]])
             drawn[name] = float(np.exp(rng.uniform(low, high)))
         else:
             drawn[name] = choice[int(rng.integers(len(choice)))]
     return {**drawn, **fixed}
 
 
-def refuse_unknown(parameters: Parameters, known: tuple[str, ...], model: str) -> None:
+def refuse_unknown(parameters: Parameters, kind: str, model: str) -> None:
+    """Refuse hyperparameters that a kind of model does not have."""
+    known = [*_HYPERPARAMETERS[kind]["space"], *_HYPERPARAMETERS[kind]["known"]]
     for name in parameters:
         if name not in known:
             raise input_error(FUNCTION, "parameters", f"be hyperparameters of {model}: {', '.join(known)}", got=name)
-
-
-#: Name of the model -> how words are weighed.
-WEIGHTINGS = {"gradient_boosting": "counts", "gradient_boosting_tfidf": "tfidf"}
-#: Our own ranges: the paper names none.
-_SPACE: SearchSpace = {
-    "n_estimators": [50, 100, 150, 200],
-    "learning_rate": (0.03, 0.5),
-    "max_depth": [2, 3, 4, 5],
-    "subsample": [0.5, 0.75, 1.0],
-    "max_features": [None, "sqrt", 0.25],
-    "max_words": [None, 200, 500, 1000],
-}
-#: Of `GradientBoostingClassifier`; `max_words` is the vectoriser's `max_features`.
-_KNOWN = (*_SPACE, "min_samples_leaf", "min_samples_split", "max_leaf_nodes", "min_impurity_decrease")
 
 
 @dataclass(frozen=True)
@@ -108,10 +84,7 @@ class BoostingLearner:
     inputs: Mapping[str, Sequence[ModelInput]]  # both versions of every split
     weighting: str
     device: ClassVar[str] = "cpu"
-
-    @property
-    def space(self) -> SearchSpace:
-        return _SPACE
+    space: ClassVar[SearchSpace] = _HYPERPARAMETERS["gradient_boosting"]["space"]
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -122,7 +95,7 @@ class BoostingLearner:
     def check(self, parameters: Parameters) -> None:
         with extras(FUNCTION):
             import sklearn  # noqa: F401
-        refuse_unknown(parameters, _KNOWN, "gradient boosting")
+        refuse_unknown(parameters, "gradient_boosting", "gradient boosting")
 
     def train(self, sample: Sample, parameters: Parameters, seed: int) -> Answers:
         from sklearn.ensemble import GradientBoostingClassifier
@@ -161,25 +134,6 @@ class BoostingLearner:
         return [hstack(part, format="csr") for part in zip(*blocks, strict=True)]
 
 
-_WORD_MODELS = ("bow", "glove_bow", "bilstm")
-_LEARNING = ("learning_rate", "epochs", "batch_size", "weight_decay", "warmup", "scheduler", "gradient_accumulation")
-_ENCODER = (*_LEARNING, "max_grad_norm", "max_length", "group_by_length", "bf16", "preset")
-_WORDS = ("vectors", "extra_words", "freeze_vectors", "min_count", "embedding_dim", "mlp_size", "mlp_layers", "dropout")
-_KNOWN_TO_NEURAL = {
-    "bow": (*_LEARNING, "max_grad_norm", "preset", "n_buckets", "embedding_dim", "max_ngram"),
-    "glove_bow": (*_LEARNING, "max_grad_norm", "preset", *_WORDS),
-    "bilstm": (*_LEARNING, "max_grad_norm", "preset", *_WORDS, "lstm_size", "lstm_layers", "pooling"),
-}
-_SPACES: Mapping[str, SearchSpace] = {
-    "bow": {"learning_rate": (1e-3, 1e-2), "weight_decay": [0.0, 0.1, 0.3], "epochs": [3, 5, 8]},
-    "glove_bow": {"learning_rate": (3e-4, 3e-3), "dropout": [0.1, 0.2, 0.4], "mlp_size": [64, 128, 256]},
-    "bilstm": {"learning_rate": (1e-3, 6e-3), "dropout": [0.1, 0.2, 0.4], "lstm_size": [32, 64, 128]},
-}
-#: The values that the authors of BERT recommend for fine-tuning.
-_ENCODER_SPACE: SearchSpace = {"learning_rate": [2e-5, 3e-5, 5e-5], "epochs": [2, 3, 4], "batch_size": [16, 32]}
-_BATCH = 64
-
-
 @dataclass(frozen=True)
 class NeuralLearner:
     """A neural model over the rows of an experiment."""
@@ -210,8 +164,12 @@ class NeuralLearner:
         return {**self.__dict__, "_tokenised": {}}
 
     @property
+    def kind(self) -> str:
+        return self.model if self.model in _WORD_MODELS else "encoder"
+
+    @property
     def space(self) -> SearchSpace:
-        return _SPACES.get(self.model, _ENCODER_SPACE)
+        return dict(_HYPERPARAMETERS[self.kind]["space"])
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -220,7 +178,7 @@ class NeuralLearner:
         return {name: version(name) for name in ("torch", "transformers")}
 
     def check(self, parameters: Parameters) -> None:
-        refuse_unknown(parameters, _KNOWN_TO_NEURAL.get(self.model, _ENCODER), self.model)
+        refuse_unknown(parameters, self.kind, self.model)
         self._options(parameters, seed=0)  # refuses values that no training takes
 
     def train(self, sample: Sample, parameters: Parameters, seed: int) -> Answers:
@@ -271,6 +229,12 @@ class NeuralLearner:
             texts = {split: [(text,) for text in self.inputs[split]] for split in SPLITS}
             self._tokenised[key] = {split: classifier.prepare(of_split) for split, of_split in texts.items()}
         return dict(self._tokenised[key])
+
+
+#: A model that can be trained many times, and pickled for other processes. `device` is None for the best available; the
+#: random search draws from the `space` of hyperparameters; `identity` has the versions and settings that decide
+#: answers, besides data, parameters and seed; `check` refuses hyperparameters.
+Learner: TypeAlias = BoostingLearner | NeuralLearner
 
 
 def _predict(classifier: Any, rows: Sequence[Any]) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -270,9 +271,9 @@ def _from_table(table: pa.Table, path: Path, group: str | None) -> list[Family]:
     run = table[run_column].to_pylist() if run_column else [1] * table.num_rows
     of = [table[name].to_pylist() for name in _FAMILY if name in names]
     keys = [" ".join(map(str, values)) for values in zip(*of, strict=True)] if of else [path.stem] * table.num_rows
-    for correct in _CORRECT:
-        if set(correct) <= set(names):
-            return _from_rows(table, keys, rho, run, correct, group)
+    correct = next((columns for columns in _CORRECT if set(columns) <= set(names)), None)
+    if correct is not None:
+        return _from_rows(table, keys, list(zip(rho, run, strict=True)), correct, group)
     if not set(_COUNTS) <= set(names):
         must = "have columns original_correct and transformed_correct (a row for each test row), or "
         raise _error(f"{must}n, n11, n10 and n01 (a row for each run)", got=f"{path}, with {', '.join(names)}")
@@ -293,28 +294,23 @@ def _from_counts(table: pa.Table, keys: Sequence[str], rho: Sequence[float], run
 
 
 def _from_rows(
-    table: pa.Table,
-    keys: Sequence[str],
-    rho: Sequence[float],
-    run: Sequence[Any],
-    correct: tuple[str, str],
-    group: str | None,
+    table: pa.Table, keys: Sequence[str], run_of: Sequence[Any], correct: tuple[str, str], group: str | None
 ) -> list[Family]:
     columns: dict[str, NDArray[Any] | None] = {
         name: _zero_one(table[column].to_pylist(), column) for name, column in zip(_CORRECT[0], correct, strict=True)
     }
     for name in ("label", "prediction", "transformed_prediction"):
-        columns[name] = _codes(table[name].to_pylist()) if name in table.column_names else None
+        columns[name] = _codes(table[name]) if name in table.column_names else None
     if group is not None:
-        groups = column_of(table, group, parameter="group", function=FUNCTION).to_pylist()
+        groups = column_of(table, group, parameter="group", function=FUNCTION)
         columns["groups"] = _codes(groups)
         if columns["groups"] is None:
-            raise input_error(FUNCTION, "group", "not be empty", got=None, row=groups.index(None))
+            raise input_error(FUNCTION, "group", "not be empty", got=None, row=groups.to_pylist().index(None))
     ids = next((table[name].to_pylist() for name in _ROW if name in table.column_names), ())
     order = sorted(range(table.num_rows), key=lambda i: str(ids[i]).zfill(20)) if ids else range(table.num_rows)
     families: dict[str, dict[tuple[float, Any], list[int]]] = {}
     for i in order:  # rows of every run in one order: hard cases compare them one by one
-        families.setdefault(keys[i], {}).setdefault((rho[i], run[i]), []).append(i)
+        families.setdefault(keys[i], {}).setdefault(run_of[i], []).append(i)
 
     def vectors(name: str) -> Iterator[Matched]:
         runs = families[name]
@@ -372,8 +368,7 @@ def _zero_one(values: Sequence[Any], name: str) -> NDArray[np.bool_]:
     return np.array(values).astype(np.bool_)
 
 
-def _codes(values: Sequence[Any]) -> NDArray[Any] | None:
+def _codes(values: pa.ChunkedArray) -> NDArray[Any] | None:
     """Labels as numbers; None where some are missing."""
-    if any(value is None for value in values):
-        return None
-    return np.asarray(np.unique(np.array([str(value) for value in values]), return_inverse=True)[1])
+    texts = values.cast(pa.string())
+    return None if values.null_count else np.asarray(pc.rank(texts, tiebreaker="dense"))

@@ -7,18 +7,23 @@ read back as a bucket set. Agreement of annotators is Cohen's kappa of two, Flei
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import re
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import Task, get_task
-from paraconsist.errors import check_whole, extras, input_error
+from paraconsist.errors import check_whole, input_error
 from paraconsist.files import Json
+from paraconsist.measures.buckets import count_buckets
+from paraconsist.measures.chance import fleiss_kappa
+from paraconsist.measures.checked import agreement
 from paraconsist.models.training.data import CONTEXT_COLUMNS
 from paraconsist.transforms.sheets import Sheet, even_space, read_sheet, render, write_sheet
 
@@ -133,8 +138,11 @@ def _agreement(answers: Mapping[str, Mapping[str, bool]], annotators: Sequence[s
     pairs = {}
     for one, other in itertools.combinations(annotators, 2):
         both = [(row[one], row[other]) for row in answers.values() if one in row and other in row]
-        pairs[f"{one}, {other}"] = cohen_kappa([a for a, _ in both], [b for _, b in both])
-    return {"fleiss_kappa": fleiss_kappa(common), "cohen_kappa": pairs, "n_common": len(common)}
+        pairs[f"{one}, {other}"] = agreement(*zip(*both, strict=True))[1] if both else math.nan
+    rows, labels = np.repeat(np.arange(len(common)), len(annotators)), np.unique(common, return_inverse=True)[1].ravel()
+    no_gold = np.zeros(len(common), dtype=np.intp)
+    counts, pool, _ = count_buckets(rows, len(common), labels, no_gold, int(labels.max(initial=0)) + 1)
+    return {"fleiss_kappa": fleiss_kappa(counts, pool), "cohen_kappa": pairs, "n_common": len(common)}
 
 
 def rewritten_columns(task: Task, columns: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -207,18 +215,16 @@ def read_written(sheet: Path, originals: Path) -> Written:
         if not any(new.values()):
             n_empty += 1
             continue
-        for column, text in new.items():
-            if not text:
-                raise input_error("select", f"{_NEW}{column}", "be filled in too", got="", row=place)
+        if empty := [column for column, text in new.items() if not text]:
+            raise input_error("select", f"{_NEW}{empty[0]}", "be filled in too", got="", row=place)
         if (plain := _plain(new.values())) in seen[bucket]:
             column, text = next(iter(new.items()))
             must = "be a new text of its bucket"
             remedy = "It equals the original or another paraphrase; case and white space do not count."
             raise input_error("select", f"{_NEW}{column}", must, got=text, row=place, remedy=remedy)
         seen[bucket].add(plain)
-        row = {**original, "writer": "", **new}
-        row["example_id"], row["role"] = f"{bucket}.paraphrase-{len(paraphrases[bucket])}", "paraphrase"
-        row["writer"] = line.get("writer", "").strip()
+        name = f"{bucket}.paraphrase-{len(paraphrases[bucket])}"
+        row = {**original, "writer": line.get("writer", "").strip(), **new, "example_id": name, "role": "paraphrase"}
         paraphrases[bucket].append(row)
     unwritten = [bucket for bucket, rows in paraphrases.items() if not rows]
     if len(unwritten) == len(known):
@@ -230,38 +236,3 @@ def read_written(sheet: Path, originals: Path) -> Written:
 
 def _plain(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(even_space(text).casefold() for text in texts)
-
-
-def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """Return Cohen's kappa of two annotators' answers to every item, by scikit-learn.
-
-    At most 1; 0 for agreement by chance; nan where both always gave the same single answer, or none. (Cohen 1960.)
-    """
-    if len(first) != len(second):
-        raise input_error("cohen_kappa", "second", f"have {len(first)} answers, as `first`", got=len(second))
-    if len({*first, *second}) < 2:
-        return float("nan")
-    with extras("cohen_kappa"):
-        from sklearn.metrics import cohen_kappa_score
-    return float(cohen_kappa_score(first, second))
-
-
-def fleiss_kappa(items: Sequence[Sequence[Hashable]]) -> float:
-    r"""Return Fleiss' kappa of items that equally many annotators judged, :math:`(\bar P - P_e) / (1 - P_e)`.
-
-    :math:`\bar P` is the mean share of pairs of an item's m answers that are equal, :math:`P_e` the sum of the squared
-    shares of the answers. At most 1; 0 for agreement by chance; nan where all answers are the same, or there is no
-    item. (Fleiss 1971, "Measuring nominal scale agreement among many raters".)
-    """
-    m = len(items[0]) if items else 0
-    for row, answers in enumerate(items):
-        if len(answers) != m or m < 2:
-            must = "have equally many answers, two or more"
-            raise input_error("fleiss_kappa", "items", must, got=f"{len(answers)} answers", row=row)
-    if not items:
-        return float("nan")
-    counts = [Counter(answers) for answers in items]
-    observed = sum((sum(n * n for n in c.values()) - m) / (m * (m - 1)) for c in counts) / len(items)
-    total: Counter[Hashable] = sum(counts, Counter())
-    expected = sum((n / (m * len(items))) ** 2 for n in total.values())
-    return (observed - expected) / (1.0 - expected) if expected < 1.0 else float("nan")

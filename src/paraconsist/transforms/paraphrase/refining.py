@@ -19,6 +19,7 @@ from paraconsist.errors import input_error, renamed
 from paraconsist.measures.diversity import bare_words, jaccard
 from paraconsist.models.labels import normalise_label
 from paraconsist.running.predictor import Predictor
+from paraconsist.transforms.lexicon import english
 from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings, call
 from paraconsist.transforms.paraphrase.kept import is_in_another, language_of, lost
 
@@ -151,13 +152,7 @@ def _judge_in_waves(
 
 
 #: English words of which most sentences have one.
-_FUNCTION_WORDS = frozenset(
-    bare_words(
-        "a an the is are was were be been am has have had do does did will would can could may might must should of in "
-        "on at to from by with for and or but not no that this these those it its he she they we you i his her their "
-        "there who which as into over under near about up down out off than then so if when while because someone"
-    )
-)
+_FUNCTION_WORDS = frozenset(english()["function_words"])
 _FEW_WORDS = 2  # differences in length up to this are always allowed
 _FEW_LETTERS = 40  # the same in letters, for texts without spaces and words without end
 #: What people read as markup or as an item of a list, and characters that no text has.

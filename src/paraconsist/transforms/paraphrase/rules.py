@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from paraconsist.errors import check_whole, input_error
 from paraconsist.transforms.dictionary import article_before, cased, replace_span
-from paraconsist.transforms.lexicon import known_lexicon
+from paraconsist.transforms.lexicon import english, known_lexicon
 from paraconsist.transforms.negation import (
     CLAUSE_WORDS,
     DETERMINERS,
@@ -26,7 +26,6 @@ from paraconsist.transforms.negation import (
     NUMBERS,
     PREPOSITIONS,
     SUBJECT_PRONOUNS,
-    english,
     word_set,
 )
 from paraconsist.transforms.paraphrase.kept import language_of
@@ -39,14 +38,7 @@ _WITH_IS = {f"{who} is": f"{who}'s" for who in ("there", "it", "he", "she")}
 _CONTRACTED = {f"{verb} not": f"{verb}n't" for verb in _NOT} | {"cannot": "can't", "can not": "can't"}
 _CONTRACTED |= {"they are": "they're"} | _WITH_IS
 #: Phrases that mean something else after some words ("how many", "the other two", "it was started") ...
-_NOT_AFTER = {
-    "many": word_set("how as so too that very not great good times"),
-    "two": DETERMINERS | word_set("other next last first only just every by times over"),
-    "started": word_set("is was were been being get gets got getting has have had having recently just already"),
-    "picture": word_set("motion"),
-    "want to": word_set("t not to do does did will would may might"),
-    "store": word_set("to can could will would"),
-}
+_NOT_AFTER = {phrase: word_set(words) for phrase, words in english()["not_after"].items()}
 #: ... and before some: "has" is also an auxiliary, "he's been" is no "he is", and "how busy he is" has no short form.
 _ONLY_BEFORE = {
     "has": re.compile(rf"\s+(?:(?:{'|'.join(sorted(DETERMINERS | NUMBERS))}|no|some|several)\b|\d)", re.IGNORECASE),
@@ -132,10 +124,7 @@ def wordnet_nouns(text: str) -> Iterator[str]:
 _BE = ("is", "are", "was", "were")
 _INDEFINITE = word_set("a an some two three four five several many")
 _PLACES = word_set("in on near outside inside under behind beside along across by through during")
-_PEOPLE = word_set(
-    "man woman boy girl person child kid guy lady men women boys girls people children kids someone somebody player "
-    "worker he she they"
-)
+_PEOPLE = frozenset(english()["people"])
 _CLOSED = DETERMINERS | _INDEFINITE | SUBJECT_PRONOUNS - {"i"} | word_set("people children kids men women someone")
 _STATE = word_set("wearing having being going trying getting looking waiting about taking making doing")
 

@@ -1,5 +1,7 @@
 """A bucket set of paraphrases: made from labelled rows or questions, written with a card, checked by people, measured.
 
+Wordings of questions may also differ in their surface alone, as careless typing does.
+
 The surface form of paraphrases beside their originals is that of Table 6 of Srikanth et al. (2024); a constituency
 parser and BLEURT are optional packages.
 """
@@ -9,9 +11,14 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from difflib import get_close_matches
+from importlib.resources import files
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import pyarrow as pa
@@ -32,18 +39,11 @@ from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_se
 from paraconsist.errors import InputError, first_line, input_error, renamed
 from paraconsist.files import Json
 from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
-from paraconsist.transforms.paraphrase import generators
+from paraconsist.transforms.paraphrase import generators, refining
 from paraconsist.transforms.paraphrase.judgements import Judgements, is_rejected, write_judgement_sheet
-from paraconsist.transforms.paraphrase.refining import (
-    Examined,
-    Judge,
-    MeaningCheck,
-    Refined,
-    error_of_check,
-    load_judge,
-    refine,
-)
-from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, sampled
+from paraconsist.transforms.paraphrase.kept import parts
+from paraconsist.transforms.perturbation import PROPERTIES, LabelledRow, LabelledSet, sampled
+from paraconsist.transforms.rewording import KINDS
 from paraconsist.transforms.sheets import check_same_texts, render
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class GeneratedQuestions:
     column: ClassVar[str] = "question"
     data: BucketSet
     buckets: Mapping[str, Sequence[Json]]  # question -> its rows, the original first
-    refined: Refined
+    refined: refining.Refined
     generator: str
     least: int  # questions with fewer wordings besides the original are left out
     kinds: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (question, wording) -> its maker, if several
@@ -149,7 +149,7 @@ class GeneratedQuestions:
     def sheet_rows(self) -> list[dict[str, str]]:
         """Return the rows of the sheet: every candidate with what its checks said, those that passed first."""
         names = {(row["bucket_id"], asked(row)): row["example_id"] for row in self.rows()}
-        examined: dict[str, list[Examined]] = {}
+        examined: dict[str, list[refining.Examined]] = {}
         for one in sorted(self.refined.examined, key=lambda one: one.reason is not None):
             examined.setdefault(one.original, []).append(one)
         listed = []
@@ -176,7 +176,7 @@ class Paraphrased:
     """Labelled rows, or questions, with paraphrases, not written yet."""
 
     generated: GeneratedSet | GeneratedQuestions
-    refined: Refined
+    refined: refining.Refined
     generator: generators.Generator
     facts: Json  # how the set was made, for its metadata
 
@@ -191,35 +191,8 @@ class Paraphrased:
         return measure_pairs(pairs_of(rows, [self.generated.column]), n_resamples=1000)
 
 
-def paraphrase_rows(
-    data: LabelledSet,
-    settings: generators.GeneratorSettings,
-    options: generators.ParaphraseOptions,
-    *,
-    answers: Path,
-    say: Callable[[str], object] = str,
-) -> Paraphrased:
-    """Generate paraphrases of labelled rows, and keep those that pass.
-
-    An endpoint's answers are kept in the folder `answers`; `say` is told the number of requests before any is sent.
-    """
-    usual = COLUMNS.get(data.task.name, data.task.columns)
-    column = options.column or (usual[0] if len(usual) == 1 else "")
-    if column not in data.task.columns:
-        must = f"be one of {', '.join(data.task.columns)}"
-        raise input_error("paraphrase", "column", must, got=options.column, remedy="Give `column`.")
-    place = data.column(column)
-
-    def collect(refined: Refined, generator: generators.Generator) -> GeneratedSet:
-        rules = getattr(generator, "rules", None)
-        return GeneratedSet(data, column, refined.accepted, options.generator, options.least, rules)
-
-    texts = {row.texts[place]: () for row in data.rows}
-    return generate(texts, settings, options, collect, answers=answers, say=say, of="an original")
-
-
-def paraphrase_questions(
-    data: BucketSet,
+def make_paraphrases(
+    data: LabelledSet | BucketSet,
     settings: generators.GeneratorSettings,
     options: generators.ParaphraseOptions,
     *,
@@ -227,52 +200,52 @@ def paraphrase_questions(
     limit: int | None = None,
     say: Callable[[str], object] = str,
 ) -> Paraphrased:
-    """Generate wordings of questions, of all or of `limit` drawn at random, as `paraphrase_rows` does of rows."""
-    if options.column is not None:
+    """Generate paraphrases of labelled rows, or wordings of questions (all or `limit` at random); keep those that pass.
+
+    An endpoint's answers are kept in the folder `answers`; `say` is told the number of requests before any is sent.
+    """
+    texts: dict[str, list[str]] = {}  # original -> the wordings that it has already
+    column, buckets = options.column or "", dict[str, Sequence[Json]]()
+    if isinstance(data, LabelledSet):
+        usual = COLUMNS.get(data.task.name, data.task.columns)
+        column = column or (usual[0] if len(usual) == 1 else "")
+        if column not in data.task.columns:
+            must = f"be one of {', '.join(data.task.columns)}"
+            raise input_error("paraphrase", "column", must, got=options.column, remedy="Give `column`.")
+        texts = {row.texts[data.column(column)]: [] for row in data.rows}
+    elif options.column is not None:
         raise input_error("paraphrase", "column", "be given for labelled rows only", got=options.column)
-    buckets = dict(sampled([*by_bucket(data.table.to_pylist()).items()], limit, options.seed))
-    texts: dict[str, list[str]] = {}
-    for original, *others in buckets.values():
-        texts.setdefault(asked(original), []).extend(map(asked, others))
-
-    def collect(refined: Refined, _: generators.Generator) -> GeneratedQuestions:
-        return GeneratedQuestions(data, buckets, refined, options.generator, options.least)
-
-    settings = replace(settings, whole=True)
-    return generate(texts, settings, options, collect, answers=answers, say=say, of="a question")
-
-
-def generate(
-    texts: Mapping[str, Sequence[str]],
-    settings: generators.GeneratorSettings,
-    options: generators.ParaphraseOptions,
-    collect: Callable[[Refined, generators.Generator], GeneratedSet | GeneratedQuestions],
-    *,
-    answers: Path,
-    say: Callable[[str], object],
-    of: str,
-) -> Paraphrased:
-    """Generate paraphrases of originals, each with the wordings it has already, and `collect` those that pass."""
+    else:
+        settings = replace(settings, whole=True)
+        buckets = dict(sampled([*by_bucket(data.table.to_pylist()).items()], limit, options.seed))
+        for original, *others in buckets.values():
+            texts.setdefault(asked(original), []).extend(map(asked, others))
     nli_model = options.nli_model if settings.mutual_entailment else None
-    judge: Judge | None = None
+    judge: refining.Judge | None = None
     if options.check is not None:
-        judge = MeaningCheck(options.check)
+        judge = refining.MeaningCheck(options.check)
     elif settings.mutual_entailment and nli_model is None:
         must = f"be given: preset {options.preset or 'a24'} keeps what an NLI model finds entailed both ways"
         remedy = "Train one (paraconsist train --task nli ...), or turn `mutual_entailment` off."
         raise input_error("paraphrase", "nli_model", must, remedy=remedy)
     elif nli_model is not None:
-        judge = load_judge(nli_model, options.label_map)
+        judge = refining.load_judge(nli_model, options.label_map)
     generator = generators.load_generator(options, settings, seed=options.seed, answers=answers, say=say)
     n = settings.n * settings.tries
     if options.endpoint is not None:
+        of = "an original" if isinstance(data, LabelledSet) else "a question"
         say(f"{n:,} requests {of}, {n * len(texts):,} in all{' at most' if settings.tries > 1 else ''}")
     if options.check is not None:
-        say(f"check: {error_of_check(options.check)}")
+        say(f"check: {refining.error_of_check(options.check)}")
     if options.check is not None and options.check.startswith("judge:"):
         say(f"and 2 to the judge for each candidate that passes the other checks, {2 * n * len(texts):,} at most")
-    refined = refine(list(texts), generator, settings, judge, texts)
-    generated = collect(refined, generator)
+    refined = refining.refine(list(texts), generator, settings, judge, texts)
+    generated: GeneratedSet | GeneratedQuestions
+    if isinstance(data, LabelledSet):
+        rules = getattr(generator, "rules", None)
+        generated = GeneratedSet(data, column, refined.accepted, options.generator, options.least, rules)
+    else:
+        generated = GeneratedQuestions(data, buckets, refined, options.generator, options.least)
     facts = {
         "source": generated.data.name,
         "column": generated.column,
@@ -281,12 +254,65 @@ def generate(
         "seed": options.seed,
         "nli_model": nli_model,
         "check": None if options.check is None else public_comparer(options.check),
-        "error_of_check": None if options.check is None else error_of_check(options.check),
+        "error_of_check": None if options.check is None else refining.error_of_check(options.check),
         "settings": asdict(settings),
         "counts": {**refined.to_dict(), "n_kept_originals": len(generated.kept()), "least": options.least},
         **generators.endpoint_facts(generator),
     }
     return Paraphrased(generated, refined, generator, facts)
+
+
+_WORD = re.compile(r"(?<![\w'’])[^\W\d_]{4,}(?![\w'’])")
+_WORDS_A_SLIP = 8  # of a text, for each of its words with a slip
+
+
+def _typos(text: str, rng: Random) -> str:
+    """Swap two letters inside some words, at least one; the first and the last letter stay."""
+    words = [match.span() for match in _WORD.finditer(text) if len(set(match[0][1:-1])) > 1]
+    letters = list(text)
+    for start, end in rng.sample(words, min(len(words), 1 + len(words) // _WORDS_A_SLIP)):
+        place = rng.choice([i for i in range(start + 1, end - 2) if text[i] != text[i + 1]])
+        letters[place : place + 2] = letters[place + 1], letters[place]
+    return "".join(letters)
+
+
+SURFACE: Mapping[str, Callable[[str, Random], str]] = {
+    "typos": _typos,
+    "lower_case": lambda text, _: text.lower(),
+    "punctuation": lambda text, _: text.rstrip(" ?!."),
+}
+
+
+def perturbed_questions(
+    data: BucketSet, names: Sequence[str] | None, *, limit: int | None, seed: int
+) -> tuple[GeneratedQuestions, Counter[str]]:
+    """Return questions, all or `limit` drawn at random, with a wording of each kind, and the number of each kind.
+
+    Code, numbers, quotations and the like stay as they are: a question that a kind would change there has none of it.
+    InputError for a kind that questions cannot have, or that changes none of these.
+    """
+    for name in names or ():
+        if name not in SURFACE:
+            remedy = "".join(f"Did you mean {near}?" for near in get_close_matches(name, SURFACE, 1))
+            remedy = f"`paraconsist reword` has the kind {name}." if name in KINDS else remedy
+            remedy = "It needs rows with labels, of a task of the papers." if name in PROPERTIES else remedy
+            must = f"be kinds for questions ({', '.join(SURFACE)})"
+            raise input_error("perturb", "property", must, got=name, remedy=remedy)
+    buckets = dict(sampled([*by_bucket(data.table.to_pylist()).items()], limit, seed))
+    made, kinds = refining.Refined({asked(row): [] for row, *_ in buckets.values()}), dict[tuple[str, str], str]()
+    for rows in buckets.values():
+        text, seen = asked(rows[0]), set(map(asked, rows))
+        for name in names or SURFACE:
+            new = SURFACE[name](text, Random(f"{seed}/{name}/{text}"))
+            if new.strip() and new not in seen and (text, new) not in kinds and parts(new) == parts(text):
+                kinds[text, new] = name
+                made.add(refining.Examined(text, new, None, f"; {name}"))
+    counts = Counter(kinds.values())
+    for name in names or ():
+        if not counts[name]:
+            must = "be kinds that change one of these questions: it made none"
+            raise input_error("perturb", "property", must, got=name)
+    return GeneratedQuestions(data, buckets, made, "perturb", 1, kinds), counts
 
 
 def check_place(output: Path, *, asks: bool, overwrite: bool) -> None:
@@ -395,20 +421,12 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
 
 
 def _card_text(name: str, table: pa.Table, facts: Json) -> str:
-    roles = table["role"].to_pylist()
-    n_original, n_all = roles.count("original"), table.num_rows
+    n_original = table["role"].to_pylist().count("original")
+    counts = {"n_originals": f"{n_original:,}", "n_paraphrases": f"{table.num_rows - n_original:,}"}
+    named = {"name": name, "source": facts.get("source", "a set"), "column": facts.get("column", "text")}
     made = "\n".join(f"- {key}: {json.dumps(value, default=str)}" for key, value in facts.items())
-    return (
-        f"# {name}\n\n"
-        f"A bucket set: {n_original:,} originals of {facts.get('source', 'a set')} with {n_all - n_original:,} "
-        f"generated paraphrases of their `{facts.get('column', 'text')}`, in paraconsist's long format (one row is one "
-        "text; `bucket_id` holds together what belongs together, `role` says original or paraphrase).\n\n"
-        "```python\nfrom datasets import load_dataset\n\n"
-        f'rows = load_dataset("{name}", split="test")\n```\n\n'
-        "The labels are those of the originals: they hold for a paraphrase as far as it means the same. "
-        "The originals keep the licence of their source.\n\n"
-        f"## How it was made\n\nBy paraconsist {__version__}.\n\n{made}\n"
-    )
+    template = files("paraconsist.transforms.paraphrase").joinpath("card.md").read_text(encoding="utf-8")
+    return template.format(**named, **counts, version=__version__, made=made)
 
 
 #: Task -> the columns that its papers paraphrase.
@@ -441,7 +459,7 @@ def measure_pairs(
     encoder: Encoder | None = None,
     bleurt: Callable[[Sequence[str], Sequence[str]], list[float]] | None = None,
     parser: Parser | None = None,
-    judge: Judge | None = None,
+    judge: refining.Judge | None = None,
     **options: Any,
 ) -> ParaphraseDiversityResult:
     """Measure the pairs of `pairs_of`; intervals resample the buckets.
@@ -481,7 +499,7 @@ def measure_set(
         encoder=encoder,
         bleurt=None if models.bleurt is None else load_bleurt(models.bleurt),
         parser=None if models.parser is None else load_parser(models.parser),
-        judge=None if options.nli_model is None else load_judge(options.nli_model, options.label_map),
+        judge=None if options.nli_model is None else refining.load_judge(options.nli_model, options.label_map),
     )
 
 
