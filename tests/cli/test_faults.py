@@ -108,3 +108,17 @@ def test_a_run_that_is_not_finished_is_called_so(command, tmp_path):
     (tmp_path / "run.json").write_text("{}")
     (tmp_path / "predictions").mkdir()
     assert "must be a finished run" in command.refused("score", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words", ["score", "compare other.csv", "report other.csv", "report --summary", "sheet --overwrite"]
+)
+def test_no_command_writes_over_what_it_reads(words, command, tmp_path, monkeypatch):
+    """The answers were replaced by results or a page, without a word."""
+    monkeypatch.chdir(tmp_path)
+    answers = write(tmp_path / "answers.csv", [(b, b % 2, b % 2) for b in range(20)])
+    write(tmp_path / "other.csv", [(b, b % 3, b % 2) for b in range(20)])
+    before, (name, *others) = answers.read_bytes(), words.split()
+    said = command.refused(name, "answers.csv", *others, "--output", "./answers.csv")
+    assert "another file than those that are read" in said
+    assert answers.read_bytes() == before

@@ -338,3 +338,21 @@ def test_more_choices_than_letters_are_refused(tmp_path):
     rows = [{"bucket_id": "a", "question": "One?", "choices": [*map(str, range(n))]} for n in (26, 27)]
     with pytest.raises(InputError, match="at most 26, a letter each; got 27 at row 1"):
         pc.load_bucket_set(as_lines(tmp_path / "a.jsonl", rows))
+
+
+@pytest.mark.faults
+def test_a_folder_may_hold_rows_with_and_without_roles_and_a_lock(tmp_path):
+    """YAML has roles, so that a CSV beside it was refused; Excel's lock is no workbook."""
+    as_csv(tmp_path / "a.csv", ROWS[:3])
+    (tmp_path / "b.yaml").write_text(f"- {{id: fee, system: {SYSTEM}, expected: ['5', '4.99'], wordings: {FEE}}}\n")
+    (tmp_path / "~$c.xlsx").write_bytes(b"lock")
+    (tmp_path / "._a.csv").write_bytes(b"\0")
+    assert asked(pc.load_bucket_set(tmp_path)) == ASKED
+
+
+@pytest.mark.faults
+def test_files_beside_splits_are_named(tmp_path):
+    as_csv(tmp_path / "test_shoes.csv", ROWS[:3])
+    as_csv(tmp_path / "fees.csv", ROWS[3:])
+    with pytest.warns(UserWarning, match="fees.csv may be left out"):
+        assert asked(pc.load_bucket_set(tmp_path)) == ASKED[:3]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import itertools
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -119,9 +120,21 @@ def as_command(name: str, function: Callable[..., None]) -> Command:
         values = {name: [*value] or None if isinstance(value, tuple) else value for name, value in values.items()}
         _options.clear()
         _options.update(values)
+        _check_output(name, values)
         function(**{name: kind(**group.take(values)) for name, (group, kind) in groups.items()}, **values)
 
     return Command(name, params=parameters, callback=run, help=inspect.getdoc(function))
+
+
+def _check_output(command: str, values: Mapping[str, Any]) -> None:
+    """Raise if the file to be written is one that is read: it would be lost, and answers may have cost money."""
+    output = values.get("output")
+    if not isinstance(output, Path) or not output.is_file():
+        return
+    lists = [value if isinstance(value, list) else [value] for key, value in values.items() if key != "output"]
+    others = (Path(each).resolve() for each in itertools.chain(*lists) if isinstance(each, (str, Path)))
+    if output.resolve() in others:
+        raise input_error(command, "output", "be another file than those that are read", got=str(output))
 
 
 def _parameter(name: str, hint: Any, default: Any, metadata: Mapping[str, Any]) -> click.Parameter:

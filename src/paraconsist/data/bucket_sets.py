@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -173,7 +174,9 @@ def load_bucket_set(
         if len(names) > 1 or any(len(values) > 1 for values in comparers.values()):
             must = "have files with the same label names, `same` and `right`"
             raise input_error("run", "dataset", must, got=spec, remedy="Mend the files, or run them one by one.")
-        table = tables[0] if len(tables) == 1 else table_of_rows([row for part in tables for row in part.to_pylist()])
+        if len(tables) > 1:  # of which some may have no roles
+            tables = [table_of_rows([{"role": "paraphrase", **row} for part in tables for row in part.to_pylist()])]
+        table = tables[0]
         if task is None and all(file.suffix.lower() in YAML_ENDINGS for file in files):
             task = QUESTIONS.name
         one = bucket_set_from_table(
@@ -201,8 +204,14 @@ def _files_in(folder: Path, split: str) -> list[Path]:
     if not folder.is_dir() or split != "test" or any((folder / name).is_file() for name in ("README.md", *_SAVED)):
         return []
     files = sorted(file for file in folder.iterdir() if file.is_file() and is_file_of_rows(file.name))
-    words = {word for file in files for word in re.split(r"[^a-z]+", file.stem.lower())}
-    return [] if words & _SPLITS else files
+    files = [file for file in files if file.name[0] not in ".~"]  # hidden, or another program's lock
+    others = [file.name for file in files if not _SPLITS & {*re.split(r"[^a-z]+", file.stem.lower())}]
+    if others and len(others) < len(files):
+        note = (
+            f"{folder}: {', '.join(others)} may be left out: others are named as splits (train, test), which are read."
+        )
+        warnings.warn(note, UserWarning, stacklevel=4)
+    return files if len(others) == len(files) else []
 
 
 def read_rows(

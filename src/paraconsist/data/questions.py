@@ -31,7 +31,6 @@ ASKED = ("messages", "question", "prompt")
 _ROLES = ("system", "user", "assistant", "developer")
 _ENTRY = ("id", "wordings", *ASKED, "context", "choices", "system", "expected")
 _COMMON = ("system", "context", "same", "right")
-_FORMS = (["wordings"], ["question", "wordings"], ["question"], ["prompt"], ["messages"])  # of an entry
 _EQUAL = ("equals", "icontains", "contains", "is-json")  # promptfoo's assertions whose value is an accepted answer
 
 
@@ -75,8 +74,9 @@ def _rows_of(entries: Sequence[Any], common: Mapping[str, Any], name: str, stem:
             must = f"have entries with wordings (or question), of {', '.join(_ENTRY)}"
             raise input_error("run", "dataset", must, got=got, row=number, remedy=f"Mend {name}.")
         wordings = entry.get("wordings") or []
-        keys = sorted({"wordings", *ASKED} & set(entry))
-        if not isinstance(wordings, list) or keys not in _FORMS or (keys == ["wordings"] and not wordings):
+        asks = {*ASKED} & set(entry)
+        is_mixed = "wordings" in entry and bool(asks - {"question"})
+        if not isinstance(wordings, list) or is_mixed or not (wordings or asks):
             must = "have entries with a list of wordings, a question with or without such a list, a prompt, or messages"
             raise input_error("run", "dataset", must, got=dict(entry), row=number, remedy=f"Mend {name}.")
         shared = {key: value for key, value in {**common, **entry}.items() if key not in ("id", "wordings")}
