@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paraconsist.data.logs.fields import Fields, as_texts, value_of
+from paraconsist.data.logs.fields import Fields, as_texts, column_under, value_of
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import CHOICES, Metadata, Predictions
 from paraconsist.errors import InputError, input_error
@@ -55,9 +55,7 @@ def linked_columns(fields: Fields, query: SourceOptions, *, roots: Sequence[str]
 
     def add_unless_absent(column: str, text: str, parameter: str) -> None:
         """Add a column, which may be absent under its default name."""
-        if query.named(parameter) or any(
-            fields.column(path) is not None for path in (text, *(f"{r}.{text}" for r in roots))
-        ):
+        if query.named(parameter) or column_under(fields, text, roots) is not None:
             columns[column] = value_of(fields, text, parameter=parameter, roots=roots)
 
     if query.original is not None:
@@ -80,34 +78,37 @@ def free_text_columns(
     return {"label": gold, "prediction": texts, "raw_output": texts, CHOICES: pa.chunked_array([choices], lists)}
 
 
-def shown_texts(
-    fields: Fields, texts: Sequence[str] | None, roots: Sequence[str], by_default: Callable[[], Texts]
-) -> Texts:
-    """Return the fields of `texts` that the log has; those `by_default` if it is empty, none if it is None."""
-    if not texts:
-        return {} if texts is None else by_default()
-    paths = {name: (name, *(f"{root}.{name}" for root in roots)) for name in texts}
-    columns = {name: [fields.column(path) for path in of_name] for name, of_name in paths.items()}
-    present = {name: [column for column in of_name if column is not None] for name, of_name in columns.items()}
-    return {name: as_texts(of_name[0]) for name, of_name in present.items() if of_name}
-
-
 def log_predictions(
-    ids: Sequence[str],
+    path: Path,
+    tool: str,
+    ids: Sequence[Any],
     columns: Mapping[str, pa.ChunkedArray],
     label_names: list[str] | None,
+    fields: Fields,
+    texts: Sequence[str] | None,
     *,
+    noun: str,
+    roots: Sequence[str] = (),
+    by_default: Callable[[], Texts] = dict,
     name: str,
     model: Any,
     source: Json,
     notes: list[str],
-    texts: Texts,
 ) -> Predictions:
-    """Return a log's rows under their ids, with the metadata of `LogFormat.read`."""
-    metadata = Metadata(set=name, model={"model": model}, source=source, notes=notes, texts=list(texts))
+    """Return a log's rows under their ids, with the metadata of `LogFormat.read` and the texts to show.
+
+    These are the fields of `texts` that the log has; those `by_default` if it is empty, none if it is None. InputError
+    if an id occurs twice; `noun` is what has ids.
+    """
+    shown: Texts = {} if texts is None else by_default()
+    if texts:
+        named = {text: column_under(fields, text, roots) for text in texts}
+        shown = {text: as_texts(column) for text, column in named.items() if column is not None}
+    source = {"format": tool, "tool": tool, "file": path.name, **source}
+    metadata = Metadata(set=name, model={"model": model}, source=source, notes=notes, texts=list(shown))
     if label_names is not None:
         metadata["label_names"] = label_names
-    return Predictions(pa.table({"example_id": pa.array(ids), **columns, **texts}), metadata)
+    return Predictions(pa.table({"example_id": pa.array(unique_ids(ids, path, noun)), **columns, **shown}), metadata)
 
 
 def bad_log(must: str, got: Any, *, row: int | None = None, remedy: str = "") -> InputError:

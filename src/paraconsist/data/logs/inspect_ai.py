@@ -21,7 +21,7 @@ from paraconsist.data.foreign import archive_entries
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.agents import LABELS, calls_of, run_columns
 from paraconsist.data.logs.fields import Records, as_texts, value_of, walk
-from paraconsist.data.logs.verdicts import LogAnswers, as_original, verdicts
+from paraconsist.data.logs.verdicts import LogAnswers, as_original, not_whole, read_whole, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import CALLS, PROBLEM, TRIED, Metadata, Predictions
 from paraconsist.data.tasks import QUESTIONS
@@ -102,7 +102,6 @@ def log_rows(
     epochs = [sample["epoch"] for sample in samples]
     several = len(set(epochs)) > 1
     ids = [f"{sample['id']} epoch {sample['epoch']}" if several else str(sample["id"]) for sample in samples]
-    ids = logs.unique_ids(ids, path, "sample")
     if query.trial is not None:
         samples_of = pa.chunked_array([[str(sample["id"]) for sample in samples]])
         columns |= {query.trial: value_of(fields, query.trial, parameter="trial", roots=_ROOTS), TRIED: samples_of}
@@ -112,20 +111,17 @@ def log_rows(
             f"{len(set(epochs))} epochs: wordings are compared within an epoch, and intervals resample buckets "
             "with all their epochs (--epoch N scores one of them, --trial epoch takes the others for the noise floor)"
         )
-    source = {
-        "format": INSPECT.name,
-        "tool": "inspect_ai",
-        "version": walk(header, "eval", "packages", "inspect_ai"),
-        "task_version": walk(header, "eval", "task_version"),
-        "file": path.name,
-        "scorer": scorer,
-        "reported": _reported(header, scorer),
-    }
-    name, model = walk(header, "eval", "task") or path.stem, walk(header, "eval", "model")
-    shown = logs.shown_texts(fields, texts, _ROOTS, lambda: _texts(fields.rows))
-    columns = {**linked, **columns}
+    of_run = walk(header, "eval")
+    versions = {"version": walk(of_run, "packages", "inspect_ai"), "task_version": walk(of_run, "task_version")}
     rows = logs.log_predictions(
-        ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown
+        *(path, INSPECT.name, ids, {**linked, **columns}, label_names, fields, texts),
+        noun="sample",
+        roots=_ROOTS,
+        by_default=lambda: _texts(fields.rows),
+        name=walk(of_run, "task") or path.stem,
+        model=walk(of_run, "model"),
+        source={**versions, "scorer": scorer, "reported": _reported(header, scorer)},
+        notes=notes,
     )
     return replace(rows, metadata={**rows.metadata, **own})
 
@@ -179,7 +175,7 @@ def _from_zip(path: Path) -> tuple[Any, list[Json]]:
     except InputError:
         raise
     except _DAMAGE:
-        raise _not_whole(path) from None
+        raise not_whole(path, INSPECT.name) from None
     return header, samples
 
 
@@ -193,11 +189,6 @@ def _sample(sample: Any, path: Path) -> Json:
     by_scorer = {name: score for name, score in (scores or {}).items() if isinstance(score, Mapping)}
     small = {key: value for key, value in sample.items() if key not in _LARGE}
     return {**small, "epoch": epoch, "scores": by_scorer, CALLS: calls_of(sample.get("messages"))}
-
-
-def _not_whole(path: Path) -> InputError:
-    remedy = "It is a log of inspect_ai that is cut short or damaged: copy it again."
-    return logs.bad_log("be a readable, whole file", path, remedy=remedy)
 
 
 def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -217,13 +208,10 @@ def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> by
 
 
 def _from_json(path: Path) -> tuple[Any, list[Json]]:
-    try:
-        log = cleaned(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, RecursionError, MemoryError):
-        raise _not_whole(path) from None
-    samples = walk(log, "samples") or []
+    log = read_whole(path, INSPECT.name)
+    samples = log.get("samples") or []
     if not isinstance(samples, list):
-        raise _not_whole(path)
+        raise not_whole(path, INSPECT.name)
     return log, [_sample(sample, path) for sample in samples]
 
 
@@ -349,22 +337,12 @@ def _letters(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
     """Return places among the choices if every target and answer is the letter of one, else None."""
     listed = [sample.get("choices") for sample in samples]
-    sizes = [len(choices) if isinstance(choices, list) else 0 for choices in listed]
-    letters = string.ascii_uppercase
-
-    def places(texts: Sequence[str | None]) -> list[int] | None:
-        positions = []
-        for text, size in zip(texts, sizes, strict=True):
-            place = -1 if text is None else letters.find(text.strip()) if len(text.strip()) == 1 else -2
-            if place >= size or (text is not None and place < 0):
-                return None
-            positions.append(place)
-        return positions
-
-    gold, chosen = places(targets), places(answers)
-    if gold is None or chosen is None or not all(sizes):
-        return None
-    return np.array(gold), np.array(chosen)
+    sizes = np.array([len(choices) if isinstance(choices, list) else 0 for choices in listed])
+    places = {None: -1} | {letter: place for place, letter in enumerate(string.ascii_uppercase)}
+    gold, chosen = (
+        np.array([places.get(text and text.strip(), sizes.max()) for text in texts]) for texts in (targets, answers)
+    )
+    return (gold, chosen) if sizes.all() and (np.maximum(gold, chosen) < sizes).all() else None
 
 
 def _by_epoch(linked: dict[str, pa.ChunkedArray], epochs: Sequence[int]) -> dict[str, pa.ChunkedArray]:

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
-from paraconsist.data.logs.verdicts import LogAnswers, as_original, verdicts
+from paraconsist.data.logs.verdicts import LogAnswers, as_original, read_whole_lines, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions
-from paraconsist.data.tables import json_rows, read_json_lines
+from paraconsist.data.tables import read_json_lines
 from paraconsist.data.tasks import QUESTIONS
-from paraconsist.errors import first_line, input_error
+from paraconsist.errors import input_error
 
 _KEYS = {"doc_id", "doc", "target", "filtered_resps"}
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[^_]*)")
@@ -69,7 +69,6 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     doc_ids = fields.column("doc_id" if own is None else "doc.example_id")  # the id in the bucket set of our own tasks
     if doc_ids is None or doc_ids.null_count:
         raise logs.bad_log("have `doc_id` in every row", path, remedy="lm-eval writes it.")
-    ids = logs.unique_ids(doc_ids.to_pylist(), path, "doc_id")
     notes = []
     reported = walk(results, "results", task, f"{metric},{which}")
     if right is not None and isinstance(reported, (int, float)) and abs(reported - right.mean()) > 1e-6:
@@ -77,22 +76,17 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
             f"the results file of {path.name} reports {metric} {reported:.4f}, its rows give {right.mean():.4f}: "
             "were rows added or removed?"
         )
-    source = {
-        "format": LM_EVAL.name,
-        "tool": "lm_eval",
-        "version": walk(results, "lm_eval_version"),
-        "task_version": walk(results, "versions", task),
-        "file": path.name,
-        "filter": which,
-        "metric": metric,
-        "reported": reported,
-    }
-    model = walk(results, "model_name") or walk(results, "config", "model_args")
+    versions = {"version": walk(results, "lm_eval_version"), "task_version": walk(results, "versions", task)}
     columns = logs.linked_columns(fields, query, roots=_ROOTS) | columns
-    shown = logs.shown_texts(fields, texts, _ROOTS, lambda: _texts(fields))
-    name = task if own is None else str(own)
     rows = logs.log_predictions(
-        ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown
+        *(path, LM_EVAL.name, doc_ids.to_pylist(), columns, label_names, fields, texts),
+        noun="doc_id",
+        roots=_ROOTS,
+        by_default=lambda: _texts(fields),
+        name=task if own is None else str(own),
+        model=walk(results, "model_name") or walk(results, "config", "model_args"),
+        source={**versions, "filter": which, "metric": metric, "reported": reported},
+        notes=notes,
     )
     return replace(rows, metadata={**rows.metadata, **asked})
 
@@ -135,12 +129,8 @@ def _rows(path: Path) -> Fields:
         table = read_json_lines(path)
         if all(_leaf(table.schema.field(name).type) == pa.string() for name in answers if name in table.column_names):
             return Table(table)
-    try:
-        rows = [{**row, **{name: _as_texts(row[name]) for name in answers if name in row}} for row in json_rows(path)]
-        return Records(rows)
-    except ValueError as problem:
-        remedy = f"It could not be read ({first_line(problem)}): it may be cut short; copy it again."
-        raise logs.bad_log("be a readable, whole file", path, remedy=remedy) from None
+    rows = read_whole_lines(path, "lm-evaluation-harness")
+    return Records([{**row, **{name: _as_texts(row[name]) for name in answers if name in row}} for row in rows])
 
 
 def _leaf(kind: pa.DataType) -> pa.DataType:

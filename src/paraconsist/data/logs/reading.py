@@ -72,15 +72,11 @@ PLAIN = LogFormat(
 def built_in() -> tuple[LogFormat, ...]:
     """Return the formats of this package, in the order of detection."""
     from paraconsist.data.logs.agents import BFCL, RUNS, TAU2
-    from paraconsist.data.logs.deepeval import DEEPEVAL
-    from paraconsist.data.logs.every_eval_ever import SAMPLES
     from paraconsist.data.logs.inspect_ai import INSPECT
+    from paraconsist.data.logs.judged import JUDGED
     from paraconsist.data.logs.lm_eval import LM_EVAL
-    from paraconsist.data.logs.mlflow import MLFLOW
-    from paraconsist.data.logs.openai_evals import OPENAI_EVALS
-    from paraconsist.data.logs.promptfoo import PROMPTFOO
 
-    return INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PROMPTFOO, OPENAI_EVALS, SAMPLES, TAU2, BFCL, RUNS, PLAIN
+    return INSPECT, LM_EVAL, *JUDGED, TAU2, BFCL, RUNS, PLAIN
 
 
 #: Endings of files that are tables, so that the formats of other distributions need not be looked up.

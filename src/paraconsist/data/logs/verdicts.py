@@ -159,12 +159,15 @@ def judged_rows(
     compared = replace(query, label=query.named("label") or named[1], prediction=prediction)
     labels, label_names = log.columns(fields, compared, roots)
     columns, question = logs.linked_columns(fields, query, roots=roots) | labels, fields.column(named[2])
-    shown = logs.shown_texts(fields, texts, roots, lambda: {} if question is None else {named[2]: as_texts(question)})
-    source = {"format": tool, "tool": tool, "version": version, "file": path.name, "metric": metric}
-    source["reported"] = means.get(str(metric))
-    ids = logs.unique_ids(ids, path, "question")
     return logs.log_predictions(
-        ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown
+        *(path, tool, ids, columns, label_names, fields, texts),
+        noun="question",
+        roots=roots,
+        by_default=lambda: {} if question is None else {named[2]: as_texts(question)},
+        name=name,
+        model=model,
+        source={"version": version, "metric": metric, "reported": means.get(str(metric))},
+        notes=notes,
     )
 
 
@@ -174,7 +177,14 @@ def read_whole(path: Path, tool: str) -> Json:
         value = cleaned(json.loads(path.read_text(encoding="utf-8")))
         if isinstance(value, dict):
             return value
-    raise _not_whole(path, tool)
+    raise not_whole(path, tool)
+
+
+def objects_in(value: Any, must: str, path: Path, remedy: str = "") -> list[Any]:
+    """Return a list of JSON objects, one at least, in a tool's file, or raise."""
+    if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
+        raise logs.bad_log(must, path, remedy=remedy)
+    return value
 
 
 def read_whole_lines(path: Path, tool: str) -> list[Json]:
@@ -182,10 +192,11 @@ def read_whole_lines(path: Path, tool: str) -> list[Json]:
     try:
         return list(json_rows(path))
     except ValueError as problem:
-        raise _not_whole(path, tool, f"{problem}. ") from None
+        raise not_whole(path, tool, f"{problem}. ") from None
 
 
-def _not_whole(path: Path, tool: str, what: str = "") -> InputError:
+def not_whole(path: Path, tool: str, what: str = "") -> InputError:
+    """Return the error for a file of a tool that is cut short or damaged."""
     remedy = f"{what}Its name or beginning is that of {tool}, but it is empty, cut short or damaged: copy it again."
     return logs.bad_log("be a readable, whole file", path, remedy=remedy)
 
