@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,8 @@ from paraconsist.models.endpoint.settings import PromptSettings
 from paraconsist.models.pretrained import LanguageModel
 from paraconsist.models.prompted import CausalScorer, PreparedPrompt, Seq2SeqModel, opening_tokens
 
+#: Generation settings without which a token's probability is the model's own, and a cache may be given.
+_PLAIN: Json = {"repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "min_length": 0, "cache_implementation": None}
 _ROOM = 64  # tokens for which keys and values of an answer find room at a time
 
 
@@ -158,48 +160,44 @@ class CausalWriter(CausalScorer):
             by_length.setdefault((row.n_shared, len(row.sequences[0])), []).append(place)
         written: dict[int, WrittenAnswer | None] = {}
         for (n_shared, _), places in by_length.items():
-            rests = [rows[place].sequences[0].tolist() for place in places]
-            whole = [[*self.engine.prefix_tokens[:n_shared], *rest] for rest in rests]
-            for place, ids in zip(places, self._decode(n_shared, rests, whole), strict=True):
+            shared = self.engine.prefix_tokens[:n_shared]
+            whole = [[*shared, *rows[place].sequences[0].tolist()] for place in places]
+            for place, ids in zip(places, self._decode(n_shared, whole), strict=True):
                 cut = ids is not None and len(ids) == self.settings.max_new_tokens
                 text = None if ids is None else self.tokenizer.decode(ids, skip_special_tokens=True)
                 written[place] = None if text is None else template.read(text, cut=cut)
         return [written[place] for place in range(len(rows))]
 
-    def _decode(
-        self, n_shared: int, rests: Sequence[Sequence[int]], whole: Sequence[Sequence[int]]
-    ) -> list[list[int] | None]:
+    def _decode(self, n_shared: int, whole: Sequence[Sequence[int]]) -> list[list[int] | None]:
+        """Continue prompts of one length, of whose first `n_shared` tokens keys and values may be known."""
+        ids = torch.tensor(whole, device=self.module.device)
         stretched = self.engine.is_stretched(len(whole[0]))
         if not self._checked and not stretched:
-            self._checked = self._check_sharing(n_shared, rests[0])
-        draws = Draws.of(self.settings, whole)
+            self._checked = self._check_sharing(n_shared, ids[:1])
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         if self._prefix is not None and n_shared and not stretched:
-            n_new, stop = self.settings.max_new_tokens, self._stop
-            how = draws, self._ended
-            return decode(self.module, self._prefix, n_shared, rests, n_new, stop, *how)[0]
-        ids = torch.tensor(whole, device=self.module.device)
+            inputs["past_key_values"] = growing_cache(self._prefix, n_shared)
         pad = self._stop[0] if self._stop else 0
-        out, spoilt = _write(self, draws, input_ids=ids, attention_mask=torch.ones_like(ids), pad_token_id=pad)
-        new = out[:, len(whole[0]) :].tolist()
+        out, spoilt = _write(self, Draws.of(self.settings, whole), **inputs, pad_token_id=pad)
+        new = out[:, ids.shape[1] :].tolist()
         return [None if bad else _until(ids, self._stop) for ids, bad in zip(new, spoilt, strict=True)]
 
-    def _ended(self, ids: Sequence[int]) -> bool:
-        stop = self.settings.prompt.template.stop
-        return bool(stop) and stop in self.tokenizer.decode(ids, skip_special_tokens=True)
-
-    def _check_sharing(self, n_shared: int, rest: Sequence[int]) -> bool:
+    def _check_sharing(self, n_shared: int, whole: torch.Tensor) -> bool:
         """Keep the prefix if logits behind it are those of the whole prompt; return if that could be checked."""
         if not self.engine.prefix_tokens:
             return True
-        whole = torch.tensor([[*self.engine.prefix_tokens[:n_shared], *rest]], device=self.module.device)
 
         def expected() -> torch.Tensor:
             logits: torch.Tensor = self.module(input_ids=whole, use_cache=False).logits[:, -1].float()
             return logits
 
         def difference(prefix: causal_engine.Prefix | None) -> float:
-            self._prefix = prefix
-            return float((decode(self.module, prefix, n_shared, [rest], 1, ())[1] - expected()).abs().max())
+            assert prefix is not None  # there are tokens of it
+            self._prefix, cache = prefix, growing_cache(prefix, n_shared)
+            places = torch.arange(n_shared, whole.shape[1], device=whole.device)[None]
+            inputs = {"input_ids": whole[:, n_shared:], "attention_mask": torch.ones_like(whole)}
+            logits = self.module(**inputs, position_ids=places, past_key_values=cache, use_cache=True).logits
+            return float((logits[:, -1].float() - expected()).abs().max())
 
         if bool(_not_finite(expected())):
             return False
@@ -222,8 +220,11 @@ def _not_finite(logits: torch.Tensor) -> torch.Tensor:
 
 
 def _write(model: CausalScorer | Seq2SeqModel, draws: Draws | None, **inputs: Any) -> tuple[Any, list[bool]]:
-    """Let transformers write, by draws or the most probable tokens; return also which rows had numbers not finite."""
-    options: Json = {"max_new_tokens": model.settings.max_new_tokens, "do_sample": False, "num_beams": 1}
+    """Let transformers write, by draws or the most probable tokens; return also which rows had numbers not finite.
+
+    What the model's own generation settings say of penalties and caches does not count.
+    """
+    options: Json = {"max_new_tokens": model.settings.max_new_tokens, "do_sample": False, "num_beams": 1, **_PLAIN}
     if stop := model.settings.prompt.template.stop:
         options = {**options, "stop_strings": [stop], "tokenizer": model.tokenizer}
     watch = _Watch(model.module, model.tokenizer)
@@ -327,56 +328,14 @@ class _GrowingLayer(causal_engine.FrozenLayer):
         return self._n
 
 
+def growing_cache(prefix: causal_engine.Prefix, n: int) -> Cache:
+    """Return a cache of the first `n` tokens of a prefix, behind which any number of rows may grow."""
+    return Cache(layers=[_GrowingLayer(keys[:, :, :n], values[:, :, :n]) for keys, values in prefix.layers])
+
+
 def _with_room(old: torch.Tensor, new: torch.Tensor, n: int) -> torch.Tensor:
     """Return the first `n` keys or values for all rows of the new ones, with room for these and some more."""
     size = n + int(new.shape[-2]) + _ROOM
     grown = new.new_empty((new.shape[0], new.shape[1], size, new.shape[-1]))
     grown[:, :, :n] = old[:, :, :n]
     return grown
-
-
-def decode(
-    module: Any,
-    prefix: causal_engine.Prefix | None,
-    n_prefix: int,
-    rows: Sequence[Sequence[int]],
-    max_new_tokens: int,
-    stop: Collection[int],
-    draws: Draws | None = None,
-    ended: Callable[[Sequence[int]], bool] = lambda ids: False,
-) -> tuple[list[list[int] | None], torch.Tensor]:
-    """Continue rows of one length, none of them padded, with the most probable token each time, or a drawn one.
-
-    `prefix` is the cache of the first `n_prefix` tokens of every prompt (None if `rows` contain them), and `rows` are
-    the tokens after it, at least one a row. An answer ends before a token of `stop`, or when `ended` returns True of
-    it. Returns the answers (None if numbers were not finite) and, for checks, the logits of the first new token,
-    float32, shape (n, vocabulary).
-    """
-    layers = [] if prefix is None else [_GrowingLayer(k[:, :, :n_prefix], v[:, :, :n_prefix]) for k, v in prefix.layers]
-    cache = Cache(layers=layers) if layers else None
-    ids = torch.tensor([list(row) for row in rows], device=module.device)
-    answers: list[list[int]] = [[] for _ in rows]
-    going, spoilt = [True] * len(rows), [False] * len(rows)
-    first: torch.Tensor | None = None
-    n_seen = n_prefix
-    for _ in range(max_new_tokens):
-        places = torch.arange(n_seen, n_seen + ids.shape[1], device=ids.device)[None].expand(len(rows), -1)
-        n_seen += ids.shape[1]
-        mask = torch.ones(len(rows), n_seen, dtype=torch.long, device=ids.device)
-        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": places, "past_key_values": cache}
-        out = module(**inputs, use_cache=True, logits_to_keep=1)
-        cache = out.past_key_values
-        logits = out.logits[:, -1].float()
-        first = logits if first is None else first
-        chosen = (logits if draws is None else draws(ids, logits)).argmax(dim=-1)
-        for row, token in enumerate(chosen.masked_fill(_not_finite(logits), -1).tolist()):
-            spoilt[row] |= going[row] and token < 0
-            going[row] = going[row] and token >= 0 and token not in stop
-            if going[row]:
-                answers[row].append(token)
-                going[row] = not ended(answers[row])
-        if not any(going):
-            break
-        ids = chosen[:, None]
-    assert first is not None
-    return [None if bad else ids for ids, bad in zip(answers, spoilt, strict=True)], first
