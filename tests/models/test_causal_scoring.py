@@ -18,8 +18,8 @@ from transformers import LlamaForCausalLM
 from paraconsist.data.prompts import Prompt, templates
 from paraconsist.errors import InputError
 from paraconsist.models.causal_engine import Pack, compute_prefix, plan_packs
-from paraconsist.models.generation import CausalWriter, GenerationSettings, Seq2SeqWriter, generate
 from paraconsist.models.pretrained import LanguageModel
+from paraconsist.models.prompted import CausalWriter, GenerationSettings, Seq2SeqWriter, generate
 
 SHARING = ("llama", "gpt2", "qwen2", "qwen2_sliding", "qwen3", "mistral_sliding", "gemma", "gemma2", "gemma3", "opt")
 

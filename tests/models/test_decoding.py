@@ -6,7 +6,7 @@ import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from paraconsist.models.causal_engine import compute_prefix
-from paraconsist.models.generation import growing_cache
+from paraconsist.models.prompted import growing_cache
 
 N_PREFIX, N_ROWS, N_NEW = 2000, 4, 24
 

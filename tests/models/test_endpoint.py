@@ -382,7 +382,7 @@ def test_asking_an_endpoint_needs_neither_torch_nor_transformers():
 @pytest.mark.slow
 def test_texts_of_an_endpoint(tmp_path):
     from paraconsist.models.endpoint.queue import write_texts
-    from paraconsist.models.generation import GenerationSettings
+    from paraconsist.models.prompted import GenerationSettings
 
     sampling = GenerationSettings(n=2, temperature=0.7, max_new_tokens=2, seed=5)
     prompts = ["Rephrase: it rains.", "Rephrase: it snows."]

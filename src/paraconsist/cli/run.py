@@ -212,7 +212,7 @@ def import_answers(
 
 def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False) -> None:
     """Score a run folder and print the tables; a line for each set without paraphrases."""
-    from paraconsist.data.run_folder import RunFolder
+    from paraconsist.data.store import RunFolder
     from paraconsist.reporting.table import show
     from paraconsist.reporting.tables import score_tables
     from paraconsist.scoring.score import score_run_folder

@@ -27,8 +27,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import own_stream
-from paraconsist.data.door import cleaned
-from paraconsist.data.foreign import archive_entries
+from paraconsist.data.foreign import archive_entries, cleaned
 from paraconsist.data.writing import unquoted_columns
 from paraconsist.errors import InputError, extras, first_line, input_error
 from paraconsist.files import Json
@@ -405,7 +404,7 @@ def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
 def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[Json]:
     """Yield the objects of a JSON Lines file, without its blank lines, or of a JSON array.
 
-    Halves of surrogate pairs, which no other file takes, are replaced (see `paraconsist.data.door`). ValueError, with
+    Halves of surrogate pairs, which no other file takes, are replaced (see `foreign.valid_text`). ValueError, with
     the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep.
     """
     with file.open(encoding=encoding) as stream:

@@ -17,8 +17,7 @@ from paraconsist.models import pretrained
 from paraconsist.models.causal_engine import has_dynamic_rope
 from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input, window_of
 from paraconsist.models.endpoint.settings import PromptSettings
-from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
-from paraconsist.models.prompted import CausalScorer, PromptedModel, Seq2SeqScorer
+from paraconsist.models.prompted import CausalScorer, CausalWriter, PromptedModel, Seq2SeqScorer, Seq2SeqWriter
 
 Kind = Literal["classifier", "causal", "seq2seq"]
 #: Instructions with which a processor multiplies bfloat16 faster than float32.

@@ -8,13 +8,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
+from paraconsist.data.bucket_sets import (
+    BucketSet,
+    assign_models,
+    expand_specs,
+    load_bucket_set,
+    parse_limits,
+    with_test_sets,
+)
 from paraconsist.data.prompts import Prompt
-from paraconsist.data.selection import assign_models, expand_specs, parse_limits, with_test_sets
 from paraconsist.data.tasks import QUESTIONS, partial_task
 from paraconsist.errors import input_error
 from paraconsist.files import Json
-from paraconsist.models.endpoint.pace import Meter
+from paraconsist.models.endpoint.client import Meter
 from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
 from paraconsist.running.endpoint import EndpointReport, EndpointRun, run_endpoint
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
@@ -33,7 +39,7 @@ ANSWER_TOKENS = 256
 class NamedRun:
     """A run of models over bucket sets that are named, behind the `endpoint` if there is one, else on this machine.
 
-    A model is ``MODEL``, or ``PATTERN=MODEL`` for some sets (see `paraconsist.data.selection.assign_models`): a Hub id,
+    A model is ``MODEL``, or ``PATTERN=MODEL`` for some sets (see `bucket_sets.assign_models`): a Hub id,
     a folder, or a name behind the endpoint.
     """
 

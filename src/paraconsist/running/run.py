@@ -32,8 +32,7 @@ from paraconsist.data.failures import all_failed, count_inputs
 from paraconsist.data.predictions import CHOICES, KEY_COLUMNS, UNANSWERED, input_notes
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.questions import offered
-from paraconsist.data.run_folder import RunFolder, content_identity
-from paraconsist.data.store import SHARED, Failed, Result, Results, Store
+from paraconsist.data.store import SHARED, Failed, Result, Results, RunFolder, Store, content_identity
 from paraconsist.data.tables import joined
 from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError, input_error

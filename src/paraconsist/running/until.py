@@ -30,8 +30,7 @@ from paraconsist.scoring.until import QUANTITIES, Known, Until, known, values_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from paraconsist.data.run_folder import RunFolder
-    from paraconsist.data.store import Store
+    from paraconsist.data.store import RunFolder, Store
 
 _LEAST, _SHARE = 8, 16  # a round has a 16th of the clusters that were asked before, and 8 at least
 _COUNTED_ONCE = ("n_inputs", "n_ranks", "max_tokens", "padding")  # of the statistics of a pass, in all rounds

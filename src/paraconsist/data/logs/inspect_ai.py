@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.door import cleaned
-from paraconsist.data.foreign import archive_entries
+from paraconsist.data.foreign import archive_entries, cleaned
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.agents import LABELS, calls_of, run_columns
 from paraconsist.data.logs.fields import Records, as_texts, value_of, walk

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.door import cleaned
+from paraconsist.data.foreign import cleaned
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, as_numbers, as_texts, value_of
 from paraconsist.data.logs.format import GOLD_CONFIDENCE

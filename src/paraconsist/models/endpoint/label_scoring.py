@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, TypedDict
 
-from paraconsist.data.door import Malformed
+from paraconsist.data.foreign import Malformed
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.tasks import IN_JSON, get_task
 from paraconsist.errors import InputError, input_error

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from paraconsist.data.door import Malformed, cleaned
 from paraconsist.data.failures import DECLINED, FILTERED, REASONING_ONLY, REFUSED, TOO_LONG, TOOL_CALLS
+from paraconsist.data.foreign import Malformed, cleaned
 from paraconsist.data.tasks import Task
 from paraconsist.errors import MOST_COUNTED, InputError, input_error
 from paraconsist.files import Json

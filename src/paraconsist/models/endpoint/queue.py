@@ -29,13 +29,12 @@ from paraconsist.data.store import JOURNAL, Failed, ShardWriter, lines_of, opene
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol
-from paraconsist.models.endpoint.client import EndpointClient, Key, Stopped, find_key
+from paraconsist.models.endpoint.client import EndpointClient, Key, Meter, Stopped, find_key
 from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts
-from paraconsist.models.endpoint.pace import Meter
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 if TYPE_CHECKING:
-    from paraconsist.models.generation import GenerationSettings
+    from paraconsist.models.prompted import GenerationSettings
 
 
 class Journal(ShardWriter):
