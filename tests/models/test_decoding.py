@@ -6,7 +6,7 @@ import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from paraconsist.models.causal_engine import compute_prefix
-from paraconsist.models.prompted import growing_cache
+from paraconsist.models.prompted import GrowingLayer
 
 N_PREFIX, N_ROWS, N_NEW = 2000, 4, 24
 
@@ -49,7 +49,7 @@ def test_a_new_token_moves_a_fifth_of_the_keys_at_most_and_the_text_is_the_same(
     prefix = compute_prefix(module, shared)
     whole = [[*shared, *row] for row in rows]
     with Copies() as copies:
-        answers = written(module, whole, N_NEW, growing_cache(prefix, N_PREFIX))
+        answers = written(module, whole, N_NEW, prefix.first(N_PREFIX, GrowingLayer))
     assert answers == written(module, whole, N_NEW)
     config = module.config
     keys_and_values = 2 * config.num_hidden_layers * config.hidden_size * 4 * N_ROWS * (N_PREFIX + 9)
@@ -61,5 +61,5 @@ def test_a_new_token_moves_a_fifth_of_the_keys_at_most_and_the_text_is_the_same(
 def test_answers_longer_than_the_room_are_the_same(module, n_new):
     shared, rows = numbers(40), numbers(3, 5)
     whole = [[*shared, *row] for row in rows]
-    cache = growing_cache(compute_prefix(module, shared), 40)
+    cache = compute_prefix(module, shared).first(40, GrowingLayer)
     assert written(module, whole, n_new, cache) == written(module, whole, n_new)

@@ -18,7 +18,6 @@ import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
 from numpy.typing import NDArray
 from transformers import LogitsProcessor, LogitsProcessorList
-from transformers.cache_utils import Cache
 from transformers.modeling_outputs import BaseModelOutput
 
 from paraconsist.data.failures import NOT_FINITE_REMEDY
@@ -554,7 +553,7 @@ class CausalWriter(CausalScorer):
             self._checked = self._check_sharing(n_shared, ids[:1])
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         if self._prefix is not None and n_shared and not stretched:
-            inputs["past_key_values"] = growing_cache(self._prefix, n_shared)
+            inputs["past_key_values"] = self._prefix.first(n_shared, GrowingLayer)
         pad = self._stop[0] if self._stop else 0
         out, spoilt = _write(self, Draws.of(self.settings, whole), **inputs, pad_token_id=pad)
         new = out[:, ids.shape[1] :].tolist()
@@ -571,7 +570,7 @@ class CausalWriter(CausalScorer):
 
         def difference(prefix: Prefix | None) -> float:
             assert prefix is not None  # there are tokens of it
-            self._prefix, cache = prefix, growing_cache(prefix, n_shared)
+            self._prefix, cache = prefix, prefix.first(n_shared, GrowingLayer)
             places = torch.arange(n_shared, whole.shape[1], device=whole.device)[None]
             inputs = {"input_ids": whole[:, n_shared:], "attention_mask": torch.ones_like(whole)}
             logits = self.module(**inputs, position_ids=places, past_key_values=cache, use_cache=True).logits
@@ -680,7 +679,7 @@ def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:
     return list(ids[: next((i for i, token in enumerate(ids) if token in stop), len(ids))])
 
 
-class _GrowingLayer(FrozenLayer):
+class GrowingLayer(FrozenLayer):
     """One layer of a prefix, copied once for every row, and behind it the keys and values that each row adds.
 
     New ones are written into the room behind them, so that a token moves its own bytes only.
@@ -704,11 +703,6 @@ class _GrowingLayer(FrozenLayer):
 
     def get_seq_length(self) -> int:
         return self._n
-
-
-def growing_cache(prefix: Prefix, n: int) -> Cache:
-    """Return a cache of the first `n` tokens of a prefix, behind which any number of rows may grow."""
-    return Cache(layers=[_GrowingLayer(keys[:, :, :n], values[:, :, :n]) for keys, values in prefix.layers])
 
 
 def _with_room(old: torch.Tensor, new: torch.Tensor, n: int) -> torch.Tensor:
