@@ -189,7 +189,22 @@ def load_bucket_set(
         return _from_datasets(source, config or None, split, column, **more)
     if column:
         raise input_error("run", "column", "not be given with this package's sets", got=[*column])
-    return _from_builder(spec, task=task, data_dir=data_dir, split=split)
+    from paraconsist.data.building import prepare_spec
+
+    builder = prepare_spec(spec, function="run", data_dir=data_dir)
+    if split not in builder.info.splits:
+        raise input_error("run", "split", f"be a split of {spec} ({', '.join(builder.info.splits)})", got=split)
+    rows = builder.as_dataset(split=split)
+    return bucket_set_from_table(
+        _arrow(rows),
+        name=spec,
+        task=task or builder.config.task,
+        label_names=tuple(rows.features["label"].names),
+        fingerprint=f"{builder.config.version}-{builder.hash}",
+        measures=tuple(builder.config.measures),
+        split=split,
+        named=builder.config.strata,
+    )
 
 
 def is_file_of_rows(name: str) -> bool:
@@ -241,25 +256,6 @@ def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.
         new_names[own_name] = field_name
     kept = [c for c in table.column_names if c in new_names or c not in new_names.values()]
     return table.select(kept).rename_columns([new_names.get(c, c) for c in kept])
-
-
-def _from_builder(spec: str, *, task: str | None, data_dir: str | None, split: str) -> BucketSet:
-    from paraconsist.data.building import prepare_spec
-
-    builder = prepare_spec(spec, function="run", data_dir=data_dir)
-    if split not in builder.info.splits:
-        raise input_error("run", "split", f"be a split of {spec} ({', '.join(builder.info.splits)})", got=split)
-    rows = builder.as_dataset(split=split)
-    return bucket_set_from_table(
-        _arrow(rows),
-        name=spec,
-        task=task or builder.config.task,
-        label_names=tuple(rows.features["label"].names),
-        fingerprint=f"{builder.config.version}-{builder.hash}",
-        measures=tuple(builder.config.measures),
-        split=split,
-        named=builder.config.strata,
-    )
 
 
 def _from_datasets(source: str, config: str | None, split: str, column: Sequence[str], **more: Any) -> BucketSet:

@@ -53,22 +53,16 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
     if not isinstance(entries, list) or not entries:
         must = "be a list of questions, or have one under `questions`"
         raise input_error("run", "dataset", must, got=str(path), remedy="`paraconsist init` writes an example.")
-    shared = {key: value for key, value in common.items() if key not in ("same", "right")}
-    rows = _rows_of([*entries], shared, str(path), path.stem)
-    return table_of_rows(rows), {key: str(common[key]) for key in ("same", "right") if key in common}
-
-
-def _rows_of(entries: Sequence[Any], common: Mapping[str, Any], name: str, stem: str) -> list[dict[str, Any]]:
-    """Return a row for each wording of questions, which have the fields in `common` unless they have their own."""
-    rows: list[dict[str, Any]] = []
+    comparers: dict[str, str] = {key: str(common.pop(key)) for key in ("same", "right") if key in common}
+    rows: list[dict[str, Any]] = []  # one for each wording
     for number, entry in enumerate(entries):
         known = {*_ENTRY, "bucket_id", "role"}
         if not isinstance(entry, Mapping) or not set(entry) <= known or not {"wordings", *ASKED} & set(entry):
             got = sorted(set(entry) - known) if isinstance(entry, Mapping) else entry
             must = f"have entries with wordings (or question), of {', '.join(_ENTRY)}"
-            raise input_error("run", "dataset", must, got=got, row=number, remedy=f"Mend {name}.")
+            raise input_error("run", "dataset", must, got=got, row=number, remedy=f"Mend {path}.")
         shared = {key: value for key, value in {**common, **entry}.items() if key not in ("id", "wordings")}
-        bucket = entry.get("id", entry.get("bucket_id", f"{stem}-{number + 1}"))
+        bucket = entry.get("id", entry.get("bucket_id", f"{path.stem}-{number + 1}"))
         wordings = entry.get("wordings")
         shared["bucket_id"] = str(bucket)
         shared.setdefault("role", "paraphrase")
@@ -78,8 +72,8 @@ def _rows_of(entries: Sequence[Any], common: Mapping[str, Any], name: str, stem:
     for row, values in enumerate(rows):
         for column in ("question", "prompt", "context", "system", "bucket_id", "role"):
             if isinstance(values.get(column), (list, dict)):
-                raise _wrong(name, column, "be text", values[column], row)
-    return rows
+                raise _wrong(str(path), column, "be text", values[column], row)
+    return table_of_rows(rows), comparers
 
 
 def asked(row: Json, column: str = "question") -> str:

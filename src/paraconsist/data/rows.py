@@ -32,6 +32,9 @@ _JOINED = ("antecedent_1", "antecedent_2", "part_1", "part_2")
 #: What the orders in which a judge is shown two texts are called -> the role.
 _ORDERS = {"given": "original", "swapped": "swap"}
 
+#: What marks originals, or the other rows -> the role.
+_FLAGS = {"true": "original", "1": "original", "false": "paraphrase", "0": "paraphrase"}
+
 _PROBABILITY_TOLERANCE = 1e-3
 #: A column of ParaNLU's that marks a few rows, no stratum unless it is named.
 _MARK = "copies_original"
@@ -227,17 +230,7 @@ def _check_columns(table: pa.Table, names: SourceOptions, needed: Sequence[str])
 
 def _roles(table: pa.Table, names: SourceOptions, are_statements: bool = False) -> NDArray[Any]:
     if names.original is not None:
-        flags = tables.plain_column(
-            tables.column_of(table, names.original, parameter="original"), names.original, "original"
-        )
-        if tables.is_text(flags):
-            texts = np.array([flag.lower() for flag in flags.tolist()], dtype=object)
-            known = (texts == "true") | (texts == "false")
-            if not known.all():
-                row = int(np.argmin(known))
-                raise tables.column_error("original", names.original, "be true or false", str(flags[row]), row)
-            flags = texts == "true"
-        return np.where(flags, "original", "paraphrase")
+        return roles_of_flags(tables.column_of(table, names.original, parameter="original"), names.original)
     if names.role not in table.column_names:
         return np.full(table.num_rows, "paraphrase")
     roles = tables.plain_column(table[names.role], names.role, "role")
@@ -251,6 +244,17 @@ def _roles(table: pa.Table, names: SourceOptions, are_statements: bool = False) 
         row = int(np.argmax(unknown[codes]))
         raise tables.column_error("role", names.role, f"be one of {', '.join(ROLES)}", roles.item(row), row)
     return np.array(lowered)[codes]
+
+
+def roles_of_flags(column: pa.ChunkedArray, name: str) -> NDArray[Any]:
+    """Return the roles of rows from a column that is true or false, 1 or 0, or one of these as text, in every row."""
+    flags, codes = np.unique(tables.plain_column(column, name, "original"), return_inverse=True)
+    roles = [_FLAGS.get(str(flag).lower(), "") for flag in flags.tolist()]
+    if "" in roles:
+        row = int(np.argmin(np.array(roles)[codes] != ""))
+        remedy = f"Compare it, as in '{name} == \"...\"'."
+        raise tables.column_error("original", name, "be true or false in every row", column[row].as_py(), row, remedy)
+    return np.array(roles)[codes]
 
 
 def _places(places: Sequence[str] | None, labels: NDArray[Any]) -> tuple[Any, ...] | None:
@@ -568,24 +572,17 @@ def check_meeting(
     n_problems = len(labels) if buckets is None else len(np.unique(buckets))
     several = min(len(answers), len(gold)) > 1 and parsed.sum() >= _FEW_ROWS and 2 * len(gold) <= n_problems
     named = tables.is_text(gold)
-    by_case = named and bool(_folded(answers) & _folded(gold))
+    folded = [{str(label).strip().casefold() for label in some.tolist()} for some in (answers, gold)]
+    by_case = named and not folded[0].isdisjoint(folded[1])
     if by_case or several:
         remedy = "Renumber one column; if these are classes of one task, name every class in `label_names`."
         if named:
             remedy = "Rename the labels of one column, or mend what reads the answers."
         if by_case:
             remedy = "They differ in case or spaces only: write both columns alike."
-        must = f"use the gold labels, {_some(gold)}"
+        some = ", ".join(map(repr, gold[:_MOST_LISTED].tolist())) + ", ..." * (len(gold) > _MOST_LISTED)
+        must = f"use the gold labels, {some}"
         raise tables.column_error("prediction", name, must, answers[:_MOST_LISTED].tolist(), remedy=remedy)
-
-
-def _folded(labels: NDArray[Any]) -> set[str]:
-    return {str(label).strip().casefold() for label in labels.tolist()}
-
-
-def _some(labels: NDArray[Any]) -> str:
-    more = ", ..." if len(labels) > _MOST_LISTED else ""
-    return ", ".join(repr(label) for label in labels[:_MOST_LISTED].tolist()) + more
 
 
 _MOST_NAMES = 3

@@ -12,6 +12,7 @@ import pyarrow as pa
 from paraconsist.data.logs.fields import Fields, as_texts, column_under, value_of
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import CHOICES, Metadata, Predictions
+from paraconsist.data.rows import roles_of_flags
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 
@@ -60,7 +61,7 @@ def linked_columns(fields: Fields, query: SourceOptions, *, roots: Sequence[str]
 
     if query.original is not None:
         flags = value_of(fields, query.original, parameter="original", roots=roots)
-        columns["role"] = _role_of(flags, query.original)
+        columns["role"] = pa.chunked_array([roles_of_flags(flags, query.original)])
     else:
         add_unless_absent("role", query.role, "role")
     add_unless_absent("group_id", query.group, "group")
@@ -128,13 +129,3 @@ def unique_ids(ids: Sequence[Any], path: Path, what: str) -> list[str]:
         )
         raise bad_log(f"have each {what} once", twice, row=row, remedy=remedy)
     return texts
-
-
-def _role_of(flags: pa.ChunkedArray, text: str) -> pa.ChunkedArray:
-    values = [str(flag).lower() for flag in flags.to_pylist()]
-    roles = {"true": "original", "1": "original", "false": "paraphrase", "0": "paraphrase"}
-    wrong = next((row for row, value in enumerate(values) if value not in roles), None)
-    if wrong is not None:
-        remedy, got = f"Compare it, as in '{text} == \"...\"'.", flags[wrong].as_py()
-        raise input_error("score", "original", "be true or false in every row", got=got, row=wrong, remedy=remedy)
-    return pa.chunked_array([pa.array([roles[value] for value in values])])

@@ -105,7 +105,11 @@ def log_rows(
         samples_of = pa.chunked_array([[str(sample["id"]) for sample in samples]])
         columns |= {query.trial: value_of(fields, query.trial, parameter="trial", roots=_ROOTS), TRIED: samples_of}
     elif several and linked and not is_agent:
-        linked = _by_epoch(linked, epochs)
+        # each epoch of a bucket is a separate bucket, and the bucket their group
+        buckets, problem = as_texts(linked["bucket_id"]).to_pylist(), linked["bucket_id"]
+        of_epochs = [b if b is None else f"{b} epoch {epoch}" for b, epoch in zip(buckets, epochs, strict=True)]
+        linked |= {"bucket_id": pa.chunked_array([of_epochs]), PROBLEM: problem}
+        linked.setdefault("group_id", problem)
         notes.append(
             f"{len(set(epochs))} epochs: wordings are compared within an epoch, and intervals resample buckets "
             "with all their epochs (--epoch N scores one of them, --trial epoch takes the others for the noise floor)"
@@ -342,15 +346,6 @@ def _letters(
         np.array([places.get(text and text.strip(), sizes.max()) for text in texts]) for texts in (targets, answers)
     )
     return (gold, chosen) if sizes.all() and (np.maximum(gold, chosen) < sizes).all() else None
-
-
-def _by_epoch(linked: dict[str, pa.ChunkedArray], epochs: Sequence[int]) -> dict[str, pa.ChunkedArray]:
-    """Make each epoch of a bucket a separate bucket, and the bucket their group."""
-    buckets = as_texts(linked["bucket_id"]).to_pylist()
-    ids = [None if bucket is None else f"{bucket} epoch {epoch}" for bucket, epoch in zip(buckets, epochs, strict=True)]
-    problem = linked["bucket_id"]
-    columns = {"bucket_id": pa.chunked_array([ids]), PROBLEM: problem, "group_id": linked.get("group_id", problem)}
-    return {**linked, **columns}
 
 
 INSPECT = logs.LogFormat(

@@ -447,8 +447,15 @@ class EndpointClient:
         if 300 <= status < 400:
             remedy = f"It redirects ({status}), which is not followed: the key could be sent elsewhere."
             raise input_error("run", "endpoint", "be the address itself", got=url, remedy=remedy)
-        if status in (401, 403):
-            raise protocol.key_refused(url, self.settings.key_variable, status, sent=self._key is not None)
+        if status in (401, 403):  # without the server's message, which may quote the key
+            remedy = "It wants a key: put it into an environment variable and name that."
+            if self._key is not None:
+                variable = self.settings.key_variable or _DEFAULT_VARIABLE
+                remedy = (
+                    f"Look at what the environment variable {variable} holds, and whether the key may use this model."
+                )
+            must = "name the environment variable of a key that the endpoint takes"
+            raise input_error("run", "api_key_variable", must, remedy=f"{url} answered {status}. {remedy}")
         message = self._hide(protocol.message_of(content))
         if status == 429 and b"insufficient_quota" in content:
             raise InputError(f"the account's quota is used up: {message}", function="run")

@@ -73,16 +73,6 @@ def _message(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def key_refused(url: str, named: str | None, status: int, *, sent: bool) -> InputError:
-    """Return the error for 401 and 403, without the server's message, which may quote the key."""
-    variable = named or "OPENAI_API_KEY"
-    remedy = "It wants a key: put it into an environment variable and name that."
-    if sent:
-        remedy = f"Look at what the environment variable {variable} holds, and whether the key may use this model."
-    must = "name the environment variable of a key that the endpoint takes"
-    return input_error("run", "api_key_variable", must, remedy=f"{url} answered {status}. {remedy}")
-
-
 def unreachable(url: str, why: str) -> Unreachable:
     """Return the error for a server to which there is no connection."""
     remedy = f"{why.rstrip('.')}. Is the server running, and is this its host and port? {KEPT}"
@@ -208,7 +198,7 @@ class Answered(NamedTuple):
     part: str
     value: Any  # None if the answer failed
     used: TokenUse
-    served: str
+    served: str  # the endpoint's name for the model that answered, with its fingerprint if there is one
     ending: Ending = Ending()
 
     @classmethod
@@ -216,7 +206,9 @@ class Answered(NamedTuple):
         """Read an answer; `Malformed` if `read` cannot, or it is to be requested again."""
         ending = Ending.of(body, is_text=read is text_of)
         value = None if ending.failure else read(body)
-        return cls(input_id, part, value, tokens_used(body), served_model(body), ending)
+        names = (body.get("model"), body.get("system_fingerprint"))
+        served = " ".join(name for name in names if isinstance(name, str) and name)
+        return cls(input_id, part, value, tokens_used(body), served, ending)
 
     def to_dict(self) -> Json:
         """Return the fields of a journal's line; of the ending what the endpoint tells."""
@@ -276,12 +268,6 @@ def tokens_used(body: Json) -> TokenUse:
     usage = body.get("usage")
     counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
     return TokenUse(*(n if type(n) is int and 0 <= n < MOST_COUNTED else None for n in counts))
-
-
-def served_model(body: Json) -> str:
-    """Return the endpoint's name for the model that answered, with its fingerprint if there is one."""
-    parts = [body.get("model"), body.get("system_fingerprint")]
-    return " ".join(part for part in parts if isinstance(part, str) and part)
 
 
 def first_token(body: Json) -> dict[str, float] | None:

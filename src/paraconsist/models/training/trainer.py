@@ -344,7 +344,7 @@ def starting_model(
         baseline.refuse_max_length("train", options.max_length)
         if baseline is word_models.BOW:
             sizes = {name: getattr(options, name) for name in ("n_buckets", "embedding_dim", "max_ngram")}
-            module = baseline.head(multiple_choice=multiple_choice)(baseline.config(**sizes, **_numbered(label_names)))
+            module = baseline.heads[multiple_choice](baseline.config(**sizes, **_numbered(label_names)))
             return word_models.BowClassifier(module, tuple(label_names), {"model": "bow"})
         return _new_word_model(baseline, options, label_names, inputs, multiple_choice=multiple_choice, say=say)
     trusted = options.trust_remote_code
@@ -459,7 +459,7 @@ def _new_word_model(
         **{name: getattr(options, name) for name in names},
         **_numbered(label_names),
     )
-    module = baseline.head(multiple_choice=multiple_choice)(config)
+    module = baseline.heads[multiple_choice](config)
     n_rare, n_words, n_found = len(counts) - len(words), len(counts), len(vectors) - len(extra)
     rare = f"; the other {n_rare:,} are too rare and become the unknown word" if n_rare else ""
     say(f"Vocabulary: {len(words):,} of the {n_words:,} words of the training rows{rare}.")
