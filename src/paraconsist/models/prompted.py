@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import permutations
+from itertools import permutations, takewhile
 from typing import Any
 
 import numpy as np
@@ -512,7 +512,6 @@ class CausalWriter(CausalScorer):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._stop = stop_tokens(self.module, self.tokenizer)
         self._prefix: Prefix | None = None
         self._checked = not self.settings.share
 
@@ -525,13 +524,11 @@ class CausalWriter(CausalScorer):
 
         If the policy shuffles, lengths are mixed, and `write` splits a batch by length.
         """
-        if policy.order_seed is not None:
-            return plan_batches(shapes, policy)
-        return plan_batches(shapes, replace(policy, batch_cost=0.0))
+        return plan_batches(shapes, replace(policy, batch_cost=0.0) if policy.order_seed is None else policy)
 
     @torch.inference_mode()
     def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:
-        rows, template = [row for row in batch if isinstance(row, PreparedPrompt)], self.settings.prompt.template
+        rows = [row for row in batch if isinstance(row, PreparedPrompt)]
         by_length: dict[tuple[int, int], list[int]] = {}
         for place, row in enumerate(rows):
             by_length.setdefault((row.n_shared, len(row.sequences[0])), []).append(place)
@@ -539,25 +536,17 @@ class CausalWriter(CausalScorer):
         for (n_shared, _), places in by_length.items():
             shared = self.engine.prefix_tokens[:n_shared]
             whole = [[*shared, *rows[place].sequences[0].tolist()] for place in places]
-            for place, ids in zip(places, self._decode(n_shared, whole), strict=True):
-                cut = ids is not None and len(ids) == self.settings.max_new_tokens
-                text = None if ids is None else self.tokenizer.decode(ids, skip_special_tokens=True)
-                written[place] = None if text is None else template.read(text, cut=cut)
+            ids = torch.tensor(whole, device=self.module.device)
+            stretched = self.engine.is_stretched(len(whole[0]))
+            if not self._checked and not stretched:
+                self._checked = self._check_sharing(n_shared, ids[:1])
+            inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+            if self._prefix is not None and n_shared and not stretched:
+                inputs["past_key_values"] = self._prefix.first(n_shared, GrowingLayer)
+            stop = stop_tokens(self.module, self.tokenizer)
+            answers = _write(self, whole, ids.shape[1], **inputs, pad_token_id=stop[0] if stop else 0)
+            written |= dict(zip(places, answers, strict=True))
         return [written[place] for place in range(len(rows))]
-
-    def _decode(self, n_shared: int, whole: Sequence[Sequence[int]]) -> list[list[int] | None]:
-        """Continue prompts of one length, of whose first `n_shared` tokens keys and values may be known."""
-        ids = torch.tensor(whole, device=self.module.device)
-        stretched = self.engine.is_stretched(len(whole[0]))
-        if not self._checked and not stretched:
-            self._checked = self._check_sharing(n_shared, ids[:1])
-        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        if self._prefix is not None and n_shared and not stretched:
-            inputs["past_key_values"] = self._prefix.first(n_shared, GrowingLayer)
-        pad = self._stop[0] if self._stop else 0
-        out, spoilt = _write(self, Draws.of(self.settings, whole), **inputs, pad_token_id=pad)
-        new = out[:, ids.shape[1] :].tolist()
-        return [None if bad else _until(ids, self._stop) for ids, bad in zip(new, spoilt, strict=True)]
 
     def _check_sharing(self, n_shared: int, whole: torch.Tensor) -> bool:
         """Keep the prefix if logits behind it are those of the whole prompt; return if that could be checked."""
@@ -596,17 +585,27 @@ def _not_finite(logits: torch.Tensor) -> torch.Tensor:
     return ~(logits < torch.inf).all(dim=-1)
 
 
-def _write(model: CausalScorer | Seq2SeqModel, draws: Draws | None, **inputs: Any) -> tuple[Any, list[bool]]:
-    """Let transformers write, by draws or the most probable tokens; return also which rows had numbers not finite.
+def _write(
+    model: CausalScorer | Seq2SeqModel, prompts: Sequence[Sequence[int]], n_before: int, **inputs: Any
+) -> list[WrittenAnswer | None]:
+    """Let transformers write answers to prompts in tokens, behind `n_before` places; None where numbers are not finite.
 
-    What the model's own generation settings say of penalties and caches does not count.
+    The tokens are drawn, or the most probable ones: what the model's own generation settings say does not count.
     """
     options: Json = {"max_new_tokens": model.settings.max_new_tokens, "do_sample": False, "num_beams": 1, **_PLAIN}
-    if stop := model.settings.prompt.template.stop:
-        options = {**options, "stop_strings": [stop], "tokenizer": model.tokenizer}
+    template = model.settings.prompt.template
+    if template.stop:
+        options = {**options, "stop_strings": [template.stop], "tokenizer": model.tokenizer}
     watch = _Watch(model.module, model.tokenizer)
+    draws = Draws.of(model.settings, prompts)
     steps = LogitsProcessorList([watch] if draws is None else [watch, draws])
-    return model.module.generate(**inputs, **options, logits_processor=steps), watch.spoilt.tolist()
+    out = model.module.generate(**inputs, **options, logits_processor=steps)[:, n_before:].tolist()
+    stop, answers = stop_tokens(model.module, model.tokenizer), list[WrittenAnswer | None]()
+    for tokens, is_spoilt in zip(out, watch.spoilt.tolist(), strict=True):
+        ids = [*takewhile(lambda token: token not in stop, tokens)]
+        text, cut = model.tokenizer.decode(ids, skip_special_tokens=True), len(ids) == model.settings.max_new_tokens
+        answers.append(None if is_spoilt else template.read(text, cut=cut))
+    return answers
 
 
 class _Watch(LogitsProcessor):  # type: ignore[misc]
@@ -633,15 +632,7 @@ class Seq2SeqWriter(Seq2SeqModel):
     @torch.inference_mode()
     def write(self, batch: Sequence[Prepared]) -> list[WrittenAnswer | None]:
         prompts = {name: tensor.to(self.module.device) for name, tensor in self.collate(batch).items()}
-        draws = Draws.of(self.settings, [row.sequences[0].tolist() for row in batch])
-        out, spoilt = _write(self, draws, **prompts)
-        texts, stop = (
-            self.tokenizer.batch_decode(out, skip_special_tokens=True),
-            stop_tokens(self.module, self.tokenizer),
-        )
-        cut = [len(_until(ids, stop)) == self.settings.max_new_tokens for ids in out[:, 1:].tolist()]
-        read = self.settings.prompt.template.read
-        return [None if bad else read(text, cut=is_cut) for text, bad, is_cut in zip(texts, spoilt, cut, strict=True)]
+        return _write(self, [row.sequences[0].tolist() for row in batch], 1, **prompts)
 
 
 class Draws(LogitsProcessor):  # type: ignore[misc]
@@ -674,11 +665,6 @@ class Draws(LogitsProcessor):  # type: ignore[misc]
         return torch.full_like(scores, -torch.inf).scatter(1, drawn.to(scores.device), 0.0)
 
 
-def _until(ids: Sequence[int], stop: Sequence[int]) -> list[int]:
-    """Return the tokens before the first that ends an answer."""
-    return list(ids[: next((i for i, token in enumerate(ids) if token in stop), len(ids))])
-
-
 class GrowingLayer(FrozenLayer):
     """One layer of a prefix, copied once for every row, and behind it the keys and values that each row adds.
 
@@ -696,18 +682,12 @@ class GrowingLayer(FrozenLayer):
         old, n = self._grown or (self.keys, self.values), self._n
         self._n += int(key_states.shape[-2])
         if self._grown is None or self._n > self._grown[0].shape[-2]:
-            self._grown = _with_room(old[0], key_states, n), _with_room(old[1], value_states, n)
+            more = (0, 0, 0, self._n - n + _ROOM)
+            keys, values = (states[:, :, :n].expand(len(key_states), -1, -1, -1) for states in old)
+            self._grown = torch.nn.functional.pad(keys, more), torch.nn.functional.pad(values, more)
         for all_states, states in zip(self._grown, (key_states, value_states), strict=True):
             all_states[:, :, n : self._n] = states
         return self._grown[0][:, :, : self._n], self._grown[1][:, :, : self._n]
 
     def get_seq_length(self) -> int:
         return self._n
-
-
-def _with_room(old: torch.Tensor, new: torch.Tensor, n: int) -> torch.Tensor:
-    """Return the first `n` keys or values for all rows of the new ones, with room for these and some more."""
-    size = n + int(new.shape[-2]) + _ROOM
-    grown = new.new_empty((new.shape[0], new.shape[1], size, new.shape[-1]))
-    grown[:, :, :n] = old[:, :, :n]
-    return grown
