@@ -49,7 +49,7 @@ def test_a_new_token_moves_a_fifth_of_the_keys_at_most_and_the_text_is_the_same(
     prefix = compute_prefix(module, shared)
     whole = [[*shared, *row] for row in rows]
     with Copies() as copies:
-        answers = written(module, whole, N_NEW, prefix.first(N_PREFIX, GrowingLayer))
+        answers = written(module, whole, N_NEW, prefix.first(N_PREFIX, kind=GrowingLayer))
     assert answers == written(module, whole, N_NEW)
     config = module.config
     keys_and_values = 2 * config.num_hidden_layers * config.hidden_size * 4 * N_ROWS * (N_PREFIX + 9)
@@ -61,5 +61,5 @@ def test_a_new_token_moves_a_fifth_of_the_keys_at_most_and_the_text_is_the_same(
 def test_answers_longer_than_the_room_are_the_same(module, n_new):
     shared, rows = numbers(40), numbers(3, 5)
     whole = [[*shared, *row] for row in rows]
-    cache = compute_prefix(module, shared).first(40, GrowingLayer)
+    cache = compute_prefix(module, shared).first(40, kind=GrowingLayer)
     assert written(module, whole, n_new, cache) == written(module, whole, n_new)

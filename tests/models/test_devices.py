@@ -151,7 +151,7 @@ def test_a_run_on_another_device_than_the_first_one_of_this_python(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["llama", "gemma3"])
 def test_scores_of_packs_that_threads_compute_at_a_time(kind):
-    """All of them share the keys and values of one prefix."""
+    """The second writes over the room of the first after the device has computed it."""
     model, rows = scorer(kind, byte_tokenizer(), make_prompt()), [*ragged_rows(0), *ragged_rows(1)] * 6
     some = prepared(model, rows)
     parts = [some[i : i + 5] for i in range(0, len(some), 5)]

@@ -27,7 +27,6 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, compress, count
 from pathlib import Path
@@ -552,23 +551,12 @@ def content_identity(identity: Json) -> Json:
     return {key: value for key, value in identity.items() if key not in paths or "weights_hash" not in identity}
 
 
-@dataclass(frozen=True)
 class RunFolder:
     """Paths of one run: ``run.json``, ``results.json``, ``store/``, and three folders with a file per set."""
 
-    path: Path
-
-    @property
-    def store(self) -> Path:
-        return self.path / "store"
-
-    @property
-    def run_file(self) -> Path:
-        return self.path / "run.json"
-
-    @property
-    def results_file(self) -> Path:
-        return self.path / "results.json"
+    def __init__(self, path: Path) -> None:
+        self.path, self.store = path, path / "store"
+        self.run_file, self.results_file = path / "run.json", path / "results.json"
 
     def file_of(self, kind: Literal["predictions", "texts", "noise"], set_file_name: str) -> Path:
         return self.path / kind / f"{set_file_name}.parquet"

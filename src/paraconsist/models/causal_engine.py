@@ -151,13 +151,17 @@ def n_common(first: str, second: str) -> int:
 
 
 class FrozenLayer(CacheLayerMixin):  # type: ignore[misc]
-    """One layer of a prefix: new keys follow it for one forward pass, and none are kept."""
+    """One layer of a prefix: new keys follow it for one forward pass, and none are kept.
+
+    `room` are tensors that begin with the keys and the values: for a single row the new ones are written into them,
+    which avoids a copy.
+    """
 
     is_sliding = False
 
-    def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor, room: Sequence[torch.Tensor] = ()) -> None:
         super().__init__()
-        self.keys, self.values = keys, values
+        self.keys, self.values, self._room = keys, values, room
         self.dtype, self.device = keys.dtype, keys.device
         self.is_initialized = True
 
@@ -167,8 +171,13 @@ class FrozenLayer(CacheLayerMixin):  # type: ignore[misc]
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        keys, values = (states.expand(key_states.shape[0], -1, -1, -1) for states in (self.keys, self.values))
-        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
+        n_rows, n, width = key_states.shape[0], self.keys.shape[-2], key_states.shape[-2]
+        if n_rows == 1 and self._room and n + width <= self._room[0].shape[-2]:
+            for room, states in zip(self._room, (key_states, value_states), strict=True):
+                room[:, :, n : n + width] = states
+            return self._room[0][:, :, : n + width], self._room[1][:, :, : n + width]
+        keys = torch.cat([self.keys.expand(n_rows, -1, -1, -1), key_states], dim=-2)
+        return keys, torch.cat([self.values.expand(n_rows, -1, -1, -1), value_states], dim=-2)
 
     def get_seq_length(self) -> int:
         return int(self.keys.shape[-2])
@@ -180,15 +189,28 @@ class FrozenLayer(CacheLayerMixin):  # type: ignore[misc]
         return -1
 
 
-@dataclass(frozen=True)
 class Prefix:
     """The cached prefix of one model: `layers` of keys and values, each of shape (1, heads, n, dimension)."""
 
-    layers: Sequence[tuple[torch.Tensor, torch.Tensor]]
+    def __init__(self, layers: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+        self.layers = list(layers)
+        self._room: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-    def first(self, n: int, kind: type[FrozenLayer] = FrozenLayer) -> Cache:
-        """Return a cache of the first `n` tokens, which shares memory with the prefix and never changes it."""
-        return Cache(layers=[kind(keys[:, :, :n], values[:, :, :n]) for keys, values in self.layers])
+    def first(self, n: int, n_more: int = 0, kind: type[FrozenLayer] = FrozenLayer) -> Cache:
+        """Return a cache of the first `n` tokens, which shares memory with the prefix and never changes it.
+
+        It has room for `n_more` tokens after the whole prefix, which is allocated once and reused by each forward pass.
+        """
+        if n < self.layers[0][0].shape[-2] or not n_more:
+            return Cache(layers=[kind(keys[:, :, :n], values[:, :, :n]) for keys, values in self.layers])
+        if not self._room or self._room[0][0].shape[-2] < n + n_more:
+            more = (0, 0, 0, 2 * n_more)  # so that the next packs, which are about as large, fit
+            self._room = []
+            for number, layer in enumerate(self.layers):
+                keys, values = (torch.nn.functional.pad(states, more) for states in layer)
+                self._room.append((keys, values))
+                self.layers[number] = (keys[:, :, :n], values[:, :, :n])
+        return Cache(layers=[FrozenLayer(*layer, room) for layer, room in zip(self.layers, self._room, strict=True)])
 
 
 def compute_prefix(module: Any, tokens: Sequence[int]) -> Prefix:
@@ -358,7 +380,8 @@ class CausalEngine:
         ids, positions = (self._tensor(array[None]) for array in (pack.tokens, n_prefix + pack.depths))
         inputs = {"input_ids": ids, "position_ids": positions, "attention_mask": mask, "use_cache": True}
         places, which = np.unique(pack.read_places, return_inverse=True)
-        logits = self._logits(places, **inputs, past_key_values=self._cache(n_prefix))[0]
+        with self._lock:  # the next pack is written over the room of this one, in the order of the device's queue
+            logits = self._logits(places, **inputs, past_key_values=self._cache(n_prefix, len(pack.tokens)))[0]
         return _totals(logits, which, pack.read_tokens, pack.read_labels, rows)
 
     def _plain(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
@@ -419,8 +442,8 @@ class CausalEngine:
         mask = torch.zeros(n, -(-n_keys // 16) * 16, dtype=dtype, device=hidden.device)[:, :n_keys]
         return mask.masked_fill_(hidden, torch.finfo(mask.dtype).min)[None, None]
 
-    def _cache(self, n_prefix: int) -> Any:
-        return self.prefix.first(n_prefix) if self.prefix is not None and n_prefix else None
+    def _cache(self, n_prefix: int, n_more: int = 0) -> Any:
+        return self.prefix.first(n_prefix, n_more) if self.prefix is not None and n_prefix else None
 
 
 def _ropes(config: Any) -> dict[str, Json]:

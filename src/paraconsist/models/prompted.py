@@ -542,7 +542,7 @@ class CausalWriter(CausalScorer):
                 self._checked = self._check_sharing(n_shared, ids[:1])
             inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
             if self._prefix is not None and n_shared and not stretched:
-                inputs["past_key_values"] = self._prefix.first(n_shared, GrowingLayer)
+                inputs["past_key_values"] = self._prefix.first(n_shared, kind=GrowingLayer)
             stop = stop_tokens(self.module, self.tokenizer)
             answers = _write(self, whole, ids.shape[1], **inputs, pad_token_id=stop[0] if stop else 0)
             written |= dict(zip(places, answers, strict=True))
@@ -559,7 +559,7 @@ class CausalWriter(CausalScorer):
 
         def difference(prefix: Prefix | None) -> float:
             assert prefix is not None  # there are tokens of it
-            self._prefix, cache = prefix, prefix.first(n_shared, GrowingLayer)
+            self._prefix, cache = prefix, prefix.first(n_shared, kind=GrowingLayer)
             places = torch.arange(n_shared, whole.shape[1], device=whole.device)[None]
             inputs = {"input_ids": whole[:, n_shared:], "attention_mask": torch.ones_like(whole)}
             logits = self.module(**inputs, position_ids=places, past_key_values=cache, use_cache=True).logits

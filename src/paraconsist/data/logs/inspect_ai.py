@@ -322,7 +322,8 @@ def _named(
         return None
     gold = [answer if answer in rule else rule[0] for answer, rule in zip(chosen, allowed, strict=True)]
     raw = [_completion(sample) for sample in samples]
-    return LogAnswers(np.array(gold), np.array(chosen), right, list(label_names), raw=raw, allowed=allowed)
+    choices = [label_names] * len(samples)
+    return LogAnswers(np.array(gold), np.array(chosen), right, choices, raw=raw, allowed=allowed)
 
 
 def _value(value: Any, part: str) -> Any:

@@ -274,17 +274,15 @@ def multiple_choice(
     ranked = np.where(np.isnan(scores), -np.inf, scores)
     chosen = np.where(failed, -1, np.argmax(ranked, axis=1))
     right = None if right is None else right & ~failed
-    common = _common(choices)
-    stripped: Any = [c.strip() for c in choices] if common else [[c.strip() for c in row] for row in choices]
-    if not common and all(len(set(row)) == 1 for row in stripped):  # only their contexts differ: number them
-        stripped = [str(number) for number in range(max(map(len, stripped)))]
+    stripped = [[text.strip() for text in row] for row in choices]
+    if all(len(set(row)) == 1 for row in stripped):  # only their contexts differ: number them
+        stripped = [[str(number) for number in range(int(sizes.max()))]] * len(stripped)
     gold = _gold(target, stripped, chosen, right)
     with np.errstate(invalid="ignore"):
         exponents = np.exp(ranked - ranked.max(axis=1, keepdims=True))
         probabilities = exponents / exponents.sum(axis=1, keepdims=True)
     if (moved := fields.column(_MOVED)) is not None:
-        rows = [stripped] * len(sizes) if common else stripped
-        stripped = [names or row for names, row in zip(moved.to_pylist(), rows, strict=True)]
+        stripped = [names or row for names, row in zip(moved.to_pylist(), stripped, strict=True)]
     return LogAnswers(gold, chosen, right, stripped, np.where(np.isnan(scores), np.nan, probabilities))
 
 
@@ -321,15 +319,12 @@ def _metrics(fields: Fields) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _choices(fields: Fields, sizes: Places) -> Any:
-    """Return the texts of the choices: one list if all rows share it, else one for each row."""
+def _choices(fields: Fields, sizes: Places) -> list[list[str]]:
+    """Return the texts of each row's choices, their numbers where the log has no texts."""
     n = int(sizes.max())
     columns = _arguments(fields, 1)[:n]
     if len(columns) < n:
-        return [str(number) for number in range(n)]
-    distinct = [column.unique().to_pylist() for column in columns]
-    if all(len(texts) == 1 and texts[0] is not None for texts in distinct) and (sizes == n).all():
-        return [str(texts[0]).removeprefix(" ") for texts in distinct]
+        return [[str(number) for number in range(n)]] * len(sizes)
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     return [
         [str(text).removeprefix(" ") for text in row[:size]] for row, size in zip(rows, sizes.tolist(), strict=True)
@@ -347,28 +342,20 @@ def _arguments(fields: Fields, part: int) -> list[pa.ChunkedArray]:
         columns.append(as_texts(column))
 
 
-def _common(choices: Any) -> bool:
-    return isinstance(choices[0], str)
-
-
-def _lengths(choices: Any, scores: Floats, *, in_bytes: bool) -> Floats:
-    def length(text: str) -> int:
-        return len(text.encode()) if in_bytes else len(text)
-
-    if _common(choices):
-        return np.array([float(length(text)) for text in choices])
+def _lengths(choices: Sequence[Sequence[str]], scores: Floats, *, in_bytes: bool) -> Floats:
     lengths = np.ones_like(scores)
     for row, texts in enumerate(choices):
-        lengths[row, : len(texts)] = [length(text) for text in texts]
+        lengths[row, : len(texts)] = [len(text.encode() if in_bytes else text) for text in texts]
     return lengths
 
 
-def _gold(target: Sequence[str], choices: Any, chosen: Places, right: NDArray[np.bool_] | None) -> Places:
+def _gold(
+    target: Sequence[str], rows: Sequence[Sequence[str]], chosen: Places, right: NDArray[np.bool_] | None
+) -> Places:
     """Return the places of the gold choices; targets may be numbers, texts or lists.
 
     The log does not record which, so the verdicts decide: they must agree with the reading.
     """
-    rows = [choices] * len(target) if _common(choices) else choices
     readings = []
     with suppress(ValueError, OverflowError):
         if all(map(str.isdecimal, target)):

@@ -37,7 +37,7 @@ class LogAnswers:
     gold: Any  # the right answers, or their places in the row's choices
     answers: Any  # of the model; None or -1 if unparsed
     right: NDArray[np.bool_] | None  # shape (n,): the log's verdicts; None compares answers with `gold`
-    choices: Any = None  # texts: one list for all rows, or one for each
+    choices: Sequence[Sequence[str]] | None = None  # each row's texts
     #: Shape (n, c): of each choice; nan beyond a row's last, and in rows without any.
     probabilities: NDArray[np.float64] | None = None
     raw: Sequence[str | None] | None = None  # the output from which the answer was read
@@ -67,9 +67,8 @@ class LogAnswers:
             if query.named("prediction") is not None:
                 answers, right = _field_texts(fields, query.prediction, "prediction", roots), None
             elif self.choices is not None:
-                common = len(self.choices) and isinstance(self.choices[0], str)
-                rows = [self.choices] * len(answers) if common else self.choices
-                answers = [None if a < 0 else str(row[a]) for row, a in zip(rows, answers.tolist(), strict=True)]
+                pairs = zip(self.choices, answers.tolist(), strict=True)
+                answers = [None if answer < 0 else str(row[answer]) for row, answer in pairs]
             columns = _text_columns(gold, answers, right)
         if self.raw is not None:
             columns["raw_output"] = pa.array(self.raw, pa.string())
@@ -242,7 +241,7 @@ def _chosen_columns(log: LogAnswers) -> tuple[dict[str, pa.Array], list[str] | N
     Choices are sorted as in the first row; if rows offer different choices, the choices' texts are the labels. A row
     whose verdict is right (it may match one of several gold answers) gets the gold label.
     """
-    choices, gold, chosen, right, probabilities = log.choices, log.gold, log.answers, log.right, log.probabilities
+    gold, chosen, right, probabilities = log.gold, log.answers, log.right, log.probabilities
     picked = chosen if right is None else np.where(right, gold, chosen)
     wrongly = None if right is None else ~right & (chosen == gold)
     if wrongly is not None and wrongly.any():
@@ -250,10 +249,10 @@ def _chosen_columns(log: LogAnswers) -> tuple[dict[str, pa.Array], list[str] | N
         must = "differ from the gold answer where the verdict is wrong"
         remedy = "Name the fields to compare in `label` and `prediction`, or another `metric`."
         raise input_error("score", "prediction", must, got=int(chosen[row]), row=row, remedy=remedy)
-    if len(choices) and isinstance(choices[0], str):
-        return _numbered([str(c) for c in choices], gold, picked, probabilities)
-    listed = [list(row) for row in choices]
+    listed = [[*map(str, row)] for row in log.choices or ()]
     first = listed[0]
+    if all(row == first for row in listed):
+        return _numbered(first, gold, picked, probabilities)
     if len(set(first)) == len(first) and all(len(row) == len(first) and set(row) == set(first) for row in listed):
         place = {text: i for i, text in enumerate(first)}
         order = np.array([[place[text] for text in row] for row in listed])
