@@ -7,11 +7,9 @@ import hashlib
 import json
 import re
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +78,9 @@ class BucketSet:
         if n_rows is None or n_rows >= self.table.num_rows:
             return self
         check_whole("run", "limit", n_rows)
-        buckets = self.table["bucket_id"].to_pylist()
-        sizes = Counter(buckets)
-        n_buckets = sum(end <= n_rows for end in accumulate(sizes.values()))
-        chosen = set(islice(sizes, max(n_buckets, 1)))
-        mask = pa.array([bucket in chosen for bucket in buckets])
+        buckets = self.table["bucket_id"].value_counts()  # in the order of first appearance
+        n_buckets = int(np.count_nonzero(np.cumsum(buckets.field("counts")) <= n_rows))
+        mask = pc.is_in(self.table["bucket_id"], buckets.field("values")[: max(n_buckets, 1)])
         fingerprint = f"{self.fingerprint}-limit{n_rows}"
         return replace(self, table=self.table.filter(mask), fingerprint=fingerprint, limit=n_rows)
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Records, walk
-from paraconsist.data.logs.verdicts import objects_in, read_whole, read_whole_lines
+from paraconsist.data.logs.verdicts import check_one, objects_in, read_whole, read_whole_lines
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, RUN, TRIALS, Predictions
 from paraconsist.files import Json, canonical_arguments
@@ -191,9 +191,8 @@ def _read_runs(
 ) -> Predictions:
     """Read tau-bench's results, or any lines of runs; InputError for several models, and as `_run_rows`."""
     runs = read_whole_lines(path, "runs of agents") if runs is None else runs
-    models = [*dict.fromkeys(str(run["model"]) for run in runs if run.get("model"))]
-    if len(models) > 1:
-        raise logs.bad_log("hold one model's runs", models[:5], remedy="Write a file for each.")
+    models = [str(run["model"]) for run in runs if run.get("model")]
+    check_one("model's runs", models, "Write a file for each.")
     tool = "tau_bench" if any("traj" in run for run in runs[:1]) else RUNS.name
     return _run_rows(path, query, texts, tool, runs, name=path.stem, model=models[0] if models else None)
 

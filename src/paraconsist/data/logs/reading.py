@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
 from paraconsist.data.logs.format import Head, LogFormat, bad_log, unique_ids
+from paraconsist.data.logs.verdicts import check_one
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import RUN, Predictions, read_predictions
 from paraconsist.data.tables import ENDINGS, column_of
@@ -35,11 +36,10 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
     for name in _MODEL_COLUMNS:
         if name not in table.column_names or name in (query.stratum or ()) or not pa.types.is_string(table[name].type):
             continue
-        models = [model for model in table[name].unique().to_pylist() if model is not None]
-        if len(models) > 1:
-            several = f"Column {name} of {path.name} names {len(models)} models"
-            remedy = f"{several}: write a file for each, and compare them with `paraconsist compare`."
-            raise bad_log("hold one model's predictions", models[:5], remedy=remedy)
+        models = table[name].unique().drop_null().to_pylist()
+        several = f"Column {name} of {path.name} names {len(models)} models"
+        remedy = f"{several}: write a file for each, and compare them with `paraconsist compare`."
+        check_one("model's predictions", models, remedy)
     has_ids = "example_id" in table.column_names and not table["example_id"].null_count
     if has_ids and query.bucket != "example_id" and query.trial is None:
         unique_ids(table["example_id"].to_pylist(), path, "example_id")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from paraconsist.data.failures import DECLINED, FILTERED, REASONING_ONLY, REFUSED, TOO_LONG, TOOL_CALLS
 from paraconsist.data.foreign import Malformed, cleaned
+from paraconsist.data.logs.fields import walk
 from paraconsist.data.tasks import Task
 from paraconsist.errors import MOST_COUNTED, InputError, input_error
 from paraconsist.files import Json
@@ -158,12 +159,10 @@ class Ending(NamedTuple):
         if "choices" not in body and "error" not in body:  # tokens and their scores
             return cls()
         choice = _choice(body)
-        given = choice.get("message")
-        message: Json = given if isinstance(given, dict) else {}
-        reason, refusal = (_text(value) for value in (choice.get("finish_reason"), message.get("refusal")))
-        reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
-        calls = message.get("tool_calls")
-        n_calls = len(calls) if isinstance(calls, list) else int("function_call" in message)
+        reason, message = _text(choice.get("finish_reason")), choice.get("message")
+        refusal, reasoning, other = (_text(walk(message, n)) for n in ("refusal", "reasoning_content", "reasoning"))
+        reasoning, calls = reasoning or other, walk(message, "tool_calls")
+        n_calls = len(calls) if isinstance(calls, list) else int(walk(message, "function_call") is not None)
         is_empty, failure = is_text and not text_of(body).strip(), ""
         if reason.lower() in _ERROR:
             raise Interrupted(f"it ended by an error of the server ({reason})")
@@ -257,7 +256,7 @@ def text_of(body: Json) -> str:
     else:
         raise Malformed("it has neither text nor message")
     if isinstance(text, list):  # parts
-        text = "".join(_text(part.get("text")) for part in text if isinstance(part, dict))
+        text = "".join(_text(walk(part, "text")) for part in text)
     if not isinstance(text, (str, type(None))):
         raise Malformed("its text is not a text")
     return text or ""
@@ -265,28 +264,18 @@ def text_of(body: Json) -> str:
 
 def tokens_used(body: Json) -> TokenUse:
     """Return the counts of tokens; None for absent ones and for numbers that no answer can have."""
-    usage = body.get("usage")
-    counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
+    counts = [walk(body, "usage", name) for name in ("prompt_tokens", "completion_tokens")]
     return TokenUse(*(n if type(n) is int and 0 <= n < MOST_COUNTED else None for n in counts))
 
 
 def first_token(body: Json) -> dict[str, float] | None:
     """Return token -> log-probability for the most probable first tokens; None if the answer has none."""
     logprobs = _choice(body).get("logprobs")
-    if not isinstance(logprobs, dict):
-        return None
-    content, top = logprobs.get("content"), logprobs.get("top_logprobs")
-    candidates: Any = None
-    if isinstance(content, list) and content:
-        candidates = content[0].get("top_logprobs") if isinstance(content[0], dict) else None
-    elif isinstance(top, list) and top:
-        candidates = top[0]
-    if isinstance(candidates, dict):
-        pairs: Iterable[tuple[Any, Any]] = candidates.items()
-    elif isinstance(candidates, list):
-        pairs = [(c.get("token"), c.get("logprob")) for c in candidates if isinstance(c, dict)]
-    else:
-        return None
+    of_chat = walk(logprobs, "content")
+    candidates = walk(of_chat, "0", "top_logprobs") if of_chat else walk(logprobs, "top_logprobs", "0")
+    pairs: Iterable[tuple[Any, Any]] = candidates.items() if isinstance(candidates, dict) else ()
+    if isinstance(candidates, list):
+        pairs = [(walk(candidate, "token"), walk(candidate, "logprob")) for candidate in candidates]
     values: dict[str, float] = {}
     for token, value in pairs:
         if isinstance(token, str) and (number := _number(value)) is not None:
@@ -303,10 +292,7 @@ def echoed_label(body: Json, prompt: str, answer: str) -> LabelScore | None:
     does so for every label).
     """
     choice = _choice(body)
-    logprobs = choice.get("logprobs")
-    if not isinstance(logprobs, dict):
-        return None
-    tokens, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
+    tokens, values = (walk(choice, "logprobs", name) for name in ("tokens", "token_logprobs"))
     if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values) or len(tokens) < 2:
         return None
     names = [plain(token) if isinstance(token, str) else "" for token in tokens]
