@@ -205,17 +205,13 @@ def documented(*classes: type) -> Callable[[_Function], _Function]:
         lines = cleandoc(function.__doc__ or "").split("\n")
         headings = [number for number, line in enumerate(lines[1:]) if line and not line.strip("-")]
         start = next((number for number in headings if lines[number] != "Parameters"), len(lines) + 1)
-        entries = [line for each in options.values() for line in _entry(each)]
+        entries, indent = list[str](), " " * 4
+        for name, each in options.items():
+            shown = ", ".join(each.default) if isinstance(each.default, tuple) else repr(each.default)
+            usual = "" if each.default is None else f", default {shown}"
+            text = wrap(each.metadata["help"], 110, initial_indent=indent, subsequent_indent=indent)
+            entries += [f"{name} : {each.type}{usual}", *text]
         function.__doc__ = "\n".join([*lines[: start - 1], *entries, "", *lines[start:]])
         return function
 
     return decorate
-
-
-def _entry(declared: Any) -> list[str]:
-    """Return the numpydoc lines of an option."""
-    default, indent = declared.default, " " * 4
-    shown = ", ".join(default) if isinstance(default, tuple) else repr(default)
-    usual = "" if default is None else f", default {shown}"
-    text = wrap(declared.metadata["help"], 110, initial_indent=indent, subsequent_indent=indent)
-    return [f"{declared.name} : {declared.type}{usual}", *text]

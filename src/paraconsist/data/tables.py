@@ -177,11 +177,8 @@ def _check_looks(head: bytes, ending: str, encoding: str | None) -> None:
     looks = next((what for start, what in _STARTS.items() if head.startswith(start)), None)
     if ending in (".csv", ".tsv") and head.removeprefix(codecs.BOM_UTF8).startswith((b'{"', b'[{"')):
         looks = "JSON"
-    if (
-        looks is not None
-        and (looks, ending) != ("Parquet", ".parquet")
-        and not (ending == ".xlsx" and head[:2] == b"PK")
-    ):
+    is_own = looks == "Parquet" if ending == ".parquet" else ending == ".xlsx" and head[:2] == b"PK"
+    if looks is not None and not is_own:
         raise ValueError(f"it seems to be {looks}, which does not fit its ending")
     if ending not in (".parquet", ".xlsx") and b"\0" in head and encoding in (None, "utf-8"):
         raise ValueError("it contains NUL bytes; if it is UTF-16 without a byte order mark, pass `encoding`")

@@ -56,7 +56,10 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     fields, which = _of_one_filter(_rows(path), query.filter, path)
     is_compared = query.named("prediction") is not None or fields.column("doc.same") is not None
     metric, right = _verdicts(fields, query, compared=is_compared)
-    answers = _answers(fields, metric, right, _fallbacks(results, task))
+    filters = walk(results, "configs", task, "filter_list")
+    pipelines = [walk(entry, "filter") for entry in filters] if isinstance(filters, list) else []
+    fallbacks = [walk(step, "fallback") for steps in pipelines if isinstance(steps, list) for step in steps]
+    answers = _answers(fields, metric, right, {_UNPARSED, *(text for text in fallbacks if isinstance(text, str))})
     columns, label_names = answers.columns(fields, query, _ROOTS)
     asked: Metadata = {}
     own = walk(results, "configs", task, "metadata", "dataset") if task.startswith("paraconsist") else None
@@ -177,15 +180,8 @@ def _verdicts(fields: Fields, query: SourceOptions, *, compared: bool) -> tuple[
     return metric, verdicts(values.to_pylist(), str(metric), names)
 
 
-def _fallbacks(results: Any, task: str) -> set[str]:
-    """Return the texts that the task's filters write for unparsed answers."""
-    filters = walk(results, "configs", task, "filter_list")
-    pipelines = [walk(entry, "filter") for entry in filters] if isinstance(filters, list) else []
-    fallbacks = [walk(step, "fallback") for steps in pipelines if isinstance(steps, list) for step in steps]
-    return {_UNPARSED, *(fallback for fallback in fallbacks if isinstance(fallback, str))}
-
-
 def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None, unparsed: set[str]) -> LogAnswers:
+    """Return the answers; `unparsed` are the texts that the task's filters write for those that they cannot parse."""
     answers = fields.column("filtered_resps")
     target = fields.column("doc.gold_option") or fields.column("target")
     if answers is None or target is None:

@@ -26,7 +26,11 @@ _MODEL_COLUMNS = ("model", "model_name")
 
 def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one table; its columns keep their names, and expressions of the query become columns."""
-    named = _named_fields(query)
+    # fields that the user named, with their parameters; those with default names may be absent
+    single = ("bucket", "role", "group", "original", "label", "prediction", "variant", "confidence")
+    named = [(query.named(name), name) for name in single if query.named(name) is not None]
+    named += [(text, "probabilities") for text in query.named("probabilities") or ()]
+    named += [(text, "stratum") for text in query.stratum or ()]
     columns = [query.bucket, query.prediction, query.label, *(text for text, _ in named)]
     predictions = read_predictions(path, query.encoding, columns)
     table = predictions.table
@@ -47,17 +51,6 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
         if text not in table.column_names and (is_expression(text) or "." in text):
             table = table.append_column(text, value_of(Table(table), text, parameter=parameter))
     return Predictions(table, predictions.metadata)
-
-
-def _named_fields(query: SourceOptions) -> list[tuple[str, str]]:
-    """Return the fields that the user named, with their parameters; fields with default names may be absent.
-
-    Names without a point are columns, which are checked where they are read.
-    """
-    single = ("bucket", "role", "group", "original", "label", "prediction", "variant", "confidence")
-    named = [(query.named(name), name) for name in single if query.named(name) is not None]
-    named += [(text, "probabilities") for text in query.named("probabilities") or ()]
-    return named + [(text, "stratum") for text in query.stratum or ()]
 
 
 PLAIN = LogFormat(

@@ -189,13 +189,6 @@ def _history(state: Any) -> list[dict[str, float]]:
     return [entry for entry in state.log_history if "eval_accuracy" in entry]
 
 
-def _train_loss(history: Sequence[Mapping[str, float]]) -> float:
-    """Return the mean loss of all steps, including those before an interruption, which transformers' own leaves out."""
-    entries = [{"step": 0}, *(entry for entry in history if "loss" in entry)]
-    total = sum(entry["loss"] * (entry["step"] - last["step"]) for last, entry in pairwise(entries))
-    return total / max(entries[-1]["step"], 1)
-
-
 def _best(history: Sequence[Mapping[str, float]], by: str) -> int:
     values = [entry[f"eval_{by}"] for entry in history]
     return values.index(max(values) if by == "accuracy" else min(values))
@@ -319,7 +312,10 @@ def _describe_data(rows: Mapping[str, tuple[Source, Examples]], label_names: Seq
 def _metrics(trainer: Any, eval_rows: Examples | None) -> Json:
     history = _history(trainer.state)
     epochs = [{"epoch": e["epoch"], "accuracy": e["eval_accuracy"], "loss": e["eval_loss"]} for e in history]
-    loss, steps = _train_loss(trainer.state.log_history), int(trainer.state.global_step)
+    # the mean loss of all steps, including those before an interruption, which transformers' own leaves out
+    entries = [{"step": 0}, *(entry for entry in trainer.state.log_history if "loss" in entry)]
+    total = sum(entry["loss"] * (entry["step"] - last["step"]) for last, entry in pairwise(entries))
+    loss, steps = total / max(entries[-1]["step"], 1), int(trainer.state.global_step)
     metrics: dict[str, object] = {"train_loss": loss, "steps": steps, "epochs": epochs}
     if eval_rows is not None and history:
         final = history[-1]
