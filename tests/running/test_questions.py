@@ -12,7 +12,7 @@ from helpers.faulty_server import FaultyServer
 from helpers.language_models import save_language_model
 
 import paraconsist as pc
-from paraconsist.data.questions import QuestionPrompt
+from paraconsist.data.prompts import QuestionPrompt
 from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError
 

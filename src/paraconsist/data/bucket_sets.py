@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
-from paraconsist.data.questions import ASKED, are_questions, question_columns, read_questions, table_of_rows
+from paraconsist.data.prompts import ASKED, are_questions, question_columns, read_questions, table_of_rows
 from paraconsist.data.rows import ROLES, allowed_labels, labels_in
 from paraconsist.data.tables import ENDINGS, joined, read_table
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids

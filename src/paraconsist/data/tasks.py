@@ -151,7 +151,7 @@ class Template:
 
 
 IN_JSON = ("choices", "messages")  # columns of `QUESTIONS` that hold JSON, or are empty
-#: Questions of the user's own (`paraconsist.data.questions`).
+#: Questions of the user's own (`paraconsist.data.prompts`).
 QUESTIONS = Task(
     name="questions",
     description="What is the answer, in free text, to a question of your own?",

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from transformers import LogitsProcessor, LogitsProcessorList
 from transformers.modeling_outputs import BaseModelOutput
 
-from paraconsist.data.failures import NOT_FINITE_REMEDY
 from paraconsist.data.prompts import WrittenAnswer
+from paraconsist.data.store import NOT_FINITE_REMEDY
 from paraconsist.data.tasks import ModelInput, Task
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.files import Json

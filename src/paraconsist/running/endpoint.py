@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.failures import Failures, any_read, to_ask
 from paraconsist.data.sharing import request_fields_text
-from paraconsist.data.store import Results, RunFolder, Store
+from paraconsist.data.store import Failures, Results, RunFolder, Store, any_read, to_ask
 from paraconsist.errors import input_error
 from paraconsist.files import Json, launched, locked, write_json
 from paraconsist.models.endpoint.client import BYTES_PER_TOKEN, BudgetReached, Estimate, Key, Meter, find_key

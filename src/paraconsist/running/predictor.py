@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paraconsist.data.failures import count_inputs
 from paraconsist.data.predictions import input_notes
+from paraconsist.data.store import count_inputs
 from paraconsist.data.tasks import Task, input_id
 from paraconsist.errors import input_error
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from paraconsist.data import prompts
 from paraconsist.data.foreign import read_yaml
-from paraconsist.data.questions import QuestionPrompt
+from paraconsist.data.prompts import QuestionPrompt
 from paraconsist.data.tasks import QUESTIONS, Task
 from paraconsist.errors import input_error
 from paraconsist.running.options import PromptOptions

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from random import Random
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.questions import asked, by_bucket
+from paraconsist.data.prompts import asked, by_bucket
 from paraconsist.errors import input_error
 from paraconsist.transforms.paraphrase.kept import parts
 from paraconsist.transforms.paraphrase.refining import Examined, Refined

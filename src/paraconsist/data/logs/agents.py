@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Records, walk
-from paraconsist.data.logs.verdicts import check_one, objects_in, read_whole, read_whole_lines
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, RUN, TRIALS, Predictions
 from paraconsist.files import Json, canonical_arguments
@@ -190,9 +189,9 @@ def _read_runs(
     path: Path, query: SourceOptions, texts: Sequence[str] | None = None, runs: Sequence[Json] | None = None
 ) -> Predictions:
     """Read tau-bench's results, or any lines of runs; InputError for several models, and as `_run_rows`."""
-    runs = read_whole_lines(path, "runs of agents") if runs is None else runs
+    runs = logs.read_whole_lines(path, "runs of agents") if runs is None else runs
     models = [str(run["model"]) for run in runs if run.get("model")]
-    check_one("model's runs", models, "Write a file for each.")
+    logs.check_one("model's runs", models, "Write a file for each.")
     tool = "tau_bench" if any("traj" in run for run in runs[:1]) else RUNS.name
     return _run_rows(path, query, texts, tool, runs, name=path.stem, model=models[0] if models else None)
 
@@ -207,10 +206,10 @@ def runs_of_table(predictions: Predictions, query: SourceOptions, name: str) -> 
 
 def _read_tau2(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read tau2's results in one domain, also those with a file for each run beside them; InputError as `_run_rows`."""
-    whole: Any = read_whole(path, "tau2-bench")
+    whole: Any = logs.read_whole(path, "tau2-bench")
     files = sorted((path.parent / "simulations").glob("*.json"))
-    found = whole.get("simulations") or [read_whole(file, "tau2-bench") for file in files]
-    found = objects_in(found, "hold simulations, or have them in the folder simulations beside it", path)
+    found = whole.get("simulations") or [logs.read_whole(file, "tau2-bench") for file in files]
+    found = logs.objects_in(found, "hold simulations, or have them in the folder simulations beside it", path)
     info, tasks, notes = whole["info"], whole.get("tasks"), list[str]()
     n_asked = walk(info, "num_trials")
     n_runs = n_asked * len(tasks) if isinstance(n_asked, int) and isinstance(tasks, list) else 0
@@ -238,7 +237,7 @@ def _read_bfcl(path: Path, query: SourceOptions, texts: Sequence[str] | None = N
     if not answers_file.is_file():
         remedy = f"A score file lists failures only; the answers are expected in {answers_file}."
         raise logs.bad_log("have the model's answers in a folder `result` beside `score`", path, remedy=remedy)
-    (head, *failures), answers = (read_whole_lines(file, "BFCL") for file in (path, answers_file))
+    (head, *failures), answers = (logs.read_whole_lines(file, "BFCL") for file in (path, answers_file))
     ids = [str(answer.get("id", answer.get("idx", number))) for number, answer in enumerate(answers)]
     failed = {str(line.get("id")) for line in failures}
     if all(map(str.isdecimal, failed)):  # before September 2024 score files counted from 1

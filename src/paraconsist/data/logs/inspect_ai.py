@@ -20,7 +20,6 @@ from paraconsist.data.foreign import archive_entries, cleaned
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.agents import LABELS, calls_of, run_columns
 from paraconsist.data.logs.fields import Records, as_texts, value_of, walk
-from paraconsist.data.logs.verdicts import LogAnswers, as_original, not_whole, read_whole, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import CALLS, PROBLEM, TRIED, Metadata, Predictions
 from paraconsist.data.tasks import QUESTIONS
@@ -178,7 +177,7 @@ def _from_zip(path: Path) -> tuple[Any, list[Json]]:
     except InputError:
         raise
     except _DAMAGE:
-        raise not_whole(path, INSPECT.name) from None
+        raise logs.not_whole(path, INSPECT.name) from None
     return header, samples
 
 
@@ -211,10 +210,10 @@ def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> by
 
 
 def _from_json(path: Path) -> tuple[Any, list[Json]]:
-    log = read_whole(path, INSPECT.name)
+    log = logs.read_whole(path, INSPECT.name)
     samples = log.get("samples") or []
     if not isinstance(samples, list):
-        raise not_whole(path, INSPECT.name)
+        raise logs.not_whole(path, INSPECT.name)
     return log, [_sample(sample, path) for sample in samples]
 
 
@@ -272,12 +271,13 @@ def _reported(header: Any, scorer: str) -> float | None:
     return next((float(value) for value in values if isinstance(value, (int, float))), None)
 
 
-def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *, compared: bool) -> LogAnswers:
+def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *, compared: bool) -> logs.LogAnswers:
     name, _, part = scorer.partition(".")
     scores = [sample["scores"].get(name) for sample in samples]
     values = [None if score is None else _value(score.get("value"), part) for score in scores]
     others = list(dict.fromkeys(scorer for sample in samples for scorer in sample["scores"]))
-    right = None if compared else verdicts([0.0 if s is None else v for s, v in zip(scores, values)], scorer, others)  # noqa: B905
+    known = [0.0 if score is None else value for score, value in zip(scores, values, strict=True)]
+    right = None if compared else logs.verdicts(known, scorer, others)
     texts = [None if score is None else score.get("answer") for score in scores]
     if all(text is None for text in texts):  # the scorer keeps no answers
         texts = [None if s is None else _completion(sample) for s, sample in zip(scores, samples, strict=True)]
@@ -292,9 +292,9 @@ def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *
     letters, raw = _letters(samples, targets, answers), [_completion(sample) for sample in samples]
     if letters is None:
         moved = [walk(sample, "metadata", "original_options") for sample in samples]  # by `reword`
-        targets, answers = ([*map(as_original, texts, moved)] for texts in (targets, answers))
-        return LogAnswers(targets, answers, right, raw=raw)
-    return LogAnswers(*letters, right, [[*map(str, sample["choices"])] for sample in samples], raw=raw)
+        targets, answers = ([*map(logs.as_original, texts, moved)] for texts in (targets, answers))
+        return logs.LogAnswers(targets, answers, right, raw=raw)
+    return logs.LogAnswers(*letters, right, [[*map(str, sample["choices"])] for sample in samples], raw=raw)
 
 
 def _free_text(samples: Sequence[Json], scorer: str) -> dict[str, pa.ChunkedArray]:
@@ -312,7 +312,7 @@ def _named(
     label_names: Sequence[str],
     right: NDArray[np.bool_] | None,
     samples: Sequence[Json],
-) -> LogAnswers | None:
+) -> logs.LogAnswers | None:
     """Return answers by number if every target and answer is among the set's labels, else None."""
     place = {name: i for i, name in enumerate(label_names)}
     lists = [target if isinstance(target, list) else [target] for target in targets]
@@ -323,7 +323,7 @@ def _named(
     gold = [answer if answer in rule else rule[0] for answer, rule in zip(chosen, allowed, strict=True)]
     raw = [_completion(sample) for sample in samples]
     choices = [label_names] * len(samples)
-    return LogAnswers(np.array(gold), np.array(chosen), right, choices, raw=raw, allowed=allowed)
+    return logs.LogAnswers(np.array(gold), np.array(chosen), right, choices, raw=raw, allowed=allowed)
 
 
 def _value(value: Any, part: str) -> Any:

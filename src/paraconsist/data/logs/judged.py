@@ -12,8 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.data.logs.fields import walk
-from paraconsist.data.logs.format import Head, LogFormat, bad_log
-from paraconsist.data.logs.verdicts import check_one, judged_rows, objects_in, read_whole, read_whole_lines
+from paraconsist.data.logs.format import (
+    Head,
+    LogFormat,
+    bad_log,
+    check_one,
+    judged_rows,
+    objects_in,
+    read_whole,
+    read_whole_lines,
+)
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error

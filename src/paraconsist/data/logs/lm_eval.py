@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
-from paraconsist.data.logs.verdicts import LogAnswers, as_original, read_whole_lines, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions
 from paraconsist.data.tables import read_json_lines
@@ -132,7 +131,7 @@ def _rows(path: Path) -> Fields:
         table = read_json_lines(path)
         if all(_leaf(table.schema.field(name).type) == pa.string() for name in answers if name in table.column_names):
             return Table(table)
-    rows = read_whole_lines(path, "lm-evaluation-harness")
+    rows = logs.read_whole_lines(path, "lm-evaluation-harness")
     return Records([{**row, **{name: _as_texts(row[name]) for name in answers if name in row}} for row in rows])
 
 
@@ -177,10 +176,12 @@ def _verdicts(fields: Fields, query: SourceOptions, *, compared: bool) -> tuple[
     values = None if metric is None else fields.column(metric)
     if compared or values is None:
         return metric, None
-    return metric, verdicts(values.to_pylist(), str(metric), names)
+    return metric, logs.verdicts(values.to_pylist(), str(metric), names)
 
 
-def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None, unparsed: set[str]) -> LogAnswers:
+def _answers(
+    fields: Fields, metric: str | None, right: NDArray[np.bool_] | None, unparsed: set[str]
+) -> logs.LogAnswers:
     """Return the answers; `unparsed` are the texts that the task's filters write for those that they cannot parse."""
     answers = fields.column("filtered_resps")
     target = fields.column("doc.gold_option") or fields.column("target")
@@ -192,12 +193,12 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
         return by_choice
     texts = _singles(answers) or [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
     if (moved := fields.column(_MOVED)) is not None:
-        gold, texts = ([*map(as_original, column, moved.to_pylist())] for column in (gold, texts))
+        gold, texts = ([*map(logs.as_original, column, moved.to_pylist())] for column in (gold, texts))
     read = {text for text in set(texts) if text is not None and text.strip() and text not in unparsed}
     scored = right if right is not None else np.zeros(len(texts), dtype=bool)
     read_or_right = zip(texts, scored.tolist(), strict=True)
     parsed = [answer if is_right or answer in read else None for answer, is_right in read_or_right]
-    return LogAnswers(gold, parsed, right, raw=_raw(fields))
+    return logs.LogAnswers(gold, parsed, right, raw=_raw(fields))
 
 
 def _raw(fields: Fields) -> list[str | None] | None:
@@ -238,7 +239,7 @@ def _only(answer: Any, row: int) -> str | None:
 
 def multiple_choice(
     fields: Fields, answers: pa.Array, target: Sequence[str], metric: str | None, right: NDArray[np.bool_] | None
-) -> LogAnswers | None:
+) -> logs.LogAnswers | None:
     """Return answers from the log-likelihoods of choices, or None if the log has none.
 
     The answer is the choice that the metric judges: the likeliest one, per character for ``acc_norm``, per byte for
@@ -255,7 +256,7 @@ def multiple_choice(
             raise input_error("score", "metric", "name a metric of right and wrong", got=None)
         verdict_of = zip(target, right.tolist(), strict=True)
         texts = [gold if is_right else "(another answer)" for gold, is_right in verdict_of]
-        return LogAnswers(list(target), texts, right)
+        return logs.LogAnswers(list(target), texts, right)
     if "acc_mutual_info" in (metric, *_metrics(fields)) and scores.shape[1] % 2 == 0:
         half = scores.shape[1] // 2
         scores, unconditional = scores[:, :half], scores[:, half:]
@@ -279,7 +280,7 @@ def multiple_choice(
         probabilities = exponents / exponents.sum(axis=1, keepdims=True)
     if (moved := fields.column(_MOVED)) is not None:
         stripped = [names or row for names, row in zip(moved.to_pylist(), stripped, strict=True)]
-    return LogAnswers(gold, chosen, right, stripped, np.where(np.isnan(scores), np.nan, probabilities))
+    return logs.LogAnswers(gold, chosen, right, stripped, np.where(np.isnan(scores), np.nan, probabilities))
 
 
 def _log_likelihoods(answers: pa.Array) -> Floats | None:

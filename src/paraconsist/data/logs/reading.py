@@ -13,8 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
-from paraconsist.data.logs.format import Head, LogFormat, bad_log, unique_ids
-from paraconsist.data.logs.verdicts import check_one
+from paraconsist.data.logs.format import Head, LogFormat, bad_log, check_one, unique_ids
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import RUN, Predictions, read_predictions
 from paraconsist.data.tables import ENDINGS, column_of

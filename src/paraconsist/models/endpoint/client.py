@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from paraconsist.data.failures import HOPELESS
 from paraconsist.data.foreign import Body, Malformed, read_object
+from paraconsist.data.store import HOPELESS
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from paraconsist.data.failures import DECLINED, FILTERED, REASONING_ONLY, REFUSED, TOO_LONG, TOOL_CALLS
 from paraconsist.data.foreign import Malformed, cleaned
 from paraconsist.data.logs.fields import walk
+from paraconsist.data.store import DECLINED, FILTERED, REASONING_ONLY, REFUSED, TOO_LONG, TOOL_CALLS
 from paraconsist.data.tasks import Task
 from paraconsist.errors import MOST_COUNTED, InputError, input_error
 from paraconsist.files import Json

@@ -23,9 +23,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from paraconsist.data.failures import NO_ANSWER, Failures
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import JOURNAL, Failed, ShardWriter, lines_of, opened, sealed
+from paraconsist.data.store import JOURNAL, NO_ANSWER, Failed, Failures, ShardWriter, lines_of, opened, sealed
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol
