@@ -164,20 +164,21 @@ def taken(function: Callable[..., Any], values: Mapping[str, Any], *classes: typ
 
     A text in place of several is one of them. InputError for a name that no class has, with the most similar name.
     """
-    names = [[each.name for each in fields(options)] for options in classes]  # type: ignore[arg-type]
-    for name in [name for name in values if not any(name in of_class for of_class in names)]:
-        parameters = [each.name for each in signature(function).parameters.values() if each.kind is each.KEYWORD_ONLY]
-        listed = [*dict.fromkeys([*(name for of_class in names for name in of_class), *parameters])]
-        raise unknown_option(function.__name__, name, listed)
-    none = {each.name: each.metadata.get("none") for options in classes for each in fields(options)}  # type: ignore[arg-type]
-    set_values = {name: none[name] if value is None else value for name, value in values.items()}
-    several = {e.name for options in classes for e in fields(options) if str(e.type).startswith("Sequence[str]")}  # type: ignore[arg-type]
-    single = {name: (value,) for name, value in set_values.items() if isinstance(value, str) and name in several}
-    set_values = {name: value for name, value in {**set_values, **single}.items() if value is not None}
+    of_classes = [{each.name: each for each in fields(options)} for options in classes]  # type: ignore[arg-type]
+    declared = {name: each for of_class in of_classes for name, each in of_class.items()}
+    taken: dict[str, Any] = {}
+    for name, given in values.items():
+        if name not in declared:
+            parameters = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+            raise unknown_option(function.__name__, name, {*declared, *parameters})
+        value = declared[name].metadata.get("none") if given is None else given
+        if value is not None:
+            is_one = isinstance(value, str) and str(declared[name].type).startswith("Sequence[str]")
+            taken[name] = (value,) if is_one else value
     try:
         return [
-            options(**{name: value for name, value in set_values.items() if name in of_class})
-            for options, of_class in zip(classes, names, strict=True)
+            options(**{name: taken[name] for name in taken.keys() & of_class.keys()})
+            for options, of_class in zip(classes, of_classes, strict=True)
         ]
     except InputError as problem:
         problem.function = problem.function or function.__name__
