@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
-from paraconsist.data.prompts import ASKED, are_questions, question_columns, read_questions, table_of_rows
+from paraconsist.data.prompts import ASKED, are_questions, question_columns, read_questions, table_of_rows, wrong_value
 from paraconsist.data.rows import ROLES, allowed_labels, labels_in
 from paraconsist.data.tables import ENDINGS, joined, read_table
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
-from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
+from paraconsist.errors import check_whole, first_line, input_error, renamed
 
 #: Units of `DistinctInputs.lengths` in a token, and for a space (fitted to English and a WordPiece tokenizer).
 PER_TOKEN, _PER_SPACE = 20, 20
@@ -345,13 +345,13 @@ def bucket_set_from_table(
         raise input_error("run", absent[0], must, got=table.column_names, remedy=remedy)
     for column in ("bucket_id", "label", *resolved.columns, "group_id", "role", "allowed_labels"):
         if column in columns and columns[column].null_count and not (is_free and column == "label"):
-            raise _wrong(name, column, "not be empty", None, columns[column].to_pylist().index(None))
+            raise wrong_value(name, column, "not be empty", None, columns[column].to_pylist().index(None))
     for column in ("bucket_id", "example_id", "group_id", "role"):
         if column in columns:
             try:
                 columns[column] = columns[column].cast(pa.string())
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                raise _wrong(name, column, "hold text or whole numbers", str(columns[column].type)) from None
+                raise wrong_value(name, column, "hold text or whole numbers", str(columns[column].type)) from None
     n_rows = table.num_rows
     example_ids = columns.get("example_id")
     if example_ids is not None and (example_ids.null_count or len(first_rows(example_ids)) < n_rows):
@@ -359,17 +359,17 @@ def bucket_set_from_table(
         first = {example_id: row for row, example_id in reversed([*enumerate(ids)])}
         row = next(row for row, example_id in enumerate(ids) if example_id is None or first[example_id] < row)
         remedy = f"Mend {name}: every row needs a different id."
-        raise _wrong(name, "example_id", "be present and unique", ids[row], row, remedy)
+        raise wrong_value(name, "example_id", "be present and unique", ids[row], row, remedy)
     for role in columns["role"].unique().to_pylist() if "role" in columns else ():
         if role not in ROLES:
             row = pc.index(columns["role"], role).as_py()
-            raise _wrong(name, "role", f"be one of {', '.join(ROLES)}", role, row)
+            raise wrong_value(name, "role", f"be one of {', '.join(ROLES)}", role, row)
     names, rules = label_names or (), columns.get("allowed_labels")
     if not is_free:
         try:
             gold = columns["label"].unique()
         except pa.ArrowNotImplementedError:
-            raise _wrong(name, "label", _must_be(resolved.label_names), columns["label"][0].as_py(), 0) from None
+            raise wrong_value(name, "label", _must_be(resolved.label_names), columns["label"][0].as_py(), 0) from None
         names = names or _label_names(gold.to_pylist(), () if rules is None else _values(rules), resolved)
         numbers = _integer_labels(gold, columns["label"], names, name)
     if rules is not None:
@@ -378,7 +378,7 @@ def bucket_set_from_table(
             if not all(label in range(-1, len(names)) for label in labels):
                 must = f"be a list of numbers from 0 to {len(names) - 1}"
                 remedy = f"Mend {name}, or leave the column out."
-                raise _wrong(name, "allowed_labels", must, rules[row].as_py(), row, remedy)
+                raise wrong_value(name, "allowed_labels", must, rules[row].as_py(), row, remedy)
         columns["allowed_labels"] = pa.array(allowed)
     for row in table.select(resolved.columns).slice(0, 1).to_pylist():
         resolved.values(row)  # raises if a value is not text
@@ -432,10 +432,6 @@ def declared_comparers(table: pa.Table) -> dict[str, str]:
     return {}
 
 
-def _wrong(name: str, column: str, must: str, got: Any, row: int | None = None, remedy: str = "") -> InputError:
-    return input_error("run", column, must, got=got, row=row, remedy=remedy or f"Mend {name}.")
-
-
 def _values(column: Any) -> Iterator[Any]:
     """Yield the values of a column, converted to Python in blocks."""
     for start in range(0, len(column), _BLOCK):
@@ -465,7 +461,7 @@ def _integer_labels(labels: Any, column: Any, names: tuple[str, ...], name: str)
             number = int(number)
         if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < len(names):
             row = pc.index(pc.index_in(column, labels), code).as_py()
-            raise _wrong(name, "label", _must_be(names), label, row)
+            raise wrong_value(name, "label", _must_be(names), label, row)
         numbers.append(number)
     return pa.array(numbers, pa.int64())
 

@@ -402,7 +402,7 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
     for row, values in enumerate(rows):
         for column in ("question", "prompt", "context", "system", "bucket_id", "role"):
             if isinstance(values.get(column), (list, dict)):
-                raise _wrong(str(path), column, "be text", values[column], row)
+                raise wrong_value(str(path), column, "be text", values[column], row)
     return table_of_rows(rows), comparers
 
 
@@ -537,7 +537,7 @@ def _text(value: Any, column: str, name: str, row: int, may_lack: bool) -> str:
     if value is None and may_lack:
         return ""
     if not isinstance(value, str) or not (value.strip() or may_lack):
-        raise _wrong(name, column, "be text", value, row)
+        raise wrong_value(name, column, "be text", value, row)
     return value
 
 
@@ -553,7 +553,7 @@ def _list(value: Any, column: str, name: str, row: int) -> list[str]:
         return []
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(each, (str, int, float)) for each in values):
-        raise _wrong(name, column, "be text, or a list of texts", value, row)
+        raise wrong_value(name, column, "be text, or a list of texts", value, row)
     return [str(each) for each in values]
 
 
@@ -567,12 +567,13 @@ def _chat(value: Any, name: str, row: int) -> str:
         if not chat or not all(t["role"] in _ROLES and isinstance(t["content"], str) for t in chat):
             raise ValueError
     except (ValueError, TypeError, KeyError):
-        raise _wrong(name, "messages", "be a list of role and content", value, row) from None
+        raise wrong_value(name, "messages", "be a list of role and content", value, row) from None
     return json.dumps(chat, ensure_ascii=False)
 
 
-def _wrong(name: str, column: str, must: str, got: Any, row: int) -> InputError:
-    return input_error("run", column, must, got=got, row=row, remedy=f"Mend {name}.")
+def wrong_value(name: str, column: str, must: str, got: Any, row: int | None = None, remedy: str = "") -> InputError:
+    """Return the error for a value in a column of rows that are called `name`."""
+    return input_error("run", column, must, got=got, row=row, remedy=remedy or f"Mend {name}.")
 
 
 _CUT = "the limit of tokens cut answers, whose beginnings are compared. Give a higher `max_new_tokens`."

@@ -252,18 +252,14 @@ def _of_paranlu(data: bytes, file: PublishedFile) -> Iterator[Json]:
         for item in items:
             name = item["paraphrased_example"]["paraphrase_id"]
             answers.append((name, "paraphrase", item["prediction"], item["confidence"]))
-        context = _context(items[0]["paraphrased_example"]["original_example"])
-        known = {"bucket_id": bucket, "group_id": context, "label": entry["gold_label"]}
+        original = items[0]["paraphrased_example"]["original_example"]
+        context = original.get("premise_hypothesis_id")  # shared with others, as in the bucket set
+        if context is None:
+            texts = json.dumps([original["obs1"], original["obs2"]])
+            context = f"anli.context.{hashlib.blake2b(texts.encode(), digest_size=6).hexdigest()}"
+        known = {"bucket_id": bucket, "group_id": str(context), "label": entry["gold_label"]}
         for name, role, prediction, probabilities in answers:
             yield {"example_id": name, **known, "role": role, "prediction": prediction, "probabilities": probabilities}
-
-
-def _context(example: Json) -> str:
-    """Return the id of the context that an original shares with others, as the bucket set does."""
-    if "premise_hypothesis_id" in example:
-        return str(example["premise_hypothesis_id"])
-    texts = json.dumps([example["obs1"], example["obs2"]])
-    return f"anli.context.{hashlib.blake2b(texts.encode(), digest_size=6).hexdigest()}"
 
 
 _PARTE_LABELS = ("entailment", "not_entailment")

@@ -191,7 +191,13 @@ def _answers(
     by_choice = multiple_choice(fields, answers.combine_chunks(), gold, metric, right)
     if by_choice is not None:
         return by_choice
-    texts = _singles(answers) or [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
+    inner = _innermost(answers)
+    for row, several in enumerate(inner):
+        if isinstance(several, list):
+            must, remedy = "leave one answer to each question", "Name a filter that chooses one, such as take_first or "
+            remedy += "majority_vote, in `filter`."
+            raise input_error("score", "filter", must, got=several, row=row, remedy=remedy)
+    texts = [None if text is None else str(text) for text in inner]
     if (moved := fields.column(_MOVED)) is not None:
         gold, texts = ([*map(logs.as_original, column, moved.to_pylist())] for column in (gold, texts))
     read = {text for text in set(texts) if text is not None and text.strip() and text not in unparsed}
@@ -204,37 +210,21 @@ def _answers(
 def _raw(fields: Fields) -> list[str | None] | None:
     """Return the model's outputs, if each question was asked once."""
     column = fields.column("resps")
-    if column is None:
-        return None
-    texts = map(_innermost, column.to_pylist())
-    return _singles(column) or [text if isinstance(text, str) else None for text in texts]
+    return None if column is None else [text if isinstance(text, str) else None for text in _innermost(column)]
 
 
-def _innermost(answer: Any) -> Any:
+def _innermost(column: pa.ChunkedArray) -> list[Any]:
     """Return what is in nested lists of one item each."""
-    while isinstance(answer, list) and len(answer) == 1:
-        answer = answer[0]
-    return answer
-
-
-def _singles(column: pa.ChunkedArray) -> list[str | None] | None:
-    """Return the texts in nested lists of one item each; None for other values."""
-    values = column.combine_chunks()
-    while pa.types.is_list(values.type):
-        if values.null_count or pc.min_max(pc.list_value_length(values)).as_py() != {"min": 1, "max": 1}:
-            return None
+    values, single = column.combine_chunks(), {"min": 1, "max": 1}
+    while pa.types.is_list(values.type) and not values.null_count:
+        if pc.min_max(pc.list_value_length(values)).as_py() != single:
+            break
         values = values.flatten()
-    texts: list[str | None] | None = values.to_pylist() if pa.types.is_string(values.type) else None
-    return texts
-
-
-def _only(answer: Any, row: int) -> str | None:
-    """Return the one answer to a question; the answers of one filter are a list."""
-    inner = _innermost(answer)
-    if isinstance(inner, list):
-        remedy = "Name a filter that chooses one, such as take_first or majority_vote, in `filter`."
-        raise input_error("score", "filter", "leave one answer to each question", got=inner, row=row, remedy=remedy)
-    return None if inner is None else str(inner)
+    answers: list[Any] = values.to_pylist()
+    for row, answer in enumerate(answers):
+        while isinstance(answer, list) and len(answer) == 1:
+            answer = answers[row] = answer[0]
+    return answers
 
 
 def multiple_choice(

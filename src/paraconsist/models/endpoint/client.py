@@ -570,12 +570,9 @@ class Key:
 
 def _is_cut_from(word: str, secret: str) -> bool:
     """Say if a word is the secret with its middle replaced by stars or dots."""
-    for mark in ("*", "...", "…"):
-        first, cut, rest = word.partition(mark)
-        if cut:
-            last = rest.lstrip("*.…")
-            return len(first) + len(last) >= 4 and secret.startswith(first) and secret.endswith(last)
-    return False
+    first, *last = re.split(r"(?:\*|\.\.\.|…)[*.…]*", word, maxsplit=1)
+    is_long = len(first) + len("".join(last)) >= 4
+    return bool(last) and is_long and secret.startswith(first) and secret.endswith(last[0])
 
 
 def find_key(settings: EndpointSettings) -> Key | None:
