@@ -424,15 +424,6 @@ class GenerationSettings:
     batch_rows: int = 16  # prompts a batch; halved if memory does not suffice
     more: Json | None = None  # further arguments of transformers' ``generate``
 
-    def arguments(self) -> Json:
-        """Return the arguments of transformers' ``generate``."""
-        sampled = self.temperature is not None
-        arguments: dict[str, object] = {"max_new_tokens": self.max_new_tokens, "num_return_sequences": self.n}
-        arguments |= {"num_beams": self.num_beams, "do_sample": sampled}
-        if sampled:
-            arguments |= {"temperature": self.temperature, "top_k": self.top_k or 0, "top_p": self.top_p or 1.0}
-        return {**arguments, **(self.more or {})}
-
 
 def generate(language: LanguageModel, texts: Sequence[str], settings: GenerationSettings) -> list[list[str]]:
     """Let a language model continue texts (causal) or answer them (sequence-to-sequence); `texts` are whole prompts.
@@ -444,6 +435,11 @@ def generate(language: LanguageModel, texts: Sequence[str], settings: Generation
     if settings.n > 1 and settings.temperature is None and settings.num_beams < settings.n:
         must = f"be {settings.n} or more, or a `temperature` be given"
         raise input_error("generate", "num_beams", must, got=settings.num_beams)
+    arguments: dict[str, object] = {"num_beams": settings.num_beams, "do_sample": settings.temperature is not None}
+    arguments |= {"max_new_tokens": settings.max_new_tokens, "num_return_sequences": settings.n}
+    if settings.temperature is not None:
+        arguments |= {"temperature": settings.temperature, "top_k": settings.top_k or 0, "top_p": settings.top_p or 1.0}
+    arguments |= settings.more or {}
     tokenizer, causal = language.tokenizer, language.kind == "causal"
     opening = opening_tokens(tokenizer) if causal else []
     encoded = tokenizer(list(texts), add_special_tokens=not causal, return_attention_mask=False, verbose=False)
@@ -454,7 +450,7 @@ def generate(language: LanguageModel, texts: Sequence[str], settings: Generation
         torch.manual_seed(settings.seed)
         for start in range(0, len(order), settings.batch_rows):
             batch = order[start : start + settings.batch_rows]
-            out = _generate_batch(language, [tokens[i] for i in batch], settings.arguments())
+            out = _generate_batch(language, [tokens[i] for i in batch], arguments)
             for place, i in enumerate(batch):
                 of_one = out[place * settings.n : (place + 1) * settings.n]
                 written[i] = [str(text) for text in tokenizer.batch_decode(of_one, skip_special_tokens=True)]

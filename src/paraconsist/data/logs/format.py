@@ -112,10 +112,12 @@ def log_predictions(
     These are the fields of `texts` that the log has; those `by_default` if it is empty, none if it is None. InputError
     if an id occurs twice; `noun` is what has ids.
     """
-    shown: Texts = {} if texts is None else by_default()
+    shown: Texts = {}
     if texts:
         named = {text: column_under(fields, text, roots) for text in texts}
         shown = {text: as_texts(column) for text, column in named.items() if column is not None}
+    elif texts is not None:
+        shown = by_default()
     source = {"format": tool, "tool": tool, "file": path.name, **source}
     metadata = Metadata(set=name, model={"model": model}, source=source, notes=notes, texts=list(shown))
     if label_names is not None:

@@ -11,17 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import walk
-from paraconsist.data.logs.format import (
-    Head,
-    LogFormat,
-    bad_log,
-    check_one,
-    judged_rows,
-    objects_in,
-    read_whole,
-    read_whole_lines,
-)
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.errors import input_error
@@ -34,7 +25,7 @@ _DEEPEVAL = {"testCases", "conversationalTestCases", "metricsScores"}
 _DEEPEVAL_START = re.compile(rb'\s*\{\s*("testFile"\s*:\s*"[^"]*"\s*,\s*)?"testCases"\s*:\s*\[\s*\{\s*"name"\s*:')
 
 
-def _is_deepeval(path: Path, head: Head) -> bool:
+def _is_deepeval(path: Path, head: logs.Head) -> bool:
     is_start = _DEEPEVAL_START.match(head.start) is not None and b'"metricsData"' in head.start
     return is_start or head.first_row.keys() >= _DEEPEVAL
 
@@ -45,12 +36,12 @@ def _read_deepeval(path: Path, query: SourceOptions, texts: Sequence[str] | None
     It has test cases with the verdicts of their metrics, and how many passed each metric. The run's ``hyperparameters``
     may name the model; the version that wrote the file is not recorded.
     """
-    run = read_whole(path, "deepeval")
+    run = logs.read_whole(path, "deepeval")
     must, remedy = "hold test cases of one question each", "Conversations are not scored."
-    cases, totals = objects_in(run.get("testCases"), must, path, remedy), run.get("metricsScores")
+    cases, totals = logs.objects_in(run.get("testCases"), must, path, remedy), run.get("metricsScores")
     metrics = [case.get("metricsData") or [] for case in cases]
     if not isinstance(totals, list) or not all(isinstance(of_case, list) for of_case in metrics):
-        raise bad_log(must, path, remedy=remedy)
+        raise logs.bad_log(must, path, remedy=remedy)
     rows = [{key: value for key, value in case.items() if key not in ("metricsData", "trace")} for case in cases]
     scores = [{str(walk(metric, "name")): _deepeval_verdict(metric) for metric in of_case} for of_case in metrics]
     means = {str(walk(t, "metric")): _share(walk(t, "passes"), walk(t, "fails")) for t in totals}
@@ -60,7 +51,7 @@ def _read_deepeval(path: Path, query: SourceOptions, texts: Sequence[str] | None
     name, model = str(run.get("identifier") or path.stem), walk(run, "hyperparameters", "model")
     fields, roots = ("actualOutput", "expectedOutput", "input"), ("metadata", "additionalMetadata")  # or of version 3
     log = path, query, texts, "deepeval", rows, scores, means
-    return judged_rows(*log, ids=ids, named=fields, roots=roots, name=name, model=model)
+    return logs.judged_rows(*log, ids=ids, named=fields, roots=roots, name=name, model=model)
 
 
 def _deepeval_verdict(metric: Any) -> Any:
@@ -87,23 +78,23 @@ def _read_mlflow(path: Path, query: SourceOptions, texts: Sequence[str] | None =
     """
     if path.read_bytes().strip() == b"null":
         remedy = "MLflow saves a table only once it was loaded: read `result.tables` before `result.save(...)`."
-        raise bad_log("hold a table", path, remedy=remedy)
-    table, summary = read_whole(path, "MLflow"), path.parent.parent / "metrics.json"
+        raise logs.bad_log("hold a table", path, remedy=remedy)
+    table, summary = logs.read_whole(path, "MLflow"), path.parent.parent / "metrics.json"
     columns: Any = table.get("columns")
     data: Any = table.get("data")
     is_table = isinstance(columns, list) and isinstance(data, list) and len({*map(str, columns)}) == len(columns)
     if not is_table or not data or not all(isinstance(row, list) and len(row) == len(columns) for row in data):
-        raise bad_log("hold columns with different names, and rows of that length", path)
+        raise logs.bad_log("hold columns with different names, and rows of that length", path)
     rows = [dict(zip(map(str, columns), row, strict=True)) for row in data]
     models = [str(row["model"]) for row in rows if row.get("model")]
-    check_one("model's answers", models, "Write a table for each, and compare them with `paraconsist compare`.")
+    logs.check_one("model's answers", models, "Write a table for each, and compare them with `paraconsist compare`.")
     metrics = [name.removesuffix(_SCORE) for name in rows[0] if name.endswith(_SCORE)]
     scores = [{metric: row[f"{metric}{_SCORE}"] for metric in metrics} for row in rows]
-    reported = read_whole(summary, "MLflow") if path.parent.name == "artifacts" and summary.is_file() else {}
+    reported = logs.read_whole(summary, "MLflow") if path.parent.name == "artifacts" and summary.is_file() else {}
     means = {metric: walk(reported, f"{metric}/mean") for metric in metrics}
     ids, model = [row.get("example_id", number) for number, row in enumerate(rows)], models[0] if models else None
     log = path, query, texts, "mlflow", rows, scores, means
-    return judged_rows(*log, ids=ids, named=("outputs", "target", "inputs"), name=path.stem, model=model)
+    return logs.judged_rows(*log, ids=ids, named=("outputs", "target", "inputs"), name=path.stem, model=model)
 
 
 _EVAL_START = re.compile(rb'\s*\{\s*"evalId"\s*:\s*("[^"]*"|null)\s*,\s*"results"\s*:')
@@ -113,14 +104,14 @@ _ERROR = 2  # promptfoo's reason for failures other than those of assertions
 
 
 def _read_promptfoo(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
-    """Read one provider's answers to one prompt, which `query.filter` names, of ``promptfoo eval`` (tried with 0.121).
+    """Read one provider's answers to one prompt, which `query.filter` names, of promptfoo (tried with 0.121.20).
 
     A result is right if all assertions of its test passed. promptfoo has no field for the correct answer: `label` names
     one of the test's variables. InputError if the file has answers of several and none was named.
     """
-    whole = read_whole(path, "promptfoo")
+    whole = logs.read_whole(path, "promptfoo")
     remedy = "`promptfoo eval --output results.json` writes them."
-    results = _chosen(objects_in(walk(whole, "results", "results"), "hold results", path, remedy), query.filter)
+    results = _chosen(logs.objects_in(walk(whole, "results", "results"), "hold results", path, remedy), query.filter)
     if query.metric is None and query.named("prediction") is None:
         query = replace(query, metric=_PASSED)
     named = (result.get("namedScores") for result in results)
@@ -139,7 +130,7 @@ def _read_promptfoo(path: Path, query: SourceOptions, texts: Sequence[str] | Non
     name = str(walk(whole, "config", "description") or path.stem)
     fields, roots = ("response.output", "vars.expected", "prompt.raw"), ("metadata", "vars")
     log = path, query, texts, "promptfoo", rows, scores, means
-    return judged_rows(*log, ids=ids, named=fields, roots=roots, name=name, model=model, version=version)
+    return logs.judged_rows(*log, ids=ids, named=fields, roots=roots, name=name, model=model, version=version)
 
 
 def _provider(result: Json) -> Any:
@@ -154,8 +145,8 @@ def _chosen(results: list[Json], wanted: str | None) -> list[Json]:
     remedy = f"Name one in `filter`: {', '.join(pairs)}."
     if not chosen:
         raise input_error("score", "filter", "name a provider, a prompt or its number", got=wanted, remedy=remedy)
-    check_one("model's answers", map(_provider, chosen), remedy)
-    check_one("prompt's answers", (result.get("promptIdx") for result in chosen), remedy)
+    logs.check_one("model's answers", map(_provider, chosen), remedy)
+    logs.check_one("prompt's answers", (result.get("promptIdx") for result in chosen), remedy)
     return chosen
 
 
@@ -165,15 +156,17 @@ def _read_openai_evals(path: Path, query: SourceOptions, texts: Sequence[str] | 
     The events of type ``match`` hold the verdicts. A sample has a number and no metadata, unless the eval calls
     ``record_match(..., question_id=...)`` to link its rows.
     """
-    lines = read_whole_lines(path, "OpenAI evals")
+    lines = logs.read_whole_lines(path, "OpenAI evals")
     spec, reports = walk(lines[0], "spec"), [line["final_report"] for line in lines if "final_report" in line]
     if not reports:
-        raise bad_log("be the record of a run that ended", path, remedy="It has no final report: the run was stopped.")
+        raise logs.bad_log(
+            "be the record of a run that ended", path, remedy="It has no final report: the run was stopped."
+        )
     events = [line for line in lines if isinstance(line.get("data"), dict)]
-    check_one("run", [event.get("run_id") for event in events], "Give the record of each run by itself.")
+    logs.check_one("run", [event.get("run_id") for event in events], "Give the record of each run by itself.")
     models: Any = walk(spec, "completion_fns")
     models = models if isinstance(models, list) else [models]
-    check_one("model's answers", models, "Record each model by itself, and compare them.")
+    logs.check_one("model's answers", models, "Record each model by itself, and compare them.")
     samples: dict[str, Json] = {}
     for event in events:
         if event.get("type") == "sampling":
@@ -183,13 +176,13 @@ def _read_openai_evals(path: Path, query: SourceOptions, texts: Sequence[str] | 
     matches = [event for event in events if event.get("type") == "match"]
     if not matches:
         kinds = ", ".join(sorted({str(event.get("type")) for event in events}))
-        raise bad_log("hold `match` events with verdicts", f"{path.name}, with {kinds or 'no events'}")
+        raise logs.bad_log("hold `match` events with verdicts", f"{path.name}, with {kinds or 'no events'}")
     ids = [str(event.get("sample_id")) for event in matches]
     rows = [{**samples.get(id_, {}), **e["data"], "sample_id": id_} for id_, e in zip(ids, matches, strict=True)]
     scores, means = [{"match": row.get("correct")} for row in rows], {"match": walk(reports[-1], "accuracy")}
     name, model = str(walk(spec, "eval_name")), models[0] if models else None
     log = path, query, texts, "openai_evals", rows, scores, means
-    return judged_rows(*log, ids=ids, named=("sampled", "expected", "prompt"), name=name, model=model)
+    return logs.judged_rows(*log, ids=ids, named=("sampled", "expected", "prompt"), name=name, model=model)
 
 
 _SAMPLE = {"evaluation_id", "evaluation_name", "sample_id", "interaction_type", "evaluation"}
@@ -200,24 +193,24 @@ def _read_samples(path: Path, query: SourceOptions, texts: Sequence[str] | None 
 
     It has a line for each question and metric, with the model's output, the answer read from it and the verdict.
     """
-    lines = read_whole_lines(path, "Every Eval Ever")
+    lines = logs.read_whole_lines(path, "Every Eval Ever")
     each = "Give the file of each by itself."
     for what, key in (("schema", "schema_version"), ("model's answers", "model_id"), ("evaluation", "evaluation_name")):
-        check_one(what, [line.get(key) for line in lines], each)
+        logs.check_one(what, [line.get(key) for line in lines], each)
     rows: dict[str, Json] = {}
     scores: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(lines):
         sample, metric = str(line.get("sample_id")), str(line.get("evaluation_result_id") or "is_correct")
         of_sample = scores.setdefault(sample, {})
         if metric in of_sample:
-            raise bad_log(f"have each sample once under {metric}", sample, row=number)
+            raise logs.bad_log(f"have each sample once under {metric}", sample, row=number)
         of_sample[metric] = None if line.get("error") else walk(line, "evaluation", "is_correct")
         rows.setdefault(sample, {**line, "answer": _answer(line), "reference": _reference(line)})
     name, model, version = (lines[0].get(key) for key in ("evaluation_name", "model_id", "schema_version"))
     log = path, query, texts, "every_eval_ever", [*rows.values()], [*scores.values()], dict[str, Any]()
     fields = ("answer", "reference", "input.raw")
     what_of: Json = {"named": fields, "roots": ("metadata",), "name": str(name), "model": model, "version": version}
-    return judged_rows(*log, ids=list(rows), **what_of)
+    return logs.judged_rows(*log, ids=list(rows), **what_of)
 
 
 def _answer(line: Any) -> str | None:
@@ -264,15 +257,15 @@ def read_evaluations(*paths: str | Path) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["model", "set", "measure", *_DETAILS])
 
 
-def _is_openai_evals(path: Path, head: Head) -> bool:
+def _is_openai_evals(path: Path, head: logs.Head) -> bool:
     return all(walk(head.first_row, "spec", name) is not None for name in ("eval_name", "completion_fns"))
 
 
 _METRIC, _WITH_FILTER = ("metric",), ("metric", "filter")
 #: These formats, in the order of detection.
 JUDGED = (
-    LogFormat("deepeval", "test_run_*.json of deepeval", _is_deepeval, _read_deepeval, "test_run_*.json", _METRIC),
-    LogFormat(
+    logs.LogFormat("deepeval", "test_run_*.json of deepeval", _is_deepeval, _read_deepeval, "test_run_*.json", _METRIC),
+    logs.LogFormat(
         "mlflow",
         f"{_TABLE} of MLflow",
         lambda path, head: path.name.endswith(_TABLE) or _TABLE_START.match(head.start) is not None,
@@ -280,15 +273,15 @@ JUDGED = (
         f"*{_TABLE}",
         _METRIC,
     ),
-    LogFormat(
+    logs.LogFormat(
         "promptfoo",
         "results of promptfoo as JSON",
         lambda _, head: _EVAL_START.match(head.start) is not None,
         _read_promptfoo,
         options=_WITH_FILTER,
     ),
-    LogFormat("openai_evals", "record of OpenAI evals", _is_openai_evals, _read_openai_evals, options=_METRIC),
-    LogFormat(
+    logs.LogFormat("openai_evals", "record of OpenAI evals", _is_openai_evals, _read_openai_evals, options=_METRIC),
+    logs.LogFormat(
         "every_eval_ever",
         "file of samples of Every Eval Ever",
         lambda _, head: head.first_row.keys() >= _SAMPLE,
