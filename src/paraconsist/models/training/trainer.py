@@ -75,7 +75,21 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
         splits["eval"] = eval_source, eval_rows
     data = _describe_data(splits, label_names, say)
     folder = TrainingFolder(options.output)
-    arguments = _arguments(options, folder.checkpoints, has_eval=eval_rows is not None)
+    more = {} if options.save_steps is None else {"save_steps": options.save_steps}
+    more |= {"ddp_find_unused_parameters": False} if options.model in pretrained.BASELINES else {}
+    arguments = training_arguments(
+        options,
+        folder.checkpoints,
+        per_device_eval_batch_size=max(64, options.batch_size),
+        eval_strategy="no" if eval_rows is None else "epoch",
+        load_best_model_at_end=options.best_model,
+        metric_for_best_model=options.best_by if options.best_model else None,
+        save_total_limit=2,
+        logging_strategy="epoch",
+        dataloader_pin_memory=torch.cuda.is_available() and options.device != "cpu",
+        save_strategy="epoch" if options.save_steps is None else "steps",
+        **more,
+    )
     with locked(folder.path, "train", "output") if here else nullcontext():
         state = folder.check(options, data)
         if state == "finished":
@@ -226,24 +240,6 @@ def make_trainer(classifier: Classifier, arguments: Any, rows: TrainingRows, **m
 def _accuracy(evaluated: Any) -> dict[str, float]:
     scores = evaluated.predictions[0] if isinstance(evaluated.predictions, tuple) else evaluated.predictions
     return {"accuracy": float((scores.argmax(axis=-1) == evaluated.label_ids).mean())}
-
-
-def _arguments(options: TrainingOptions, checkpoints: Path, *, has_eval: bool) -> Any:
-    more = {} if options.save_steps is None else {"save_steps": options.save_steps}
-    more |= {"ddp_find_unused_parameters": False} if options.model in pretrained.BASELINES else {}
-    return training_arguments(
-        options,
-        checkpoints,
-        per_device_eval_batch_size=max(64, options.batch_size),
-        eval_strategy="epoch" if has_eval else "no",
-        load_best_model_at_end=options.best_model,
-        metric_for_best_model=options.best_by if options.best_model else None,
-        save_total_limit=2,
-        logging_strategy="epoch",
-        dataloader_pin_memory=torch.cuda.is_available() and options.device != "cpu",
-        save_strategy="epoch" if options.save_steps is None else "steps",
-        **more,
-    )
 
 
 def training_arguments(options: TrainingOptions, folder: Path, **more: Any) -> Any:
