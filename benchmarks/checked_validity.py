@@ -6,9 +6,10 @@ is how often the 95 % interval of people's value on these answers contains it. O
 is right, "shown" how often its interval excludes 0, and "labels" how often that of the labels alone does.
 
 Simulated comparers have other errors in each of 30 designs: of pairs of independent problems, or of four answers to
-each of 500 problems, where errors are of pairs (intransitive) or of answers. The best possible width is the delta
-method's with the true shares of labels yes in the same sample. Consistency above chance is corrected by 150 labels of
-pairs of a problem and 50 of different problems, whose answers are common or rare, of a comparer that errs on both.
+each of 500 problems, where errors are of pairs (intransitive) or of answers; 12 more have rates near 0 or 1. The best
+possible width is the delta method's with the true shares of labels yes in the same sample. Consistency above chance is
+corrected by 150 labels of pairs of a problem and 50 of different problems, whose answers are common or rare, of a
+comparer that errs on both.
 
     python benchmarks/checked_validity.py            # 1,000 draws
     python benchmarks/checked_validity.py --draws 100
@@ -150,13 +151,20 @@ def drawn(design: dict[str, Any], n: int, rng: np.random.Generator) -> tuple[np.
 def simulated(n_draws: int, n_designs: int = 30) -> Iterator[str]:
     """Yield a line for each simulated comparer."""
     rng = np.random.default_rng(1)
-    for number in range(n_designs):
-        design = {
+    designs = [
+        {
             "kind": ("problems", "pairs", "answers")[number % 3],
             "sensitivity": rng.uniform(0.6, 0.99),
             "false": rng.uniform(0.01, 0.2),
             "rate": rng.uniform(0.4, 0.9),
         }
+        for number in range(n_designs)
+    ]
+    for rate, (s, f) in product((0.002, 0.01, 0.05, 0.97, 0.995), ((0.9, 0.05), (0.7, 0.01))):
+        designs.append({"kind": "problems", "sensitivity": s, "false": f, "rate": rate})
+    for s, f in ((0.9, 0.05), (0.95, 0.15)):
+        designs.append({"kind": "pairs", "sensitivity": s, "false": f, "rate": 0.99})
+    for design in designs:
         n = 2_000 if design["kind"] == "problems" else 500
         said, same, groups = drawn(design, 100_000, rng)
         share, value = float(said.mean()), float(same.mean())
@@ -178,7 +186,7 @@ def simulated(n_draws: int, n_designs: int = 30) -> Iterator[str]:
         n_shown = {**dict.fromkeys(true, n_draws), "corrected": max(n_draws - n_refused, 1)}
         rates = ", ".join(f"{key} {100 * n_covered[key] / n_shown[key]:.1f}" for key in true)
         yield (
-            f"{design['kind']}: s {true['sensitivity']:.2f} f {true['false_match_rate']:.3f} rate {value:.2f}: covers "
+            f"{design['kind']}: s {true['sensitivity']:.2f} f {true['false_match_rate']:.3f} rate {value:.3f}: covers "
             f"(%) {rates}; width {np.nanmean(widths) / best:.2f} of the best; refused {n_refused / n_draws:.2f}"
         )
 

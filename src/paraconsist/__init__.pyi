@@ -32,6 +32,7 @@ from paraconsist.measures.prediction_change import prediction_change as predicti
 from paraconsist.measures.probability_coherence import probability_coherence as probability_coherence
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity as prompt_sensitivity
 from paraconsist.measures.prompt_sensitivity import variant_indices as variant_indices
+from paraconsist.measures.rankings import rankings as rankings
 from paraconsist.measures.trajectories import pass_hat_counts as pass_hat_counts
 from paraconsist.measures.trajectories import trajectory_consistency as trajectory_consistency
 from paraconsist.measures.variance_components import variance_components as variance_components

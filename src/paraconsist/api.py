@@ -105,10 +105,15 @@ def run(
             names = declared_label_names(table)
             return bucket_set_from_table(table, name=name, task=task, label_names=names, named=stratum)
 
+    def are_of_row(values: Mapping[str, Any]) -> bool:
+        columns = ("bucket_id", "question", "prompt")
+        is_row = not any(isinstance(values.get(column), (list, tuple)) for column in columns)
+        return is_row and any(isinstance(value, str) for value in values.values())
+
     @cache
     def load() -> list[BucketSet]:
         sources: Sequence[Any] = sets if isinstance(sets, (list, tuple)) else [sets]
-        if sources and all(isinstance(s, Mapping) and isinstance(s.get("bucket_id"), (str, int)) for s in sources):
+        if sources and all(isinstance(s, Mapping) and are_of_row(s) for s in sources):
             sources = [table_of_rows(sources)]
         return [loaded(source, number).limited(limit) for number, source in enumerate(sources)]
 

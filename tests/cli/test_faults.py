@@ -101,3 +101,10 @@ def test_the_columns_of_a_csv_are_found(command, tmp_path, content):
     (tmp_path / "rows.csv").write_text(content, encoding="utf-8", newline="")
     (found,) = command.json("score", tmp_path / "rows.csv").values()
     assert found["measures"]["paraphrastic_consistency"]["n_examples"] == len(ROWS)
+
+
+def test_a_run_that_is_not_finished_is_called_so(command, tmp_path):
+    """As after a budget: it was told to name the file of a table."""
+    (tmp_path / "run.json").write_text("{}")
+    (tmp_path / "predictions").mkdir()
+    assert "must be a finished run" in command.refused("score", tmp_path)

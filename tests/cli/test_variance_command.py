@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -141,3 +142,67 @@ def test_the_documents_table_is_what_the_command_finds(command: Command, data_fo
         assert icc == (f"{found['icc'][name]:.3f}" if name in found["icc"] else "")
     smaller = {row["level"]: round(100 * (1 - row["ratio"])) for row in found["doubled"]}
     assert (smaller["problem"], smaller["repeat"]) == (13, 1)
+
+
+def test_systems_are_ranked_under_each_wording(command: Command, answers: Path, tmp_path: Path) -> None:
+    table = pq.read_table(answers)
+    models = {"small": 0.5, "large": 0.8, "middle": 0.6}
+    for name, share in models.items():
+        right = (np.random.default_rng(len(name)).random(120) < share).astype(int)
+        pq.write_table(table.set_column(3, "prediction", pa.array(right)), tmp_path / f"{name}.parquet")
+    files = [tmp_path / f"{name}.parquet" for name in models]
+    levels = ["--level", "model=file", *LEVELS, "--level", "repeat=epoch", "--nested", "repeat", "--rank", "wording"]
+    found = command.json("variance", *files, *levels)["rankings"]
+    outcomes = [pq.read_table(file)["prediction"].to_numpy() for file in files]
+    columns = np.repeat([*models], 120), np.tile(WORDING, 3), np.tile(PROBLEM, 3)
+    expected = pc.rankings(np.concatenate(outcomes), *columns)
+    assert found["mean"] == pytest.approx(expected.mean)
+    assert found["best"] == pytest.approx(expected.best)
+    assert found["tau"] == pytest.approx(expected.tau)
+    assert found["n_problems"] == 12  # the means of two repeats
+    out = command.out("variance", *files, *levels)
+    for text in (
+        "Ranked under each wording",
+        "tau of the rankings under two wordings",
+        "of halves of the problems",
+        "best, %",
+    ):
+        assert text in out
+    for rank, sentence in (
+        ("model", "`--rank` must be one of problem, wording, repeat"),
+        ("judge", "`--rank` must be"),
+    ):
+        assert sentence in command.refused("variance", *files, *levels[:-1], rank)
+    assert "must be numbers" in command.refused("variance", *files, *levels, "--outcome", "prediction")
+
+
+@pytest.mark.real_data
+def test_the_documents_rankings_are_what_the_command_finds(command: Command, data_folder: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "variance.md").read_text(encoding="utf-8")
+    levels = (
+        "--level",
+        "model=model",
+        "--level",
+        "problem=question",
+        "--level",
+        "variant=variant",
+        "--rank",
+        "variant",
+    )
+    one = command.json("variance", data_folder / "recorded" / "dynamath.parquet", *levels)["rankings"]
+    table = pd.read_csv(data_folder / "recorded" / "multiprompt.csv")
+    table = table[(table["benchmark"] == "LMentry") & (table["task"] == "rhyming_word")]
+    two = pc.rankings(table["accuracy"], table["model"], table["template"]).to_dict()
+    assert (one["n_systems"], one["n_wordings"], one["n_problems"]) == (14, 10, 501)
+    assert (two["n_systems"], two["n_wordings"]) == (16, 245)
+
+    def short(value: float) -> str:
+        return f"{value:.2f}".removeprefix("0")
+
+    taus = [f"{short(x['tau'])} [{', '.join(map(short, x['confidence_interval']['tau']))}]" for x in (one, two)]
+    assert f"| {' | '.join(taus)} |" in page
+    assert f"| {short(one['tau_same'])}, {short(one['tau_other'])} | |" in page
+    shares = [f"{100 * x['best'][next(iter(x['mean']))]:.1f} %" for x in (one, two)]
+    assert f"| {' | '.join(shares)} |" in page
+    five = [next(row["same_best"] for row in x["by_number"] if row["n"] == 5) for x in (one, two)]
+    assert f"| {100 * five[0]:.1f} % | {100 * five[1]:.0f} % |" in page

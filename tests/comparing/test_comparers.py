@@ -422,3 +422,29 @@ def test_a_comparer_is_made_once_but_for_a_changed_file(tmp_path, monkeypatch):
     before = get_comparer("tokens")
     (tmp_path / "results.json").write_text("{}")  # what the working folder holds is none of its concern
     assert get_comparer("tokens") is before
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(("one", "other"), [("पिता", "पाता"), ("ป่า", "ป้า"), ("ไก่", "ไก")])
+def test_vowels_and_tones_are_letters(one, other):
+    """Father and to find in Hindi, forest and aunt in Thai were the same by `text`: their marks were punctuation."""
+    assert pc.answer_similarity([one, one], [other, f"{one}!"], same="text").tolist() == [0.0, 1.0]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("same", ["contains", "tokens"])
+@pytest.mark.parametrize(
+    ("answer", "reference", "other"),
+    [("答案是巴黎。", "巴黎", "柏林"), ("パリです", "パリ", "ローマ"), ("เมืองหลวงคือกรุงเทพฯ", "กรุงเทพ", "ปารีส")],
+)
+def test_words_of_languages_without_blanks_are_found(answer, reference, other, same):
+    """A whole sentence was one word, so that no answer held the reference."""
+    similarity = pc.answer_similarity([answer, answer], [reference, other], same=same)
+    assert (similarity >= 1.0).tolist() == [True, False]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("written", ["1'250.50 CHF", "1’250.50", "1\u2009250.50", "1_250.50"])
+def test_thousands_as_the_swiss_science_and_code_separate_them(written):
+    """What stands behind the sign was the number: 250.5, and 0 of 1'000."""
+    assert read_number(f"It costs {written}.") == Fraction(2501, 2)

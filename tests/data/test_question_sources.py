@@ -254,3 +254,87 @@ def test_a_file_whose_ending_is_in_capitals_is_pushed(tmp_path, command, monkeyp
     monkeypatch.setattr(client, "look", lambda *_, **__: client.NEW)
     code, out, err = command("push", "dataset", as_csv(tmp_path / "SHOP.CSV"), "--repo", "org/shop", "--dry-run")
     assert (code, "data/test.parquet" in out) == (0, True), err
+
+
+def of_yaml(path, text):
+    path.write_text(text)
+    return asked(pc.load_bucket_set(path))
+
+
+@pytest.mark.faults
+def test_null_in_yaml_is_no_text(tmp_path):
+    """It was the accepted answer "null", and a system message."""
+    text = "system: null\nquestions:\n- {id: a, wordings: [b, 'null'], expected: ~, context: Null}\n"
+    assert of_yaml(tmp_path / "a.yaml", text) == [("a", "b", "", None), ("a", "null", "", None)]
+
+
+@pytest.mark.faults
+def test_emoji_that_json_escapes_in_yaml(tmp_path):
+    """`json.dumps` writes them as two halves, which ended in a traceback."""
+    entries = json.dumps([{"id": "a", "wordings": ["b \U0001f600", "c \ud83d"]}])
+    assert [row[1] for row in of_yaml(tmp_path / "a.yaml", entries)] == ["b \U0001f600", "c \ufffd"]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "question: One, wordings: One then",
+        "wordings: []",
+        "messages: [{role: user, content: One}], wordings: [Two, Three]",
+        "prompt: One, wordings: [Two, Three]",
+    ],
+)
+def test_no_wording_is_left_out_silently(entry, tmp_path):
+    with pytest.raises(InputError, match="a list of wordings"):
+        of_yaml(tmp_path / "a.yaml", f"- {{id: a, {entry}}}\n- {{id: b, wordings: [Four, Five]}}\n")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(("extra", "problem"), [("title: x", "title"), ("same: text", "'a': '1'")])
+def test_what_a_file_of_questions_says_is_used_or_refused(extra, problem, tmp_path):
+    """An unknown key of the file was passed over, and {a: 1} was accepted as {"a": "1"}."""
+    with pytest.raises(InputError, match=problem):
+        of_yaml(tmp_path / "a.yaml", f"{extra}\nquestions:\n- {{id: a, wordings: [b, c], expected: {{a: 1}}}}\n")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "table", [pd.DataFrame, polars.DataFrame, lambda columns: pd.DataFrame(columns).to_dict("records")]
+)
+def test_missing_numbers_are_no_accepted_answer(table, tmp_path, monkeypatch):
+    """`nan` was one, and 30 beside a missing number was "30.0"."""
+    columns = {"bucket_id": ["a", "b"], "question": ["One?", "Two?"], "expected": [30.0, float("nan")]}
+    rows = of_python(table(columns), tmp_path, monkeypatch)
+    assert [row[3] for row in asked(rows)] == [["30"], None]
+
+
+@pytest.mark.faults
+def test_questions_have_as_many_choices_as_columns_are_filled(tmp_path):
+    file = tmp_path / "exam.jsonl"
+    as_lines(file, [{"id": 1, "q": "One?", "A": 4, "B": 5, "C": None}, {"id": 2, "q": "Two?", "A": 4, "B": 5, "C": 6}])
+    rows = pc.load_bucket_set(file, column=["bucket_id=id", "question=q", "choices=A+B+C"])
+    assert [json.loads(text) for text in rows.table["choices"].to_pylist()] == [["4", "5"], ["4", "5", "6"]]
+
+
+@pytest.mark.faults
+def test_a_list_of_rows_may_have_other_names(tmp_path, monkeypatch):
+    rows = [{"topic": row["bucket_id"], "text": row["question"]} for row in ROWS]
+    rows = of_python(rows, tmp_path, monkeypatch, column=["question=text", "bucket_id=topic"])
+    assert [row[:2] for row in asked(rows)] == [row[:2] for row in ASKED]
+
+
+@pytest.mark.faults
+def test_a_missing_column_is_told_with_the_columns_that_there_are(tmp_path):
+    with pytest.raises(InputError, match=r"got \['question'\]"):
+        pc.load_bucket_set(as_lines(tmp_path / "a.jsonl", [{"question": "One?"}]))
+    with pytest.raises(InputError, match="questions: question"):
+        pc.load_bucket_set(as_lines(tmp_path / "a.jsonl", [{"Question": "One?"}]))
+
+
+@pytest.mark.faults
+def test_more_choices_than_letters_are_refused(tmp_path):
+    """The 27th was listed as "[."."""
+    rows = [{"bucket_id": "a", "question": "One?", "choices": [*map(str, range(n))]} for n in (26, 27)]
+    with pytest.raises(InputError, match="at most 26, a letter each; got 27 at row 1"):
+        pc.load_bucket_set(as_lines(tmp_path / "a.jsonl", rows))

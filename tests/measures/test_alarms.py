@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.measures import alarms
 from paraconsist.measures.alarms import constant_predictions, nearly_constant, permuted_labels, reversed_wordings
@@ -23,6 +24,23 @@ def test_a_permuted_model_is_found_and_the_renaming_named(order: tuple[int, ...]
     assert message is not None
     for label, shown in enumerate(order):
         assert (f"{shown} -> {label}" in message) == (shown != label)
+
+
+@pytest.mark.parametrize("n_labels", [6, 7])
+def test_six_renamed_labels_are_named(n_labels: int) -> None:
+    gold = np.tile(np.arange(n_labels), 40)
+    message = str(permuted_labels((gold + 1) % n_labels, gold))
+    assert message.count(" -> ") == 6
+    assert (", ...:" in message) == (n_labels > 6)
+
+
+@pytest.mark.parametrize(("level", "n", "needed"), [(0.95, 399, "400"), (0.99, 1_000, "2,000"), (0.95, 400, None)])
+def test_ten_resamples_are_wanted_in_each_tail(level: float, n: int, needed: str | None) -> None:
+    rows = {"bucket_id": [0, 0, 1, 1, 2, 2], "prediction": [0, 1, 0, 0, 1, 1], "label": [0, 0, 0, 0, 1, 1]}
+    scores = pc.score(rows, confidence_level=level, interval_method="bootstrap", n_resamples=n)
+    warned = [w for one in scores.sets.values() for w in one.warnings if "in each tail" in w]
+    assert len(warned) == (needed is not None)
+    assert all(w.endswith(f"take at least {needed}") for w in warned)
 
 
 def test_string_labels_of_two_vocabularies() -> None:
@@ -152,6 +170,16 @@ def test_a_wording_that_asks_the_opposite_is_named_with_its_kappa() -> None:
     assert found.startswith(f"wordings 1, 4 go against the others (kappa {kappas} with their answers)")
     answers[:, 2] = 1 - answers[:, 2]  # half against half: nobody knows which
     assert reversed_wordings(*rows_of(answers)) is None
+
+
+@pytest.mark.parametrize("same", [None, "text"])
+def test_a_wording_that_asks_the_opposite_is_told_of_labels_not_of_free_text(same: str | None) -> None:
+    problems, wordings = np.repeat(range(20), 4), np.tile(range(4), 20)
+    answers = np.array(["no", "yes"])[(problems + (wordings == 3)) % 2]
+    rows = {"bucket_id": problems, "wording": wordings, "prediction": answers}
+    rows["label"] = np.array(["no", "yes"])[problems % 2]
+    (found,) = pc.score(rows, variant="wording", same=same).sets.values()
+    assert any("wording 3 goes against the others" in w for w in found.warnings) == (same is None)
 
 
 def test_wordings_without_any_relation_and_of_few_problems_raise_no_alarm() -> None:

@@ -129,6 +129,17 @@ def test_pairs_are_buckets_of_two() -> None:
     )
 
 
+def test_the_interval_is_of_the_logarithm_above_one_half_only() -> None:
+    """That of a logarithm has the value's own ratio as its geometric mean; Fieller's has not."""
+    for n_differ, is_of_logarithm in ((8, False), (7, True)):  # of 36 answers 0 and 28 answers 1: 1 - 2 n / 32
+        first = np.array([0] * (14 + n_differ) + [1] * (18 - n_differ))
+        second = np.array([0] * 14 + [1] * 18)
+        level = pair_chance(first, second)
+        low, high = level.interval()[0]
+        assert (level.corrected > 0.5) == is_of_logarithm
+        assert ((1 - low) * (1 - high) == pytest.approx((1 - level.corrected) ** 2)) == is_of_logarithm
+
+
 def level_of_table(table: np.ndarray, **options: Any) -> ChanceLevel:
     """Return the level of buckets (rows) by label (columns)."""
     counts = BucketCounts(table.sum(axis=1), table[:, 0], (table**2).sum(axis=1))

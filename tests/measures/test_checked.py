@@ -5,8 +5,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
-from scipy.stats import t
+from scipy.stats import beta, norm, t
 
 from paraconsist import paraphrastic_consistency
 from paraconsist.errors import InputError
@@ -194,13 +193,33 @@ def test_labels_of_a_cluster_count_less():
     assert corrected_rate(pairs).n_clusters == 20
 
 
-def test_labels_that_are_all_alike_have_an_interval_about_a_value_drawn_inwards():
+def test_labels_that_are_all_alike_have_an_interval():
     found = corrected_rate(sheet(yes=(20, 0), no=(20, 0)))
     assert found.corrected == 1.0
-    error, quantile = found.standard_error["corrected"], t.ppf(0.975, 40 - 2)
-    inner = 1.0 - 0.5 / 41
-    low = expit(logit(inner) - quantile * error / (inner * (1.0 - inner)))
-    assert found.confidence_interval["corrected"] == pytest.approx([low, 1.0])
+    n = (20 - 1) / (0.6**2 + 0.4**2) * (norm.ppf(0.975) / t.ppf(0.975, 40 - 2)) ** 2  # as many in one stratum
+    low = 0.05 ** (1.0 / n)  # half the chance of all is 2.5 %
+    assert found.confidence_interval["corrected"] == pytest.approx([low, 1.0])  # .92
+
+
+def test_intervals_are_mid_p_for_the_number_of_labels_that_has_the_same_error():
+    found = corrected_rate(sheet())
+    inner, value = (0.6 * 18.5 + 0.4 * 5.5) / 21, 0.64
+    n = inner * (1 - inner) / found.standard_error["corrected"] ** 2 * (norm.ppf(0.975) / t.ppf(0.975, 40 - 2)) ** 2
+    for end, chance in zip(found.confidence_interval["corrected"], (0.025, 0.975), strict=True):
+        as_many, more = beta.cdf(end, n * value, n * (1 - value) + 1), beta.cdf(end, n * value + 1, n * (1 - value))
+        assert (as_many + more) / 2 == pytest.approx(chance)
+
+
+def test_one_rare_label_does_not_make_an_interval_miss():
+    """Wilson's misses where one label in 60 is yes and the true rate is .003; the mid-P one does not."""
+    low, high = corrected_rate(sheet(60, (1, 29), 40, (0, 30))).confidence_interval["corrected"]
+    assert 0.0 < low < 0.003 < 0.02 < high < 0.12
+
+
+def test_a_verdict_of_all_units_has_an_interval():
+    low, high = corrected_rate(CheckedUnits.of([True] * 100, [1.0] * 50 + [NAN] * 50)).confidence_interval["observed"]
+    assert 0.96 < low < 0.98  # .05 ** (1 / 100) is .970
+    assert high == pytest.approx(1.0)
 
 
 def test_the_design_effect_is_that_of_the_labels_sums_by_cluster():
@@ -265,6 +284,47 @@ def test_differences_are_paired():
     assert corrected_difference(units, units)[:2] == pytest.approx((0.0, 0.0))
     with pytest.raises(InputError, match="were checked"):
         corrected_difference(units, sheet(no=(2, 4)))
+
+
+def above_chance_units(rng, n, spread, errors=(0.9, 0.05)):
+    """Return checked pairs of a problem and of different ones, of answers whose kinds depend on the problem."""
+    answers = (rng.random((n, 4, 1)) > rng.dirichlet([spread, spread, spread], n).cumsum(axis=1)[:, None, :-1]).sum(2)
+    first, second = np.triu_indices(4, 1)
+    turn = rng.permutation(n)
+    pairs = np.stack([turn, np.roll(turn, 1)], axis=1)
+    units = []
+    for alike, groups in (
+        ((answers[:, first] == answers[:, second]).ravel(), np.repeat(np.arange(n), 6)),
+        (answers[pairs[:, 0], 0] == answers[pairs[:, 1], 1], pairs),
+    ):
+        said = np.where(rng.random(len(alike)) < np.where(alike, *errors), True, False)
+        labels = np.where(rng.random(len(alike)) < 150 / len(alike), alike * 1.0, NAN)
+        units.append(CheckedUnits.of(said, labels, groups=groups))
+    return units
+
+
+def test_differences_above_chance_are_those_of_the_values_with_the_error_of_many_draws():
+    rng, found = np.random.default_rng(8), []
+    for _ in range(400):
+        (one, by_chance), (two, other) = (above_chance_units(rng, 200, spread) for spread in (0.5, 2.0))
+        value, error, ends = corrected_difference(one, two, chance=(by_chance, other))
+        values = [corrected_above_chance(*units)[1].corrected for units in ((one, by_chance), (two, other))]
+        assert value == pytest.approx(values[0] - values[1])
+        truth = 1.0 / (3 * 0.5 + 1.0) - 1.0 / (3 * 2.0 + 1.0)  # of a Dirichlet distribution
+        found.append((value, error, ends[0] <= truth <= ends[1]))
+    values, errors, held = np.array(found).T
+    assert values.mean() == pytest.approx(truth, abs=3 * values.std() / 20)
+    assert np.sqrt((errors**2).mean()) == pytest.approx(values.std(), rel=0.12)  # 3 standard errors of a spread of 400
+    assert 0.92 <= held.mean() <= 0.98
+
+
+def test_differences_above_chance_are_paired():
+    same, chance = above_chance_units(np.random.default_rng(9), 200, 1.0)
+    assert corrected_difference(same, same, chance=(chance, chance))[:2] == pytest.approx((0.0, 0.0))
+    alike = CheckedUnits.of([True] * 100, np.ones(100), groups=np.stack([np.arange(100), np.arange(100) + 1], axis=1))
+    assert math.isnan(corrected_difference(same, same, chance=(chance, alike))[0])  # all answers are the same
+    with pytest.raises(InputError, match="were checked"):
+        corrected_difference(same, same, chance=(chance, chance.where(np.arange(200) < 20)))
 
 
 def test_models_that_err_otherwise_differ():
@@ -357,6 +417,8 @@ def test_labels_alone_may_be_too_few():
     assert plan.problems_for(0.001, 120) is None
     few = plan.problems_for(plan.half_width(120, 500), 120)
     assert few == pytest.approx(500, abs=1)
+    assert plan.problems_for(plan.half_width(1, 1), 1) == 1
+    assert plan.cheapest(10.0, 1.0, 1.0) == (1, 1)
 
 
 def test_labels_that_carry_no_correction_carry_no_plan():

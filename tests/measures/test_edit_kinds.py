@@ -61,6 +61,8 @@ def test_other_languages_have_the_kinds_that_need_no_english_words(original, rew
         ("The house he built is old.", "The house built by him is old.", {"passive"}),
         ("He was seen by her.", "She saw him.", {"passive", "length"}),
         ("The man is by the river.", "The man walked by the river.", set()),
+        ("Dogs bark.", "Dogs barked.", {"length"}),  # 10 letters for 8, a quarter more
+        ("Dogs bark.", "Dogs barks.", set()),
         ("It grew slowly and improved.", "It improved by growing slowly.", {"order"}),
     ],
 )

@@ -15,7 +15,8 @@ from paraconsist.measures.buckets import BucketCounts, _is_sum_of_squares
 from paraconsist.measures.diversity import parse_tree
 from paraconsist.measures.edit_effects import _numbers, _permutation_p_value
 from paraconsist.measures.intervals import Dyads, on_logit_scale, rare_interval, stratified_interval
-from paraconsist.measures.paired_tests import _LIMIT, mcnemar_p_value
+from paraconsist.measures.noise_floor import _scales as noise_scales
+from paraconsist.measures.paired_tests import _LIMIT, TRUNCATION_ERROR, _shape, mcnemar_p_value
 from paraconsist.measures.paraphrastic import RANGES, _scales
 from paraconsist.measures.planning import pilot_of
 from paraconsist.measures.sequential import MeanSequence
@@ -35,6 +36,17 @@ def test_sums_of_squares_of_answers_by_label(n):
     assert {total for total in range(n * n + 2) if _is_sum_of_squares(n, total)} == possible
 
 
+def test_the_grid_of_a_grouped_test_is_the_least_that_bernstein_allows():
+    """K* and Q* leave it with a chance of `TRUNCATION_ERROR` at most: an eighth of it at each of their two ends."""
+    steps = np.repeat([1, -2], 200)
+    (n_k, n_q), least = _shape(steps)
+    of_k, of_q = (n_k - 1) // 2, 1000 - least
+    assert n_q == 2 * of_q + 1
+    for reach, largest, variance in ((of_k, 2, 1000), (of_q, 4, 400 * np.var(steps**2))):
+        beyond = [math.exp(-(x**2) / (2 * (variance + largest * x / 3))) for x in (reach, reach - 1)]
+        assert beyond[0] <= TRUNCATION_ERROR / 8 < beyond[1]
+
+
 @pytest.mark.parametrize("mid_p", [False, True])
 def test_as_many_changes_either_way_have_p_1(mid_p):
     assert mcnemar_p_value([3, 0, 5], [3, 0, 5], mid_p=mid_p).tolist() == [1.0] * 3
@@ -52,6 +64,30 @@ def test_strata_of_zeros_and_ones_are_jeffreys_intervals_put_together():
         up += (weight * (ends[1] - hits / n)) ** 2
     mean = float(weights @ [np.mean(stratum) for stratum in of_strata])
     assert (low, high) == pytest.approx((mean - math.sqrt(down), mean + math.sqrt(up)))
+
+
+def test_strata_of_any_values_have_the_effective_size_of_their_spread():
+    of_strata, weights = ([0.4, 0.5, 0.6, 0.5], [0.0, 1.0, 0.7, 0.9, 0.8], [0.25, 0.3, 0.2]), np.array([0.3, 0.5, 0.2])
+    sizes = [len(stratum) for stratum in of_strata]
+    low, high = stratified_interval(np.concatenate(of_strata), np.repeat(range(3), sizes), weights)
+    means = [np.mean(stratum) for stratum in of_strata]
+    squares = [n * np.var(stratum) for n, stratum in zip(sizes, of_strata, strict=True)]
+    pooled = sum(squares) / sum((n - 1) * p * (1 - p) for n, p in zip(sizes, means, strict=True))
+    down = up = 0.0
+    for n, p, square, weight in zip(sizes, means, squares, weights, strict=True):
+        own = square / (n - 1) / (p * (1 - p))
+        spread = min(1.0, max(pooled, (n * own + 1) / (n + 1)))  # shrunk towards 1 by one unit
+        ends = beta.ppf([0.025, 0.975], p * n / spread + 0.5, (1 - p) * n / spread + 0.5)
+        down, up = down + (weight * (p - ends[0])) ** 2, up + (weight * (ends[1] - p)) ** 2
+    mean = float(weights @ means)
+    assert (low, high) == pytest.approx((mean - math.sqrt(down), mean + math.sqrt(up)))
+
+
+def test_the_part_of_problems_is_at_least_what_was_taken_off_their_variance():
+    theta = np.array([0.2, 0.9, 0.5, 1.0, 0.4])
+    total = np.array([0.0, 5.0, theta.sum(), (theta**2).sum()])
+    scales = noise_scales({"variance/problem": 0.02, "variance/decoding": 0.1}, [(-0.5, 0.5), (0.0, 0.5)], total)
+    assert scales == [pytest.approx((-(np.var(theta, ddof=1) - 0.02), 0.25)), (0.0, 0.5)]
 
 
 def rows(seed, n=60, n_groups=12):
@@ -202,6 +238,25 @@ def test_what_nearly_all_buckets_have_is_the_interval_of_what_few_lack():
     assert found.consistently_right == pytest.approx(both_right.mean())
     ends = rare_interval(np.ones(40), both_right, np.ones(40), 0.95)
     assert found.confidence_interval["consistently_right"] == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("most", [np.inf, 90.0])
+def test_what_few_units_of_unequal_size_have_is_as_in_a_sample_with_half_a_unit_more(most):
+    sizes, values = np.array([2.0, 4.0, 2.0, 4.0]), np.array([0.2, 0.4, 1.0, 3.0])
+    times = np.array([28, 17, 3, 2])
+    units = np.repeat(np.stack([sizes, values], axis=1), times, axis=0)
+    n, total, average = len(units), units[:, 0].sum(), units[:, 0].mean()
+    freedom = total**2 / (units[:, 0] ** 2).sum() - 1
+    rare = []
+    for tail, share, more in ((0.025, 0.1 / 3, (0.5, 0)), (0.975, (0.75 + 2) / 3, (0, 0.5))):
+        weights = np.append(np.ones(n), 0.5)  # half a unit of average size
+        k, c = np.append(units[:, 0], average), np.append(units[:, 1], share * average)
+        p = (weights @ c) / (weights @ k)
+        normal = t.ppf(0.975, most - 1) if most < np.inf else norm.ppf(0.975)
+        variance = weights @ (c - p * k) ** 2 / (weights @ k) ** 2
+        size = min(p * (1 - p) / variance * (normal / t.ppf(0.975, freedom)) ** 2, most * (weights @ k) / total)
+        rare.append(beta.ppf(tail, p * size + more[0], (1 - p) * size + more[1]))
+    assert rare_interval(sizes, values, times, 0.95, most) == pytest.approx(rare, rel=1e-6)
 
 
 def test_a_scale_without_ends_has_plain_intervals():

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from paraconsist.errors import InputError
 from paraconsist.measures import paired_tests
 from paraconsist.measures.ie_test import METHODS, ie_test, ie_test_from_counts
 from paraconsist.measures.paired_tests import (
@@ -163,6 +164,18 @@ def test_ie_test_is_its_definition(rows):
     assert result.accuracy == pytest.approx(np.mean(accuracies))
     assert result.transformed_accuracy == pytest.approx(np.mean(after))
     assert result.n_collapsed == len(result.collapsed_runs) == collapsed
+
+
+def test_items_that_are_right_after_the_change_alone_were_not_right_before_it():
+    with pytest.raises(InputError, match="`n_correct` must be at most n - n01; got 8"):
+        ie_test_from_counts(10, 0, 3, n_correct=8)
+    assert ie_test_from_counts(10, 0, 3, n_correct=7).transformed_accuracy == 1.0
+
+
+@pytest.mark.parametrize(("n_runs", "more"), [(5, ""), (7, " and 2 more")])
+def test_the_first_five_collapsed_runs_are_named(n_runs, more):
+    result = ie_test([1] * 2 * n_runs, [0, 1] * n_runs, [0, 1] * n_runs, runs=np.repeat(range(n_runs), 2))
+    assert any(f"one label in {n_runs} run(s) (0, 1, 2, 3, 4{more}): collapsed" in w for w in result.warnings)
 
 
 # ---------- The IE test against what Salvatore et al. 2023 published, and against worked examples

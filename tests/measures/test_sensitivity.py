@@ -227,6 +227,10 @@ def test_intervals_of_shifts_resample_groups_and_methods_agree() -> None:
     rows = distribution_shift(p, q)
     assert widths["auto"] == pytest.approx(widths["bootstrap"], rel=0.15)
     assert np.ptp(rows.confidence_interval[name][side]) < 0.6 * widths["auto"]
+    apart = rows.standard_error[name][side]
+    effect = (found["auto"].standard_error[name][side] / apart) ** 2
+    assert found["auto"].design_effect[name][side] == pytest.approx(effect)
+    assert rows.design_effect[name][side] == 1.0
     assert "group-bootstrap" in found["bootstrap"].signature
     assert "group-closed-form" in found["closed_form"].signature
 

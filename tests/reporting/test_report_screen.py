@@ -300,6 +300,15 @@ def test_the_noise_floor_of_the_terminal_stands_on_the_page(tmp_path):
 
 
 @pytest.mark.faults
+def test_the_command_beside_half_the_interval_plans_it(tmp_path):
+    """It planned 0.02, whatever the interval."""
+    (block,), entries = screen(write_run(tmp_path / "run", answers=MANY))
+    low, high = bounds(entries[0].sets["toy:set"].wording.confidence_interval, "wording_change")
+    (step,) = [step for step in block.steps if "would halve the interval" in step.words]
+    assert step.command == f"paraconsist plan PREDICTIONS --half-width {(high - low) / 4.0:.2g}"
+
+
+@pytest.mark.faults
 def test_what_concerns_few_problems_is_a_note(tmp_path):
     """FAULTS P33: an amber warning about 1 problem of 250."""
     run = write_run(tmp_path / "run", answers=MANY)

@@ -119,11 +119,13 @@ def test_an_input_that_fails_is_asked_alone_and_counted(rows, tmp_path):
 @pytest.mark.parametrize(
     ("function", "must"),
     [
-        (lambda texts: [1], "return an answer for each of the 12 inputs.*got 1"),
+        (lambda texts: [1], "return a list with an answer for each of the 12 inputs.*got 1"),
         (lambda texts: [2] * 12, "return.*got 2"),
         (lambda texts: [[0.5, 0.6]] * 12, r"return.*got \[0.5, 0.6\]"),
         (lambda texts: [[0.2, 0.3, 0.5]] * 12, "return"),
         (lambda texts: [{"a": 1}] * 12, "return"),
+        pytest.param(lambda texts: "yes no maybe", "return a list.*got 'yes no", marks=pytest.mark.faults),
+        pytest.param(lambda texts: dict.fromkeys(texts, "yes"), "return a list.*got {", marks=pytest.mark.faults),
     ],
 )
 def test_what_is_no_answer_is_refused(rows, tmp_path, function, must):

@@ -149,6 +149,9 @@ def test_conditions_are_read_and_judged() -> None:
     assert Until.read("pc > 0.75").verdict(0.5, 0.75) is False
     assert Until.read("wording_change <= 0.1").verdict(0.0, 0.1) is True
     assert Until.read("wording_change < 0.1").verdict(0.1, 0.3) is False
+    for value in (0.1 + 0.2, 0.3, 1 - 0.7, 3 * 0.1 - 1e-16):  # of a whole set, whose mean is known
+        verdicts = [Until.read(f"pc {sign} 30%").verdict(value, value) for sign in (">=", "<=", ">", "<")]
+        assert verdicts == [True, True, False, False]
 
 
 def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> None:

@@ -118,6 +118,9 @@ def test_a_class_is_right_as_a_whole_and_one_class_of_a_problem_is(tmp_path):
     assert (before.predictions == before.labels).tolist() == [True, False, True, True, True, True]
     after = pc.score(path, same="contains", classes=classes).sets["answers"].rows
     assert (after.predictions == after.labels).tolist() == [True, True, False, False, True, True]
+    one_class = write_classes(tmp_path / "one.jsonl", lines[:2])
+    after = pc.score(path, same="contains", classes=one_class).sets["answers"].rows
+    assert (after.predictions == after.labels).all()
 
 
 def test_an_answer_that_the_comparer_cannot_read_is_read_by_hand(tmp_path):

@@ -336,6 +336,17 @@ def test_models_are_compared_by_corrected_rates(command, run, tmp_path):
     assert (difference["first"], difference["second"], difference["rate"]) == ("small", "large", "same_answer")
     assert difference["difference"] == pytest.approx(people(rows())[0] - people(rows(shift=1))[0])
     assert "differences of corrected rates" in command(*given)[1]
+    apart = drawn(command, run, tmp_path / "large.csv", "--n", "0", "--apart", "400", output=tmp_path / "apart.csv")
+    given += ("--checked", mark(apart, same=same))
+    code, out, err = command(*given, "--json")
+    assert code == 0, err
+    differences = {each["rate"]: each for each in json.loads(out)[0]["checked"]}
+    sheets = [*given[5:7], *given[-2:]]
+    small, large = (scored(command, path, *sheets)["checked"]["rates"] for path in (run, tmp_path / "large.csv"))
+    expected = small["above_chance"]["corrected"] - large["above_chance"]["corrected"]
+    assert differences["above_chance"]["difference"] == pytest.approx(expected)
+    assert differences["same_answer"] == difference
+    assert "above chance" in command(*given)[1]
 
 
 def test_corrected_rates_can_be_gated(command, run, tmp_path):

@@ -50,6 +50,14 @@ def test_swapped_columns_are_guessed(answers):
     assert refused.value.parameter == "label"
 
 
+@pytest.mark.parametrize(("n", "message"), [(10, "are the columns of `prediction` and this swapped"), (9, "")])
+def test_from_ten_rows_on_columns_may_be_swapped(n, message):
+    with pytest.raises(pc.InputError) as refused:
+        pc.score({"bucket_id": [0, 0, 0, *range(1, n - 2)], "prediction": [1] * n, "label": [1, 0, 1] + [1] * (n - 3)})
+    assert ("swapped" in str(refused.value)) == bool(message)
+    assert message in str(refused.value)
+
+
 def test_free_text_is_no_renamed_label():
     """Of each city that is answered in words another one is right: nobody renamed a label."""
     cities = ["Paris", "Rome", "Berlin", "Madrid", "Oslo"]
@@ -84,3 +92,11 @@ def test_a_share_above_all_of_the_variance_is_explained():
     (scored,) = pc.score(frame).sets.values()
     assert scored.measures["paraphrastic_consistency"]["pvap_unbiased"] > 1
     assert "above 100 %" in " ".join(scored.warnings)
+
+
+@pytest.mark.parametrize("named", [list, lambda rows: rows[0]])
+def test_a_row_is_no_mapping_of_columns(named):
+    """The letters of its texts were taken for rows."""
+    rows = [{"bucket_id": "abcd", "prediction": "0011", "label": "0000"}] * 2
+    with pytest.raises(pc.InputError, match="DataFrame"):
+        pc.score(named(rows))

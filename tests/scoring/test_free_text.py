@@ -78,3 +78,10 @@ def test_labels_of_a_bucket_are_scored_as_before_where_answers_are_equal_texts()
     plain, free = (pc.score(table, **options).to_dict()["predictions"] for options in ({}, {"same": "exact"}))
     assert free["wording"] == plain["wording"]
     assert free["measures"] == plain["measures"]
+
+
+@pytest.mark.parametrize(("answers", "chance"), [(["3", "4"], 2 / 6), (["4", "3"], 1.0)])
+def test_right_answers_of_a_problem_are_the_first_of_them_in_other_problems(answers, chance):
+    table = {"bucket_id": [0, 0, 1, 1], "prediction": [*answers, "4", "4"], "label": [["3", "4"]] * 2 + [["4"]] * 2}
+    wording = pc.score(table, same="number").sets["predictions"].wording
+    assert (wording.same_answer, wording.chance) == (1.0, pytest.approx(chance))

@@ -76,6 +76,20 @@ def test_the_chance_that_three_wordings_are_right_is_that_of_its_definition():
     assert [one.passed for one in scores.checks("pass_hat_3 >= .5625 and pass_hat_3 <= .5625")] == [True, True]
 
 
+@pytest.mark.parametrize("n_changed", [9, 17, 29, 41])
+def test_a_value_that_is_the_bound_is_neither_above_nor_below_it(n_changed):
+    """Of 50 problems in two wordings, n change: 2n % exactly, whatever the rounding of the computation."""
+    answers = np.array([[1, int(i >= n_changed)] for i in range(50)])
+    scores = pc.score(
+        {"bucket_id": np.repeat(range(50), 2), "prediction": answers.ravel(), "label": [1] * 100}, n_resamples=1
+    )
+    bounds = {"wording_change": 2 * n_changed, "pc": 100 - 2 * n_changed, "vap": n_changed, "accuracy": 100 - n_changed}
+    for name, bound in bounds.items():
+        for sign, holds in ((">=", True), ("<=", True), (">", False), ("<", False)):
+            assert scores.gate(f"{name} {sign} {bound}%", allow_degenerate=True) == holds
+            assert scores.gate(f"{name} {sign} {bound / 100:.2f}", allow_degenerate=True) == holds
+
+
 def test_every_set_that_has_the_quantity():
     found = check(parse_conditions("unparsed_rate < 0.1"), TWO)
     assert [(one.set_name, one.passed) for one in found] == [("a", True), ("b", False)]

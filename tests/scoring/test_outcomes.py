@@ -12,7 +12,7 @@ import pytest
 
 import paraconsist as pc
 from paraconsist.scoring.gate import check, parse_conditions
-from paraconsist.scoring.outcomes import Problems
+from paraconsist.scoring.outcomes import Problems, are_far_apart, changes_of_buckets
 
 
 def table(rows, columns=("bucket_id", "prediction", "label", "role")):
@@ -71,8 +71,14 @@ def test_equals_the_definition(seed):
         rows += [(f"b{bucket}", rng.choice(labels), label, role) for role in roles]
     change, n, right, depends, wrong = naive(rows)
     rng.shuffle(rows)
-    wording = only(pc.score(table(rows))).wording
+    scored = only(pc.score(table(rows)))
+    wording = scored.wording
     assert wording.wording_change == pytest.approx(change, abs=1e-12)
+    changes = changes_of_buckets(scored.kept)
+    assert np.mean(list(changes.values())) == pytest.approx(change, abs=1e-12)
+    n_wordings = {bucket: sum(row[0] == bucket for row in rows) for bucket in changes}
+    worst = sorted((b for b in changes if changes[b] > 0), key=lambda b: (-changes[b], -n_wordings[b], b))
+    assert [line.partition(" ")[0] for line in scored.worst(7)] == worst[:7]
     assert wording.same_answer == pytest.approx(1 - change, abs=1e-12)
     assert (wording.n_problems, wording.n_right, wording.n_depends, wording.n_wrong) == (n, right, depends, wrong)
     low, high = wording.confidence_interval["wording_change"]
@@ -173,6 +179,14 @@ def test_what_the_page_leads_with_is_printed_first_by_score_and_judged_by_gate(c
         assert command("gate", f"wording_change <= {bound}", path)[0] == code
 
 
+@pytest.mark.parametrize("points", range(10, 101, 5))
+def test_ten_points_are_not_far_apart_and_more_are(points):
+    for same, is_far in ((points / 100 - 0.1, False), (points / 100 - 0.101, True)):
+        measured = {"paraphrastic_consistency_unbiased": points / 100}
+        assert are_far_apart(measured, {"same_answer": same}) == is_far
+        assert are_far_apart(measured, {"same_answer": round(same, 3)}) == is_far
+
+
 def test_other_roles_never_enter():
     rows = [(f"b{i}", "a", "a", role) for i in range(12) for role in ("original", "swap")]
     assert only(pc.score(table(rows))).wording is None
@@ -221,3 +235,11 @@ def test_a_coin_is_right_as_often_as_the_answers_of_all_problems():
     assert coin.wrong == pytest.approx(np.mean([(1 - accuracy) ** k for k in n_wordings]))
     none = np.empty(0, dtype=int)
     assert Problems(none, none, none, none > 0).coin is None
+
+
+@pytest.mark.faults
+def test_one_problem_has_no_chance():
+    """Its own answers were taken for those to other problems, so that its steadiness was 0, "as if shuffled"."""
+    wording = only(pc.score(table([("q", answer, "a", "paraphrase") for answer in "aabb"]))).wording
+    assert wording.wording_change == pytest.approx(2 / 3)
+    assert np.isnan([wording.above_chance, wording.chance]).all()

@@ -52,6 +52,12 @@ def test_models_that_answer_alike_do_not_differ() -> None:
     assert p.tolist() == [1.0, 1.0, 1.0]
 
 
+def test_no_p_is_below_one_over_the_draws_and_the_observed_signs() -> None:
+    values = np.stack([np.arange(60.0) + 30, np.zeros(60)], axis=1)
+    *_, p = UnitValues(values).pair_tests(n_draws=99)
+    assert p.tolist() == [1 / 100]
+
+
 @pytest.mark.parametrize("equal", [True, False])
 def test_all_true_ranks_lie_in_their_intervals_together(equal: bool) -> None:
     """Ten models whose true shares are known, two and two alike or all alike, on questions that are hard for all."""
@@ -89,6 +95,20 @@ def test_ranks_are_those_of_compare() -> None:
     assert ranked.standings == compared.standings
     assert {row["rank_high"] - row["rank_low"] for row in ranked.standings} > {0}
     assert (ranked.n_common_buckets, ranked.left_out) == (40, {})
+
+
+def test_models_that_break_a_rule_equally_often_keep_their_order() -> None:
+    rng = np.random.default_rng(0)
+    frames = {}
+    for model, share in (("a", 0.3), ("b", 0.3), ("c", 0.1), ("d", 0.32)):
+        turned = np.arange(50) < 50 * share
+        answers = np.stack([np.zeros(50, dtype=int), rng.permutation(turned)], axis=1).ravel()
+        frames[model] = pd.DataFrame({"bucket_id": np.arange(100) // 2, "role": ["original", "swap"] * 50, "label": 0})
+        frames[model]["prediction"] = answers
+    models = {model: {"toy": source_of(frame)} for model, frame in frames.items()}
+    (compared,), (ranked,) = compare(models, OPTIONS), rank_models(models, OPTIONS)
+    for rows_of in (ranked.standings, compared.standings):
+        assert [row.model for row in rows_of] == ["c", "a", "b", "d"]
 
 
 def test_who_answered_other_rows_is_said_and_not_ranked() -> None:
@@ -141,11 +161,18 @@ def judged(rng: np.random.Generator, n: int, k: int, shares: tuple[float, ...], 
     return pd.DataFrame(columns)
 
 
+@pytest.mark.parametrize("same", [None, "tokens"])
 @pytest.mark.parametrize("groups", [False, True])
-def test_what_buckets_add_to_steadiness_has_its_value_and_its_standard_error(groups: bool) -> None:
+def test_what_buckets_add_to_steadiness_has_its_value_and_its_standard_error(groups: bool, same: str | None) -> None:
     rng = np.random.default_rng(7)
     frames = {"even": judged(rng, 60, 4, (0.5, 0.5), 0.6, groups), "odd": judged(rng, 60, 4, (0.8, 0.2), 0.3, groups)}
-    scored = {model: next(iter(pc.score(frame).sets.values())) for model, frame in frames.items()}
+    if same:  # one text holds two others that differ: no classes, and the chance is that of a sample of pairs
+        for model, frame in frames.items():
+            texts = np.where(
+                frame["prediction"] == 0, "Oslo or Rome", np.array(["Oslo", "Rome"])[np.arange(240) % 3 // 2]
+            )
+            frames[model] = frame.assign(prediction=texts).drop(columns="label")
+    scored = {model: next(iter(pc.score(frame, same=same).sets.values())) for model, frame in frames.items()}
     units = steadiness_of_units({model: one.kept for model, one in scored.items()})
     for place, one in enumerate(scored.values()):
         values = units.values[:, place]

@@ -38,6 +38,18 @@ def test_the_first_trial_is_scored_and_all_give_the_noise_floor(tmp_path, comman
     assert "noise floor, 3 repeats" in out
 
 
+@pytest.mark.parametrize("name", [int, str, lambda number: number + 8, lambda number: f"{number + 8}"])
+def test_the_order_of_rows_decides_nothing_where_trials_are_numbered(tmp_path, name):
+    rows = answers(n_trials=5)
+    rows["trial"] = rows["trial"].map(name)
+    first = pc.score(rows[rows["trial"] == name(0)]).to_dict()["predictions"]
+    for seed in range(3):
+        found = pc.score(rows.sample(frac=1, random_state=seed), trial="trial").to_dict()["predictions"]
+        assert found["wording"]["same_answer"] == pytest.approx(first["wording"]["same_answer"])
+        measure = "paraphrastic_consistency"
+        assert found["measures"][measure]["accuracy"] == first["measures"][measure]["accuracy"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

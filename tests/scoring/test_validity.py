@@ -114,6 +114,8 @@ def test_rates_among_valid_wordings_are_those_by_hand_where_all_are_judged(comma
         low, high = found[key]["confidence_interval"]
         assert low < found[key]["value"] < high
     assert found["wording_change"]["value"] == pytest.approx(1 - found["same_answer"]["value"])
+    low, high = found["same_answer"]["confidence_interval"]
+    assert found["wording_change"]["confidence_interval"] == pytest.approx([1 - high, 1 - low])
     assert "rates among valid paraphrases" in command("score", run, "--validity", judged)[1]
 
 
@@ -159,6 +161,12 @@ def test_people_are_averaged_and_rejected_candidates_left_out(tmp_path):
     pd.DataFrame(table).to_csv(tmp_path / "s.csv", index=False)
     found = read_validity(tmp_path / "s.csv", {}, 0.95)
     assert (found.n_labels, found.invalid) == (2, pytest.approx(0.25))
+
+
+def test_other_columns_of_a_sheet_may_hold_anything(tmp_path):
+    table = {"bucket_id": [1, 2], "valid": [True, False], "choices": [["x", "y"], None], "from": [{"by": "t5"}, None]}
+    pd.DataFrame(table).to_json(tmp_path / "s.jsonl", orient="records", lines=True)
+    assert read_validity(tmp_path / "s.jsonl", {}, 0.95).invalid == pytest.approx(0.5)
 
 
 def test_what_is_withheld_is_said(command, run, tmp_path):

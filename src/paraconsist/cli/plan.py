@@ -16,6 +16,7 @@ from paraconsist.reporting.formatting import count, decimal, interval, percent
 
 if TYPE_CHECKING:
     from paraconsist.measures.planning import BudgetRow, Pilot, PlanRow, SavingRow, Target
+    from paraconsist.measures.rankings import RankingsResult
     from paraconsist.measures.variance_components import VarianceComponentsResult
     from paraconsist.reporting.table import Part
     from paraconsist.scoring.sources import Source
@@ -288,6 +289,10 @@ def variance(
         "Level whose values mean something only within the levels before it, such as repeats that are numbered 1, 2, 3 "
         "for every wording; repeat for several.",
     ),
+    rank: str | None = option(
+        None,
+        "Also rank the values of the first level, such as models, under each value of this one, such as wording.",
+    ),
     read: SourceOptions,
     plots: Path | None = option(None, "Also draw the shares in this folder, as PNG, SVG and PDF."),
     confidence_level: float = option(0.95, "Confidence level of the intervals.", min=0, max=1),
@@ -299,12 +304,16 @@ def variance(
     paraconsist variance log.eval --bucket metadata.id --level problem=bucket --level repeat=epoch --nested repeat
     """
     from paraconsist.measures.variance_components import variance_components
-    from paraconsist.scoring.variance import read_outcomes
+    from paraconsist.scoring.variance import ranked_under, read_outcomes
 
     columns = read_pairs("variance", "level", level)
-    outcomes, levels = read_outcomes(paths, columns, outcome, read)
+    outcomes, levels, values = read_outcomes(paths, columns, outcome, read)
     result = variance_components(outcomes, levels, nested=nested or (), confidence_level=confidence_level)
-    show_results({"outcome": outcome, **result.to_dict()}, _of_components(result, outcome), as_json=as_json)
+    written, shown = {"outcome": outcome, **result.to_dict()}, [*_of_components(result, outcome)]
+    if rank is not None:
+        ranked = ranked_under(rank, outcomes, levels, values, nested or (), confidence_level)
+        written, shown = written | {"rankings": ranked.to_dict()}, [*shown, *_of_rankings(ranked, rank)]
+    show_results(written, shown, as_json=as_json)
     if plots is not None:
         from paraconsist.reporting.plots.canvas import write_plot
         from paraconsist.reporting.plots.planning import components_plot
@@ -346,4 +355,21 @@ def _of_components(result: VarianceComponentsResult, outcome: str) -> Iterator[P
     ]
     heads = ["twice as many", "standard error\nof the mean", "smaller\nby"]
     yield table("What the next calls are best spent on", heads, rows, caption="predicted; each doubles the calls")
+    yield from remarks(result.warnings, [result.signature])
+
+
+def _of_rankings(result: RankingsResult, rank: str) -> Iterator[Part]:
+    from paraconsist.reporting.table import Line, remarks, table
+
+    rows = [[name, decimal(mean), percent(result.best[name])] for name, mean in result.mean.items()]
+    yield table(f"Ranked under each {rank}", ["", "mean", f"best under\n% of {rank}s"], rows)
+    within = interval(result.confidence_interval["tau"], lambda end: decimal(end, digits=2))
+    said = f"Kendall's tau of the rankings under two {rank}s: {decimal(result.tau, digits=2)} {within}".rstrip()
+    if result.tau_same == result.tau_same:
+        said += f"; of halves of the problems under one {rank} {decimal(result.tau_same, digits=2)}, "
+        said += f"under two {decimal(result.tau_other, digits=2)}"
+    yield Line(f"{said}.")
+    rows = [[count(row.n), percent(row.same_best), decimal(row.tau, digits=2)] for row in result.by_number]
+    caption = f"random draws of {rank}s, against all {result.n_wordings}"
+    yield table(f"How many {rank}s are enough", [f"{rank}s", "same\nbest, %", "tau"], rows, caption=caption)
     yield from remarks(result.warnings, [result.signature])

@@ -30,7 +30,7 @@ _PARTS |= {f"{name}s": n for name, n in _PARTS.items() if not name.endswith("s")
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅖": "2/5", "⅗": "3/5", "⅘": "4/5"}
 _VULGAR |= {"⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}
 
-_UNSIGNED = r"(?:\d{1,3}(?:[,\u00a0\u202f ]\d{3})+(?!\d)(?:\.\d+)?|\d+(?:[.,]\d+)*|\.\d+)"
+_UNSIGNED = r"(?:\d{1,3}(?:[,\u00a0\u2009\u202f'’_ ]\d{3})+(?!\d)(?:\.\d+)?|\d+(?:[.,]\d+)*|\.\d+)"
 _NUMBER = re.compile(
     rf"(?P<sign>(?<![\w)\]}}])-(?=[$€£¥\d.\\]))?(?:[$€£¥]\s?(?P<sign2>-)?)?"
     rf"(?:\\[dt]?frac\s*\{{\s*(?P<top>-?\d+)\s*\}}\s*\{{\s*(?P<bottom>\d+)\s*\}}"
@@ -94,7 +94,7 @@ def _value(match: re.Match[str]) -> Fraction | None:
 
 def _decimal(written: str) -> Fraction:
     """Return the value of digits with points, commas and blanks: which of these separates decimals is told by form."""
-    digits = re.sub(r"[\u00a0\u202f ]", "", written)
+    digits = re.sub(r"[\u00a0\u2009\u202f'’_ ]", "", written)
     last = max(digits.rfind(","), digits.rfind("."))
     if last >= 0:
         mark, others = digits[last], digits[:last]

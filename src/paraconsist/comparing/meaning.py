@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
 from paraconsist.comparing.words import normalised, shared_words
-from paraconsist.data.foreign import read_yaml
+from paraconsist.data.foreign import read_yaml, valid_text
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.data.tasks import Task, get_task
 from paraconsist.errors import extras, input_error
@@ -63,7 +63,7 @@ def _other_numbers(first: Sequence[str], second: Sequence[str], *, reference: bo
 
 def _stripped(answer: str, _: Sequence[str] | None) -> str | None:
     """Return an answer that tokenisers and endpoints take: lone surrogates, which UTF-8 does not have, are replaced."""
-    return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip() or None
+    return valid_text(answer).strip() or None
 
 
 def _cosines(encode: _Encode, first: Sequence[str], second: Sequence[str]) -> Floats:

@@ -17,6 +17,10 @@ from paraconsist.errors import input_error
 _INNER = re.compile(r"(?<=\w)['’](?=\w)|(?<=\d),(?=\d{3})|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b)")
 # All other signs but a decimal point, a minus before a number and the ends of C++ and C#.
 _NO_WORD = re.compile(r"(?<![\w+])\+|\+(?=\w)|(?<!\w)\#|[^\w\s.+#-]|_|\.(?!\d)|(?<!\d)\.(?=\D)|-(?!\.?\d)|(?<=\w)-")
+# Thai, Lao, Burmese, Khmer, Japanese and Chinese, which write no blanks between words: each letter is a word.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
 _ARTICLES = frozenset({"a", "an", "the"})
 
 
@@ -29,8 +33,17 @@ def normalised(answer: str) -> str:
     ('its café', 'the', '?!')
     """
     plain = unicodedata.normalize("NFKC", answer).casefold()
-    words = _NO_WORD.sub(" ", _INNER.sub("", plain)).split()
+    if not plain.isascii():
+        plain = _UNSPACED.sub(r" \g<0> ", plain)
+    words = _NO_WORD.sub(_sign, _INNER.sub("", plain)).split()
     return " ".join([word for word in words if word not in _ARTICLES] or words or plain.split())
+
+
+def _sign(found: re.Match[str]) -> str:
+    """Return a sign that is part of a word, such as the vowels of Hindi and Tamil; a blank in place of others."""
+    sign = found[0]
+    is_letter = unicodedata.category(sign).startswith("M") and not re.match("[\u20d0-\u20ff\ufe00-\ufe0f]", sign)
+    return sign if is_letter else " "
 
 
 def _words(answer: str, _: Sequence[str] | None) -> str | None:

@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
-from paraconsist.data.prompts import ASKED, are_questions, question_columns, read_questions, table_of_rows, wrong_value
+from paraconsist.data.prompts import (
+    ASKED,
+    are_questions,
+    as_text,
+    question_columns,
+    read_questions,
+    table_of_rows,
+    wrong_value,
+)
 from paraconsist.data.rows import ROLES, allowed_labels, labels_in
 from paraconsist.data.tables import ENDINGS, joined, read_table
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
@@ -244,8 +252,13 @@ def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.
             table = table.flatten()
         several = own_name.split("+")
         if own_name not in table.column_names and {*several} <= {*table.column_names}:
-            lists = [[*map(str, row.values())] for row in table.select(several).to_pylist()]
-            table = table.append_column(own_name, pa.array(lists))
+            lists = [
+                ["" if value is None or value != value else as_text(value) for value in row.values()]
+                for row in table.select(several).to_pylist()
+            ]
+            sizes = (max((i for i, text in enumerate(texts, 1) if text), default=0) for texts in lists)
+            lists = [texts[:size] for texts, size in zip(lists, sizes, strict=True)]  # questions with fewer choices
+            table = table.append_column(own_name, pa.array(lists, pa.list_(pa.string())))
         if not equals or not field_name or own_name not in table.column_names:
             must, remedy = "be FIELD=COLUMN, with a column of the rows", f"The columns are {table.column_names}."
             raise input_error(function, "column", must, got=item, remedy=remedy)
@@ -338,11 +351,11 @@ def bucket_set_from_table(
     if is_free:
         columns = {c: column for c, column in columns.items() if c not in (*ASKED, "expected", "allowed_labels")}
         columns |= question_columns(table, name)
-        table = pa.table(columns)
     if absent := [column for column in ("bucket_id", "label", *resolved.columns) if column not in columns]:
         remedy = f"Task {resolved.name} reads {', '.join(resolved.columns)}; rename your columns or give `task`."
         must = f"be a column of {name}" + "".join(f", as must `{column}`" for column in absent[1:])
         raise input_error("run", absent[0], must, got=table.column_names, remedy=remedy)
+    table = pa.table(columns)
     for column in ("bucket_id", "label", *resolved.columns, "group_id", "role", "allowed_labels"):
         if column in columns and columns[column].null_count and not (is_free and column == "label"):
             raise wrong_value(name, column, "not be empty", None, columns[column].to_pylist().index(None))

@@ -23,7 +23,7 @@ _LONGEST_NUMBER = 400  # characters: every finite float has fewer
 
 
 def parse_yaml(text: str, *, typed: bool = True) -> Any:
-    """Return the value of a YAML text, its scalars as text unless `typed`; ValueError if it cannot be read.
+    """Return the value of a YAML text, its scalars as text (or None) unless `typed`; ValueError if it cannot be read.
 
     Aliases are refused, as a few lines of them expand to gigabytes, and so are deeply nested values, numbers of
     hundreds of digits, which take minutes in base 60, and a key that stands twice.
@@ -39,7 +39,10 @@ def parse_yaml(text: str, *, typed: bool = True) -> Any:
         def construct_scalar(self, node: Any) -> Any:
             if node.tag.endswith((":int", ":float")) and len(node.value) > _LONGEST_NUMBER:
                 raise yaml.YAMLError(f"It has a number of {len(node.value):,} characters.")
-            return super().construct_scalar(node)
+            if not typed and node.style is None and node.value in ("~", "null", "Null", "NULL"):
+                return None
+            value = super().construct_scalar(node)
+            return valid_text(value) if isinstance(value, str) else value
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
@@ -140,7 +143,8 @@ def valid_text(text: str) -> str:
     >>> valid_text("S \\ud83d")
     'S \ufffd'
     """
-    return _HALF.sub("\ufffd", text)
+    # a pair that was written as two escapes is joined
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _HALF.search(text) else text
 
 
 def cleaned(value: Any, hide: Callable[[str], str] = str, depth: int = MOST_DEPTH) -> Any:

@@ -24,10 +24,11 @@ from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
+from string import ascii_uppercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paraconsist.data.foreign import MAX_YAML, parse_yaml, read_yaml
+from paraconsist.data.foreign import MAX_YAML, parse_yaml, read_yaml, valid_text
 from paraconsist.data.tasks import QUESTIONS, TASKS, Row, Task, Template, get_task, input_id
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, replacing
@@ -358,6 +359,8 @@ def default_template(task: Task, label_names: Sequence[str]) -> PromptTemplate:
 ASKED = ("messages", "question", "prompt")
 _ROLES = ("system", "user", "assistant", "developer")
 _ENTRY = ("id", "wordings", *ASKED, "context", "choices", "system", "expected")
+_COMMON = ("system", "context", "same", "right")
+_FORMS = (["wordings"], ["question", "wordings"], ["question"], ["prompt"], ["messages"])  # of an entry
 _EQUAL = ("equals", "icontains", "contains", "is-json")  # promptfoo's assertions whose value is an accepted answer
 
 
@@ -377,7 +380,10 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
     common: dict[str, Any] = {}
     if isinstance(given, Mapping):
         entries = given.get("questions")
-        common = {key: value for key, value in given.items() if key in ("system", "context", "same", "right")}
+        common = {key: value for key, value in given.items() if key in _COMMON}
+        if entries is not None and (unknown := sorted(set(given) - {"questions", *_COMMON})):
+            must = f"have no keys but questions, {', '.join(_COMMON)}"
+            raise input_error("run", "dataset", must, got=unknown, remedy=f"Mend {path}.")
         if entries is None and isinstance(given.get("tests"), list):
             entries = [_of_promptfoo(test, number) for number, test in enumerate(given["tests"])]
     if not isinstance(entries, list) or not entries:
@@ -387,21 +393,24 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
     rows: list[dict[str, Any]] = []  # one for each wording
     for number, entry in enumerate(entries):
         known = {*_ENTRY, "bucket_id", "role"}
-        if not isinstance(entry, Mapping) or not set(entry) <= known or not {"wordings", *ASKED} & set(entry):
+        if not isinstance(entry, Mapping) or not set(entry) <= known:
             got = sorted(set(entry) - known) if isinstance(entry, Mapping) else entry
             must = f"have entries with wordings (or question), of {', '.join(_ENTRY)}"
             raise input_error("run", "dataset", must, got=got, row=number, remedy=f"Mend {path}.")
+        wordings = entry.get("wordings") or []
+        keys = sorted({"wordings", *ASKED} & set(entry))
+        if not isinstance(wordings, list) or keys not in _FORMS or (keys == ["wordings"] and not wordings):
+            must = "have entries with a list of wordings, a question with or without such a list, a prompt, or messages"
+            raise input_error("run", "dataset", must, got=dict(entry), row=number, remedy=f"Mend {path}.")
         shared = {key: value for key, value in {**common, **entry}.items() if key not in ("id", "wordings")}
-        bucket = entry.get("id", entry.get("bucket_id", f"{path.stem}-{number + 1}"))
-        wordings = entry.get("wordings")
-        shared["bucket_id"] = str(bucket)
+        shared["bucket_id"] = str(entry.get("id") or entry.get("bucket_id") or f"{path.stem}-{number + 1}")
         shared.setdefault("role", "paraphrase")
-        if "question" in entry and isinstance(wordings, list):
+        if "question" in entry and "wordings" in entry:
             rows.append({**shared, "role": "original"})
-        rows += [{**shared, "question": each} for each in wordings] if isinstance(wordings, list) else [shared]
+        rows += [{**shared, "question": each} for each in wordings] if "wordings" in entry else [shared]
     for row, values in enumerate(rows):
-        for column in ("question", "prompt", "context", "system", "bucket_id", "role"):
-            if isinstance(values.get(column), (list, dict)):
+        for column in ("question", "prompt", "context", "system", "bucket_id", "role", "expected"):
+            if isinstance(values.get(column), dict if column == "expected" else (list, dict)):
                 raise wrong_value(str(path), column, "be text", values[column], row)
     return table_of_rows(rows), comparers
 
@@ -476,13 +485,18 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Return rows as a table: lists and mappings are JSON, columns of several kinds are text."""
     columns: dict[str, list[Any]] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
-        values = [row.get(name) for row in rows]
-        values = [json.dumps(value) if isinstance(value, (list, tuple, dict)) else value for value in values]
+        values = [_cell(row.get(name)) for row in rows]
         is_mixed = len({type(value) for value in values if value is not None}) > 1
-        columns[name] = [str(value) if is_mixed and value is not None else value for value in values]
+        columns[name] = [as_text(value) if is_mixed and value is not None else value for value in values]
     import pyarrow as pa  # prompts are read for help texts, too
 
     return pa.table(columns)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value)
+    return None if value != value else valid_text(value) if isinstance(value, str) else value  # not NaN
 
 
 def _of_promptfoo(test: Any, number: int) -> dict[str, Any]:
@@ -503,7 +517,7 @@ def question_columns(table: pa.Table, name: str) -> dict[str, pa.Array]:
     InputError, with the row, for what is no text, no chat, no list of choices, or no accepted answer.
     """
     held = {
-        column: table[column].to_pylist()
+        column: [None if value != value else value for value in table[column].to_pylist()]  # NaN
         for column in (*ASKED, "context", "choices", "system", "expected", "label")
         if column in table.column_names
     }
@@ -517,6 +531,9 @@ def question_columns(table: pa.Table, name: str) -> dict[str, pa.Array]:
     for column in ("context", "system"):
         texts[column] = [_text(value, column, name, row, True) for row, value in enumerate(held.get(column, [""] * n))]
     choices = [_list(value, "choices", name, row) for row, value in enumerate(held.get("choices", [None] * n))]
+    for row, each in enumerate(choices):
+        if len(each) > len(ascii_uppercase):
+            raise wrong_value(name, "choices", f"be at most {len(ascii_uppercase)}, a letter each", len(each), row)
     texts |= {"messages": chats, "choices": [json.dumps(each, ensure_ascii=False) if each else "" for each in choices]}
     gold = held.get("expected", held.get("label", [None] * n))
     accepted = [_list(value, "expected", name, row) or None for row, value in enumerate(gold)]
@@ -554,7 +571,12 @@ def _list(value: Any, column: str, name: str, row: int) -> list[str]:
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(each, (str, int, float)) for each in values):
         raise wrong_value(name, column, "be text, or a list of texts", value, row)
-    return [str(each) for each in values]
+    return [as_text(each) for each in values]
+
+
+def as_text(value: Any) -> str:
+    """Return a value as text; whole numbers without the .0 that missing values in their column give them."""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _chat(value: Any, name: str, row: int) -> str:
@@ -589,7 +611,7 @@ class QuestionTemplate(PromptTemplate):
     def ask(self, values: Mapping[str, str]) -> str:
         """Return the question for one row."""
         choices = json.loads(values["choices"]) if values["choices"] else []
-        listed = "\n".join(f"{chr(65 + i)}. {choice}" for i, choice in enumerate(choices))
+        listed = "\n".join(f"{letter}. {choice}" for letter, choice in zip(ascii_uppercase, choices, strict=False))
         return "\n\n".join(part for part in (values["context"], values["question"], listed) if part)
 
     def read(self, text: str, *, cut: bool = False) -> WrittenAnswer:

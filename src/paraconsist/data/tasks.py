@@ -235,6 +235,7 @@ def infer_task(columns: Iterable[str], *, function: str = "infer_task") -> Task:
     fitting = [task for task in TASKS.values() if set(task.columns) <= set(present)]
     if not fitting:
         needed = "; ".join(f"{task.name}: {', '.join(task.columns)}" for task in TASKS.values())
+        needed += "; questions: question, prompt or messages" * (function == "run")
         remedy = f"Name the task as `task`, or rename columns. The tasks read: {needed}."
         raise input_error(function, "columns", "hold all input columns of one task", got=present, remedy=remedy)
     most = max(len(task.columns) for task in fitting)

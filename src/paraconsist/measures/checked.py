@@ -6,9 +6,10 @@ inference (Angelopoulos et al. 2023, Science 382, 669-674): the mean verdict of 
 label less verdict in the sample, computed as the mean over strata of people's share of yes, which power tuning cannot
 better. Errors on other units correct a rate by Rogan and Gladen (1978, American Journal of Epidemiology 107, 71-76).
 
-Intervals are symmetric on the logit scale. Their variance is that of the strata's means, each with half a label yes and
-half a label no added (20 labels that agree prove no stratum free of errors), times the design effect of clusters, plus
-that of the units themselves.
+Intervals are mid-P ones (Berry and Armitage 1995, The Statistician 44, 417-423), at the number of labels that would
+give the same variance, as Korn and Graubard's are: that of the strata's means, each with half a label yes and half a
+label no added (20 labels that agree prove no stratum free of errors), times the design effect of clusters, plus that of
+the units themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, stdtrit
+from scipy.special import betainc, ndtri, stdtrit
 
 from paraconsist.errors import check_fraction, input_error
 from paraconsist.measures.array_types import Floats
@@ -30,6 +31,7 @@ from paraconsist.measures.results import Record
 #: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
 LEAST_LABELS, _LEAST_OF_STRATUM = 10, 8
 _WIDEST = 0.4  # bounds that are shown
+_NEARLY_ALL = 0.9
 
 #: A value, its standard error and its interval.
 Rate: TypeAlias = tuple[float, float, list[float]]
@@ -125,7 +127,7 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     fit = _fit(units, of_set, confidence_level)
     values: dict[str, Any] = {"observed": fit.observed, "corrected": fit.value}
     errors = {"observed": fit.observed_error, "corrected": fit.error}
-    ends = {name: _limits(values[name], errors[name], fit.n_labels, fit.quantile) for name in values}
+    ends = dict(fit.ends)
     for name, (yes, no) in {"sensitivity": (fit.yes, fit.no), "false_match_rate": (fit.yes.less, fit.no.less)}.items():
         values[name], errors[name], ends[name] = _found(fit, yes, no)
     refused, n_needed = _refusal(units, values, fit)
@@ -200,19 +202,36 @@ def plan_labels(units: CheckedUnits, *, confidence_level: float = 0.95) -> Label
 
 
 def corrected_difference(
-    first: CheckedUnits, second: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False
+    first: CheckedUnits,
+    second: CheckedUnits,
+    *,
+    chance: tuple[CheckedUnits, CheckedUnits] | None = None,
+    confidence_level: float = 0.95,
+    of_set: bool = False,
 ) -> Rate:
     """Return the difference of two corrected rates, paired by `groups`, with its standard error and t interval.
 
-    InputError if a rate's correction is refused.
+    With the `chance` of both, as `corrected_above_chance` takes it, the difference is of consistency above chance, nan
+    where all answers of one are the same. InputError if a rate's correction is refused.
     """
-    for units in (first, second):
+    for units in (first, second, *(chance or ())):
         if refused := corrected_rate(units, confidence_level=confidence_level).refused:
             raise input_error("corrected_difference", "units", "carry a correction", got=refused)
     one, two = (_fit(units, of_set, confidence_level) for units in (first, second))
-    error = _joint_error(first, second, one, two, (1.0, -1.0))
-    value, half = one.value - two.value, max(one.quantile, two.quantile) * error
-    return value, error, [max(value - half, -1.0), min(value + half, 1.0)]
+    value, most, parts = one.value - two.value, 1.0, [(first, one, 1.0), (second, two, -1.0)]
+    if chance:
+        by_chance = [_fit(units, of_set, confidence_level) for units in chance]
+        if max(fit.value for fit in by_chance) > 1.0 - 1e-12:
+            return math.nan, math.nan, [math.nan, math.nan]
+        left = [1.0 - fit.value for fit in by_chance]
+        below = [(1.0 - fit.value) / size for fit, size in zip((one, two), left, strict=True)]
+        value, most = below[1] - below[0], math.inf
+        parts = [(units, fit, slope / size) for (units, fit, slope), size in zip(parts, left, strict=True)]
+        slopes = (-below[0] / left[0], below[1] / left[1])
+        parts += zip(chance, by_chance, slopes, strict=True)
+    error = _joint_error(parts)
+    half = max(fit.quantile for _, fit, _ in parts) * error
+    return value, error, [max(value - half, -most), min(value + half, most)]
 
 
 def corrected_variance(
@@ -280,7 +299,7 @@ def _ratio(
         if (size := whole(b.value)) < 1e-12:  # nothing varies
             return math.nan, math.nan, [math.nan, math.nan]
         inner = max(1.0 - a.value, 0.5 / (a.n_labels + 1))
-        error = _joint_error(one, two, a, b, (-1.0 / inner, -slope(b.value) / size))
+        error = _joint_error([(one, a, -1.0 / inner), (two, b, -slope(b.value) / size)])
         value, middle, half = (1.0 - a.value) / size, inner / size, max(a.quantile, b.quantile) * error
         return value, error * middle, [min(middle * math.exp(-half), value), middle * math.exp(half)]
 
@@ -291,18 +310,18 @@ def _ratio(
     return found.having(observed, corrected, refused=refused, n_needed=found.n_needed or other.n_needed)
 
 
-def _joint_error(first: CheckedUnits, second: CheckedUnits, one: _Fit, two: _Fit, slopes: tuple[float, float]) -> float:
-    """Return the standard error of a function of two rates with these slopes; the same groups are in both."""
-    codes = np.unique(np.concatenate([first.groups.ravel(), second.groups.ravel()]), return_inverse=True)[1]
-    own, n = np.split(codes, [first.groups.size]), int(codes.max()) + 1
-    ours, theirs = (
-        np.bincount(of, np.repeat(fit.influence, len(of) // fit.n_units), n)
-        for of, fit in zip(own, (one, two), strict=True)
-    )
-    size = math.sqrt(float(ours @ ours) * float(theirs @ theirs))
-    shared = float(ours @ theirs) / size * one.error * two.error if size > 0.0 else 0.0
-    parts = (slopes[0] * one.error) ** 2 + (slopes[1] * two.error) ** 2 + 2.0 * slopes[0] * slopes[1] * shared
-    return math.sqrt(max(parts, 0.0))
+def _joint_error(parts: Sequence[tuple[CheckedUnits, _Fit, float]]) -> float:
+    """Return the standard error of a function of rates (units, fit, slope); the same groups are in several."""
+    codes = np.unique(np.concatenate([units.groups.ravel() for units, _, _ in parts]), return_inverse=True)[1]
+    ends, n = np.cumsum([units.groups.size for units, _, _ in parts]), int(codes.max()) + 1
+    total, alone = np.zeros(n), 0.0
+    for own, (_, fit, slope) in zip(np.split(codes, ends[:-1]), parts, strict=True):
+        sums = np.bincount(own, np.repeat(fit.influence, len(own) // fit.n_units), n)
+        if (size := math.sqrt(sums @ sums)) > 0.0:
+            total += slope * fit.error / size * sums
+        else:
+            alone += (slope * fit.error) ** 2
+    return math.sqrt(float(total @ total) + alone)
 
 
 def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level: float = 0.95) -> Corrected:
@@ -325,8 +344,8 @@ def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level
     parts = (fit.observed_error, value * of_errors["sensitivity"], (1.0 - value) * of_errors["false_match_rate"])
     error = math.hypot(*parts) / (sensitivity - false) if not found.refused else math.nan
     quantile = float(stdtrit(max(found.n_clusters - 2, 1), 0.5 + confidence_level / 2.0))
-    observed = fit.observed, fit.observed_error, _limits(fit.observed, fit.observed_error, fit.n_units, fit.quantile)
-    corrected = value, error, _limits(value, error, found.n_labels, quantile)
+    observed = fit.observed, fit.observed_error, fit.ends["observed"]
+    corrected = value, error, _limits(value, error, _inside(value, found.n_labels), quantile, confidence_level)
     return found.having(observed, corrected, n_units=len(units.labels), method="rogan_gladen")
 
 
@@ -437,7 +456,7 @@ def rate_among_valid(
 
 
 def label_share(labels: Any, groups: Any, confidence_level: float = 0.95) -> tuple[float, list[float]]:
-    """Return the mean of people's labels, in [0, 1], with its Wilson interval over clusters.
+    """Return the mean of people's labels, in [0, 1], with its interval over clusters.
 
     >>> share, (low, high) = label_share([1.0, 0.0, 0.0, 0.0], [0, 1, 2, 3])
     >>> share, low < share < high
@@ -449,7 +468,7 @@ def label_share(labels: Any, groups: Any, confidence_level: float = 0.95) -> tup
 
 
 class _Part(NamedTuple):
-    """People's share of yes among units with one verdict, with the limits of its Wilson interval."""
+    """People's share of yes among units with one verdict, with the limits of its interval."""
 
     share: float
     low: float
@@ -476,6 +495,7 @@ class _Fit(NamedTuple):
     n_labels: int
     n_clusters: int
     quantile: float
+    ends: dict[str, list[float]]  # of the observed and the corrected rate
 
 
 def _post_strata(units: CheckedUnits) -> NDArray[np.intp]:
@@ -509,27 +529,29 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     n_clusters = min(n_groups, int(n_labelled.sum()))
     if n_groups < codes[is_labelled].size and (alone := float(of_labels @ of_labels)) > 0.0:
         stretch = max(variance(of_labels) / alone, 1.0)  # the design effect of the labels
-    smoothed = (means * n + 0.5) / (n + 1.0)
+    smoothed = _inside(means, n)
     spread = smoothed * (1.0 - smoothed) / np.maximum(n - 1.0, 1.0) * left**2 * stretch
-    freedom = max((n_clusters or len(np.unique(codes))) - len(n), 1)
+    n_all = len(np.unique(codes))
+    freedom = max((n_clusters or n_all) - len(n), 1)
     quantile = float(stdtrit(freedom, 0.5 + confidence_level / 2.0))
     value, observed = (min(float(share), 1.0) for share in (sizes @ means, weights @ units.verdicts))
     of_units, of_verdicts = weights * (means[post] - value), weights * (units.verdicts - observed)
-    sampled, observed_error = (0.0, 0.0) if of_set else (variance(of_units), math.sqrt(variance(of_verdicts)))
+    inner = _inside(observed, n_all)
+    of_inner = inner * (1.0 - inner) / n_all  # where all verdicts are the same
+    sampled, square = (0.0, 0.0) if of_set else (variance(of_units), variance(of_verdicts) or of_inner)
+    error, observed_error = math.sqrt(float(sizes**2 @ spread) + sampled), math.sqrt(square)
 
     def part(verdict: bool) -> _Part:
         held = np.unique(post[units.verdicts == verdict])
         if not len(held):
             return _Part(0.5, 0.0, 1.0)
         share = sizes[held] / sizes[held].sum()
-        middle, mean = float(share @ smoothed[held]), float(share @ means[held])
-        square = quantile**2 * float(share**2 @ spread[held]) / (middle * (1.0 - middle))  # over the effective number
-        half = math.sqrt(square * (mean * (1.0 - mean) + square / 4.0))
-        return _Part(mean, *((mean + square / 2.0 + end) / (1.0 + square) for end in (-half, half)))
+        mean, inner = float(share @ means[held]), float(share @ smoothed[held])
+        return _Part(mean, *_limits(mean, math.sqrt(share**2 @ spread[held]), inner, quantile, confidence_level))
 
     return _Fit(
         value=value,
-        error=math.sqrt(float(sizes**2 @ spread) + sampled),
+        error=error,
         sampled=sampled,
         influence=of_labels if of_set else of_labels + of_units,
         observed=observed,
@@ -540,15 +562,30 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
         n_labels=int(n_labelled.sum()),
         n_clusters=n_clusters,
         quantile=quantile,
+        ends={
+            "observed": _limits(observed, observed_error, inner, quantile, confidence_level),
+            "corrected": _limits(value, error, float(sizes @ smoothed), quantile, confidence_level),
+        },
     )
 
 
-def _limits(value: float, error: float, n: int, quantile: float) -> list[float]:
-    """Return an interval symmetric on the logit scale, about a value drawn inwards where it is 0 or 1 of n."""
-    inner = min(max(value, 0.5 / (n + 1.0)), 1.0 - 0.5 / (n + 1.0)) if n else value
-    half = quantile * error / (inner * (1.0 - inner))
-    low, high = float(expit(logit(inner) - half)), float(expit(logit(inner) + half))
-    return [min(low, value), max(high, value)]
+def _limits(value: float, error: float, inner: float, quantile: float, level: float) -> list[float]:
+    """Return the mid-P interval for the number of units of which a share `inner`, inside of (0, 1), has this error."""
+    if not error > 0.0:
+        return [value, value]
+    size = inner * (1.0 - inner) * float(ndtri(0.5 + level / 2.0) / (quantile * error)) ** 2
+    hits, misses = max(value * size, 1e-12), max((1.0 - value) * size, 1e-12)
+    low, high, wanted = np.zeros(2), np.ones(2), 0.5 + level / 2.0 * np.array([-1.0, 1.0])
+    for _ in range(50):  # by halves: half the chance of as many, and the chance of more
+        middle = (low + high) / 2.0
+        is_below = (betainc(hits, misses + 1.0, middle) + betainc(hits + 1.0, misses, middle)) / 2.0 < wanted
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return [float(low[0]), float(high[1])]
+
+
+def _inside(share: Any, n: Any) -> Any:
+    """Return shares of n with half a one and half a zero added."""
+    return (share * n + 0.5) / (n + 1.0)
 
 
 def _found(fit: _Fit, yes: _Part, no: _Part) -> Rate:
@@ -581,8 +618,11 @@ def _refusal(units: CheckedUnits, values: dict[str, float], fit: _Fit) -> tuple[
             return text, fit.n_labels + least - n
     # sensitivity is above the false-match rate where people say yes more often to verdicts yes than to verdicts no
     gap, half = fit.yes.share - fit.no.share, math.hypot(fit.yes.share - fit.yes.low, fit.no.high - fit.no.share)
-    # labels that are all alike need no comparer, nor do those of different problems, of which nearly all say no
-    if gap > half or units.groups.ndim > 1 or not 1e-9 < fit.value < 1.0 - 1e-9:
+    # labels that are nearly all alike need no comparer, nor do those of different problems: to show only sheets that
+    # happen to hold more of the rare ones would miss too often
+    low, high = fit.ends["corrected"]
+    is_sure = not 1e-9 < fit.value < 1.0 - 1e-9 or low > _NEARLY_ALL or high < 1.0 - _NEARLY_ALL
+    if gap > half or units.groups.ndim > 1 or is_sure:
         return "", None
     n_needed = math.ceil(fit.n_labels * (half / gap) ** 2) + 1 if gap > 0.01 else None
     text = f"its sensitivity {values['sensitivity']:.2f} is not above its false-match rate "

@@ -123,7 +123,8 @@ def _flips(scores: Scores, name: str, against: Scores | None, margin: float | No
         for result in (pair.result for one in compared if one.set == name for pair in one.pairs):
             ends = interval(result["confidence_interval"]["difference"], signed=True)
             yield f"less the baseline's: {percent(result['difference'], signed=True)} {ends}, margin {percent(margin)}"
-    n_flip = sum(0 < k < m for k, m in zip(right, n, strict=True))
+    wording = scores.sets[name].wording  # answers may differ and be wrong alike
+    n_flip = sum(0 < k < m for k, m in zip(right, n, strict=True)) if wording is None else wording.n_changed
     named = [f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS]]
     most = ", ".join(scores.sets[name].worst(_N_BUCKETS) if against is None else named)
     yield f"{n_flip} of {len(n)} buckets flip; the worst: {most}"

@@ -22,6 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Comparer, get_comparer
+from paraconsist.data.logs.fields import as_texts
 from paraconsist.data.logs.reading import LogTexts
 from paraconsist.data.predictions import ACCEPTED, VALUE
 from paraconsist.data.rows import Rows, read_rows
@@ -263,7 +264,7 @@ def read_checked(paths: str | Path | Iterable[str | Path]) -> Sheets:
     found: dict[Kind, list[Line]] = {"same": [], "right": []}
     for number, path in enumerate(paths):
         table = read_table(path, function="score", parameter="checked")
-        cells = {name: [x or "" for x in table[name].cast(pa.string()).to_pylist()] for name in table.column_names}
+        cells = {name: [x or "" for x in as_texts(table[name]).to_pylist()] for name in table.column_names}
         kind: Kind = "right" if "answer" in cells else "same"
         ends = ("",) if kind == "right" else ("_1", "_2")
         marks = [name for name in cells if name == kind or name.startswith(f"{kind}_")] or [kind]
@@ -354,24 +355,42 @@ def checked_differences(
 
     `sources` are model -> its answers to one set.
     """
-    units: dict[str, dict[str, CheckedUnits]] = {}
+    units: dict[str, dict[str, tuple[CheckedUnits, ...]]] = {}
     for (model, source), (kind, lines) in product(sources.items(), sheets.items()):
-        for key, of_model in _labelled(source, rows_of(source), lines, kind).items():
-            units.setdefault(key, {})[model] = of_model
+        rows = rows_of(source)
+        of_model = _labelled(source, rows, lines, kind)
+        for key, of_rate in of_model.items():
+            units.setdefault(key, {})[model] = (of_rate,)
+        if kind == "same" and (apart := _apart(source, rows, lines)) is not None:
+            units.setdefault(STEADINESS.key, {})[model] = (of_model[SAME_ANSWER.key], apart)
     found: list[CheckedDifference] = []
     notes: list[str] = []
     for (first, second), (key, of_models) in product(pairs, units.items()):
-        one, two = of_models[first], of_models[second]
-        one, two = one.where(np.isin(one.groups, two.groups)), two.where(np.isin(two.groups, one.groups))
-        if not one.is_labelled.any() or not two.is_labelled.any():
+        if not of_models.keys() >= {first, second}:
             continue
+        both = [_of_both(*pair) for pair in zip(of_models[first], of_models[second], strict=True)]
+        if not all(each.is_labelled.any() for pair in both for each in pair):
+            continue
+        (one, two), *chance = both
         try:
-            value, error, ends = measures.corrected_difference(one, two, confidence_level=confidence_level)
+            value, error, ends = measures.corrected_difference(
+                one, two, chance=chance[0] if chance else None, confidence_level=confidence_level
+            )
         except InputError as problem:
             notes.append(f"{key} of {first} and {second} is not corrected: of the comparer, {problem.got}")
         else:
             found.append(CheckedDifference(first, second, key, value, error, ends))
     return found, notes
+
+
+def _of_both(one: CheckedUnits, two: CheckedUnits) -> tuple[CheckedUnits, CheckedUnits]:
+    """Return the units whose groups, one or two, both have."""
+
+    def shared(units: CheckedUnits, other: CheckedUnits) -> CheckedUnits:
+        is_shared = np.isin(units.groups, other.groups).reshape(len(units.groups), -1)
+        return units.where(np.asarray(is_shared.all(axis=1)))
+
+    return shared(one, two), shared(two, one)
 
 
 def label_plans(source: Source, sheets: Sheets, level: float) -> tuple[dict[str, LabelPlan], list[str]]:
@@ -656,7 +675,7 @@ def read_validity(
     if not columns or unit is None:
         must = f"have a column valid, and one of {', '.join(_BUCKETS)}"
         raise input_error("score", "validity", must, got=table.column_names)
-    cells = {name: [x or "" for x in table[name].cast(pa.string()).to_pylist()] for name in table.column_names}
+    cells = {name: [x or "" for x in as_texts(table[name]).to_pylist()] for name in table.column_names}
     labels = np.full(table.num_rows, np.nan)
     for row in range(table.num_rows):
         words = [word for name in columns if (word := cells[name][row].strip().lower())]

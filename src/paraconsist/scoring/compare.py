@@ -365,7 +365,7 @@ def _standings(
     alpha = 1.0 - options.confidence_level
     mine = {(pair.first, pair.second): pair for pair in pairs if pair.measure == spec.name}
     sign = 1.0 if spec is PARAPHRASTIC else -1.0  # of violations fewer are better
-    better = {who: sign * pair.result["difference"] > 0.0 for who, pair in mine.items()}
+    better = {who: sign * pair.result["difference"] >= 0.0 for who, pair in mine.items()}
     differ = {who: (pair.simultaneous_p_value or 0.0) <= alpha for who, pair in mine.items()}
     return standings(spec.name, models, better, differ)
 
@@ -424,7 +424,7 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
         units = values_of_units(spec, aligned.rows, options)
         one, two, sums, p = units.pair_tests(n_draws=options.n_permutations, seed=options.seed)
         pairs = [(models[i], models[j]) for i, j in zip(one.tolist(), two.tolist(), strict=True)]
-        is_better = (sums > 0.0) if spec is PARAPHRASTIC else (sums < 0.0)  # of violations fewer are better
+        is_better = (sums >= 0.0) if spec is PARAPHRASTIC else (sums <= 0.0)  # of violations fewer are better
         better = dict(zip(pairs, is_better.tolist(), strict=True))
         differ = dict(zip(pairs, (p <= 1.0 - options.confidence_level).tolist(), strict=True))
         ranked += standings(spec.name, models, better, differ)

@@ -99,7 +99,8 @@ class Condition:
         return "" if not has_both else "as published" if published else "unbiased"
 
     def holds(self, value: float) -> bool:
-        """Say whether `value` meets it; an undefined value never does."""
+        """Say whether `value` meets it, apart from rounding; an undefined value never does."""
+        value = self.bound if abs(value - self.bound) < 1e-9 else value
         return not math.isnan(value) and _OPERATORS[self.comparison](value, self.bound)
 
     def margin(self, value: float) -> float:

@@ -13,7 +13,7 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import mark_unparsed, read_rows
 from paraconsist.data.store import content_identity
-from paraconsist.data.tables import values_of
+from paraconsist.data.tables import column_of, numeric, values_of
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor
 from paraconsist.measures.results import Result, parse_signature
@@ -33,22 +33,27 @@ class Repeats:
 
 
 def split_trials(predictions: Predictions, bucket: str, example: str, trial: str) -> tuple[Predictions, Repeats]:
-    """Return the first answer to each input, in the order of the rows, and the further ones as decoding repeats.
+    """Return the first answer to each input and the further ones as decoding repeats.
+
+    Trials that are numbers are in their order, others in that of the rows.
 
     InputError if a column is missing, no input has two answers, or one has a trial twice.
     """
     table = predictions.table
     names = {"bucket": bucket, "example": example, "trial": trial}
     keys = [values_of(table, name, parameter=parameter) for parameter, name in names.items()]
+    numbers = numeric(column_of(table, trial, parameter="trial"))
+    is_number = pa.types.is_integer(numbers.type) or pa.types.is_floating(numbers.type)
     number: Counter[tuple[Any, Any]] = Counter()
     seen: set[tuple[Any, ...]] = set()
-    ranks = []
-    for row, key in enumerate(zip(*keys, strict=True)):
+    ranks = [0] * len(numbers)
+    for row in numbers.to_numpy().argsort(kind="stable").tolist() if is_number else range(len(numbers)):
+        key = tuple(column[row] for column in keys)
         if key in seen:
             remedy = f"{example} {key[1]!r} of {bucket} {key[0]!r} has it twice: one model's answers are wanted."
             raise input_error("score", "trial", "occur once with an example", got=key[2], row=row, remedy=remedy)
         seen.add(key)
-        ranks.append(number[key[:2]])
+        ranks[row] = number[key[:2]]
         number[key[:2]] += 1
     if max(ranks, default=0) == 0:
         remedy = f"Column {example} differs in all rows of a bucket: name another as `example`."

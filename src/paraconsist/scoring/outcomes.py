@@ -292,6 +292,8 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
         rest = 1.0 - chance if chance < 1.0 else float("nan")
         above = 1.0 - changed / rest
         estimates.put("above_chance", (1.0 - high / rest, 1.0 - low / rest), error / rest, n_units, effect)
+    if len(counts) == 1:  # there is no answer to another problem
+        above = chance = float("nan")
     estimates.warn_if_few(n_units)
     n_same = int(problems.is_same.sum())
     values = {"wording_change": changed, "same_answer": 1.0 - changed, "above_chance": above, "chance": chance}
@@ -360,7 +362,7 @@ def rank(rows: Mapping[str, Rows], unranked: dict[str, str], options: CompareOpt
 def are_far_apart(paraphrastic: Values, wording: Values) -> bool:
     """Say whether P_C and `same_answer` are more than 10 points apart, so that one must not be told as the other."""
     consistency = paraphrastic[PARAPHRASTIC.headline]
-    return consistency is not None and abs(consistency - wording["same_answer"]) > _FAR_APART
+    return consistency is not None and abs(consistency - wording["same_answer"]) > _FAR_APART + 1e-9
 
 
 def parts_from(paraphrastic: Values, wording: Outcomes) -> list[str]:

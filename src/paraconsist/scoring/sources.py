@@ -158,6 +158,9 @@ def in_arrow(table: Any, function: str = "score") -> pa.Table:
 
     InputError if it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns.
     """
+    if isinstance(table, Mapping) and (texts := [name for name, value in table.items() if isinstance(value, str)]):
+        must, remedy = "have a list of values in each column", "Of rows make a table: pandas.DataFrame(rows)."
+        raise input_error(function, "path", must, got=f"text in {', '.join(map(str, texts))}", remedy=remedy)
     try:
         if hasattr(table, "with_format"):  # of datasets: a selection or a shuffle is known to it alone
             table = table.with_format("arrow")[:]

@@ -80,9 +80,10 @@ class Until:
         return self.quantity if self.reference is None else f"{self.quantity} - {self.reference}"
 
     def verdict(self, low: float, high: float) -> bool | None:
-        """Return whether it holds; None if an interval is too wide to know."""
+        """Return whether it holds, apart from rounding; None if an interval is too wide to know."""
         if self.comparison == "±":
             return True if (high - low) / 2.0 <= self.bound else None
+        low, high = (self.bound if abs(end - self.bound) < 1e-9 else end for end in (low, high))
         ends = (low, high) if self.comparison.startswith(">") else (-high, -low)
         bound = self.bound if self.comparison.startswith(">") else -self.bound
         is_strict = "=" not in self.comparison

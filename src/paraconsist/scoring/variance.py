@@ -19,6 +19,7 @@ from paraconsist.data.rows import mark_unparsed, read_rows
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import column_of, floats, numeric
 from paraconsist.errors import input_error, renamed
+from paraconsist.measures.rankings import RankingsResult, rankings
 from paraconsist.scoring.free_text import compared
 
 FUNCTION = "variance"
@@ -29,8 +30,8 @@ _ROLES = ("bucket", "variant", "group", "trial", "example")
 
 def read_outcomes(
     files: Sequence[Path], levels: Mapping[str, str], outcome: str, read: SourceOptions
-) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
-    """Return the outcome, and the levels by name as codes; `levels` are names with the columns of the files.
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    """Return the outcome, the levels by name as codes, and their values; `levels` are names with columns of the files.
 
     A column may also be called as the option that names it (bucket, variant, group, trial, example), and ``file`` is
     the file. The outcome is ``correct`` (a column of that name, else whether prediction and label are the same; what
@@ -59,7 +60,33 @@ def read_outcomes(
                 columns[level].append(column_of(table, found, parameter="level", function=FUNCTION))
     if len({part.dtype.kind in "UO" for part in values}) > 1:
         raise input_error(FUNCTION, "outcome", "be numbers in all files, or labels in all", got=outcome)
-    return np.concatenate(values), {level: _codes(level, levels[level], parts) for level, parts in columns.items()}
+    found = {level: _codes(level, levels[level], parts) for level, parts in columns.items()}
+    codes, of_levels = ({level: pair[i] for level, pair in found.items()} for i in range(2))
+    return np.concatenate(values), codes, of_levels
+
+
+def ranked_under(
+    rank: str,
+    outcomes: NDArray[Any],
+    levels: Mapping[str, NDArray[Any]],
+    values: Mapping[str, NDArray[Any]],
+    nested: Sequence[str],
+    confidence_level: float,
+) -> RankingsResult:
+    """Rank the values of the first level under each value of `rank`, by problems: the others but the `nested`.
+
+    InputError if there is no such level, or the outcomes are labels.
+    """
+    first, *others = levels
+    if rank not in others:
+        raise input_error(FUNCTION, "rank", f"be one of {', '.join(others)}", got=rank)
+    if outcomes.dtype.kind not in "biuf":
+        raise input_error(FUNCTION, "outcome", "be numbers where systems are ranked", got=str(outcomes[0]))
+    held = [codes for name, codes in levels.items() if name not in (first, rank, *nested)]
+    problems = np.unique(np.stack(held), axis=1, return_inverse=True)[1].ravel() if held else None
+    with renamed(systems=first, wordings=rank):
+        systems, wordings = (values[name][levels[name]] for name in (first, rank))
+        return rankings(outcomes, systems, wordings, problems, confidence_level=confidence_level)
 
 
 def _outcome(predictions: Predictions, outcome: str, names: SourceOptions) -> NDArray[Any]:
@@ -89,8 +116,8 @@ def _outcome(predictions: Predictions, outcome: str, names: SourceOptions) -> ND
     return np.asarray((rows.predictions == rows.labels) & ~rows.unparsed, dtype=np.float64)
 
 
-def _codes(level: str, name: str, parts: Sequence[pa.ChunkedArray]) -> NDArray[Any]:
-    """Return a column of all files as codes."""
+def _codes(level: str, name: str, parts: Sequence[pa.ChunkedArray]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return a column of all files as codes, and its values as texts."""
     kinds = {part.type for part in parts}
     chunks = [chunk for part in parts for chunk in part.chunks]
     column = pa.chunked_array(chunks if len(kinds) == 1 else [chunk.cast(pa.string()) for chunk in chunks])
@@ -100,4 +127,5 @@ def _codes(level: str, name: str, parts: Sequence[pa.ChunkedArray]) -> NDArray[A
     if pa.types.is_nested(column.type):
         raise input_error(FUNCTION, "level", "name columns of numbers or text", got=f"{level}={name}")
     encoded = column.combine_chunks().dictionary_encode()
-    return np.asarray(encoded.indices.to_numpy(), dtype=np.int64)
+    values = np.array([str(value) for value in encoded.dictionary.to_pylist()], dtype=object)
+    return np.asarray(encoded.indices.to_numpy(), dtype=np.int64), values

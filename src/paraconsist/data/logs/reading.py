@@ -16,6 +16,7 @@ from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
 from paraconsist.data.logs.format import Head, LogFormat, bad_log, check_one, unique_ids
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import RUN, Predictions, read_predictions
+from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import ENDINGS, column_of
 from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError, first_line, input_error
@@ -241,6 +242,8 @@ def _logs_in(folder: Path) -> list[Path]:
         present = sorted(file.name for file in folder.iterdir())
         must = f"be a predictions file or a run folder with predictions, or hold logs ({', '.join(patterns)})"
         remedy = f"It holds {', '.join(present[:10]) or 'nothing'}. Name the file of a table itself."
+        if RunFolder(folder).run_file.is_file():
+            must, remedy = "be a finished run", "The same command goes on with it."
         raise bad_log(must, folder, remedy=remedy)
     return files
 

@@ -347,9 +347,10 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     n, half = precision.n, precision.half_width
     if half is None or half > _MANY_POINTS:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
-        command = "paraconsist plan PREDICTIONS --half-width 0.02"
+        wanted = 0.02 if half is None else half / 2.0
+        command = f"paraconsist plan PREDICTIONS --half-width {wanted:.2g}"
         if result.until is not None and half is not None:
-            command = f"paraconsist run ... --until '{result.until.quantity} ± {half / 2.0:.2g}'"
+            command = f"paraconsist run ... --until '{result.until.quantity} ± {wanted:.2g}'"
         yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
     if is_run:
         return
