@@ -166,6 +166,9 @@ def read_rows(
         for label in {label for rule in allowed for label in rule}:
             each: Any = of_label(np.full(len(labels), label))
             of_rules += np.where([label in rule for rule in allowed], each, 0.0)
+    inputs = None
+    if np.isin(roles, _JOINED).any() and "input_id" in table.column_names and not table["input_id"].null_count:
+        inputs = table["input_id"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int32)
     return Rows(
         buckets=buckets,
         groups=groups,
@@ -184,7 +187,7 @@ def read_rows(
         probabilities=matrix if need_probabilities else None,
         allowed_probabilities=of_rules,
         relations=predictions.metadata.get("relations"),
-        inputs=_inputs(table) if np.isin(roles, _JOINED).any() else None,
+        inputs=inputs,
         values=values,
         same=predictions.metadata.get("same_pairs"),
         chance=predictions.metadata.get("chance", float("nan")),
@@ -265,14 +268,6 @@ def _places(places: Sequence[str] | None, labels: NDArray[Any]) -> tuple[Any, ..
         return tuple(map(int, places))
     except ValueError:
         raise input_error("score", "places", "be numbers, as the labels are", got=[*places]) from None
-
-
-def _inputs(table: pa.Table) -> NDArray[np.int32] | None:
-    """Return which rows have the same input, as codes; None where the file does not say."""
-    if "input_id" not in table.column_names or table["input_id"].null_count:
-        return None
-    codes = table["input_id"].combine_chunks().dictionary_encode()
-    return np.asarray(codes.indices.to_numpy(), dtype=np.int32)
 
 
 def _strata(predictions: Predictions, names: SourceOptions) -> dict[str, NDArray[Any]]:

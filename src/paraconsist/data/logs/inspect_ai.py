@@ -113,7 +113,10 @@ def log_rows(
             f"{len(set(epochs))} epochs: wordings are compared within an epoch, and intervals resample buckets "
             "with all their epochs (--epoch N scores one of them, --trial epoch takes the others for the noise floor)"
         )
-    of_run = walk(header, "eval")
+    listed, of_run = walk(header, "results", "scores"), walk(header, "eval")
+    of_scorer = [score for score in listed if walk(score, "name") == scorer] if isinstance(listed, list) else []
+    values = (walk(score, "metrics", "accuracy", "value") for score in of_scorer)
+    reported = next((float(value) for value in values if isinstance(value, (int, float))), None)
     versions = {"version": walk(of_run, "packages", "inspect_ai"), "task_version": walk(of_run, "task_version")}
     rows = logs.log_predictions(
         *(path, INSPECT.name, ids, {**linked, **columns}, label_names, fields, texts),
@@ -122,7 +125,7 @@ def log_rows(
         by_default=lambda: _texts(fields.rows),
         name=walk(of_run, "task") or path.stem,
         model=walk(of_run, "model"),
-        source={**versions, "scorer": scorer, "reported": _reported(header, scorer)},
+        source={**versions, "scorer": scorer, "reported": reported},
         notes=notes,
     )
     return replace(rows, metadata={**rows.metadata, **own})
@@ -262,13 +265,6 @@ def _with_attachments(value: Any, attached: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _with_attachments(inner, attached) for key, inner in value.items()}
     return [_with_attachments(inner, attached) for inner in value] if isinstance(value, list) else value
-
-
-def _reported(header: Any, scorer: str) -> float | None:
-    scores = walk(header, "results", "scores")
-    of_scorer = [score for score in scores if walk(score, "name") == scorer] if isinstance(scores, list) else []
-    values = (walk(score, "metrics", "accuracy", "value") for score in of_scorer)
-    return next((float(value) for value in values if isinstance(value, (int, float))), None)
 
 
 def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *, compared: bool) -> logs.LogAnswers:

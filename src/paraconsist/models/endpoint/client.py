@@ -562,17 +562,14 @@ class Key:
         def masked(run: re.Match[str]) -> str:
             bare = run[0].strip(".!?")
             part = bare.strip("*.…")
-            ours = len(part) >= least and (part in self._secret or _is_cut_from(part, self._secret))
+            # the secret with its middle replaced by stars or dots
+            first, *last = re.split(r"(?:\*|\.\.\.|…)[*.…]*", part, maxsplit=1)
+            are_ends = last and self._secret.startswith(first) and self._secret.endswith(last[0])
+            is_cut = are_ends and len(first) + len(last[0]) >= 4
+            ours = len(part) >= least and (part in self._secret or is_cut)
             return run[0].replace(bare, _MASK) if ours else run[0]
 
         return _RUN.sub(masked, text)
-
-
-def _is_cut_from(word: str, secret: str) -> bool:
-    """Say if a word is the secret with its middle replaced by stars or dots."""
-    first, *last = re.split(r"(?:\*|\.\.\.|…)[*.…]*", word, maxsplit=1)
-    is_long = len(first) + len("".join(last)) >= 4
-    return bool(last) and is_long and secret.startswith(first) and secret.endswith(last[0])
 
 
 def find_key(settings: EndpointSettings) -> Key | None:

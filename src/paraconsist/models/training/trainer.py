@@ -108,7 +108,11 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
         eval_dataset = None if eval_rows is None else _prepared(classifier, eval_rows, order, say)
         how = {"compute_metrics": _accuracy, "callbacks": [_Watch(options, say)], "eval_dataset": eval_dataset}
         trainer = make_trainer(classifier, arguments, train_rows, **how)
-        resumed = checkpoint_to_resume(folder.checkpoints) if state == "interrupted" else None
+        resumed = None
+        if state == "interrupted":
+            steps = {saved.name.rpartition("-")[2]: saved for saved in folder.checkpoints.glob("checkpoint-*")}
+            newest_first = sorted(filter(str.isdigit, steps), key=int, reverse=True)
+            resumed = next((steps[step] for step in newest_first if _is_whole(steps[step], int(step))), None)
         if resumed is not None:
             say(f"Resuming from {resumed.name}.")
         with pretrained.quiet():
@@ -393,13 +397,6 @@ def _ensure_pad_token(module: Any, tokenizer: Any, name: str) -> None:
         must = "have a tokenizer with a pad, end-of-text or unknown token"
         raise input_error("train", "model", must, got=name, remedy="Add one to its tokenizer.")
     module.config.get_text_config().pad_token_id = tokenizer.pad_token_id
-
-
-def checkpoint_to_resume(checkpoints: Path) -> Path | None:
-    """Return the newest checkpoint that is complete and readable; None if there is none."""
-    steps = {folder.name.rpartition("-")[2]: folder for folder in checkpoints.glob("checkpoint-*")}
-    newest_first = sorted(filter(str.isdigit, steps), key=int, reverse=True)
-    return next((steps[step] for step in newest_first if _is_whole(steps[step], int(step))), None)
 
 
 def _is_whole(checkpoint: Path, step: int) -> bool:
