@@ -33,9 +33,9 @@ def normalised(answer: str) -> str:
     ('its café', 'the', '?!')
     """
     plain = unicodedata.normalize("NFKC", answer).casefold()
-    if not plain.isascii():
+    if not (is_ascii := plain.isascii()):
         plain = _UNSPACED.sub(r" \g<0> ", plain)
-    words = _NO_WORD.sub(_sign, _INNER.sub("", plain)).split()
+    words = _NO_WORD.sub(" " if is_ascii else _sign, _INNER.sub("", plain)).split()
     return " ".join([word for word in words if word not in _ARTICLES] or words or plain.split())
 
 
