@@ -366,10 +366,11 @@ def _chosen_columns(log: LogAnswers) -> tuple[dict[str, pa.Array], list[str] | N
         must = "differ from the gold answer where the verdict is wrong"
         remedy = "Name the fields to compare in `label` and `prediction`, or another `metric`."
         raise input_error("score", "prediction", must, got=int(chosen[row]), row=row, remedy=remedy)
-    listed = [[*map(str, row)] for row in log.choices or ()]
+    choices = log.choices or ()
+    if all(row == choices[0] for row in choices):
+        return _numbered([*map(str, choices[0])], gold, picked, probabilities)
+    listed = [[*map(str, row)] for row in choices]
     first = listed[0]
-    if all(row == first for row in listed):
-        return _numbered(first, gold, picked, probabilities)
     if len(set(first)) == len(first) and all(len(row) == len(first) and set(row) == set(first) for row in listed):
         place = {text: i for i, text in enumerate(first)}
         order = np.array([[place[text] for text in row] for row in listed])

@@ -261,7 +261,8 @@ def multiple_choice(
     ranked = np.where(np.isnan(scores), -np.inf, scores)
     chosen = np.where(failed, -1, np.argmax(ranked, axis=1))
     right = None if right is None else right & ~failed
-    stripped = [[text.strip() for text in row] for row in choices]
+    distinct = choices[:1] if choices[0] is choices[-1] else choices  # else one list is that of all rows
+    stripped = [[text.strip() for text in row] for row in distinct] * (len(choices) // len(distinct))
     if all(len(set(row)) == 1 for row in stripped):  # only their contexts differ: number them
         stripped = [[str(number) for number in range(int(sizes.max()))]] * len(stripped)
     gold = _gold(target, stripped, chosen, right)
@@ -312,6 +313,9 @@ def _choices(fields: Fields, sizes: Places) -> list[list[str]]:
     columns = _arguments(fields, 1)[:n]
     if len(columns) < n:
         return [[str(number) for number in range(n)]] * len(sizes)
+    distinct = [column.unique().to_pylist() for column in columns]
+    if all(len(texts) == 1 and texts[0] is not None for texts in distinct) and (sizes == n).all():
+        return [[str(texts[0]).removeprefix(" ") for texts in distinct]] * len(sizes)
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     return [
         [str(text).removeprefix(" ") for text in row[:size]] for row, size in zip(rows, sizes.tolist(), strict=True)
