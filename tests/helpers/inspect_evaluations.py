@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
-def _inspect() -> Iterator[None]:
+def installed() -> Iterator[None]:
     """Where its libraries may warn, and paraconsist is the one that is installed.
 
     ``python -m pytest`` puts the checkout first, whose metadata do not say that it is installed in place.
@@ -26,25 +26,30 @@ def _inspect() -> Iterator[None]:
 
 def plugin() -> Any:
     """The extension's module, as inspect_ai imports it."""
-    with _inspect():
+    with installed():
         from paraconsist.plugins import inspect_ai
 
         return inspect_ai
 
 
+def mock_model(answer: Callable[[str], str]) -> Any:
+    """``inspect_ai``'s mock model, which answers the last message."""
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    def respond(messages: Any, *_: Any) -> Any:
+        output = ModelOutput.from_content("mock", answer(messages[-1].text))
+        output.usage = ModelUsage()  # else it counts tokens, by a file that it downloads
+        return output
+
+    return get_model("mockllm/model", custom_outputs=respond, memoize=False)
+
+
 def inspect_eval(task: Any, answer: Callable[[str], str], folder: Path, **options: Any) -> Any:
-    """Evaluate a task on ``inspect_ai``'s mock model, which answers the last message; return the log."""
-    with _inspect():
+    """Evaluate a task on the mock model; return the log."""
+    with installed():
         import inspect_ai
-        from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-        def respond(messages: Any, *_: Any) -> Any:
-            output = ModelOutput.from_content("mock", answer(messages[-1].text))
-            output.usage = ModelUsage()  # else it counts tokens, by a file that it downloads
-            return output
-
-        model = get_model("mockllm/model", custom_outputs=respond, memoize=False)
         settings = {"display": "none", "log_dir": str(folder), "log_format": "eval", "log_realtime": False}
-        (log,) = inspect_ai.eval(task, model=model, **settings, **options)
+        (log,) = inspect_ai.eval(task, model=mock_model(answer), **settings, **options)
         gc.collect()  # streams that it left open say so when they are collected
     return log

@@ -78,6 +78,12 @@ def listed():
 
 
 @task
+def labelled():
+    """Options that the samples list themselves, and a scorer that reads whatever label there is."""
+    return Task(dataset=listed().dataset, scorer=match(location="exact"))
+
+
+@task
 def drawn():
     """Samples that are others each time."""
     from random import SystemRandom

@@ -12,6 +12,7 @@ from helpers.smollm2 import find_gguf, save_smollm2
 pytest.importorskip("lm_eval", reason="lm_eval is not installed: pip install 'paraconsist[integrations]'")
 
 from helpers.benchmark_rows import HashedModel, stand_in
+from lm_eval.api.model import CachingLM
 from lm_eval.evaluator import evaluate
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
@@ -239,6 +240,14 @@ def test_a_groups_settings_hold_for_its_reworded_tasks(index, tmp_path):
     assert (task.config.num_fewshot, task.config.description) == (2, "Boats: ")
 
 
+def test_labels_that_a_description_names_stay(index, tmp_path):
+    source = index.task_index["commonsense_qa"].yaml_path
+    (tmp_path / "own.yaml").write_text(f"include: {source}\ntask: own\ndescription: Answer with a letter.\n")
+    (counts,) = reword_lm_eval("own", tmp_path / "new", RewordOptions(), include_path=tmp_path).values()
+    assert counts["option_order"]
+    assert "option_labels" not in counts
+
+
 @contextmanager
 def refused(tmp_path, match):
     with pytest.raises(InputError, match=match):
@@ -282,6 +291,40 @@ def test_rows_of_other_data(index, tmp_path):
     file.write_text(text + text.splitlines()[-1].replace('"question": 5', '"question": 6') + "\n")
     with pytest.raises(InputError, match="write the folder again"):
         manager.load("arc_easy_reworded")
+
+
+class CutOff(HashedModel):
+    """Answers `n` requests, each stored as the harness's own models do, and is gone."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.n, self.asked = n, []
+
+    def loglikelihood(self, requests, disable_tqdm=False):
+        answers = []
+        for request in requests:
+            if len(self.asked) == self.n:
+                raise KeyboardInterrupt
+            self.asked.append(request.args)
+            answers += super().loglikelihood([request])
+            self.cache_hook.add_partial("loglikelihood", request.args, answers[-1])
+        return answers
+
+
+def test_a_run_that_was_cut_off_is_resumed(index, tmp_path):
+    """With the harness's own store: no answer is asked for twice, and the result is that of a run in one piece."""
+    _, manager = write(tmp_path / "new", "mmlu_astronomy")
+    name = "mmlu_astronomy_reworded"
+    first, second = CutOff(50), CutOff(-1)
+    with pytest.raises(KeyboardInterrupt):
+        answered(manager, name, model=CachingLM(first, str(tmp_path / "store.db")))
+    results, samples = answered(manager, name, model=CachingLM(second, str(tmp_path / "store.db")))
+    whole = CutOff(-1)
+    expected, in_one_piece = answered(manager, name, model=whole)
+    assert len(first.asked) == 50
+    assert first.asked + second.asked == whole.asked
+    assert asked(samples[name]) == asked(in_one_piece[name])
+    assert results[name] == expected[name]
 
 
 def test_the_command_and_its_log(index, tmp_path, command):

@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
+import shutil
 from pathlib import Path
 from runpy import run_path
 
 import pytest
 from helpers import inspect_evaluations
-from helpers.inspect_evaluations import inspect_eval
+from helpers.inspect_evaluations import inspect_eval, mock_model
 
 import paraconsist as pc
 from paraconsist.data.logs.reading import read_logs
@@ -25,6 +26,7 @@ KINDS = {
     "cargo": RULES | {"case", "separator"},
     "chat": RULES,  # whose scorer may know the right place from elsewhere
     "listed": RULES | {"option_order"},
+    "labelled": RULES | {"option_order", "option_labels"},
 }
 
 
@@ -79,6 +81,52 @@ def test_wording_0_is_the_original_to_the_bit(tmp_path, name):
     assert metrics(new).keys() == numbers.keys() | of_originals.keys()
 
 
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory):
+    """A package with tasks, installed: where packages lie, with an entry point for inspect_ai."""
+    from inspect_ai._util.entrypoints import clear_entry_points_state
+
+    place = tmp_path_factory.mktemp("python") / "site-packages"
+    shutil.copytree(TASKS.with_name("harbour"), place / "harbour")
+    about = place / "harbour-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: harbour\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[inspect_ai]\nharbour = harbour.registry\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(place)
+        clear_entry_points_state()
+        yield place
+
+
+@pytest.mark.parametrize("spec", ["harbour/{}", "harbour.tasks@{}"])
+@pytest.mark.parametrize("name", ["letters", "words", "guided"])
+def test_tasks_of_an_installed_package(tmp_path, harbour, command, name, spec):
+    """By the name that inspect_ai gives them, and by their module, whose imports are the package's."""
+    out = command.out("reword", f"inspect:{spec.format(name)}", "--output", tmp_path / "new")
+    assert f"{name}: {4 if name == 'guided' else 6} questions with " in out
+    log = inspect_eval(f"harbour/{name}", guess, tmp_path / "own")
+    new = inspect_eval(named(tmp_path / "new", name), guess, tmp_path / "logs")
+    originals = [sample for sample in new.samples if sample.metadata["wording"] == 0]
+    assert [*map(of_sample, originals)] == [*map(of_sample, log.samples)]
+    numbers = metrics(log)
+    assert numbers
+    assert {(scorer, key): metrics(new)[scorer, f"original_{key}"] for scorer, key in numbers} == numbers
+    assert pc.score(tmp_path / "logs", n_resamples=10) is not None
+
+
+@pytest.mark.parametrize(
+    ("spec", "match"),
+    [
+        ("harbour/ships", "harbour/guided, harbour/letters, harbour/words"),
+        ("nowhere/letters", "installed package"),
+        ("harbour.tasks@ships", "ships"),
+        ("harbour.nothing@letters", "harbour.nothing"),
+    ],
+)
+def test_packages_and_tasks_that_are_not_there(tmp_path, harbour, command, spec, match):
+    assert re.search(match, command.refused("reword", f"inspect:{spec}", "--output", tmp_path / "new"))
+
+
 def accuracy(samples, scorer):
     return sum(sample.scores[scorer].value == "C" for sample in samples) / len(samples)
 
@@ -130,6 +178,43 @@ def test_the_target_moves_with_the_options(tmp_path, name):
     assert len(answers) == 8
 
 
+def test_labels_that_the_samples_list(tmp_path):
+    """Who writes the right option's label is right under each, and never changes the answer."""
+    _, file = write(tmp_path / "new", "labelled", kinds="option_labels", per_kind=2)
+    things = run_path(str(TASKS))
+    asked = set()
+
+    def knows(prompt):
+        number = next(i for i in range(8) if things["question"](i) in prompt)
+        by_text = {text: label for label, text in re.findall(r"^(\w)\) (.+)$", prompt, re.MULTILINE)}
+        asked.update(by_text.values())
+        return by_text[things["four"](number)[number % 4]]
+
+    log = inspect_eval(file, knows, tmp_path / "logs")
+    assert asked == {*"ABCD1234abcd"}
+    assert metrics(log)["match", "accuracy"] == metrics(log)["match", "original_accuracy"] == 1.0
+    (table,) = (read.table for read in read_logs([tmp_path / "logs"]).values())
+    answers = {*zip(table["bucket_id"].to_pylist(), table["prediction"].to_pylist(), strict=True)}
+    assert len(answers) == 8
+
+
+def test_the_order_of_solved_examples_in_turns(tmp_path, harbour):
+    """The examples move in pairs; two of them have one other order, and what else is asked stays."""
+    from paraconsist.transforms.reworded_questions import reword_inspect
+
+    reword_inspect("harbour/guided", tmp_path / "new", RewordOptions("shot_order", per_kind=3))
+    rows = [row for row in rows_of(tmp_path / "new") if row["wording"]]
+    assert [(row["kind"], row["shots"]) for row in rows] == [("shot_order", [1, 0])] * 4
+    log = inspect_eval(named(tmp_path / "new", "guided"), guess, tmp_path / "logs")
+    samples = {(each.metadata["bucket_id"], each.metadata["wording"]): each for each in log.samples}
+    assert len(samples) == 8
+    for bucket in "0123":
+        original, moved = samples[bucket, 0], samples[bucket, rows[0]["wording"]]
+        system, *shots, question = ((turn.role, turn.text) for turn in original.input)
+        assert [(turn.role, turn.text) for turn in moved.input] == [system, *shots[2:], *shots[:2], question]
+        assert moved.target == original.target
+
+
 def test_solved_examples_and_what_all_samples_say_are_held(tmp_path):
     _, file = write(tmp_path / "new", "chat")
     log = inspect_eval(file, guess, tmp_path / "logs")
@@ -176,9 +261,11 @@ def test_a_task_of_the_hub(tmp_path, monkeypatch, command):
     [
         ("boat", {}, "boat"),
         ("empty", {}, "ask something"),
-        ("boats", {"kinds": "option_labels"}, "option_labels is for"),
-        ("chat", {"kinds": "option_order"}, "option_order is for"),
-        ("boats", {"kinds": "shot_order"}, "shot_order is for"),
+        ("boats", {"kinds": "option_labels"}, "samples must list their options, for generate"),
+        ("listed", {"kinds": "option_labels"}, "others name A, B, ..."),
+        ("chat", {"kinds": "option_order"}, "scorer, which is not inspect_ai's own, may know"),
+        ("boats", {"kinds": "shot_order"}, "others are the solver's"),
+        ("chat", {"kinds": "shot_order"}, "two or more solved examples"),
     ],
 )
 def test_refusals(tmp_path, name, options, match):
@@ -193,6 +280,30 @@ def test_parameters_of_the_original(tmp_path):
     file.write_text(file.read_text().replace("@cargo')", "@cargo', start='Be quick.')"))
     log = inspect_eval(named(tmp_path / "new", "cargo"), guess, tmp_path / "logs")
     assert {sample.messages[0].text.splitlines()[0] for sample in log.samples} == {"Be quick."}
+
+
+def test_a_run_that_was_cut_off_is_resumed(tmp_path, monkeypatch):
+    """By inspect_ai's own `eval-retry`: what was answered is not asked again."""
+    from inspect_ai import eval_retry
+
+    _, file = write(tmp_path / "new", "cargo")
+    asked = []
+
+    def fails_later(prompt):
+        asked.append(prompt)
+        if len(asked) == 20:
+            raise RuntimeError("gone")
+        return guess(prompt)
+
+    log = inspect_eval(file, fails_later, tmp_path / "logs", max_samples=1)
+    assert log.status == "error"
+    with inspect_evaluations.installed():
+        monkeypatch.setattr("inspect_ai._eval.eval.get_model", lambda *_, **__: mock_model(fails_later))
+        (again,) = eval_retry(log, log_dir=str(tmp_path / "again"), display="none", log_realtime=False)
+    assert again.status == "success"
+    assert len(again.samples) == len(rows_of(tmp_path / "new")) == len(asked) - 1  # the failed one is asked twice
+    assert asked[19] in asked[20:]
+    assert not {*asked[:19]} & {*asked[20:]}
 
 
 def test_samples_that_changed_since(tmp_path):

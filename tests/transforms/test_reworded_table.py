@@ -153,7 +153,8 @@ def test_places_of_a_choice_are_compared_in_one_order():
         ("question=stems,choices=options,answer=key", {}, "`columns` must be FIELD=COLUMN"),
         ("answer=key", {}, "`question` must be a column of exam.*'stem'"),
         ("question=stem,answer=key", {"kinds": "option_order"}, "option_order is for"),
-        (PAIRS, {"kinds": "option_labels"}, "option_labels is for"),
+        (PAIRS, {"kinds": "option_labels"}, "`run` labels choices"),
+        (PAIRS, {"kinds": "shot_order"}, "has no solved examples"),
     ],
 )
 def test_refusals(tmp_path, pairs, options, match):

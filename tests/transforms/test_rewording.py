@@ -33,7 +33,7 @@ def changed(kind, variant=0, prompt=PROMPT, key="0"):
         ("instruction", 0, "Question:", "Please answer the question below.\nQuestion:"),
         ("case", 0, "Answer:", "ANSWER:"),
         ("case", 1, "Question:", "question:"),
-        ("separator", 0, "Answer:", "Answer -"),
+        ("separator", 0, "Answer:", "Answer::"),
         ("separator", 1, "\nAnswer:", "\n\nAnswer:"),
         ("option_labels", 0, "C. a fish", "3. a fish"),
         ("option_labels", 1, "C. a fish", "c. a fish"),
@@ -134,7 +134,6 @@ def test_options_code_numbers_and_formulas_survive():
         (Prompt("Question: Why?\nAnswer:", ("it is", "it was"), 0), ("option_order", "option_labels")),
         (Prompt("Why?\nA. yes\nB. all of the above", ("A", "B"), 0), ("option_order",)),
         (Prompt("Why? Answer with A or B.\nA. yes\nB. no", ("A", "B"), 0), ("option_order", "option_labels")),
-        (Prompt("Why?\nA. yes\nB. no", (), "A"), ("option_labels",)),
         (Prompt("Why?\nA. yes\nB. no", (), ["A", "(A)"]), ("option_order", "option_labels")),
         (Prompt("Why?\nA. yes\nB. no", ("A", "B"), None), ("option_order", "option_labels")),
         (Prompt("Why?", ("yes", "all of the above"), ["A"], is_unlisted=True), ("option_order", "option_labels")),
@@ -146,6 +145,11 @@ def test_options_code_numbers_and_formulas_survive():
         (Prompt("Why?", tuple(map(str, range(27))), ["A"], is_unlisted=True), ("option_order", "option_labels")),
         (Prompt("x = big(man, 2)", words=("x = big(man, 2)",)), ("phrase", "structure")),
         (Prompt("Why\nAnswer: because"), ("case", "separator")),
+        (Prompt("How many?\nA. 4\nB. 2", ("A", "B"), 0), ("option_labels",)),  # is the answer 2 the number or B?
+        (Prompt("How many?\nA. one.\nB. five", ("A", "B"), 0), ("option_labels",)),
+        (Prompt("Which?\nA. red\nB. old\nC. neither A nor B", ("A", "B", "C"), 0), ("option_labels",)),
+        (Prompt("Which?\nA. red\nB. old\nC. A and B", ("A", "B", "C"), 0), ("option_labels",)),
+        (Prompt("Give the letter of the answer.\nA. yes\nB. no", ("A", "B"), 0), ("option_labels",)),
     ],
 )
 def test_what_a_kind_leaves_alone(prompt, kinds):
@@ -166,7 +170,26 @@ def test_a_list_of_statements_before_the_options():
     assert listing("A. alone\nC. third") == []
 
 
+def test_labels_that_are_no_option():
+    """Lower-case letters serve where numbers do not, and the other way round."""
+    for texts, variants in ((("4", "2"), (1,)), (("five", "six"), (1,)), (("b", "c"), (0,)), (("40", "x2"), (0, 1))):
+        prompt = Prompt(
+            "Which?\n" + "\n".join(f"{a}. {text}" for a, text in zip("AB", texts, strict=True)), ("A", "B"), 0
+        )
+        assert tuple(v for v in (0, 1) if changed("option_labels", v, prompt)) == variants
+
+
+def test_an_instruction_names_a_question_only_where_one_follows():
+    """Not before a sentence to be continued, nor where the template brings questions that are answered already."""
+    completed = Prompt("Q: Is it red?\nA: Yes.\n\nQ: Is it old?\nA:", descriptors={"Q": 2, "A": 2})
+    for prompt in (Prompt("The man sat down because"), completed):
+        for variant in range(3):
+            said = changed("instruction", variant, prompt).text.partition("\n")[0]
+            assert not re.search("question|answer", said)
+
+
 def test_descriptors_are_those_of_the_template():
+    assert common_descriptors(["Q: b\nA:"]) == {}  # of one text it cannot be told
     texts = ["Note: a\nQ: b\nA:", "Q: c\nA: d\nA:"]
     assert common_descriptors(texts) == {"Q": 1, "A": 1}
     assert common_descriptors(texts, ["Q:"]) == {"A": 1}

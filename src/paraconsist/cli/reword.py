@@ -57,25 +57,21 @@ def reword(
     if tool == "lm-eval":
         say_status("Reading lm-eval's tasks ...")
         tasks = reword_lm_eval(name, output, making, include_path)
+        is_one = (output / f"{name}{SUFFIX}.yaml").exists()  # a tag has no file of its own
+        names = ",".join(f"{task}{SUFFIX}" for task in ([name] if is_one else tasks))
+        where = f"--tasks {names} --include_path {shlex.quote(str(output))} --log_samples --output_path logs"
+        following = f"lm_eval --model hf --model_args pretrained=MODEL {where}"
     elif package is None:
         tasks, comparers = reword_table(source, output, making, reading)
+        (file,) = output.iterdir()
+        following = f"paraconsist run --model MODEL --dataset {shlex.quote(str(file))} --stratum kind --output logs"
     else:
         tasks = reword_inspect(f"hf/{name}" if tool == "hf" else name, output, making)
+        (file,) = output.glob("*.py")
+        following = f"inspect eval {shlex.quote(f'{file}@{file.stem}')} --model MODEL --log-dir logs"
     for task, counts in tasks.items():
         n = counts.pop(ORIGINAL)
         kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
         echo(f"{task}: {n:,} questions with {counts.total():,} wordings ({kinds})")
-    if tool == "lm-eval":
-        is_one = (output / f"{name}{SUFFIX}.yaml").exists()  # a tag has no file of its own
-        names = ",".join(f"{task}{SUFFIX}" for task in ([name] if is_one else tasks))
-        running = f"--tasks {names} --include_path {shlex.quote(str(output))} --log_samples --output_path logs"
-        say_status(f"Next: lm_eval --model hf --model_args pretrained=MODEL {running}")
-    elif package is None:
-        (file,) = output.iterdir()
-        say_status(
-            f"Next: paraconsist run --model MODEL --dataset {shlex.quote(str(file))} --stratum kind --output logs"
-        )
-    else:
-        (file,) = output.glob("*.py")
-        say_status(f"Next: inspect eval {shlex.quote(f'{file}@{file.stem}')} --model MODEL --log-dir logs")
+    say_status(f"Next: {following}")
     say_status("      paraconsist score logs" + "".join(f" --{name} {value}" for name, value in comparers.items()))

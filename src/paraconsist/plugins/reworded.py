@@ -17,7 +17,7 @@ from lm_eval.api.task import ConfigurableTask
 from paraconsist.errors import input_error
 from paraconsist.files import Json
 from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, About, WordingRow, original_config
-from paraconsist.transforms.rewording import KINDS, Prompt, another_order, reworded
+from paraconsist.transforms.rewording import KINDS, Prompt, reorder, reworded
 
 
 class Reworded(ConfigurableTask):  # type: ignore[misc]  # whose signature says that a configuration is taken
@@ -49,12 +49,9 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         rows: list[WordingRow] = [*map(json.loads, self.rows_file.read_text(encoding="utf-8").splitlines())]
         self._check(rows[-1], rows[-1]["question"] < len(originals))
         self._rows = {(row["bucket_id"], row["wording"]): row for row in rows}
+        added = [{name: value for name, value in row.items() if name in ADDED} for row in rows]
         self._docs = self.task_docs = [
-            {
-                **originals[row["question"]],
-                **{name: value for name, value in row.items() if name in ADDED},
-            }
-            for row in rows
+            {**originals[row["question"]], **more} for row, more in zip(rows, added, strict=True)
         ]
         if hasattr(self, "sampler"):
             self._sample, self.sampler.sample = self.sampler.sample, self._held
@@ -92,8 +89,9 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
             self._drawn = ((row["bucket_id"], n), [*self._sample(n, eval_doc=plain, **more)])
         if row["kind"] != "shot_order":
             return self._drawn[1]
-        rng = Random(f"{self.about['seed']}/{row['bucket_id']}/{row['variant']}")
-        return [self._drawn[1][i] for i in another_order(n, rng)]
+        known, rng = row["shots"], Random(f"{self.about['seed']}/{row['bucket_id']}")
+        order = known if len(known) == n else reorder(n, rng, row["variant"])  # --num_fewshot changes the number
+        return [self._drawn[1][i] for i in order]
 
     def fewshot_context(self, doc: Any, *args: Any, **options: Any) -> Any:
         """Write a wording's prompt; what kinds of format change in the question they change in the examples, too."""
@@ -107,8 +105,7 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
             return None
         text, answer = super().doc_to_text(doc, form.doc_to_text), super().doc_to_target(doc, form.doc_to_target)
         options = tuple(super().doc_to_choice(doc, form.doc_to_choice)) if form.doc_to_choice else ()
-        prompt = Prompt(text, options, answer, (), self.about["descriptors"])
-        return reworded(prompt, row["kind"], row["variant"], "")
+        return reworded(Prompt(text, options, answer, (), self.about["descriptors"]), row["kind"], row["variant"], "")
 
     def _part(self, doc: Any, name: str, task_own: Callable[[], Any]) -> Any:
         """Return the text, options or answer of a wording or of a solved example."""

@@ -17,7 +17,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.scorer._scorer import scorer_metrics
 
 from paraconsist.plugins.inspect_ai import original
-from paraconsist.transforms.reworded_questions import load_original, question_of, with_text
+from paraconsist.transforms.reworded_questions import input_of, load_original, question_of
 from paraconsist.transforms.reworded_tasks import ADDED, WordingRow
 
 
@@ -32,7 +32,7 @@ def reworded(file: str, spec: str, **parameters: object) -> Task:
     rows: list[WordingRow] = [*map(json.loads, place.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines())]
     for row in rows:
         number, answer = row["question"], row.get("answer")
-        of_row = row["text"], row.get("options"), [answer] if isinstance(answer, str) else answer
+        of_row = row.get("text"), row.get("options"), [answer] if isinstance(answer, str) else answer
         if number >= len(samples) or (not row["wording"] and of_row != question_of(samples[number])):
             remedy = "They changed since, or the task shuffles them without a seed: write the folder again."
             raise PrerequisiteError(f"{place.stem}: sample {number + 1} of {spec} is another one. {remedy}")
@@ -48,7 +48,7 @@ def _sample(sample: Sample, row: WordingRow) -> Sample:
     number = row["question"] + 1 if sample.id is None else sample.id
     changes: dict[str, Any] = {"metadata": {**(sample.metadata or {}), **added}, "id": number}
     if row["wording"]:
-        changes |= {"id": f"{number} wording {row['wording']}", "input": with_text(sample, row["text"])}
+        changes |= {"id": f"{number} wording {row['wording']}", "input": input_of(sample, row)}
         changes |= {to: row[name] for name, to in (("options", "choices"), ("answer", "target")) if row.get(name)}  # type: ignore[literal-required]
     return sample.model_copy(update=changes)
 

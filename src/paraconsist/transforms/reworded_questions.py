@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from importlib import import_module
@@ -25,17 +25,8 @@ from paraconsist.errors import input_error
 from paraconsist.files import Json, staged
 from paraconsist.transforms.labelled_sets import load_rows
 from paraconsist.transforms.perturbation import RowOptions
-from paraconsist.transforms.reworded_tasks import (
-    ADDED,
-    SUFFIX,
-    RewordOptions,
-    WordingRow,
-    loadable,
-    valid_kinds,
-    wordings,
-    write_rows,
-)
-from paraconsist.transforms.rewording import KINDS, Prompt, common_descriptors, sentences
+from paraconsist.transforms.reworded_tasks import ADDED, SUFFIX, RewordOptions, WordingRow, opened, wordings, write_rows
+from paraconsist.transforms.rewording import Prompt, common_descriptors, sentences
 
 if TYPE_CHECKING:
     from inspect_ai import Task
@@ -44,6 +35,14 @@ if TYPE_CHECKING:
 
 #: inspect_ai's scorers that read the right answer in the target, as a letter where there are choices.
 _SCORERS = {f"inspect_ai/{name}" for name in ("answer", "choice", "exact", "includes", "match", "pattern")}
+_ANY_LABEL = ("exact", "generate", "match")  # solver and scorers that have no labels of their own
+#: Kind -> why a task of inspect_ai, or a table, cannot have it.
+_REFUSED = {
+    "option_order": "Its scorer, which is not inspect_ai's own, may know the right place from elsewhere.",
+    "option_labels": "Its samples must list their options, for generate() and match or exact: others name A, B, ...",
+    "shot_order": "It must have two or more solved examples, the same turns in all samples: others are the solver's.",
+}
+_BY_RUN = {"option_labels": "`run` labels choices A, B, ... itself.", "shot_order": "A table has no solved examples."}
 _TASK = '''"""{original} in several wordings, which {name}.jsonl has; paraconsist must be installed."""
 
 from inspect_ai import Task, task
@@ -55,14 +54,12 @@ from paraconsist.plugins.reworded_inspect import reworded
 def {name}() -> Task:
     return reworded(__file__, {original!r})
 '''
-
-
 #: What a question asks, offers and accepts.
 Question: TypeAlias = tuple[str, list[str], list[str]]
 
 
 def question_rows(
-    questions: Sequence[Question], options: RewordOptions, invalid: Collection[str] = ()
+    questions: Sequence[Question], options: RewordOptions, invalid: Mapping[str, str], n_shots: int = 0
 ) -> list[WordingRow]:
     """Return the wordings of questions; what all of them have alike is their template, and keeps its words."""
     own = [sentences(text) for text, _, _ in questions]
@@ -72,8 +69,7 @@ def question_rows(
         words = tuple(each for each in of_text if each not in alike)
         answer = accepted[0] if len(accepted) == 1 and not choices else accepted
         prompts.append(Prompt(text, (*choices,), answer, words, descriptors, is_unlisted=bool(choices)))
-    kinds = valid_kinds(prompts, options, {"option_labels", "shot_order", *invalid})
-    return [*wordings(prompts, kinds, options)]
+    return [*wordings(prompts, options, invalid, n_shots)]
 
 
 def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str, Counter[str]]:
@@ -82,9 +78,7 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str,
     `spec` is a file or module with a task's name after ``@``, a registered name, or ``hf/ORG/SET``. InputError if the
     task cannot be loaded, has no samples with a text, or no kind applies.
     """
-    from inspect_ai._util.registry import registry_info
-
-    with loadable(spec):
+    with opened(spec):
         task = load_original(spec)
         samples = [*islice(task.dataset, options.limit)]
     questions = [question_of(sample) for sample in samples]
@@ -93,12 +87,12 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str,
     if taken := {*ADDED}.intersection(*(sample.metadata or () for sample in samples)):
         must = f"have samples without the metadata {', '.join(ADDED)}, which wordings bring"
         raise input_error("reword", "source", must, got=sorted(taken))
-    is_fixed = not {registry_info(scorer).name for scorer in task.scorer or ()} <= _SCORERS
-    rows = question_rows(questions, options, [name for name in KINDS if is_fixed and KINDS[name].moves_key])
+    invalid = _invalid(task, samples)
+    rows = question_rows(questions, options, invalid, len(shots_of(samples[0])) // 2)
     called = re.sub(r"\W|^(?=\d)", "_", task.name.rpartition("/")[2])
     with staged(folder) as place:
         file = place / f"{called}{SUFFIX}.jsonl"
-        counts = write_rows(file, rows, called, options)
+        counts = write_rows(file, rows, options, invalid)
         path, at, name = spec.rpartition("@")
         if Path(path).is_file():  # the folder finds it where both are moved together
             spec = f"{Path(os.path.relpath(path, folder)).as_posix()}{at}{name}"
@@ -122,17 +116,16 @@ def reword_table(
     accepted = _texts([row["label"] or [] for row in originals], choices)
     questions = [*zip(map(asked, originals), choices, accepted, strict=True)][: options.limit]
 
-    def written(row: WordingRow) -> Json:
+    written: list[Json] = []
+    for row in question_rows(questions, options, _BY_RUN):
         own, (_, listed, right) = originals[row["question"]], questions[row["question"]]
         texts = {name: with_wording(own, row["text"])[name] for name in QUESTIONS.columns}
         texts |= {"choices": row.get("options") or listed, "expected": right}
         named = {"bucket_id": own["bucket_id"], "role": row["role"], "wording": row["wording"], "kind": row["kind"]}
-        return {**named, **{name: value for name, value in texts.items() if value}}
-
-    made = question_rows(questions, options)
+        written.append({**named, **{name: value for name, value in texts.items() if value}})
     with staged(folder) as place:
         file = place / f"{rows.file_name}{SUFFIX}.jsonl"
-        counts = write_rows(file, made, rows.name, options, written=written)
+        counts = write_rows(file, written, options, _BY_RUN)
     return {rows.file_name: counts}, {**({"same": "choice"} if any(choices) else {}), **rows.comparers}
 
 
@@ -141,11 +134,8 @@ def _texts(accepted: Sequence[list[str]], choices: Sequence[list[str]]) -> list[
 
     In the table they all are texts, all letters or all places: 2 alone may be a text or a place.
     """
-    ways: list[list[list[str]]] = [
-        [*choices],
-        [[*ascii_uppercase[: len(listed)]] for listed in choices],
-        [[*map(str, range(len(listed)))] for listed in choices],
-    ]
+    marks = [*ascii_uppercase], [*map(str, range(max(map(len, choices), default=0)))]
+    ways = [[*choices], *([names[: len(listed)] for listed in choices] for names in marks)]
     wrong = [
         [row for row, (own, names) in enumerate(zip(accepted, way, strict=True)) if names and not {*own} <= {*names}]
         for way in ways
@@ -157,17 +147,39 @@ def _texts(accepted: Sequence[list[str]], choices: Sequence[list[str]]) -> list[
     return [[listed[names.index(each)] if names else each for each in own] for own, names, listed in rows]
 
 
+def _invalid(task: Task, samples: Sequence[Sample]) -> dict[str, str]:
+    """Return the kinds that are invalid for a task of inspect_ai, whatever its questions, each with the reason."""
+    from inspect_ai._util.registry import registry_info
+
+    asking = task.solver if isinstance(task.solver, Sequence) else [task.solver]
+    scorers, solvers = ({registry_info(each).name for each in parts} for parts in (task.scorer or (), asking))
+    is_listed = all(isinstance(sample.input, str) and not sample.choices for sample in samples)
+    shots = {tuple(turn.text for turn in shots_of(sample)) for sample in samples}
+    valid = {
+        "option_order": scorers <= _SCORERS,
+        "option_labels": is_listed and scorers | solvers <= {f"inspect_ai/{name}" for name in _ANY_LABEL},
+        "shot_order": len(shots) == 1 < len(samples) and len(*shots) > 2,
+    }
+    return {kind: why for kind, why in _REFUSED.items() if not valid[kind]}
+
+
 def load_original(spec: str, folder: Path = Path(), **parameters: object) -> Task:
     """Return a task by its name; a file is named from `folder`, and a module by its dotted name."""
     from inspect_ai._eval.loader import load_tasks
+    from inspect_ai._util.registry import is_registry_object, registry_find, registry_info
 
     path, at, name = spec.rpartition("@")
-    if at and not path.endswith(".py"):
-        path = str(import_module(path).__file__)
-    tasks = [] if spec.endswith(".py") else load_tasks([f"{folder / path}@{name}" if at else spec], parameters)
+    names = [] if spec.endswith(".py") else [f"{folder / path}@{name}" if at else spec]
+    if at and not path.endswith(".py"):  # the name by which it is registered: its package's imports may be relative
+        members = (each for each in vars(import_module(path)).values() if is_registry_object(each, "task"))
+        names = [*{full for each in members if (full := registry_info(each).name).rpartition("/")[2] == name}]
+    tasks = load_tasks(names, parameters) if names else []
     if len(tasks) != 1:
-        names = ", ".join(task.name for task in tasks) or f"{spec}@NAME"
-        raise input_error("reword", "source", "name one task", got=spec, remedy=f"Such as {names}.")
+        package = re.split("[./]", spec)[0] + "/"
+        found = registry_find(lambda info: info.type == "task" and info.name.startswith(package))
+        known = [task.name for task in tasks] or sorted(registry_info(each).name for each in found)
+        such = ", ".join(known) or (f"{spec}@NAME" if spec.endswith(".py") else "PACKAGE/TASK of an installed package")
+        raise input_error("reword", "source", "name one task", got=spec, remedy=f"Such as {such}.")
     return tasks[0]
 
 
@@ -179,10 +191,19 @@ def question_of(sample: Sample) -> Question:
     return text, sample.choices or [], [sample.target] if isinstance(sample.target, str) else sample.target
 
 
-def with_text(sample: Sample, text: str) -> str | list[ChatMessage]:
-    """Return a sample's input with another text where `question_of` found it."""
-    if isinstance(sample.input, str) or text == question_of(sample)[0]:
-        return text if isinstance(sample.input, str) else sample.input
+def shots_of(sample: Sample) -> list[ChatMessage]:
+    """Return the solved examples before a question, turns of the user and the assistant; [] if there are none."""
+    turns = [] if isinstance(sample.input, str) else [turn for turn in sample.input[:-1] if turn.role != "system"]
+    return turns if [turn.role for turn in turns] == ["user", "assistant"] * (len(turns) // 2) else []
+
+
+def input_of(sample: Sample, row: WordingRow) -> str | list[ChatMessage]:
+    """Return a sample's input in a wording: another text where `question_of` found it, or examples in another order."""
+    if isinstance(sample.input, str):
+        return row.get("text", sample.input)
     messages: list[ChatMessage] = deepcopy(sample.input)
-    next(message for message in reversed(messages) if message.role == "user").text = text
-    return messages
+    if row.get("text", question_of(sample)[0]) != question_of(sample)[0]:  # a message in parts keeps them
+        next(message for message in reversed(messages) if message.role == "user").text = row["text"]
+    turns = shots_of(sample)
+    moved = (turns[2 * i + k] for i in row.get("shots", range(len(turns) // 2)) for k in (0, 1))
+    return [next(moved, turn) if turn.role != "system" else turn for turn in messages]

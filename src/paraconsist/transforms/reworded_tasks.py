@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import islice
+from math import factorial
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, TypedDict
 
 import yaml
@@ -22,7 +24,7 @@ from paraconsist.data.options import option
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.files import Json, staged, to_json, write_text
 from paraconsist.transforms.paraphrase.kept import language_of
-from paraconsist.transforms.rewording import KINDS, Answer, Prompt, RewordingKind, common_descriptors, reworded
+from paraconsist.transforms.rewording import KINDS, Answer, Prompt, RewordingKind, common_descriptors, reorder, reworded
 
 if TYPE_CHECKING:
     from lm_eval.api.task import ConfigurableTask
@@ -50,6 +52,7 @@ class WordingRow(TypedDict, total=False):
     answer: Answer
     original_options: list[str]  # where options moved or have other labels: what the original calls each
     gold_option: int  # where options are contexts, of which the harness logs no right one
+    shots: list[int]  # where solved examples moved: the old place of each
 
 
 class About(TypedDict):
@@ -80,7 +83,7 @@ class RewordOptions:
 
 
 @contextmanager
-def loadable(name: str) -> Iterator[None]:
+def opened(name: str) -> Iterator[None]:
     """Turn errors of the Hub, of datasets and of the task's own code into one about the source."""
     try:
         yield
@@ -91,20 +94,17 @@ def loadable(name: str) -> Iterator[None]:
         raise input_error("reword", "source", must, got=name, remedy=remedy) from problem
 
 
-def valid_kinds(prompts: Sequence[Prompt], options: RewordOptions, invalid: Collection[str]) -> list[RewordingKind]:
-    """Return the chosen kinds without the `invalid` ones, and without English ones where the questions are not."""
-    is_english = language_of(" ".join(part for prompt in prompts[:50] for part in prompt.words)) in ("en", None)
-    return [kind for kind in options.chosen() if kind.name not in invalid and (is_english or not kind.english)]
-
-
 def wordings(
-    prompts: Sequence[Prompt], kinds: Sequence[RewordingKind], options: RewordOptions, *, contexts: bool = False
+    prompts: Sequence[Prompt], options: RewordOptions, invalid: Collection[str], n_shots: int, contexts: bool = False
 ) -> Iterator[WordingRow]:
     """Yield each question's original and its wordings; more than `per_kind` of a kind where they are too few.
 
-    With `contexts` options are contexts of one answer, and each has the question's text in it.
+    Kinds that are `invalid`, or English where the questions are not, make none. With `contexts` options are contexts
+    of one answer, and each has the question's text in it. `n_shots` solved examples have n! - 1 other orders.
     """
-    plan = [(v, kind) for v in range(3) for kind in kinds if v < len(kind.variants or "all")]
+    is_english = language_of(" ".join(part for prompt in prompts[:50] for part in prompt.words)) in ("en", None)
+    kinds = [kind for kind in options.chosen() if kind.name not in invalid and (is_english or not kind.english)]
+    plan = [(v, kind) for v in range(3) for kind in kinds if v < (len(kind.variants) or factorial(n_shots) - 1)]
     for question, prompt in enumerate(prompts):
         first = WordingRow(question=question, bucket_id=str(question), role=ORIGINAL, wording=0, kind=ORIGINAL)
         if isinstance(prompt.answer, int) and contexts:
@@ -123,8 +123,10 @@ def wordings(
             if contexts:
                 before = new.text.removesuffix(prompt.text)
                 row["options"] = [before + context for context in prompt.options]
-            elif kind.variants:  # otherwise the harness changes the prompt
+            elif kind.variants:
                 row["text"] = new.text
+            if not kind.variants:  # the harness changes the prompt
+                row["shots"] = reorder(n_shots, Random(f"{options.seed}/{question}"), variant)
             if kind.moves_key:
                 row |= {"options": [*new.options], "answer": new.answer, "original_options": [*new.originals]}
             n += 1
@@ -133,23 +135,21 @@ def wordings(
 
 def write_rows(
     file: Path,
-    rows: Sequence[WordingRow],
-    name: str,
+    rows: Sequence[Mapping[str, object]],
     options: RewordOptions,
-    *,
+    invalid: Mapping[str, str],
     all_kinds: bool = True,
-    written: Callable[[WordingRow], object] = dict,
 ) -> Counter[str]:
-    """Write wordings as JSON Lines, in the form that `written` gives them; return their number by kind.
+    """Write wordings as JSON Lines; return their number by kind.
 
-    InputError if there is no wording but originals, or, with `all_kinds`, none of a kind that the user named.
+    InputError if there is none, or, with `all_kinds`, none of a kind that the user named; `invalid` may say why.
     """
-    counts = Counter(row["kind"] for row in rows)
+    counts, name = Counter(str(row["kind"]) for row in rows), file.stem.removesuffix(SUFFIX)
     absent = [kind for kind in options.chosen() if not counts[kind.name]]
     if absent and (len(counts) == 1 or (options.kinds is not None and all_kinds)):
-        remedy = f"{absent[0].name} is for {absent[0].tasks}."
+        remedy = invalid.get(absent[0].name) or f"{absent[0].name} is for {absent[0].tasks}."
         raise input_error("reword", "kinds", f"be valid for {name}", got=absent[0].name, remedy=remedy)
-    write_text(file, "".join(f"{to_json(row, indent=None)}\n" for row in map(written, rows)))
+    write_text(file, "".join(f"{to_json(row, indent=None)}\n" for row in rows))
     return counts
 
 
@@ -165,28 +165,25 @@ def reword_lm_eval(
         near = get_close_matches(name, manager.all_tasks, 1)
         remedy = f"Did you mean lm-eval:{near[0]}?" if near else "`lm_eval ls tasks` lists them."
         raise input_error("reword", "source", "name a task of lm-eval", got=f"lm-eval:{name}", remedy=remedy)
-    with loadable(name):
+    with opened(name):
         loaded = manager.load(name)
     done: dict[str, Counter[str]] = {}
     with staged(folder) as place:
         for task_name, task in loaded["tasks"].items():
-            prompts, descriptors = _prompts(task, options.limit)
-            kinds = valid_kinds(prompts, options, _invalid(task))
-            rows = list(wordings(prompts, kinds, options, contexts=task.multiple_input))
+            prompts, invalid = _prompts(task, options.limit), _invalid(task)
+            rows = [*wordings(prompts, options, invalid, task.config.num_fewshot or 0, task.multiple_input)]
             file, is_one = place / f"{task_name}{SUFFIX}.jsonl", len(loaded["tasks"]) == 1
-            done[task_name] = write_rows(file, rows, task_name, options, all_kinds=is_one)
+            done[task_name] = write_rows(file, rows, options, invalid, is_one)
             path = manager.task_index[task_name].yaml_path.resolve()
             if path.is_relative_to(_tasks_folder()):  # which may be elsewhere on another machine
                 path = path.relative_to(_tasks_folder())
-            about = About(yaml=path.as_posix(), seed=options.seed, descriptors=descriptors)
-            file.with_suffix(".yaml").write_text(_task_yaml(task_name, task, about), encoding="utf-8")
+            about = About(yaml=path.as_posix(), seed=options.seed, descriptors={**prompts[0].descriptors})
+            write_text(file.with_suffix(".yaml"), _task_yaml(task_name, task, about))
         for name, children in loaded.get("group_map", {}).items():
             aggregates = loaded["groups"][name].aggregate_metric_list or ()
             group = {"group": f"{name}{SUFFIX}", "task": [f"{child}{SUFFIX}" for child in children]}
             group["aggregate_metric_list"] = [vars(each) for each in aggregates if isinstance(each.aggregation, str)]
-            (place / f"{name.replace('::', '_')}{SUFFIX}.yaml").write_text(
-                yaml.safe_dump(group, sort_keys=False), encoding="utf-8"
-            )
+            write_text(place / f"{name.replace('::', '_')}{SUFFIX}.yaml", yaml.safe_dump(group, sort_keys=False))
     return done
 
 
@@ -198,8 +195,8 @@ def task_manager(include_path: Path | None) -> TaskManager:
     return tasks.TaskManager(include_path=include_path)
 
 
-def _prompts(task: ConfigurableTask, limit: int | None) -> tuple[list[Prompt], dict[str, int]]:
-    """Return the prompts of a task's questions, and the descriptors of its template."""
+def _prompts(task: ConfigurableTask, limit: int | None) -> list[Prompt]:
+    """Return the prompts of a task's questions."""
     docs = [*islice(task.eval_docs, limit)]
     if taken := sorted({*ADDED} & set(docs[0])):
         must = f"have documents without the fields {', '.join(ADDED)}, which wordings bring"
@@ -210,7 +207,7 @@ def _prompts(task: ConfigurableTask, limit: int | None) -> tuple[list[Prompt], d
         raise input_error("reword", "source", "have a prompt", got=task.task_name, remedy=remedy)
     stops = (task.config.generation_kwargs or {}).get("until", ()) if task.OUTPUT_TYPE == "generate_until" else ()
     descriptors = common_descriptors((prompt.text for prompt in prompts), stops)
-    return [replace(prompt, descriptors=descriptors) for prompt in prompts], descriptors
+    return [replace(prompt, descriptors=descriptors) for prompt in prompts]
 
 
 def _prompt(task: ConfigurableTask, doc: Json) -> Prompt:
@@ -220,14 +217,14 @@ def _prompt(task: ConfigurableTask, doc: Json) -> Prompt:
     if task.multiple_input:
         return Prompt(options[0], options, text)
     answer = task.doc_to_target(doc)
-    parts = [part.strip() for part in doc.values() if isinstance(part, str) and len(part.split()) > 2]
-    parts = [part for part in parts if text.count(part) == 1]
+    texts = {part.strip(): text.count(part.strip()) for part in doc.values() if isinstance(part, str)}
+    parts = [part for part, n in texts.items() if n == 1 and len(part.split()) > 2]
     words = tuple(part for part in parts if not any(part in other and part != other for other in parts))
-    return Prompt(text, options, answer if isinstance(answer, (int, str, list)) else None, tuple(dict.fromkeys(words)))
+    return Prompt(text, options, answer if isinstance(answer, (int, str, list)) else None, words)
 
 
-def _invalid(task: ConfigurableTask) -> set[str]:
-    """Return the kinds that are invalid for a task, whatever its questions."""
+def _invalid(task: ConfigurableTask) -> dict[str, str]:
+    """Return the kinds that are invalid for a task, whatever its questions; the catalogue says why."""
     from lm_eval.api.task import ConfigurableTask
 
     config = task.config
@@ -235,9 +232,9 @@ def _invalid(task: ConfigurableTask) -> set[str]:
     reads_document = config.process_results is not None or any(map(callable, steps)) or "multi_choice_regex" in steps
     is_fixed = reads_document or type(task).process_results is not ConfigurableTask.process_results
     names = {kind.name for kind in KINDS.values() if is_fixed and kind.moves_key}
-    if task.multiple_input:
-        names |= KINDS.keys() - {"instruction", "shot_order"}
-    return names if (config.num_fewshot or 0) > 1 else {*names, "shot_order"}
+    names |= KINDS.keys() - {"instruction", "shot_order"} if task.multiple_input else set()
+    is_named = config.doc_to_choice is None or "letter" in str(config.description)
+    return dict.fromkeys({*names, "option_labels"} if is_named else names, "")
 
 
 def _tasks_folder() -> Path:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import islice
+from math import factorial
 from random import Random
 from string import ascii_uppercase
 from typing import TypeAlias
@@ -41,6 +42,7 @@ class Prompt:
 
 
 Variant: TypeAlias = Callable[[Prompt, Random], "Prompt | None"]
+_Change: TypeAlias = Callable[[re.Match[str]], str]
 
 
 @dataclass(frozen=True)
@@ -60,32 +62,34 @@ class RewordingKind:
     default: bool = True  # is it taken where no kinds are named?
 
 
-#: Before a question, and before anything else.
+#: Before a question, and before anything else, such as a sentence to be continued.
 _INSTRUCTIONS = (
     ("Please answer the question below.", "Please work on the item below."),
     ("Here is a question for you to answer.", "Here is the next item."),
-    ("Read the following question, then give your answer.", "Read the following, then give your answer."),
+    ("Read the following question, then give your answer.", "Read the following, then go on."),
 )
 
 
 def _instruction(prompt: Prompt, _: Random, *, number: int) -> Prompt:
-    return replace(prompt, text=f"{_INSTRUCTIONS[number]['?' not in prompt.text]}\n{prompt.text}")
+    is_one_question = "?" in prompt.text and max(prompt.descriptors.values(), default=1) == 1
+    return replace(prompt, text=f"{_INSTRUCTIONS[number][not is_one_question]}\n{prompt.text}")
 
 
 _DESCRIPTOR = re.compile(r"^([A-Z][A-Za-z ]{0,30}):(?=\s|\Z)", re.MULTILINE)
 
 
 def common_descriptors(texts: Iterable[str], stops: Sequence[str] = ()) -> dict[str, int]:
-    """Return the template's descriptors: those that all texts have, with the fewest occurrences; none in `stops`."""
-    common = reduce(Counter.__and__, (Counter(_DESCRIPTOR.findall(text)) for text in texts))
+    """Return the descriptors that all of several texts have, with the fewest occurrences; none in `stops`."""
+    first, *others = (Counter(_DESCRIPTOR.findall(text)) for text in texts)
+    common = reduce(Counter.__and__, others, first) if others else {}
     return {name: n for name, n in common.items() if not any(name in stop for stop in stops)}
 
 
-def _descriptors(prompt: Prompt, _: Random, *, change: Callable[[re.Match[str]], str]) -> Prompt | None:
+def _descriptors(prompt: Prompt, _: Random, *, changes: Sequence[_Change], number: int) -> Prompt | None:
     """Change the template's descriptors; those that the question has, too, stay."""
     counts = Counter(_DESCRIPTOR.findall(prompt.text))
     ours = {name for name, n in prompt.descriptors.items() if counts[name] == n}
-    text = _DESCRIPTOR.sub(lambda match: change(match) if match[1] in ours else match[0], prompt.text)
+    text = _DESCRIPTOR.sub(lambda match: changes[number](match) if match[1] in ours else match[0], prompt.text)
     return None if text == prompt.text else replace(prompt, text=text)
 
 
@@ -94,6 +98,8 @@ def _apart(match: re.Match[str]) -> str:
     return match[0] if not before or before.endswith("\n\n") else f"\n{match[0]}"
 
 
+_CASES: tuple[_Change, ...] = (lambda match: match[0].upper(), lambda match: match[0].lower())
+_SEPARATORS: tuple[_Change, ...] = (lambda match: f"{match[1]}::", _apart)
 _LINE = re.compile(r"^([ \t]*\(?)([A-Z]|[a-z]|\d{1,2})([.):][ \t]*)(\S.*)$", re.MULTILINE)
 _FIRST = {"A": ascii_uppercase, "a": ascii_uppercase.lower(), "1": "123456789"}
 
@@ -103,8 +109,7 @@ def listing(text: str, n: int = 0) -> list[re.Match[str]]:
 
     The groups of each are what is before the label, the label, what is after it, and the option.
     """
-    found: list[re.Match[str]] = []
-    best: list[re.Match[str]] = []
+    found, best = list[re.Match[str]](), list[re.Match[str]]()
     for match in _LINE.finditer(text):
         if found and match.start() == found[-1].end() + 1 and match[2] == _FIRST[found[0][2]][len(found) :][:1]:
             found.append(match)
@@ -120,11 +125,7 @@ _NAMES_OPTIONS = re.compile(
     r"\b[A-Z],? (?:and|or|&) \(?[A-Z]\b|\b(?:options?|choices?|answers?|statements?) \(?[A-Z1-9]\b",
     re.IGNORECASE,
 )
-_NAMES_LABELS = re.compile(r"\([A-Z]\)|\b[A-H](?:, ?| or )[B-H]\b|\b(?:[Oo]ption|[Cc]hoice|[Ll]etter)s? \(?[A-H]\b")
-
-
-def _stripped(texts: Iterable[str]) -> list[str]:
-    return [text.strip() for text in texts]
+_NAMES_LABELS = re.compile(r"\([A-Z]\)|\b[A-H](?:, ?| (?:n?or|and|&) )[B-H]\b|\b(?i:option|choice|letter)s? \(?[A-H]\b")
 
 
 def _columns(listed: Sequence[re.Match[str]]) -> tuple[list[str], list[str]]:
@@ -137,14 +138,14 @@ def _shown(prompt: Prompt) -> list[re.Match[str]]:
     listed = listing(prompt.text, len(prompt.options))
     if not listed or _NAMES_LABELS.search(prompt.text[: listed[0].start()] + prompt.text[listed[-1].end() :]):
         return []
-    return listed if _stripped(prompt.options) in ([], *_columns(listed)) else []
+    return listed if [*map(str.strip, prompt.options)] in ([], *_columns(listed)) else []
 
 
 def _relisted(prompt: Prompt, order: Sequence[int], labels: Sequence[str]) -> Prompt | None:
     """Return a prompt with options in another order (the old place of each) and labels; None if the key names none."""
     listed, answer, options = listing(prompt.text, len(order)), prompt.answer, prompt.options
     old_labels, texts = _columns(listed)
-    bare, names = answer.strip(" ().") if isinstance(answer, str) else "", _stripped(options) or old_labels
+    bare, names = answer.strip(" ().") if isinstance(answer, str) else "", [*map(str.strip, options)] or old_labels
     if isinstance(answer, int) and 0 <= answer < len(order):
         answer = order.index(answer)
     elif isinstance(answer, str) and bare in old_labels:
@@ -160,22 +161,21 @@ def _relisted(prompt: Prompt, order: Sequence[int], labels: Sequence[str]) -> Pr
     return replace(prompt, text=text, options=options, answer=answer, originals=tuple(names[i] for i in order))
 
 
-def another_order(n: int, rng: Random) -> list[int]:
-    """Return 0, ..., n - 1 in a random order that is not theirs, if there is one."""
-    order = list(range(n))
-    while n > 1 and order == sorted(order):
-        rng.shuffle(order)
-    return order
+def reorder(n: int, rng: Random, number: int = 0) -> list[int]:
+    """Return 0, ..., n - 1 in the next random order for each `number`, each but theirs once while there are any."""
+    orders = [list(range(n))]
+    while len(orders) < min(number + 2, factorial(n)):
+        orders += [order] if (order := rng.sample(range(n), n)) not in orders else []
+    return orders[-1]
 
 
 def _unlisted_order(prompt: Prompt, rng: Random) -> Prompt | None:
     """Return a prompt whose options the harness lists in another order; the key is one letter, or texts of options."""
-    options, answer = prompt.options, prompt.answer
-    letters = ascii_uppercase[: len(options)]
+    options, answer, letters = prompt.options, prompt.answer, ascii_uppercase[: len(prompt.options)]
     is_named = _NAMES_LABELS.search(prompt.text) or any(map(_NAMES_OPTIONS.search, options)) or listing(prompt.text)
     if is_named or len({*options}) < len(options) or len(letters) < len(options) or not isinstance(answer, list):
         return None
-    order = another_order(len(options), rng)
+    order = reorder(len(options), rng)
     if answer in [[letter] for letter in letters]:
         answer = [letters[order.index(letters.index(str(answer[0])))]]
     elif not {*answer} <= {*options}:
@@ -189,16 +189,19 @@ def _order(prompt: Prompt, rng: Random) -> Prompt | None:
     listed = _shown(prompt)
     if not listed or any(_NAMES_OPTIONS.search(line[4]) for line in listed):
         return None
-    return _relisted(prompt, another_order(len(listed), rng), _columns(listed)[0])
+    return _relisted(prompt, reorder(len(listed), rng), _columns(listed)[0])
 
 
 def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
-    """Relabel scored options: what reads a written answer knows the task's own labels only."""
     listed = _shown(prompt)
-    if not (listed and prompt.options) or len(listed) > 9 or any(_NAMES_LABELS.search(line[4]) for line in listed):
+    if not listed or len(listed) > 9 or re.search(r"\bletters?\b", prompt.text, re.IGNORECASE):
         return None
     first = [first for first in ("1", "a", "A") if first != listed[0][2]][number]
-    return _relisted(prompt, range(len(listed)), _FIRST[first][: len(listed)])
+    labels = _FIRST[first][: len(listed)]
+    taken = re.compile(rf"\W*(?:[{labels}]{f'|{_COUNTS.pattern}' if first == '1' else ''})\W*", re.IGNORECASE)
+    if any(taken.fullmatch(line[4]) or _NAMES_LABELS.search(line[4]) for line in listed):  # which of the two is meant?
+        return None
+    return _relisted(prompt, range(len(listed)), labels)
 
 
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?]+(?=\s|\Z)|[^.!?\n]+(?=\n|\Z)")
@@ -219,7 +222,9 @@ def _by_rule(prompt: Prompt, _: Random, *, rule: Callable[[str], Iterable[str]],
     """Return the prompt with a sentence of its own words changed by a rule, in the rule's next way for each number."""
     answers = prompt.answer if isinstance(prompt.answer, list) else [prompt.answer]
     texts = [*prompt.options, *_columns(listing(prompt.text, len(prompt.options)))[1], *map(str, answers)]
-    held = {text: prompt.text.count(text) for text in _stripped(texts) if len(text) > 2}  # shorter ones are labels
+    held = {
+        text: prompt.text.count(text) for text in [*map(str.strip, texts)] if len(text) > 2
+    }  # shorter ones are labels
     kept, counts = parts(prompt.text), Counter(_COUNTS.findall(prompt.text))
 
     def ways() -> Iterator[Prompt]:
@@ -238,10 +243,6 @@ def _by_rule(prompt: Prompt, _: Random, *, rule: Callable[[str], Iterable[str]],
     return next(islice(ways(), number, None), None)
 
 
-def _descriptor_variants(*changes: Callable[[re.Match[str]], str]) -> tuple[Variant, ...]:
-    return tuple(partial(_descriptors, change=change) for change in changes)
-
-
 def _numbered(make: Callable[..., Prompt | None], n: int, **more: object) -> tuple[Variant, ...]:
     return tuple(partial(make, number=number, **more) for number in range(n))
 
@@ -256,53 +257,33 @@ _STATE = "Mizrahi et al. (2024), State of what art? A call for multi-prompt LLM 
 _SHOTS = "Lu et al. (2022), Fantastically ordered prompts and where to find them"
 _PENHA = "Penha et al. (2022), Evaluating the robustness of retrieval pipelines with query variation generators"
 _RULES = "paraconsist's rules of English"
-_KINDS = (
-    RewordingKind(
-        "instruction", "A sentence before the question that asks for an answer.", "the whole prompt", _ALL, _STATE,
-        _numbered(_instruction, 3),
-    ),
-    RewordingKind(
-        "case", "The template's descriptors (Question:, Answer:) in capitals, or small.", "all but their case", _FORM,
-        _SCLAR, _descriptor_variants(lambda match: match[0].upper(), lambda match: match[0].lower()), with_shots=True,
-    ),
-    RewordingKind(
-        "separator", "A dash for the colon after descriptors, or an empty line before each.", "all but what separates",
-        _FORM, _SCLAR, _descriptor_variants(lambda match: f"{match[1]} -", _apart), with_shots=True,
-    ),
-    RewordingKind(
-        "option_order", "The options in another order; the answer key moves with them.",
-        "the options' texts, and which is right", _LISTED, _ORDER, (_order,) * 3, moves_key=True,
-    ),
-    RewordingKind(
-        "option_labels", "Options labelled 1, 2, ... or a, b, ...; the answer key has the new labels.",
+#: The catalogue of kinds, in the order of the wordings.
+KINDS = {kind.name: kind for kind in (
+    RewordingKind("instruction", "A sentence before the question that asks for an answer.", "the whole prompt", _ALL,
+        _STATE, _numbered(_instruction, 3), valid=(200, 200)),
+    RewordingKind("case", "The template's descriptors (Question:, Answer:) in capitals, or small.",
+        "all but case", _FORM, _SCLAR, _numbered(_descriptors, 2, changes=_CASES), with_shots=True, valid=(200, 200)),
+    RewordingKind("separator", "Two colons for one after descriptors, or an empty line before each.",
+        "all but what separates", _FORM, _SCLAR, _numbered(_descriptors, 2, changes=_SEPARATORS),
+        with_shots=True, valid=(200, 200)),
+    RewordingKind("option_order", "The options in another order; the answer key moves with them.",
+        "the options' texts, and which is right", _LISTED, _ORDER, (_order,) * 3, moves_key=True, valid=(200, 200)),
+    RewordingKind("option_labels", "Options labelled 1, 2, ... or a, b, ...; the answer key has the new labels.",
         "the options, their order, and which is right", _LISTED, _SCLAR, _numbered(_labels, 2), with_shots=True,
-        moves_key=True,
-    ),
-    RewordingKind(
-        "shot_order", "The solved examples before the question in another order.", "the examples, and the question",
-        "those with two or more solved examples", _SHOTS, (),
-    ),
-    RewordingKind(
-        "contraction", "A contraction made or taken apart: is not, isn't.", _WORDS, _OWN, _RULES,
-        _numbered(_by_rule, 3, rule=contractions), english=True, valid=(151, 151),
-    ),
-    RewordingKind(
-        "phrase", "A word or phrase exchanged for one that means nearly the same, by a table.", _WORDS, _OWN, _RULES,
-        _numbered(_by_rule, 3, rule=exchanges), english=True, valid=(198, 200),
-    ),
-    RewordingKind(
-        "structure", "A descriptive sentence turned round: there is, passive, cleft, fronted place.",
+        moves_key=True, valid=(199, 200)),
+    RewordingKind("shot_order", "The solved examples before the question in another order.",
+        "the examples, and the question", "those with two or more solved examples", _SHOTS, (), valid=(200, 200)),
+    RewordingKind("contraction", "A contraction made or taken apart: is not, isn't.", _WORDS, _OWN, _RULES,
+        _numbered(_by_rule, 3, rule=contractions), english=True, valid=(151, 151)),
+    RewordingKind("phrase", "A word or phrase exchanged for one that means nearly the same, by a table.", _WORDS, _OWN,
+        _RULES, _numbered(_by_rule, 3, rule=exchanges), english=True, valid=(198, 200)),
+    RewordingKind("structure", "A descriptive sentence turned round: there is, passive, cleft, fronted place.",
         "what the sentence says; options, accepted answers, code, numbers, formulas", _OWN, _RULES,
         _numbered(_by_rule, 3, rule=lambda text: (new for _, new in structures(text) if "'" not in text)), english=True,
-        valid=(135, 140),
-    ),
-    RewordingKind(
-        "wordnet", "A noun exchanged for a synonym of its first sense in WordNet.", _WORDS, _OWN, _PENHA,
-        _numbered(_by_rule, 3, rule=wordnet_nouns), english=True, valid=(87, 230), default=False,
-    ),
-)  # fmt: skip
-#: The catalogue of kinds, in the order of the wordings.
-KINDS = {kind.name: kind for kind in _KINDS}
+        valid=(135, 140)),
+    RewordingKind("wordnet", "A noun exchanged for a synonym of its first sense in WordNet.", _WORDS, _OWN, _PENHA,
+        _numbered(_by_rule, 3, rule=wordnet_nouns), english=True, valid=(87, 230), default=False),
+)}  # fmt: skip
 
 
 def reworded(prompt: Prompt, kind: str, variant: int, key: str) -> Prompt | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 import numpy as np
@@ -220,11 +221,12 @@ def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArr
 
 def as_original(text: str | None, options: list[str] | None) -> Any:
     """Return an answer that is an option's label as the original's label of that option, which `reword` moved."""
-    bare = "" if text is None else text.strip(" ().")
-    shown = sorted(options or ())
-    if text is None or not options or bare not in shown:
-        return text
-    return text.replace(bare, options[shown.index(bare)])
+    names, bare = options or [], (text or "").strip(" ().")
+    others = ("123456789", ascii_lowercase, ascii_uppercase) if "".join(names) in f"{ascii_letters}{digits}" else ()
+    for labels in (sorted(names), *map(list, others)):
+        if text and bare in labels[: len(names)]:
+            return text.replace(bare, names[labels.index(bare)])
+    return text
 
 
 def judged_rows(
