@@ -21,8 +21,7 @@ import torch
 from runner_speed import make_model
 from transformers import pipeline
 
-from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
-from paraconsist.data.selection import expand_specs
+from paraconsist.data.bucket_sets import BucketSet, expand_specs, load_bucket_set
 from paraconsist.data.store import Store
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.models.loading import load_model

@@ -18,9 +18,8 @@ import resource
 import tempfile
 from pathlib import Path
 
-from paraconsist.data.failures import Failures
 from paraconsist.data.prompts import Prompt, templates
-from paraconsist.data.store import ShardWriter
+from paraconsist.data.store import Failures, ShardWriter
 from paraconsist.models.endpoint.client import EndpointClient
 from paraconsist.models.endpoint.label_scoring import Method
 from paraconsist.models.endpoint.protocol import Question

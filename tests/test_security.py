@@ -232,7 +232,7 @@ def test_texts_of_a_run_are_public_without_their_places():
 
 
 def test_keys_are_taken_from_the_environment_only():
-    from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
+    from paraconsist.models.endpoint.settings import EndpointSettings, read_fields
 
     secrets = {"api_key": "x7", "Authorization": "x7", "client_secret": "x7", "user": "sk-x7", "some": "hf_x7"}
     for name, value in secrets.items():
@@ -240,7 +240,7 @@ def test_keys_are_taken_from_the_environment_only():
             EndpointSettings("http://localhost:8000/v1", request_fields={name: value})
         assert value not in str(raised.value)
     with pytest.raises(InputError) as raised:
-        read_request_fields(["token=hf_secret", "token=hf_secret"])
+        read_fields(["token=hf_secret", "token=hf_secret"])
     assert "hf_secret" not in str(raised.value)
     fields = {"temperature": None, "max_tokens": 4, "reasoning_effort": "low", "prompt_cache_key": "a"}
     assert EndpointSettings("http://localhost:8000/v1", request_fields=fields).request_fields == fields

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import ray
 
 from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
-from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.store import RunFolder
 from paraconsist.data.tasks import get_task
 from paraconsist.files import locked, staged, write_json
 from paraconsist.models.loading import load_model

@@ -5,7 +5,7 @@ from paraconsist.api import run as run
 from paraconsist.comparing.comparer import answer_classes as answer_classes
 from paraconsist.comparing.comparer import answer_similarity as answer_similarity
 from paraconsist.data.bucket_sets import load_bucket_set as load_bucket_set
-from paraconsist.data.logs.every_eval_ever import read_evaluations as read_evaluations
+from paraconsist.data.logs.judged import read_evaluations as read_evaluations
 from paraconsist.data.published import published as published
 from paraconsist.errors import InputError as InputError
 from paraconsist.measures.antecedents import additive_inconsistency as additive_inconsistency

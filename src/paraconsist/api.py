@@ -74,7 +74,7 @@ def run(
         one_split,
         renamed_columns,
     )
-    from paraconsist.data.questions import table_of_rows
+    from paraconsist.data.prompts import table_of_rows
     from paraconsist.errors import input_error, renamed, unknown_option
     from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
     from paraconsist.reporting.result import Run

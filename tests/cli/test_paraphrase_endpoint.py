@@ -16,7 +16,7 @@ from helpers.processes import Forked
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
-from paraconsist.models.endpoint.pace import BudgetReached
+from paraconsist.models.endpoint.client import BudgetReached
 from paraconsist.models.endpoint.settings import EndpointSettings
 from paraconsist.transforms.paraphrase.generators import EndpointGenerator, GeneratorSettings, preset, settings_of
 

@@ -21,7 +21,7 @@ from paraconsist.comparing.comparer import compare_within, comparer_names, compa
 from paraconsist.comparing.extracted import read_choice, read_date, read_number
 from paraconsist.comparing.words import normalised
 from paraconsist.errors import InputError
-from paraconsist.models.endpoint.pace import BudgetReached
+from paraconsist.models.endpoint.client import BudgetReached
 
 ROOT = Path(__file__).resolve().parents[2]
 LIGHT = [

@@ -11,9 +11,9 @@ import pytest
 from helpers.published import bucket, put, real_mirror, served
 
 import paraconsist as pc
-from paraconsist.data import published_predictions
+from paraconsist.data import published
 from paraconsist.data.bucket_sets import load_bucket_set
-from paraconsist.data.published_predictions import MIRROR, published_files, published_folder, published_names
+from paraconsist.data.published import MIRROR, published_files, published_folder, published_names
 from paraconsist.errors import InputError
 from paraconsist.files import digest
 from paraconsist.measures.catalogue import CATALOGUE
@@ -83,7 +83,7 @@ def index(monkeypatch, tmp_path):
         )
         files.append(put(mirror, json.dumps(TEST).encode(), model=model, set="delta_snli_test", n_rows="4"))
     files.append(put(mirror, json.dumps({"o": HUMAN["b.1"]}).encode(), model="other", set="delta_snli", n_rows="3"))
-    monkeypatch.setattr(published_predictions, "published_files", lambda: tuple(files))
+    monkeypatch.setattr(published, "published_files", lambda: tuple(files))
     monkeypatch.setenv("PARACONSIST_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(MIRROR, str(mirror))
     return files

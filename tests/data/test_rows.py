@@ -5,10 +5,9 @@ import pyarrow as pa
 import pytest
 from helpers.toy_builder import toy_rows
 
-from paraconsist.data.answers import UNPARSED
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import read_rows
+from paraconsist.data.rows import UNPARSED, read_rows
 from paraconsist.data.tasks import get_task
 from paraconsist.dataset_builders.checks import SplitChecker
 from paraconsist.errors import InputError

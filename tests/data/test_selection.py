@@ -2,7 +2,7 @@
 
 import pytest
 
-from paraconsist.data.selection import assign_models, expand_specs, matches, parse_limits
+from paraconsist.data.bucket_sets import assign_models, expand_specs, matches, parse_limits
 from paraconsist.dataset_builders import builder_class
 from paraconsist.errors import InputError
 

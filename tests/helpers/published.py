@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from paraconsist.data.published_predictions import MIRROR, PublishedFile, published_files
+from paraconsist.data.published import MIRROR, PublishedFile, published_files
 
 SOURCES = {"alpha_nli": "anli", "delta_snli": "snli", "delta_atomic": "atomic", "delta_social": "social"}
 

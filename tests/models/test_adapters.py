@@ -13,8 +13,8 @@ from helpers.language_models import save_language_model
 from helpers.models import tiny_encoder
 
 from paraconsist.data.prompts import Prompt, templates
-from paraconsist.data.run_folder import content_identity
 from paraconsist.data.sharing import public
+from paraconsist.data.store import content_identity
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.models.loading import load_model

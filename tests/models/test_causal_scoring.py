@@ -18,8 +18,8 @@ from transformers import LlamaForCausalLM
 from paraconsist.data.prompts import Prompt, templates
 from paraconsist.errors import InputError
 from paraconsist.models.causal_engine import Pack, compute_prefix, plan_packs
-from paraconsist.models.generation import CausalWriter, GenerationSettings, Seq2SeqWriter, generate
 from paraconsist.models.pretrained import LanguageModel
+from paraconsist.models.prompted import CausalWriter, GenerationSettings, Seq2SeqWriter, generate
 
 SHARING = ("llama", "gpt2", "qwen2", "qwen2_sliding", "qwen3", "mistral_sliding", "gemma", "gemma2", "gemma3", "opt")
 
@@ -403,6 +403,21 @@ def test_an_answer_out_of_numbers_that_are_not_finite_is_none(kind, temperature)
     assert found == [None, None, *expected]
     assert None not in expected
     assert kind != "llama" or model._prefix is not None
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("share", [True, False])
+def test_the_most_probable_token_is_taken_whatever_the_models_generation_settings_say(share):
+    """A penalty in a model's `generation_config.json` counted for prompts without a shared prefix alone."""
+    tokenizer, rows = byte_tokenizer(), ragged_rows()
+    options = {"scoring": "generate", "max_new_tokens": 12, "share": share}
+    model = scorer("llama", tokenizer, make_prompt(), **options)
+    prepared = model.prepare([model.encode(TASK, row) for row in rows])
+    expected = model.write(prepared)
+    penalties = {"repetition_penalty": 3.0, "no_repeat_ngram_size": 1, "cache_implementation": "static"}
+    model.module.generation_config.update(**penalties)
+    assert model.write(prepared) == expected
+    assert any(len(set(answer.raw_output)) < len(answer.raw_output) for answer in expected)
 
 
 def test_generate_gives_texts_in_order_whatever_their_lengths_and_the_same_for_a_seed():

@@ -6,7 +6,7 @@ import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from paraconsist.models.causal_engine import compute_prefix
-from paraconsist.models.generation import decode
+from paraconsist.models.prompted import GrowingLayer
 
 N_PREFIX, N_ROWS, N_NEW = 2000, 4, 24
 
@@ -37,16 +37,20 @@ def numbers(*shape):
     return torch.randint(3, 300, shape, generator=torch.Generator().manual_seed(1)).tolist()
 
 
+def written(module, rows, n_new, cache=None):
+    ids = torch.tensor(rows)
+    options = {"max_new_tokens": n_new, "do_sample": False, "eos_token_id": None, "past_key_values": cache}
+    return module.generate(ids, attention_mask=torch.ones_like(ids), **options)[:, ids.shape[1] :].tolist()
+
+
 @torch.inference_mode()
 def test_a_new_token_moves_a_fifth_of_the_keys_at_most_and_the_text_is_the_same(module):
     shared, rows = numbers(N_PREFIX), numbers(N_ROWS, 9)
     prefix = compute_prefix(module, shared)
+    whole = [[*shared, *row] for row in rows]
     with Copies() as copies:
-        answers, _ = decode(module, prefix, N_PREFIX, rows, N_NEW, ())
-    whole = torch.tensor([[*shared, *row] for row in rows])
-    mask = torch.ones_like(whole)
-    out = module.generate(whole, attention_mask=mask, max_new_tokens=N_NEW, do_sample=False, eos_token_id=None)
-    assert answers == out[:, whole.shape[1] :].tolist()
+        answers = written(module, whole, N_NEW, prefix.first(N_PREFIX, kind=GrowingLayer))
+    assert answers == written(module, whole, N_NEW)
     config = module.config
     keys_and_values = 2 * config.num_hidden_layers * config.hidden_size * 4 * N_ROWS * (N_PREFIX + 9)
     assert copies.n_bytes / N_NEW <= 0.2 * keys_and_values
@@ -56,8 +60,6 @@ def test_a_new_token_moves_a_fifth_of_the_keys_at_most_and_the_text_is_the_same(
 @pytest.mark.parametrize("n_new", [1, 64, 70, 150])
 def test_answers_longer_than_the_room_are_the_same(module, n_new):
     shared, rows = numbers(40), numbers(3, 5)
-    answers, _ = decode(module, compute_prefix(module, shared), 40, rows, n_new, ())
-    whole = torch.tensor([[*shared, *row] for row in rows])
-    options = {"max_new_tokens": n_new, "do_sample": False, "eos_token_id": None}
-    out = module.generate(whole, attention_mask=torch.ones_like(whole), **options)
-    assert answers == out[:, whole.shape[1] :].tolist()
+    whole = [[*shared, *row] for row in rows]
+    cache = compute_prefix(module, shared).first(40, kind=GrowingLayer)
+    assert written(module, whole, n_new, cache) == written(module, whole, n_new)

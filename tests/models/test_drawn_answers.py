@@ -12,10 +12,9 @@ from scipy.stats import chisquare
 from paraconsist.data.prompts import Example, Prompt, templates
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.models.generation import Draws, GenerationSettings, generate
 from paraconsist.models.loading import prompted
 from paraconsist.models.pretrained import LanguageModel
-from paraconsist.models.prompted import PromptSettings
+from paraconsist.models.prompted import Draws, GenerationSettings, PromptSettings, generate
 
 TASK = get_task("defeasible_nli")
 

@@ -42,7 +42,7 @@ from paraconsist.models.endpoint.protocol import (
     tokens_used,
 )
 from paraconsist.models.endpoint.queue import Journal, add_up
-from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, read_request_fields
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, read_fields
 
 
 def settings_of(server: FaultyServer, **options) -> EndpointSettings:
@@ -276,7 +276,7 @@ def test_settings_that_cannot_be(options, message):
 @pytest.mark.parametrize("given", ["temperature", "=1", "model=x", "echo=true"])
 def test_request_fields_that_cannot_be(given):
     with pytest.raises(InputError, match="`request_field` must be"):
-        read_request_fields([given])
+        read_fields([given])
 
 
 # what the environment says
@@ -382,7 +382,7 @@ def test_asking_an_endpoint_needs_neither_torch_nor_transformers():
 @pytest.mark.slow
 def test_texts_of_an_endpoint(tmp_path):
     from paraconsist.models.endpoint.queue import write_texts
-    from paraconsist.models.generation import GenerationSettings
+    from paraconsist.models.prompted import GenerationSettings
 
     sampling = GenerationSettings(n=2, temperature=0.7, max_new_tokens=2, seed=5)
     prompts = ["Rephrase: it rains.", "Rephrase: it snows."]

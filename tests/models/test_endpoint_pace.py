@@ -8,9 +8,8 @@ from collections import deque
 import pytest
 from helpers.faulty_server import FaultyServer, Received
 
-from paraconsist.models.endpoint import pace
-from paraconsist.models.endpoint.client import EndpointClient
-from paraconsist.models.endpoint.pace import Limit, Meter, Pace
+from paraconsist.models.endpoint import client
+from paraconsist.models.endpoint.client import EndpointClient, Limit, Meter, Pace
 from paraconsist.models.endpoint.protocol import text_of
 from paraconsist.models.endpoint.settings import EndpointSettings
 
@@ -57,7 +56,7 @@ def ask(server: FaultyServer, n: int, **options) -> Meter:
 
 @pytest.mark.parametrize("tells", [True, False])
 def test_requests_keep_a_limit_and_use_it(monkeypatch, tells):
-    monkeypatch.setattr(pace, "MINUTE", MINUTE)
+    monkeypatch.setattr(client, "MINUTE", MINUTE)
     with Limited(60, tells=tells) as server:
         ask(server, 150, **({} if tells else {"requests_per_minute": 60}))
     first, last = server.received[0].at, server.received[-1].at
@@ -67,7 +66,7 @@ def test_requests_keep_a_limit_and_use_it(monkeypatch, tells):
 
 
 def test_tokens_keep_a_limit_and_use_it(monkeypatch):
-    monkeypatch.setattr(pace, "MINUTE", MINUTE)
+    monkeypatch.setattr(client, "MINUTE", MINUTE)
     with Limited(10**6, 450, tells=True) as server:
         ask(server, 150)
     first, last = server.received[0].at, server.received[-1].at
@@ -93,7 +92,7 @@ def test_no_minute_has_more_than_its_limit(per_minute):
     ("text", "seconds"), [("60", 60), ("20ms", 0.02), ("6m0s", 360), ("1h2m59.5s", 3779.5), ("", None), ("-1", None)]
 )
 def test_headers_are_read(text, seconds):
-    assert pace._seconds(text) == (seconds if seconds is None else pytest.approx(seconds))
+    assert client._seconds(text) == (seconds if seconds is None else pytest.approx(seconds))
 
 
 def test_nothing_is_sent_before_a_limit_is_filled_again():

@@ -8,10 +8,9 @@ from helpers.smollm2 import find_gguf, save_smollm2
 
 from paraconsist.data.prompts import Example, Prompt, templates
 from paraconsist.data.tasks import get_task
-from paraconsist.models.generation import GenerationSettings, generate
 from paraconsist.models.loading import prompted
 from paraconsist.models.pretrained import load_language_model
-from paraconsist.models.prompted import PromptSettings
+from paraconsist.models.prompted import GenerationSettings, PromptSettings, generate
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_data]
 

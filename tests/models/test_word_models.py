@@ -63,7 +63,7 @@ def _classifier(name: str, *, multiple_choice=False, paired=True, labels=LABELS,
         vocab_size=len(VOCABULARY), embedding_dim=5, mlp_size=7, paired=paired, **settings,
         id2label=dict(enumerate(labels)), label2id={n: i for i, n in enumerate(labels)},
     )  # fmt: skip
-    module = own.head(multiple_choice=multiple_choice)(config).eval()
+    module = own.heads[multiple_choice](config).eval()
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.mul_(4)  # small ones give nearly uniform answers

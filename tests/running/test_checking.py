@@ -15,8 +15,7 @@ from helpers.commands import Command
 
 from paraconsist.data.building import write_folder
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.store import Store
+from paraconsist.data.store import RunFolder, Store
 from paraconsist.files import locked
 from paraconsist.models.endpoint.protocol import Answered, TokenUse
 from paraconsist.models.endpoint.queue import Journal

@@ -17,8 +17,7 @@ from helpers.errors import refuses
 
 import paraconsist as pc
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.store import JOURNAL, Failed, Store
+from paraconsist.data.store import JOURNAL, Failed, RunFolder, Store
 from paraconsist.errors import InputError
 from paraconsist.files import locked
 from paraconsist.models.endpoint.protocol import Answered, TokenUse

@@ -11,7 +11,7 @@ from helpers.endpoint import arguments, command, done, predictions, stored
 from helpers.faulty_server import KEY, FaultyServer, Received
 from helpers.processes import write_set
 
-from paraconsist.data import door
+from paraconsist.data import foreign
 from paraconsist.data.prompts import WrittenAnswer, parse_answer
 from paraconsist.data.store import Store, opened, sealed
 from paraconsist.models.endpoint.client import Key
@@ -115,17 +115,17 @@ def test_a_key_is_hidden_between_any_marks(text):
 
 
 def test_a_body_is_bounded(monkeypatch):
-    monkeypatch.setattr(door, "MOST_BYTES", 1000)
-    body = door.Body("gzip")
-    with pytest.raises(door.Malformed, match="longer"):
+    monkeypatch.setattr(foreign, "MOST_BYTES", 1000)
+    body = foreign.Body("gzip")
+    with pytest.raises(foreign.Malformed, match="longer"):
         body.add(gzip.compress(bytes(10_000_000)))
     assert len(body.data) <= 1001
-    body = door.Body("gzip")
+    body = foreign.Body("gzip")
     body.add(gzip.compress(b"{}"))
-    assert door.read_object(body.data) == {}
+    assert foreign.read_object(body.data) == {}
     for encoding, data in (("br", b""), ("gzip", b"no gzip")):
-        with pytest.raises(door.Malformed):
-            door.Body(encoding).add(data)
+        with pytest.raises(foreign.Malformed):
+            foreign.Body(encoding).add(data)
 
 
 @pytest.mark.parametrize("data", [b"[" * 200_000, b"[1]", b"{", b'{"a": "\xff"}', b'{"a": ' * 900 + b"1" + b"}" * 900])
@@ -134,8 +134,8 @@ def test_what_is_no_object_is_malformed(data, limit):
     before = sys.getrecursionlimit()  # a library may have raised it
     sys.setrecursionlimit(limit)
     try:
-        with pytest.raises(door.Malformed):
-            door.read_object(data)
+        with pytest.raises(foreign.Malformed):
+            foreign.read_object(data)
     finally:
         sys.setrecursionlimit(before)
 

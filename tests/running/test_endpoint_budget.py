@@ -13,7 +13,7 @@ from helpers.language_models import byte_tokenizer
 from helpers.processes import write_set
 
 from paraconsist import run
-from paraconsist.models.endpoint.pace import BudgetReached
+from paraconsist.models.endpoint.client import BudgetReached
 
 
 @pytest.fixture(scope="module")

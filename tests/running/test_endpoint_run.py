@@ -40,7 +40,7 @@ from helpers.language_models import save_language_model
 from helpers.processes import NOWHERE, Forked, write_set
 
 from paraconsist.data.predictions import read_predictions
-from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.store import RunFolder
 
 
 @pytest.fixture(scope="module")

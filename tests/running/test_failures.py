@@ -19,8 +19,7 @@ from helpers.models import WORDS, tiny_encoder
 from helpers.processes import launch, shards, write_set
 
 from paraconsist.data.bucket_sets import load_bucket_set
-from paraconsist.data.failures import NO_ANSWER, REFUSED, Failures
-from paraconsist.data.store import Failed, ShardWriter, Store
+from paraconsist.data.store import NO_ANSWER, REFUSED, Failed, Failures, ShardWriter, Store
 from paraconsist.errors import InputError
 from paraconsist.running.parts import merge_parts
 

@@ -11,7 +11,7 @@ import pytest
 from helpers.errors import refuses
 
 import paraconsist as pc
-from paraconsist.data import door
+from paraconsist.data import foreign
 from paraconsist.errors import InputError
 
 ROWS = [
@@ -204,7 +204,7 @@ def test_bucket_sets_and_tables_in_memory_are_run(rows, tmp_path):
 
 @pytest.mark.faults
 def test_answers_that_no_file_takes_are_made_valid_or_fail_alone(rows, tmp_path, monkeypatch):
-    monkeypatch.setattr(door, "MOST_BYTES", 1000)
+    monkeypatch.setattr(foreign, "MOST_BYTES", 1000)
 
     def answer(text: str) -> str:
         return "no" * 1000 if "row 3" in text else "no \ud83d"

@@ -24,8 +24,7 @@ from paraconsist.data.tasks import ModelInput, get_task
 from paraconsist.errors import InputError
 from paraconsist.measures.noise_floor import KINDS
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
-from paraconsist.models.generation import CausalWriter
-from paraconsist.models.prompted import CausalScorer
+from paraconsist.models.prompted import CausalScorer, CausalWriter
 from paraconsist.running import loop
 from paraconsist.running.loop import compute
 from paraconsist.running.run import share_of

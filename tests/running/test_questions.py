@@ -12,7 +12,7 @@ from helpers.faulty_server import FaultyServer
 from helpers.language_models import save_language_model
 
 import paraconsist as pc
-from paraconsist.data.questions import QuestionPrompt
+from paraconsist.data.prompts import QuestionPrompt
 from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError
 
@@ -170,7 +170,7 @@ def test_choices_and_context_are_shown():
 
 @pytest.mark.parametrize(("text", "parameter"), [
     ("questions: []", "dataset"), ("- 5", "dataset"), ("- {wording: a}", "dataset"), ("- {question: [a]}", "question"),
-    ("- {question: a, messages: [{role: user}]}", "messages"), ("- {question: ' '}", "question")
+    ("- {messages: [{role: user}]}", "messages"), ("- {question: ' '}", "question")
 ])  # fmt: skip
 def test_what_is_no_question_is_refused_with_its_place(text, parameter, tmp_path):
     (tmp_path / "q.yaml").write_text(text)

@@ -12,7 +12,7 @@ import paraconsist as pc
 from paraconsist.data import bucket_sets
 from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
-from paraconsist.models.endpoint.pace import BudgetReached
+from paraconsist.models.endpoint.client import BudgetReached
 
 QUESTIONS = [{"bucket_id": f"q{i // 3}", "question": f"Wording {i}?", "expected": "yes"} for i in range(12)]
 

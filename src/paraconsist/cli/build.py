@@ -228,7 +228,7 @@ def _published() -> _Rows:
 
 
 def _published_predictions() -> _Rows:
-    from paraconsist.data.published_predictions import PREFIX, published_files
+    from paraconsist.data.published import PREFIX, published_files
 
     sets: dict[str, list[str]] = {}
     for one in published_files():

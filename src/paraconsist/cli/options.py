@@ -362,12 +362,12 @@ def endpoint_settings(options: Given) -> EndpointSettings | None:
     """Return what the options of `endpoint_fields` say of an endpoint; None where there is none."""
     if not options:
         return None
-    from paraconsist.models.endpoint.settings import EndpointSettings, read_request_fields
+    from paraconsist.models.endpoint.settings import EndpointSettings, read_fields
 
     if "urls" not in options:  # the option's value is not shown: it may be a key
         remedy = "This command's model is a local one."
         raise input_error("run", next(iter(options)), "be given only with `endpoint`", remedy=remedy)
-    return EndpointSettings(**{**options, "request_fields": read_request_fields(options.get("request_fields"))})
+    return EndpointSettings(**{**options, "request_fields": read_fields(options.get("request_fields"))})
 
 
 def quiet_libraries() -> None:

@@ -170,7 +170,7 @@ def _measure(
 def _keep_checked(
     data: str, sheets: Sequence[Path], output: Path | None, least_similarity: float, *, overwrite: bool
 ) -> None:
-    from paraconsist.data.questions import are_questions
+    from paraconsist.data.prompts import are_questions
     from paraconsist.transforms.paraphrase.judgements import read_judgements
     from paraconsist.transforms.paraphrase.sets import keep_valid, read_generated
 

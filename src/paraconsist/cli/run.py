@@ -28,7 +28,7 @@ from paraconsist.cli.options import (
 from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import input_error
 from paraconsist.files import is_main
-from paraconsist.models.endpoint.settings import AskOptions, read_request_fields, read_template_arguments
+from paraconsist.models.endpoint.settings import AskOptions, read_fields
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.scoring.options import IntervalOptions, ScoreOptions
 
@@ -73,7 +73,7 @@ def run(
     paraconsist run --model NAME --endpoint http://localhost:8000/v1 --dataset sample --output runs/b
     """
     options = replace(running, label_map=read_label_map("run", label_map), seed=scoring.seed)
-    ask = {**ask, "template_arguments": read_template_arguments(ask.get("template_arguments"))}
+    ask = {**ask, "template_arguments": read_fields(ask.get("template_arguments"), "template_argument")}
     asking = PromptOptions(**prompts, **ask, data_dir=sets.data_dir)
     if asking.chat and endpoint.get("api") == "completions":
         raise input_error("run", "api", "be 'chat' where `chat` is given", got="completions")
@@ -183,7 +183,7 @@ def export_requests(
 
     options = {**running, "label_map": read_label_map("run", label_map), "seed": seed}
     asking = {**ask, "prompts": {**prompts, "data_dir": sets.data_dir}}
-    fields = {**endpoint, "request_fields": read_request_fields(endpoint.get("request_fields"))}
+    fields = {**endpoint, "request_fields": read_fields(endpoint.get("request_fields"))}
     named = {"models": model, "sets": vars(sets), "ask": asking, "running": options, "endpoint": fields}
     files = export_named(named, top=top_logprobs, per_file=per_file)
     say_status(f"{sum(files.values()):,} requests in {len(files):,} file{'s' * (len(files) != 1)}:")
@@ -211,7 +211,7 @@ def import_answers(
 
 def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False) -> None:
     """Score a run folder and print the tables; a line for each set without paraphrases."""
-    from paraconsist.data.run_folder import RunFolder
+    from paraconsist.data.store import RunFolder
     from paraconsist.reporting.table import show
     from paraconsist.reporting.tables import score_tables
     from paraconsist.scoring.score import score_run_folder

@@ -44,7 +44,7 @@ class TrainingTexts:
 
     def settings(self, command: str, study: Given, **training: Path | str | None) -> Given:
         """Return the fields of `StudyOptions`; `training` are options of training with an option of their own."""
-        from paraconsist.data.selection import expand_specs
+        from paraconsist.data.bucket_sets import expand_specs
 
         of_training = {name: value for name, value in {"task": self.task, **training}.items() if value is not None}
         sets, seeds = expand_specs(study["sets"]), read_numbers(command, "seeds", self.seeds)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
 from paraconsist.comparing.words import normalised, shared_words
-from paraconsist.data.door import valid_text
-from paraconsist.data.foreign import read_yaml
+from paraconsist.data.foreign import read_yaml, valid_text
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.data.tasks import Task, get_task
 from paraconsist.errors import extras, input_error
@@ -246,10 +245,10 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
     must = "have a YAML file with model and endpoint after judge, such as judge:judge.yaml"
     if not argument:
         raise input_error("compare_answers", "same", must, got="judge")
-    from paraconsist.models.endpoint.pace import Meter
+    from paraconsist.models.endpoint.client import Meter
     from paraconsist.models.endpoint.queue import Journal, write_texts
     from paraconsist.models.endpoint.settings import EndpointSettings
-    from paraconsist.models.generation import GenerationSettings
+    from paraconsist.models.prompted import GenerationSettings
 
     given = read_yaml("compare_answers", "same", argument)
     known = {"model", "endpoint", "prompt", "cache", *(field.name for field in fields(EndpointSettings))} - {"urls"}

@@ -1,4 +1,4 @@
-"""Bucket sets and where they come from: this package's builders, a folder, the Hub, or a user's file."""
+"""Bucket sets, where they come from (builders, a folder, the Hub, a file), and how a command names them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import hashlib
 import json
 import re
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, islice
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from paraconsist.data.answers import allowed_labels, labels_in
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
-from paraconsist.data.questions import ASKED, are_questions, as_text, question_columns, read_questions, table_of_rows
-from paraconsist.data.rows import ROLES
+from paraconsist.data.prompts import (
+    ASKED,
+    are_questions,
+    as_text,
+    question_columns,
+    read_questions,
+    table_of_rows,
+    wrong_value,
+)
+from paraconsist.data.rows import ROLES, allowed_labels, labels_in
 from paraconsist.data.tables import ENDINGS, joined, read_table
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
-from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
+from paraconsist.errors import check_whole, first_line, input_error, renamed
 
 #: Units of `DistinctInputs.lengths` in a token, and for a space (fitted to English and a WordPiece tokenizer).
 PER_TOKEN, _PER_SPACE = 20, 20
@@ -80,11 +86,9 @@ class BucketSet:
         if n_rows is None or n_rows >= self.table.num_rows:
             return self
         check_whole("run", "limit", n_rows)
-        buckets = self.table["bucket_id"].to_pylist()
-        sizes = Counter(buckets)
-        n_buckets = sum(end <= n_rows for end in accumulate(sizes.values()))
-        chosen = set(islice(sizes, max(n_buckets, 1)))
-        mask = pa.array([bucket in chosen for bucket in buckets])
+        buckets = self.table["bucket_id"].value_counts()  # in the order of first appearance
+        n_buckets = int(np.count_nonzero(np.cumsum(buckets.field("counts")) <= n_rows))
+        mask = pc.is_in(self.table["bucket_id"], buckets.field("values")[: max(n_buckets, 1)])
         fingerprint = f"{self.fingerprint}-limit{n_rows}"
         return replace(self, table=self.table.filter(mask), fingerprint=fingerprint, limit=n_rows)
 
@@ -191,7 +195,22 @@ def load_bucket_set(
         return _from_datasets(source, config or None, split, column, **more)
     if column:
         raise input_error("run", "column", "not be given with this package's sets", got=[*column])
-    return _from_builder(spec, task=task, data_dir=data_dir, split=split)
+    from paraconsist.data.building import prepare_spec
+
+    builder = prepare_spec(spec, function="run", data_dir=data_dir)
+    if split not in builder.info.splits:
+        raise input_error("run", "split", f"be a split of {spec} ({', '.join(builder.info.splits)})", got=split)
+    rows = builder.as_dataset(split=split)
+    return bucket_set_from_table(
+        _arrow(rows),
+        name=spec,
+        task=task or builder.config.task,
+        label_names=tuple(rows.features["label"].names),
+        fingerprint=f"{builder.config.version}-{builder.hash}",
+        measures=tuple(builder.config.measures),
+        split=split,
+        named=builder.config.strata,
+    )
 
 
 def is_file_of_rows(name: str) -> bool:
@@ -254,25 +273,6 @@ def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.
         new_names[own_name] = field_name
     kept = [c for c in table.column_names if c in new_names or c not in new_names.values()]
     return table.select(kept).rename_columns([new_names.get(c, c) for c in kept])
-
-
-def _from_builder(spec: str, *, task: str | None, data_dir: str | None, split: str) -> BucketSet:
-    from paraconsist.data.building import prepare_spec
-
-    builder = prepare_spec(spec, function="run", data_dir=data_dir)
-    if split not in builder.info.splits:
-        raise input_error("run", "split", f"be a split of {spec} ({', '.join(builder.info.splits)})", got=split)
-    rows = builder.as_dataset(split=split)
-    return bucket_set_from_table(
-        _arrow(rows),
-        name=spec,
-        task=task or builder.config.task,
-        label_names=tuple(rows.features["label"].names),
-        fingerprint=f"{builder.config.version}-{builder.hash}",
-        measures=tuple(builder.config.measures),
-        split=split,
-        named=builder.config.strata,
-    )
 
 
 def _from_datasets(source: str, config: str | None, split: str, column: Sequence[str], **more: Any) -> BucketSet:
@@ -366,13 +366,13 @@ def bucket_set_from_table(
     table = pa.table(columns)
     for column in ("bucket_id", "label", *resolved.columns, "group_id", "role", "allowed_labels"):
         if column in columns and columns[column].null_count and not (is_free and column == "label"):
-            raise _wrong(name, column, "not be empty", None, columns[column].to_pylist().index(None))
+            raise wrong_value(name, column, "not be empty", None, columns[column].to_pylist().index(None))
     for column in ("bucket_id", "example_id", "group_id", "role"):
         if column in columns:
             try:
                 columns[column] = columns[column].cast(pa.string())
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                raise _wrong(name, column, "hold text or whole numbers", str(columns[column].type)) from None
+                raise wrong_value(name, column, "hold text or whole numbers", str(columns[column].type)) from None
     n_rows = table.num_rows
     example_ids = columns.get("example_id")
     if example_ids is not None and (example_ids.null_count or len(first_rows(example_ids)) < n_rows):
@@ -380,17 +380,17 @@ def bucket_set_from_table(
         first = {example_id: row for row, example_id in reversed([*enumerate(ids)])}
         row = next(row for row, example_id in enumerate(ids) if example_id is None or first[example_id] < row)
         remedy = f"Mend {name}: every row needs a different id."
-        raise _wrong(name, "example_id", "be present and unique", ids[row], row, remedy)
+        raise wrong_value(name, "example_id", "be present and unique", ids[row], row, remedy)
     for role in columns["role"].unique().to_pylist() if "role" in columns else ():
         if role not in ROLES:
             row = pc.index(columns["role"], role).as_py()
-            raise _wrong(name, "role", f"be one of {', '.join(ROLES)}", role, row)
+            raise wrong_value(name, "role", f"be one of {', '.join(ROLES)}", role, row)
     names, rules = label_names or (), columns.get("allowed_labels")
     if not is_free:
         try:
             gold = columns["label"].unique()
         except pa.ArrowNotImplementedError:
-            raise _wrong(name, "label", _must_be(resolved.label_names), columns["label"][0].as_py(), 0) from None
+            raise wrong_value(name, "label", _must_be(resolved.label_names), columns["label"][0].as_py(), 0) from None
         names = names or _label_names(gold.to_pylist(), () if rules is None else _values(rules), resolved)
         numbers = _integer_labels(gold, columns["label"], names, name)
     if rules is not None:
@@ -399,7 +399,7 @@ def bucket_set_from_table(
             if not all(label in range(-1, len(names)) for label in labels):
                 must = f"be a list of numbers from 0 to {len(names) - 1}"
                 remedy = f"Mend {name}, or leave the column out."
-                raise _wrong(name, "allowed_labels", must, rules[row].as_py(), row, remedy)
+                raise wrong_value(name, "allowed_labels", must, rules[row].as_py(), row, remedy)
         columns["allowed_labels"] = pa.array(allowed)
     for row in table.select(resolved.columns).slice(0, 1).to_pylist():
         resolved.values(row)  # raises if a value is not text
@@ -453,10 +453,6 @@ def declared_comparers(table: pa.Table) -> dict[str, str]:
     return {}
 
 
-def _wrong(name: str, column: str, must: str, got: Any, row: int | None = None, remedy: str = "") -> InputError:
-    return input_error("run", column, must, got=got, row=row, remedy=remedy or f"Mend {name}.")
-
-
 def _values(column: Any) -> Iterator[Any]:
     """Yield the values of a column, converted to Python in blocks."""
     for start in range(0, len(column), _BLOCK):
@@ -486,7 +482,7 @@ def _integer_labels(labels: Any, column: Any, names: tuple[str, ...], name: str)
             number = int(number)
         if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < len(names):
             row = pc.index(pc.index_in(column, labels), code).as_py()
-            raise _wrong(name, "label", _must_be(names), label, row)
+            raise wrong_value(name, "label", _must_be(names), label, row)
         numbers.append(number)
     return pa.array(numbers, pa.int64())
 
@@ -500,3 +496,108 @@ def _content_fingerprint(columns: Mapping[str, pa.ChunkedArray]) -> str:
             digest.update((", " * (start > 0) + values).encode())
         digest.update(b"])")
     return digest.hexdigest()[:16]
+
+
+def expand_specs(specs: Sequence[str], function: str = "run", parameter: str = "dataset") -> list[str]:
+    """Expand ``becel:all`` and ``becel:snli`` to the configs that they match; keep other names.
+
+    ``builder:all`` matches every set with a measure (for BECEL, the paper's 19 test cases), and ``builder:NAME``, if
+    NAME is no config, all of them whose name begins with it. InputError, about the caller's `parameter`, if a
+    builder's name matches nothing.
+    """
+    from paraconsist.dataset_builders import BUILDERS, builder_class
+
+    expanded: dict[str, None] = {}
+    for spec in specs:
+        source, _, wanted = spec.partition(":")
+        if source not in BUILDERS:
+            expanded[spec] = None
+            continue
+        builder = builder_class(source)
+        configs = {config.name: config for config in builder.BUILDER_CONFIGS}
+        cases = getattr(builder, "TEST_CASES", [name for name, config in configs.items() if config.measures])
+        if wanted in configs:
+            chosen = [wanted]
+        else:
+            chosen = [name for name in cases if wanted == "all" or (wanted and name.startswith(f"{wanted}_"))]
+        if not chosen:
+            must = f"name a config of {source!r} after a colon, the beginning of several, or 'all'"
+            raise input_error(function, parameter, must, got=spec, remedy=f"The configs are {', '.join(configs)}.")
+        expanded.update(dict.fromkeys(f"{source}:{name}" for name in chosen))
+    return list(expanded)
+
+
+def matches(pattern: str, spec: str) -> bool:
+    """Say whether a pattern matches a set's name, its config or the config's beginning; it may contain ``*``.
+
+    >>> matches("snli", "becel:snli_semantic"), matches("*additive", "becel:sst2_additive")
+    (True, True)
+    >>> matches("sst", "becel:sst2_semantic")
+    False
+    """
+    config = spec.partition(":")[2] or spec
+    return (
+        pattern in (spec, config)
+        or config.startswith(f"{pattern}_")
+        or any("*" in pattern and fnmatchcase(name, pattern) for name in (spec, config))
+    )
+
+
+def assign_models(models: Sequence[str], specs: Sequence[str]) -> dict[str, list[str]]:
+    """Return the sets of each model; sets without a model are excluded with a warning.
+
+    Models are ``MODEL`` for all sets, or ``PATTERN=MODEL`` for those that match the pattern (see `matches`). The first
+    match wins; a model without a pattern gets the other sets. InputError if two models have no pattern, or no model has
+    a set.
+    """
+    pairs = []
+    for text in models:
+        pattern, equals, model = text.partition("=")
+        pairs.append((pattern, model) if equals and not Path(text).exists() else ("", text))
+    general = [model for pattern, model in pairs if not pattern]
+    if len(general) > 1:
+        must = "be given once, or as PATTERN=MODEL for several"
+        raise input_error("run", "model", must, got=general, remedy="Assign sets to each model.")
+    assigned: dict[str, list[str]] = {}
+    for spec in specs:
+        fitting = [model for pattern, model in pairs if pattern and matches(pattern, spec)] + general
+        if fitting:
+            assigned.setdefault(fitting[0], []).append(spec)
+    left_out = [spec for spec in specs if not any(spec in answered for answered in assigned.values())]
+    if assigned and left_out:
+        warnings.warn(f"no model is given for {', '.join(left_out)}: left out", stacklevel=2)
+    if not assigned:
+        raise input_error("run", "model", "answer at least one of the sets", got=list(models), remedy=f"Sets: {specs}.")
+    return assigned
+
+
+def parse_limits(limits: Sequence[str] | None, spec: str) -> int | None:
+    """Return the maximum number of rows of a set, from ``N`` for all sets or ``PATTERN=N`` for some.
+
+    >>> parse_limits(["*additive=2000"], "becel:sst2_additive"), parse_limits(["*additive=2000"], "becel:rte_semantic")
+    (2000, None)
+    """
+    for text in limits or ():
+        pattern, equals, number = text.rpartition("=")
+        if not number.isdecimal() or int(number) < 1:
+            raise input_error("run", "limit", "be a number of rows from 1, or PATTERN=NUMBER", got=text)
+        if not equals or matches(pattern, spec):
+            return int(number)
+    return None
+
+
+def with_test_sets(specs: Sequence[str]) -> list[str]:
+    """Add to each set the full test set of its original items. InputError if a set has none."""
+    from paraconsist.dataset_builders import BUILDERS, builder_class
+
+    wanted: dict[str, None] = dict.fromkeys(specs)
+    for spec in specs:
+        name, _, config = spec.partition(":")
+        test = f"{config.removesuffix('_automatic')}_test"
+        known = name in BUILDERS and test in {c.name for c in builder_class(name).BUILDER_CONFIGS}
+        if not known:
+            must = "be used only with sets that have a full test set"
+            remedy = "Run the test set's file as another `dataset` and give it to `score --test-predictions`."
+            raise input_error("run", "with_test", must, got=spec, remedy=remedy)
+        wanted[f"{name}:{test}"] = None
+    return list(wanted)

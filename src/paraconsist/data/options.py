@@ -164,20 +164,21 @@ def taken(function: Callable[..., Any], values: Mapping[str, Any], *classes: typ
 
     A text in place of several is one of them. InputError for a name that no class has, with the most similar name.
     """
-    names = [[each.name for each in fields(options)] for options in classes]  # type: ignore[arg-type]
-    for name in [name for name in values if not any(name in of_class for of_class in names)]:
-        parameters = [each.name for each in signature(function).parameters.values() if each.kind is each.KEYWORD_ONLY]
-        listed = [*dict.fromkeys([*(name for of_class in names for name in of_class), *parameters])]
-        raise unknown_option(function.__name__, name, listed)
-    none = {each.name: each.metadata.get("none") for options in classes for each in fields(options)}  # type: ignore[arg-type]
-    set_values = {name: none[name] if value is None else value for name, value in values.items()}
-    several = {e.name for options in classes for e in fields(options) if str(e.type).startswith("Sequence[str]")}  # type: ignore[arg-type]
-    single = {name: (value,) for name, value in set_values.items() if isinstance(value, str) and name in several}
-    set_values = {name: value for name, value in {**set_values, **single}.items() if value is not None}
+    of_classes = [{each.name: each for each in fields(options)} for options in classes]  # type: ignore[arg-type]
+    declared = {name: each for of_class in of_classes for name, each in of_class.items()}
+    taken: dict[str, Any] = {}
+    for name, given in values.items():
+        if name not in declared:
+            parameters = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+            raise unknown_option(function.__name__, name, {*declared, *parameters})
+        value = declared[name].metadata.get("none") if given is None else given
+        if value is not None:
+            is_one = isinstance(value, str) and str(declared[name].type).startswith("Sequence[str]")
+            taken[name] = (value,) if is_one else value
     try:
         return [
-            options(**{name: value for name, value in set_values.items() if name in of_class})
-            for options, of_class in zip(classes, names, strict=True)
+            options(**{name: taken[name] for name in taken.keys() & of_class.keys()})
+            for options, of_class in zip(classes, of_classes, strict=True)
         ]
     except InputError as problem:
         problem.function = problem.function or function.__name__
@@ -205,17 +206,13 @@ def documented(*classes: type) -> Callable[[_Function], _Function]:
         lines = cleandoc(function.__doc__ or "").split("\n")
         headings = [number for number, line in enumerate(lines[1:]) if line and not line.strip("-")]
         start = next((number for number in headings if lines[number] != "Parameters"), len(lines) + 1)
-        entries = [line for each in options.values() for line in _entry(each)]
+        entries, indent = list[str](), " " * 4
+        for name, each in options.items():
+            shown = ", ".join(each.default) if isinstance(each.default, tuple) else repr(each.default)
+            usual = "" if each.default is None else f", default {shown}"
+            text = wrap(each.metadata["help"], 110, initial_indent=indent, subsequent_indent=indent)
+            entries += [f"{name} : {each.type}{usual}", *text]
         function.__doc__ = "\n".join([*lines[: start - 1], *entries, "", *lines[start:]])
         return function
 
     return decorate
-
-
-def _entry(declared: Any) -> list[str]:
-    """Return the numpydoc lines of an option."""
-    default, indent = declared.default, " " * 4
-    shown = ", ".join(default) if isinstance(default, tuple) else repr(default)
-    usual = "" if default is None else f", default {shown}"
-    text = wrap(declared.metadata["help"], 110, initial_indent=indent, subsequent_indent=indent)
-    return [f"{declared.name} : {declared.type}{usual}", *text]

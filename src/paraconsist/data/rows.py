@@ -1,11 +1,13 @@
-"""Predictions made anywhere become the rows that the measures read."""
+"""Predictions made anywhere become the rows that the measures read: labels, answers, roles, probabilities, groups."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from ast import literal_eval
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from paraconsist.data.answers import check_known, check_meeting, gold_labels, predicted_labels
+from paraconsist.data import tables
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
-from paraconsist.data.tables import column_error, column_of, filled_column, floats, is_text, plain_column, plain_table
 from paraconsist.errors import input_error
 
 #: A row's place in its bucket.
@@ -30,6 +31,9 @@ _JOINED = ("antecedent_1", "antecedent_2", "part_1", "part_2")
 
 #: What the orders in which a judge is shown two texts are called -> the role.
 _ORDERS = {"given": "original", "swapped": "swap"}
+
+#: What marks originals, or the other rows -> the role.
+_FLAGS = {"true": "original", "1": "original", "false": "paraphrase", "0": "paraphrase"}
 
 _PROBABILITY_TOLERANCE = 1e-3
 #: A column of ParaNLU's that marks a few rows, no stratum unless it is named.
@@ -116,20 +120,20 @@ def read_rows(
     InputError if a column is missing, or holds missing values or values of two kinds; its parameter is the field of
     `SourceOptions` that names the column.
     """
-    table = _answers_of_one_kind(plain_table(predictions.table), names, predictions.label_names)
+    table = _answers_of_one_kind(tables.plain_table(predictions.table), names, predictions.label_names)
     predictions = replace(predictions, table=table)
     _check_columns(table, names, ("bucket", "prediction", "label") if need_buckets else ("prediction", "label"))
     if not need_buckets:  # the full test set, whose accuracy is wanted
-        column_of(table, names.label, parameter="label")
+        tables.column_of(table, names.label, parameter="label")
     labels, has_gold, allowed = gold_labels(predictions, names.label, names.prediction)
     guesses, unparsed, is_marked = predicted_labels(table, names.prediction, labels, has_gold, allowed)
     check_known("label", names.label, labels[has_gold], predictions.label_names)
     check_known("prediction", names.prediction, guesses[~unparsed], predictions.label_names)
     buckets = groups = None
     if need_buckets:
-        buckets = filled_column(table, names.bucket, "bucket")
+        buckets = tables.filled_column(table, names.bucket, "bucket")
         if names.group in table.column_names:
-            groups = plain_column(table[names.group], names.group, "group")
+            groups = tables.plain_column(table[names.group], names.group, "group")
             groups = None if np.array_equal(groups, buckets) else groups
     values = None
     if VALUE in table.column_names:
@@ -142,16 +146,16 @@ def read_rows(
     if names.places is not None and need_buckets and "swap" not in roles:
         must = "be given for verdicts in both orders, whose `role` is given or swapped"
         raise input_error("score", "places", must, got=[*names.places])
-    is_ordered = predictions.label_names or not is_text(labels) or len(names.probabilities) > 1
+    is_ordered = predictions.label_names or not tables.is_text(labels) or len(names.probabilities) > 1
     needs = need_probabilities or (names.confidence is None and is_ordered)
     columns: Sequence[str] = names.probabilities
     if needs and len(columns) > 1:
         known = {*labels[has_gold].tolist(), *(label for rule in allowed or () for label in rule)}
         columns = _in_order(columns, predictions.label_names, known, {*guesses[~unparsed].tolist()})
     matrix = _probability_rows(predictions, columns) if needs else None
-    of_columns: Sequence[Any] = predictions.label_names if is_text(labels) else range(sys.maxsize)
+    of_columns: Sequence[Any] = predictions.label_names if tables.is_text(labels) else range(sys.maxsize)
     if len(columns) > 1 and not predictions.label_names:
-        if is_text(labels):
+        if tables.is_text(labels):
             of_columns = columns
         elif all(map(str.isdecimal, columns)):
             of_columns = [*map(int, columns)]
@@ -162,6 +166,9 @@ def read_rows(
         for label in {label for rule in allowed for label in rule}:
             each: Any = of_label(np.full(len(labels), label))
             of_rules += np.where([label in rule for rule in allowed], each, 0.0)
+    inputs = None
+    if np.isin(roles, _JOINED).any() and "input_id" in table.column_names and not table["input_id"].null_count:
+        inputs = table["input_id"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int32)
     return Rows(
         buckets=buckets,
         groups=groups,
@@ -176,15 +183,15 @@ def read_rows(
         allowed=allowed if need_buckets else None,
         strata=_strata(predictions, names),
         places=_places(names.places, labels),
-        variants=filled_column(table, names.variant, "variant") if names.variant and need_buckets else None,
+        variants=tables.filled_column(table, names.variant, "variant") if names.variant and need_buckets else None,
         probabilities=matrix if need_probabilities else None,
         allowed_probabilities=of_rules,
         relations=predictions.metadata.get("relations"),
-        inputs=_inputs(table) if np.isin(roles, _JOINED).any() else None,
+        inputs=inputs,
         values=values,
         same=predictions.metadata.get("same_pairs"),
         chance=predictions.metadata.get("chance", float("nan")),
-        problems=filled_column(table, PROBLEM, "bucket") if PROBLEM in table.column_names else None,
+        problems=tables.filled_column(table, PROBLEM, "bucket") if PROBLEM in table.column_names else None,
         calls=_of_calls(table, CALLS),
         arguments=_of_calls(table, ARGUMENTS) if CALLS in table.column_names else None,
         are_runs=not {*TRIALS}.isdisjoint(table.column_names),
@@ -226,18 +233,10 @@ def _check_columns(table: pa.Table, names: SourceOptions, needed: Sequence[str])
 
 def _roles(table: pa.Table, names: SourceOptions, are_statements: bool = False) -> NDArray[Any]:
     if names.original is not None:
-        flags = plain_column(column_of(table, names.original, parameter="original"), names.original, "original")
-        if is_text(flags):
-            texts = np.array([flag.lower() for flag in flags.tolist()], dtype=object)
-            known = (texts == "true") | (texts == "false")
-            if not known.all():
-                row = int(np.argmin(known))
-                raise column_error("original", names.original, "be true or false", str(flags[row]), row)
-            flags = texts == "true"
-        return np.where(flags, "original", "paraphrase")
+        return roles_of_flags(tables.column_of(table, names.original, parameter="original"), names.original)
     if names.role not in table.column_names:
         return np.full(table.num_rows, "paraphrase")
-    roles = plain_column(table[names.role], names.role, "role")
+    roles = tables.plain_column(table[names.role], names.role, "role")
     if are_statements:
         return roles
     distinct, codes = np.unique(roles, return_inverse=True)
@@ -246,13 +245,24 @@ def _roles(table: pa.Table, names: SourceOptions, are_statements: bool = False) 
     unknown = np.array([role not in ROLES for role in lowered])
     if unknown.any():
         row = int(np.argmax(unknown[codes]))
-        raise column_error("role", names.role, f"be one of {', '.join(ROLES)}", roles.item(row), row)
+        raise tables.column_error("role", names.role, f"be one of {', '.join(ROLES)}", roles.item(row), row)
     return np.array(lowered)[codes]
+
+
+def roles_of_flags(column: pa.ChunkedArray, name: str) -> NDArray[Any]:
+    """Return the roles of rows from a column that is true or false, 1 or 0, or one of these as text, in every row."""
+    flags, codes = np.unique(tables.plain_column(column, name, "original"), return_inverse=True)
+    roles = [_FLAGS.get(str(flag).lower(), "") for flag in flags.tolist()]
+    if "" in roles:
+        row = int(np.argmin(np.array(roles)[codes] != ""))
+        remedy = f"Compare it, as in '{name} == \"...\"'."
+        raise tables.column_error("original", name, "be true or false in every row", column[row].as_py(), row, remedy)
+    return np.array(roles)[codes]
 
 
 def _places(places: Sequence[str] | None, labels: NDArray[Any]) -> tuple[Any, ...] | None:
     """Return labels that were named as text as what the labels are."""
-    if places is None or is_text(labels):
+    if places is None or tables.is_text(labels):
         return None if places is None else tuple(places)
     try:
         return tuple(map(int, places))
@@ -260,19 +270,11 @@ def _places(places: Sequence[str] | None, labels: NDArray[Any]) -> tuple[Any, ..
         raise input_error("score", "places", "be numbers, as the labels are", got=[*places]) from None
 
 
-def _inputs(table: pa.Table) -> NDArray[np.int32] | None:
-    """Return which rows have the same input, as codes; None where the file does not say."""
-    if "input_id" not in table.column_names or table["input_id"].null_count:
-        return None
-    codes = table["input_id"].combine_chunks().dictionary_encode()
-    return np.asarray(codes.indices.to_numpy(), dtype=np.int32)
-
-
 def _strata(predictions: Predictions, names: SourceOptions) -> dict[str, NDArray[Any]]:
     """Return the columns that were named; else those of a run that are counted easily and have no gaps."""
     table = predictions.table
     if names.stratum is not None:
-        return {name: _stratum(column_of(table, name, parameter="stratum"), name) for name in names.stratum}
+        return {name: _stratum(tables.column_of(table, name, parameter="stratum"), name) for name in names.stratum}
     kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean)
     wanted = [name for name in predictions.strata if "set" in predictions.metadata and name != _MARK]
     countable = [name for name in wanted if any(is_kind(table[name].type) for is_kind in kinds)]
@@ -280,17 +282,17 @@ def _strata(predictions: Predictions, names: SourceOptions) -> dict[str, NDArray
 
 
 def _stratum(column: Any, name: str) -> NDArray[Any]:
-    values = plain_column(column, name, "stratum")
+    values = tables.plain_column(column, name, "stratum")
     return np.where(values != 0, "yes", "no") if pa.types.is_boolean(column.type) else values
 
 
 def _own_confidences(table: pa.Table, name: str) -> NDArray[np.float64] | None:
     """Return the gold labels' probabilities in a column that holds them, nan where it is empty; None if it is."""
-    values = floats(column_of(table, name, parameter="confidence"), name, "confidence")
+    values = tables.floats(tables.column_of(table, name, parameter="confidence"), name, "confidence")
     wrong = (values < 0) | (values > 1)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise column_error("confidence", name, "lie between 0 and 1", float(values[row]), row)
+        raise tables.column_error("confidence", name, "lie between 0 and 1", float(values[row]), row)
     return None if np.isnan(values).all() else values
 
 
@@ -340,9 +342,9 @@ def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) ->
     if not columns:
         return None
     for name in probabilities:
-        column_of(table, name, parameter="probabilities")
+        tables.column_of(table, name, parameter="probabilities")
     if len(columns) > 1:
-        matrix = np.column_stack([floats(table[name], name, "probabilities") for name in columns])
+        matrix = np.column_stack([tables.floats(table[name], name, "probabilities") for name in columns])
         rows = np.flatnonzero(~np.isnan(matrix).all(axis=1))
     else:
         known = table[columns[0]].is_valid()
@@ -360,7 +362,7 @@ def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) ->
         if not good.all():
             row = int(rows[np.argmin(good)])
             got, remedy = [round(float(p), 6) for p in matrix[row]], "Logits become probabilities by softmax."
-            raise column_error("probabilities", columns[0], "be non-negative and sum to one", got, row, remedy)
+            raise tables.column_error("probabilities", columns[0], "be non-negative and sum to one", got, row, remedy)
     return matrix if len(rows) else None
 
 
@@ -373,11 +375,305 @@ def _lists(column: pa.ChunkedArray, name: str, rows: NDArray[np.intp]) -> NDArra
         column = column.cast(pa.list_(column.type.value_type))
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
         remedy = "Name a column for each label in `probabilities`, or that of the gold label alone in `confidence`."
-        raise column_error("probabilities", name, "hold lists of numbers", column[0].as_py(), int(rows[0]), remedy)
+        raise tables.column_error(
+            "probabilities", name, "hold lists of numbers", column[0].as_py(), int(rows[0]), remedy
+        )
     lengths = pc.list_value_length(column)
     others = np.flatnonzero(pc.not_equal(lengths, lengths[0]))
     if len(others):
         row = int(others[0])
-        raise column_error("probabilities", name, "hold equally long lists", column[row].as_py(), int(rows[row]))
-    flat = floats(pa.chunked_array([column.flatten()]), name, "probabilities")
+        raise tables.column_error("probabilities", name, "hold equally long lists", column[row].as_py(), int(rows[row]))
+    flat = tables.floats(pa.chunked_array([column.flatten()]), name, "probabilities")
     return flat.reshape(len(column), lengths[0].as_py())
+
+
+#: The largest number that stands for "no answer could be read" among integer predictions; see `mark_unparsed`.
+UNPARSED = -2
+#: The gold label of every row of a file without gold labels, where predictions are numbers; else it is empty text.
+NO_GOLD = 2**63 - 1
+_ALLOWED = "allowed_labels"
+#: With fewer answers, labels may fail to meet by chance.
+_FEW_ROWS = 10
+_MOST_LISTED = 6
+
+
+def gold_labels(
+    predictions: Predictions, label: str, prediction: str
+) -> tuple[NDArray[Any], NDArray[np.bool_], list[list[Any]] | None]:
+    """Return the gold labels, which rows have one, and the labels that a rule allows each row.
+
+    Without a column of labels, which is then called as by default or not at all, no row has one (`NO_GOLD`). Where a
+    rule allows several the label may be empty; it is -1 then, or ``(none)``. A label -1 says the same if the file names
+    its labels, or the rule of the row does not allow -1; elsewhere it is a label like any other.
+    """
+    table = predictions.table
+    if label in ("", SourceOptions.label) and label not in table.column_names:
+        column = tables.column_of(table, prediction, parameter="prediction")
+        answers, _ = tables.fillable_column(column, prediction, "prediction")
+        labels = np.full(len(answers), "" if tables.is_text(answers) else NO_GOLD)
+        return labels, np.zeros(len(labels), dtype=np.bool_), None
+    if _ALLOWED not in table.column_names:
+        labels = tables.filled_column(table, label, "label")
+        return labels, np.ones(len(labels), dtype=np.bool_), None
+    column = tables.column_of(table, label, parameter="label")
+    if pa.types.is_null(column.type):
+        column = column.cast(tables.column_of(table, prediction, parameter="prediction").type)
+    labels, empty = tables.fillable_column(column, label, "label")
+    named = tables.is_text(labels)
+    allowed = allowed_labels(table[_ALLOWED].to_pylist(), None if named else predictions.label_names)
+    for row in np.flatnonzero(empty).tolist():
+        if not allowed[row]:
+            raise tables.column_error("label", label, "not be empty", None, row, tables.EMPTY)
+    if empty.any():
+        none: Any = "(none)" if named else -1
+        of_rules = [rule[0] if len(rule) == 1 else none for rule in allowed]
+        labels = np.where(empty, tables.text_array(of_rules) if named else np.array(of_rules), labels)
+    if not all(allowed):
+        allowed = [rule or [label] for rule, label in zip(allowed, labels.tolist(), strict=True)]
+    has_gold = np.ones(len(labels), dtype=np.bool_)
+    for row in np.flatnonzero(empty if named else labels == -1).tolist():
+        has_gold[row] = labels[row] in allowed[row] and (named or not predictions.label_names)
+    return labels, has_gold, allowed
+
+
+def allowed_labels(cells: Iterable[Any], label_names: Sequence[str] | None, function: str = "score") -> list[list[Any]]:
+    """Return the labels that a rule allows each row, empty where a cell is.
+
+    A cell is a list of labels, a single label, or text of either: ``neutral|contradiction``, ``[1, 2]``, ``['a',
+    'b']``. `label_names` is None where gold labels are names; else they are numbers, and these the names of 0, 1, ...
+    as far as there are any: names are turned into numbers. InputError if a cell holds no labels of the gold labels'
+    kind.
+    """
+    number = {name: i for i, name in enumerate(label_names or ())}
+
+    def read(label: Any) -> Any:
+        if label_names is None:
+            return label if isinstance(label, str) and label else None
+        if isinstance(label, float) and label.is_integer():
+            return int(label)
+        if isinstance(label, str):
+            return number.get(label, int(label) if label.lstrip("-").isdecimal() else None)
+        return int(label) if isinstance(label, int) else None
+
+    def read_rule(cell: Any, row: int) -> list[Any]:
+        labels = [read(label) for label in labels_in(cell)]
+        if any(label is None or (label_names is not None and not -(2**63) <= label < 2**63) for label in labels):
+            must = f"hold {'names' if label_names is None else 'numbers'} as `label` does, or lists of them"
+            raise input_error(function, _ALLOWED, must, got=cell, row=row)
+        return labels
+
+    rules: dict[str, list[Any]] = {}  # most rows share theirs
+    allowed = []
+    for row, cell in enumerate(cells):
+        key = repr(cell)
+        if key not in rules:
+            rules[key] = read_rule(cell, row)
+        allowed.append(rules[key])
+    return allowed
+
+
+def labels_in(cell: Any) -> Sequence[Any]:
+    """Return the labels of a cell of ``allowed_labels``, one None where it cannot be read."""
+    if cell is None or cell == "":
+        return []
+    if isinstance(cell, str) and cell.startswith("["):
+        try:
+            cell = literal_eval(cell)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return [None]
+    elif isinstance(cell, str):
+        return [label.strip() for label in cell.split("|")]
+    return cell if isinstance(cell, list) else [cell]
+
+
+def predicted_labels(
+    table: pa.Table, name: str, labels: NDArray[Any], has_gold: NDArray[np.bool_], allowed: list[list[Any]] | None
+) -> tuple[NDArray[Any], NDArray[np.bool_], bool]:
+    """Return the predictions, where no answer could be read, and whether -1 says so.
+
+    A missing value and an empty text say so, and -1 where there are gold labels, none of which is -1.
+    """
+    column = tables.column_of(table, name, parameter="prediction")
+    named = tables.is_text(labels)
+    values, unparsed = tables.fillable_column(column, name, "prediction")
+    if unparsed.all():
+        values = np.full(len(values), "" if named else 0)
+    if tables.is_text(values) != named:
+        must = "be of the labels' kind (both names, or both numbers)"
+        remedy = f"The first label is {labels.item(0)!r}."
+        remedy += "" if named else " If labels are numbers for names, give the names in order as `label_names`."
+        raise tables.column_error("prediction", name, must, values.item(0), 0, remedy)
+    of_rules = np.array([label for rule in allowed or () for label in rule], dtype=values.dtype)
+    gold = np.concatenate([labels[has_gold], of_rules])
+    is_mark = np.zeros(len(values), np.bool_) if named or not len(gold) or -1 in gold else ~unparsed & (values == -1)
+    unparsed = unparsed | is_mark
+    return mark_unparsed(values, unparsed, labels, of_rules), unparsed, bool(is_mark.any())
+
+
+def mark_unparsed(
+    predictions: NDArray[Any], unparsed: NDArray[np.bool_], *labels: NDArray[Any], each: bool = False
+) -> NDArray[Any]:
+    """Return the predictions, those that are unparsed holding a value that is none of the labels or other predictions.
+
+    The predictions are all numbers or all names, shape (n,), as are `labels`, what the value must not be beside them.
+    With `each` every unparsed prediction holds a value of its own. InputError if labels are numbers so low that none is
+    left below them.
+    """
+    n = int(np.count_nonzero(unparsed))
+    if not n:
+        return predictions
+    if tables.is_text(predictions):
+        names = np.char.add("\x00unparsed", np.arange(n).astype(str) if each else "")
+        marked = predictions.astype(np.promote_types(predictions.dtype, names.dtype))  # objects stay objects
+        marked[unparsed] = names
+        return marked
+    lowest = min(int(values.min()) for values in (predictions, *labels) if len(values))
+    start = min(lowest - 1, UNPARSED)
+    if start - n < np.iinfo(np.int64).min:
+        must, remedy = "leave room for unparsed answers below them", "Write labels as names."
+        raise tables.column_error("label", "label", must, lowest, remedy=remedy)
+    marked = predictions.copy()
+    marked[unparsed] = start - np.arange(n) if each else start
+    return marked
+
+
+def check_known(parameter: str, name: str, values: NDArray[Any], label_names: Sequence[str]) -> None:
+    """Refuse labels that the file itself does not know; files made elsewhere name none."""
+    if not label_names:
+        return
+    known = tables.text_array(label_names) if tables.is_text(values) else np.arange(len(label_names))
+    wrong = ~tables.is_among(values, known)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        numbered = ", ".join(f"{i} {label}" for i, label in enumerate(label_names))
+        raise tables.column_error(parameter, name, f"be one of the file's labels ({numbered})", values.item(row), row)
+
+
+def check_meeting(
+    name: str, predictions: NDArray[Any], labels: NDArray[Any], parsed: NDArray[np.bool_], buckets: NDArray[Any] | None
+) -> None:
+    """Refuse predictions that use other names than the gold labels: no row could be right.
+
+    That no prediction is any row's gold label is no proof by itself: a constant model may give a label that no row has,
+    and where every problem has an answer of its own a weak model may never give one. It is one where a label differs in
+    case or spaces only, or where both columns hold several labels, gold ones that come back from bucket to bucket. A
+    file that names its labels is checked against these names instead.
+    """
+    if ((predictions == labels) & parsed).any():
+        return
+    answers, gold = np.unique(predictions[parsed]), np.unique(labels)
+    if not len(answers) or tables.is_among(answers, gold).any():
+        return
+    n_problems = len(labels) if buckets is None else len(np.unique(buckets))
+    several = min(len(answers), len(gold)) > 1 and parsed.sum() >= _FEW_ROWS and 2 * len(gold) <= n_problems
+    named = tables.is_text(gold)
+    folded = [{str(label).strip().casefold() for label in some.tolist()} for some in (answers, gold)]
+    by_case = named and not folded[0].isdisjoint(folded[1])
+    if by_case or several:
+        remedy = "Renumber one column; if these are classes of one task, name every class in `label_names`."
+        if named:
+            remedy = "Rename the labels of one column, or mend what reads the answers."
+        if by_case:
+            remedy = "They differ in case or spaces only: write both columns alike."
+        some = ", ".join(map(repr, gold[:_MOST_LISTED].tolist())) + ", ..." * (len(gold) > _MOST_LISTED)
+        must = f"use the gold labels, {some}"
+        raise tables.column_error("prediction", name, must, answers[:_MOST_LISTED].tolist(), remedy=remedy)
+
+
+_MOST_NAMES = 3
+
+
+def long_format(
+    predictions: Predictions, names: SourceOptions, original_prediction: str, role: str = "paraphrase"
+) -> tuple[Predictions, SourceOptions]:
+    """Turn each row into a bucket of two rows: the original, and the perturbed text, whose role is `role`.
+
+    `names.prediction` is the column of the perturbed texts, `original_prediction` that of the originals. Probabilities
+    are dropped, since a row has them for at most one of its texts. The file's own buckets, if they have several rows,
+    replace missing groups. Returns the rows and their new column names. InputError if a column is missing.
+    """
+    table = predictions.table
+    tables.column_of(table, original_prediction, parameter="original_prediction")
+    tables.column_of(table, names.prediction, parameter="prediction")
+    tables.column_of(table, names.label, parameter="label")
+    sided = {original_prediction, names.prediction, names.bucket, names.role, *names.probabilities}
+    kept = [c for c in table.column_names if c not in sided]
+    grouped_by = shared_buckets(table, names)
+    group = SourceOptions.group if names.group == names.bucket else names.group
+    buckets = pa.array([f"pair.{row}" for row in range(table.num_rows)])
+
+    def side(column: str, what: str) -> pa.Table:
+        columns: dict[str, pa.ChunkedArray] = {c: table[c] for c in kept}
+        columns[names.prediction] = table[column]
+        columns[names.bucket] = buckets
+        columns[names.role] = pa.array(np.full(table.num_rows, what))
+        if grouped_by is not None:
+            columns[group] = table[grouped_by]
+        return pa.table(columns)
+
+    sides = [side(original_prediction, "original"), side(names.prediction, role)]
+    try:
+        spread = pa.concat_tables(sides, promote_options="permissive")
+    except pa.ArrowException:
+        must, got = "be of one kind with `prediction`", [str(side[names.prediction].type) for side in sides]
+        raise input_error("score", "original_prediction", must, got=got) from None
+    return Predictions(spread, predictions.metadata), replace(names, group=group)
+
+
+def shared_buckets(table: pa.Table, names: SourceOptions) -> str | None:
+    """Return the column of buckets of a file with a pair in each row, if it tells which rows belong together.
+
+    None if the file has groups too, no buckets, or no bucket with two rows.
+    """
+    if names.bucket not in table.column_names or (names.group in table.column_names and names.group != names.bucket):
+        return None
+    buckets = tables.values_of(table, names.bucket, parameter="bucket")
+    return names.bucket if len(set(buckets)) < table.num_rows else None
+
+
+def named_labels(predictions: Predictions, column: str, answered: str, label_names: list[str]) -> Predictions:
+    """Replace names by their numbers in `label_names` in the columns of labels and of predictions (`answered`).
+
+    A prediction that is none of them could not be read. InputError if a label is not among the names.
+    """
+    table = predictions.table
+    number = {name: place for place, name in enumerate(label_names)}
+    if answered in table.column_names and pa.types.is_string(table[answered].type):
+        numbers = pa.array([number.get(answer) for answer in table[answered].to_pylist()], pa.int64())
+        table = table.set_column(table.column_names.index(answered), answered, numbers)
+    values = tables.column_of(table, column, parameter="label").to_pylist()
+    if all(isinstance(value, str) for value in values):
+        for row, value in enumerate(values):
+            if value not in number:
+                raise input_error("score", column, f"be one of {', '.join(label_names)}", got=value, row=row)
+        gold = pa.array([number[value] for value in values])
+        table = table.set_column(table.column_names.index(column), column, gold)
+    return Predictions(table, {**predictions.metadata, "label_names": label_names})
+
+
+def with_groups(predictions: Predictions, table: Path, *, bucket: str, group: str) -> Predictions:
+    """Add or replace the column `group` of predictions, by their `bucket`, from a file with both columns.
+
+    The file may repeat a bucket, for example as the items of the set. InputError if a column is missing, a bucket has
+    two groups, or a bucket of the predictions has none.
+    """
+    items = tables.read_table(table, function="compare", parameter="groups_from")
+    for rows, name in ((items, bucket), (items, group), (predictions.table, bucket)):
+        if name not in rows.column_names:
+            remedy = f"Look at {table.name}."
+            raise input_error("compare", name, "be a column of the file", got=rows.column_names, remedy=remedy)
+    of_bucket: dict[object, object] = {}
+    both = [tables.values_of(items, name, parameter="groups_from", function="compare") for name in (bucket, group)]
+    for row, (bucket_name, group_name) in enumerate(zip(*both, strict=True)):
+        if of_bucket.setdefault(bucket_name, group_name) != group_name:
+            two_groups, must = [of_bucket[bucket_name], group_name], "be the same in all rows of a bucket"
+            remedy = f"Look at bucket {bucket_name!r} of {table.name}."
+            raise input_error("compare", group, must, got=two_groups, row=row, remedy=remedy)
+    buckets = tables.values_of(predictions.table, bucket, parameter="bucket", function="compare")
+    absent = [value for value in dict.fromkeys(buckets) if value not in of_bucket]
+    if absent:
+        got = f"none for {len(absent)} buckets: {', '.join(map(repr, absent[:_MOST_NAMES]))}"
+        raise input_error("compare", "groups_from", "have a group for every bucket", got=got)
+    rows = predictions.table.drop_columns([group]) if group in predictions.table.column_names else predictions.table
+    column = pa.array([of_bucket[value] for value in buckets])
+    return Predictions(rows.append_column(group, column), predictions.metadata)

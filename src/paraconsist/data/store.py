@@ -1,10 +1,10 @@
-"""The store: the results of a run so far, safe against SIGKILL at any moment.
+"""A run on the disk: its folder, and in it the store of the results so far, safe against SIGKILL at any moment.
 
-Each process appends to its own shard, one JSON line per input, with one system call per batch; a thread syncs the shard
-every second. After a kill the next run finds all written results, even if its processes and batches differ; a power cut
-loses at most the last second. An incomplete last line is cut off and its input computed again. Each line ends with a
-checksum, so that damaged probabilities are noticed; older stores without checksums can be read too. `compact` puts all
-lines into one file, which begins with them compressed; later lines follow as they are.
+Each process appends to its own shard of the store, one JSON line per input, with one system call per batch; a thread
+syncs the shard every second. After a kill the next run finds all written results, even if its processes and batches
+differ; a power cut loses at most the last second. An incomplete last line is cut off and its input computed again. Each
+line ends with a checksum, so that damaged probabilities are noticed; older stores without checksums can be read too.
+`compact` puts all lines into one file, which begins with them compressed; later lines follow as they are.
 
 The folder's name is a hash of everything that decides a prediction except the input (model weights, dtype, task,
 template), and the key of a line is a hash of the input's content: no changed model, template or text can get an old
@@ -20,14 +20,18 @@ import json
 import math
 import os
 import re
+import shutil
 import threading
+import warnings
 import zlib
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from itertools import chain, compress
+from itertools import chain, compress, count
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,10 +40,27 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Growing, Places, as_bytes, mapped, own_stream, sorted_pieces
-from paraconsist.data.door import valid_text
+from paraconsist.data.foreign import valid_text
+from paraconsist.data.predictions import InputCounts, write_predictions
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import MISSING, Json, make_folder, replacing, sync_one, write_json, writing
+from paraconsist.files import (
+    MISSING,
+    Json,
+    digest,
+    locked,
+    make_folder,
+    read_record,
+    rename_folder,
+    replacing,
+    sync_one,
+    write_json,
+    writing,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 try:
     import fcntl
@@ -523,3 +544,198 @@ def _cut_half_line(descriptor: int) -> None:
         position = start
     if end > 0:
         os.ftruncate(descriptor, 0)
+
+
+def content_identity(identity: Json) -> Json:
+    """Return the part of a model's identity that decides its predictions: no path if its weights are hashed."""
+    paths = ("model", "base_model") if "revision" not in identity else ("model",)  # an adapter's model may be the Hub's
+    return {key: value for key, value in identity.items() if key not in paths or "weights_hash" not in identity}
+
+
+class RunFolder:
+    """Paths of one run: ``run.json``, ``results.json``, ``store/``, and three folders with a file per set."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.store = path, path / "store"
+        self.run_file, self.results_file = path / "run.json", path / "results.json"
+
+    def file_of(self, kind: Literal["predictions", "texts", "noise"], set_file_name: str) -> Path:
+        return self.path / kind / f"{set_file_name}.parquet"
+
+    def predictions_files(self) -> list[Path]:
+        """Return the run's predictions files; if ``run.json`` lists its files, exclude others with a warning."""
+        files = sorted((self.path / "predictions").glob("*.parquet"))
+        named = None
+        with suppress(InputError):  # the code that opens the folder reports an unreadable run.json
+            named = self.read().get("sets")
+        if not isinstance(named, Mapping) or not named:
+            return files
+        listed = [file for file in files if f"predictions/{file.name}" in named.values()]
+        if others := [file.name for file in files if file not in listed]:
+            text = f"{self.path.name}: run.json does not name {', '.join(others)} in predictions/: left out."
+            warnings.warn(text, UserWarning, stacklevel=3)
+        return listed
+
+    def open(self, models: Mapping[str, Json], *, overwrite: bool = False) -> None:
+        """Prepare the folder for a run of `models` (task name -> identity), or for the rest of the run in it.
+
+        `overwrite` deletes an earlier run, except a store with an endpoint's answers, which is renamed, and other
+        files. InputError if the folder cannot be written, holds something else, or a run of a different model.
+        """
+        with writing("run", "output", self.path):
+            if overwrite and self.run_file.is_file():
+                self._keep_answers()
+                for part in (self.store, self.path / "predictions", self.path / "texts", self.path / "noise"):
+                    if part.exists():
+                        shutil.rmtree(part)
+                self.results_file.unlink(missing_ok=True)
+                self.run_file.unlink()  # last, as it marks the folder as a run's
+            make_folder(self.path / "predictions")
+            make_folder(self.store)
+        earlier = self.read().get("models", {})
+        for task, identity in models.items():
+            before, now = earlier.get(task), dict(identity)
+            if before is None or content_identity(before) == content_identity(now):
+                continue
+            keys = [k for k in sorted({*before, *now}) if before.get(k) != now.get(k)]
+            differences = ", ".join(f"{k}: {before.get(k)!r} there, {now.get(k)!r} now" for k in keys)
+            must = "be a new folder or hold a run of the same model"
+            remedy = f"It holds another model's run of task {task} ({differences})."
+            remedy += " Choose another folder, or give `overwrite` to replace the run."
+            raise input_error("run", "output", must, got=str(self.path), remedy=remedy)
+        self.update_run({"models": {task: dict(identity) for task, identity in models.items()}})
+
+    def _keep_answers(self) -> None:
+        """Rename a store with an endpoint's answers, which were paid for."""
+        n = sum(map(len, chain.from_iterable(map(lines_of, self.store.glob(f"*/{JOURNAL}")))))
+        if n:
+            names = (f"{self.store.name}.{i}" for i in count(1))
+            aside = rename_folder(self.store, next(name for name in names if not (self.path / name).exists()))
+            text = f"the endpoint's {n:,} answers of the earlier run are kept: delete {aside} if you do not need them"
+            warnings.warn(text, UserWarning, stacklevel=3)
+
+    def read(self) -> Json:
+        """Return ``run.json``; empty before a run."""
+        remedy = "Give `overwrite` to replace the run, or choose another folder."
+        return read_record("run", "output", self.run_file, remedy=remedy) if self.run_file.exists() else {}
+
+    def update_run(self, entries: Json) -> None:
+        """Add entries to ``run.json``, and keep those of other tasks and sets."""
+        with locked(self.path, "run", "output"):
+            run = self.read()
+            merged = {k: {**run[k], **entry} if isinstance(run.get(k), dict) else entry for k, entry in entries.items()}
+            write_json(self.run_file, {**run, **merged})
+
+    def write(self, file: Path, table: pa.Table | Iterator[pa.Table], metadata: Mapping[str, object]) -> None:
+        """Write a table of a set, or its row groups, and record the file's digest in ``run.json``."""
+        make_folder(file.parent)
+        self._record(file, rows=write_predictions(file, table, metadata))
+
+    def write_results(self, results: Mapping[str, object]) -> None:
+        write_json(self.results_file, results)
+        self._record(self.results_file)
+
+    def _record(self, file: Path, **more: int) -> None:
+        name = file.relative_to(self.path).as_posix()
+        self.update_run({"files": {name: {**digest(file), **more}}})
+
+
+#: The kinds of failures.
+REFUSED, NO_ANSWER, NOT_FINITE, TOO_LONG = "refused", "no answer", "not finite", "too long"
+#: The kinds of answers that hold no answer: an endpoint's filter, or the model's choice.
+FILTERED, DECLINED, TOOL_CALLS, REASONING_ONLY = "filtered", "declined", "tool calls only", "reasoning only"
+NOT_FINITE_REMEDY = "Its weights may be damaged, or its numbers pass the range of its `dtype`: try float32."
+#: This many consecutive failures point to a systemic problem.
+HOPELESS = 16
+_MOST_NAMED = 3
+
+
+class Failures:
+    """The failures of one pass over the inputs.
+
+    With `on_error` "stop" the first failure ends the pass. Else a failed input counts as unparsed, unless nothing was
+    answered so far or a server stops answering: after `HOPELESS` consecutive failures of that sort the pass ends.
+    """
+
+    def __init__(self, on_error: str, *, any_answered: bool) -> None:
+        self._on_error, self.any_answered, self._in_a_row = on_error, any_answered, 0
+
+    def answered(self) -> None:
+        self.any_answered, self._in_a_row = True, 0
+
+    def empty(self, problem: InputError) -> None:
+        """Count an answer from which no label can be read; raise its problem where that ends the pass."""
+        self._in_a_row = 0 if self.any_answered else self._in_a_row + 1  # the server answers
+        self._end_if_hopeless(problem, ends=not self.any_answered)
+
+    def failed(self, kind: str, problem: InputError) -> Failed:
+        """Return the store's record of a failed input; raise its problem where that ends the pass."""
+        self._in_a_row += 1
+        if self._on_error == "stop":
+            raise problem
+        record = Failed(kind, str(problem))
+        self._end_if_hopeless(problem, ends=kind == NO_ANSWER or not self.any_answered)
+        return record
+
+    def _end_if_hopeless(self, problem: InputError, *, ends: bool) -> None:
+        if ends and self._in_a_row >= HOPELESS:
+            problem.remedy = f"{problem.remedy} {self._in_a_row} consecutive inputs failed this way.".strip()
+            raise problem
+
+
+def to_ask(ids: Sequence[str], finished: Results, *, retry_failed: bool = False) -> list[str]:
+    """Return the inputs to ask: those without a result, and failed ones with `retry_failed` or where all failed."""
+    return list(compress(ids, are_open(finished.places(ids), finished, retry_failed=retry_failed)))
+
+
+def are_open(places: Places, finished: Results, *, retry_failed: bool = False) -> NDArray[np.bool_]:
+    """Return `to_ask` as a mask, shape (n,), of inputs by their places in `finished` (-1: without a result)."""
+    absent: NDArray[np.bool_] = places < 0
+    if (retry_failed or all_failed(finished)) and len(finished):
+        absent |= finished.where(Failed)[places]
+    return absent
+
+
+def all_failed(finished: Results) -> bool:
+    """Say whether no result of a store is an answer."""
+    return bool(finished.where(Failed).all())
+
+
+def any_read(finished: Results, *, written: bool) -> bool:
+    """Say whether an answer in a store could be read: a `written` one that is complete, else probabilities."""
+    if not written:
+        return len(finished) > len(finished.others)
+    return any(isinstance(result, WrittenAnswer) and not result.is_empty for result in finished.others.values())
+
+
+def count_inputs(ids: pa.ChunkedArray | Sequence[str], places: Places, finished: Results) -> InputCounts:
+    """Return the counts of the inputs in a column of ids, which have `places` in `finished`."""
+    used = finished.used(places)
+    n_cut = finished.n_cut[used]
+    rows = np.flatnonzero(finished.where(Failed)[places])
+    failed = {str(ids[row]): str(finished.at(places[row])[0]) for row in rows.tolist()}
+    return {
+        "n_inputs": int(used.sum()),
+        "n_cut": int((n_cut > 0).sum()),
+        "most_tokens_cut": int(n_cut.max(initial=0)),
+        "n_unfinished": sum(
+            bool(used[place]) and getattr(result, "cut", False) for place, result in finished.others.items()
+        ),
+        "n_failed": len(failed),
+        "failed": dict(Counter(failed.values()).most_common()),
+        "first_failed": list(failed)[:_MOST_NAMED],
+    }
+
+
+def add_counts(parts: Sequence[InputCounts]) -> InputCounts:
+    """Return the counts of a whole from those of its parts, which have no input in common."""
+    kinds: Counter[str] = sum((Counter(part["failed"]) for part in parts), Counter())
+    return {
+        "n_inputs": sum(part["n_inputs"] for part in parts),
+        "n_cut": sum(part["n_cut"] for part in parts),
+        "most_tokens_cut": max(part["most_tokens_cut"] for part in parts),
+        "n_unfinished": sum(part.get("n_unfinished", 0) for part in parts),
+        "n_failed": sum(part["n_failed"] for part in parts),
+        "failed": dict(kinds.most_common()),
+        "first_failed": [name for part in parts for name in part["first_failed"]][:_MOST_NAMED],
+    }

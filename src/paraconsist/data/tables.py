@@ -27,8 +27,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import own_stream
-from paraconsist.data.door import cleaned
-from paraconsist.data.foreign import archive_entries
+from paraconsist.data.foreign import archive_entries, cleaned
 from paraconsist.data.writing import unquoted_columns
 from paraconsist.errors import InputError, extras, first_line, input_error
 from paraconsist.files import Json
@@ -178,11 +177,8 @@ def _check_looks(head: bytes, ending: str, encoding: str | None) -> None:
     looks = next((what for start, what in _STARTS.items() if head.startswith(start)), None)
     if ending in (".csv", ".tsv") and head.removeprefix(codecs.BOM_UTF8).startswith((b'{"', b'[{"')):
         looks = "JSON"
-    if (
-        looks is not None
-        and (looks, ending) != ("Parquet", ".parquet")
-        and not (ending == ".xlsx" and head[:2] == b"PK")
-    ):
+    is_own = looks == "Parquet" if ending == ".parquet" else ending == ".xlsx" and head[:2] == b"PK"
+    if looks is not None and not is_own:
         raise ValueError(f"it seems to be {looks}, which does not fit its ending")
     if ending not in (".parquet", ".xlsx") and b"\0" in head and encoding in (None, "utf-8"):
         raise ValueError("it contains NUL bytes; if it is UTF-16 without a byte order mark, pass `encoding`")
@@ -405,7 +401,7 @@ def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
 def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[Json]:
     """Yield the objects of a JSON Lines file, without its blank lines, or of a JSON array.
 
-    Halves of surrogate pairs, which no other file takes, are replaced (see `paraconsist.data.door`). ValueError, with
+    Halves of surrogate pairs, which no other file takes, are replaced (see `foreign.valid_text`). ValueError, with
     the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep.
     """
     with file.open(encoding=encoding) as stream:

@@ -8,6 +8,7 @@ labels can be guessed from them.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -102,23 +103,9 @@ def _parse(pattern: str) -> tuple[tuple[str, str | None], ...]:
 
 def _render(pattern: str, values: Mapping[str, str]) -> str:
     """Fill `pattern`; an empty text also removes the space that would join it."""
-    if all(values.values()):
-        return pattern.format_map(values)
-    rendered = ""
-    drop_space = False  # whether an empty text opened the result, so that the next space joins nothing
-    for literal, column in _parse(pattern):
-        rendered += literal.removeprefix(" ") if drop_space else literal
-        drop_space = False
-        if column is None:
-            continue
-        value = values[column]
-        if value:
-            rendered += value
-        elif rendered.endswith(" ") and literal:
-            rendered = rendered[:-1]
-        else:
-            drop_space = rendered == ""
-    return rendered
+    if empty := "|".join(rf"\{{{column}\}}" for column, value in values.items() if not value):
+        pattern = re.sub(f"^(?:{empty})+ ?", "", re.sub(f" (?:{empty})", "", pattern))
+    return pattern.format_map(values)
 
 
 @dataclass(frozen=True)
@@ -151,7 +138,7 @@ class Template:
 
 
 IN_JSON = ("choices", "messages")  # columns of `QUESTIONS` that hold JSON, or are empty
-#: Questions of the user's own (`paraconsist.data.questions`).
+#: Questions of the user's own (`paraconsist.data.prompts`).
 QUESTIONS = Task(
     name="questions",
     description="What is the answer, in free text, to a question of your own?",

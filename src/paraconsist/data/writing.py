@@ -99,11 +99,6 @@ def unquoted(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and is_formula(cell[1:]) else cell
 
 
-def _quoted_column(cells: list[Any]) -> list[Any]:
-    """Return a column for spreadsheets: if one text needs an apostrophe all get one, so that they can be removed."""
-    return [f"'{c}" if c and isinstance(c, str) else c for c in cells] if any(map(is_formula, cells)) else cells
-
-
 def unquoted_columns(table: pa.Table) -> pa.Table:
     """Return a table read from CSV without the apostrophes of `write_table`."""
     for i, field in enumerate(table.schema):
@@ -135,7 +130,11 @@ def write_table(table: pa.Table, path: Path) -> None:
             # the writer's own line end, "\r\n", makes it quote a lone "\r" too
             writer = csv.writer(stream, delimiter="," if path.suffix == ".csv" else "\t")
             writer.writerow(map(quoted, table.column_names))
-            writer.writerows(zip(*(_quoted_column(column.to_pylist()) for column in table.columns), strict=True))
+            columns = [column.to_pylist() for column in table.columns]
+            for cells in columns:
+                if any(map(is_formula, cells)):  # all texts get an apostrophe, so that these can be removed
+                    cells[:] = [f"'{cell}" if cell and isinstance(cell, str) else cell for cell in cells]
+            writer.writerows(zip(*columns, strict=True))
 
 
 def write_row_groups(parts: Iterator[pa.Table], path: Path) -> int:

@@ -196,13 +196,13 @@ class Prefix:
         self.layers = list(layers)
         self._room: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-    def first(self, n: int, n_more: int = 0) -> Cache:
+    def first(self, n: int, n_more: int = 0, kind: type[FrozenLayer] = FrozenLayer) -> Cache:
         """Return a cache of the first `n` tokens, which shares memory with the prefix and never changes it.
 
         It has room for `n_more` tokens after the whole prefix, which is allocated once and reused by each forward pass.
         """
         if n < self.layers[0][0].shape[-2] or not n_more:
-            return Cache(layers=[FrozenLayer(keys[:, :, :n], values[:, :, :n]) for keys, values in self.layers])
+            return Cache(layers=[kind(keys[:, :, :n], values[:, :, :n]) for keys, values in self.layers])
         if not self._room or self._room[0][0].shape[-2] < n + n_more:
             more = (0, 0, 0, 2 * n_more)  # so that the next packs, which are about as large, fit
             self._room = []
@@ -365,7 +365,7 @@ class CausalEngine:
             if kinds:
                 ways.append(("packed by kind", lambda rows: self._packed(rows, by_kind)))
             ways.append(("packed", lambda rows: self._packed(rows, single)))
-        return [*ways, ("expanded", self._expanded)]
+        return [*ways, ("expanded", lambda rows: self._in_parts(rows, _MOST_ROWS, min(row.n_shared for row in rows)))]
 
     def _packed(self, rows: Sequence[PromptTokens], windows: Mapping[str, int | None] | int | None) -> torch.Tensor:
         n_prefix = min(row.n_shared for row in rows)
@@ -383,9 +383,6 @@ class CausalEngine:
         with self._lock:  # the next pack is written over the room of this one, in the order of the device's queue
             logits = self._logits(places, **inputs, past_key_values=self._cache(n_prefix, len(pack.tokens)))[0]
         return _totals(logits, which, pack.read_tokens, pack.read_labels, rows)
-
-    def _expanded(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
-        return self._in_parts(rows, _MOST_ROWS, min(row.n_shared for row in rows))
 
     def _plain(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
         width = max(row.n_tokens for row in rows)

@@ -146,8 +146,10 @@ def resolve_label_map(
     task_index, model_index = _index(tasks, "task_labels"), _index(models, "model_labels")
     targets: list[int | None] = [None] * len(models)
     for source, target in (label_map or {}).items():
-        place = _find_model_label(str(source), model_index, len(models))
-        if place is None:
+        name = normalise_label(str(source))
+        number = re.fullmatch(r"(?:label )?(\d+)", name)
+        place = model_index.get(name, int(number[1]) if number else len(models))
+        if place >= len(models):
             raise _unknown("map labels that the model has", source, models, tasks)
         j = task_index.get(normalise_label(str(target)))
         if j is None:
@@ -178,12 +180,6 @@ def _index(names: tuple[str, ...], parameter: str) -> dict[str, int]:
         must = "not be empty, and be names that differ (case, hyphens, underscores and aliases aside)"
         raise input_error("resolve_label_map", parameter, must, got=list(names))
     return index
-
-
-def _find_model_label(name: str, index: Mapping[str, int], n: int) -> int | None:
-    match = re.fullmatch(r"(?:label )?(\d+)", normalise_label(name))
-    number = int(match[1]) if match else n
-    return index.get(normalise_label(name), number if number < n else None)
 
 
 def _unknown(must: str, got: object, models: tuple[str, ...], tasks: tuple[str, ...]) -> InputError:

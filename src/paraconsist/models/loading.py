@@ -11,14 +11,13 @@ import torch
 import transformers
 
 from paraconsist.data.tasks import Task
-from paraconsist.errors import check_choice, first_line, input_error
+from paraconsist.errors import check_choice, input_error
 from paraconsist.files import Json, launched
 from paraconsist.models import pretrained
 from paraconsist.models.causal_engine import has_dynamic_rope
 from paraconsist.models.classifier import Classifier, HeadClassifier, longest_input, window_of
 from paraconsist.models.endpoint.settings import PromptSettings
-from paraconsist.models.generation import CausalWriter, Seq2SeqWriter
-from paraconsist.models.prompted import CausalScorer, PromptedModel, Seq2SeqScorer
+from paraconsist.models.prompted import CausalScorer, CausalWriter, PromptedModel, Seq2SeqScorer, Seq2SeqWriter
 
 Kind = Literal["classifier", "causal", "seq2seq"]
 #: Instructions with which a processor multiplies bfloat16 faster than float32.
@@ -96,7 +95,13 @@ def load_model(
         if attn_implementation is not None:
             must = f"not be given for {own.name}, which has no attention"
             raise input_error("load_model", "attn_implementation", must, got=attn_implementation)
-        return _load_own(own, name, config, task, dtype, max_length, identity)
+        own.refuse_max_length("load_model", max_length)
+        head = own.heads[_head(name, config, task)[1]]
+        loaded = pretrained.load_head(name, head, dtype=pretrained.DTYPES[dtype], has_tokenizer=False)
+        if loaded.missing:
+            raise pretrained.not_a_model(name, f"its files lack {', '.join(loaded.missing)}")
+        labels = _label_names(name, config, task, multiple_choice=head.multiple_choice)
+        return own.open(loaded.module.eval(), Path(name).expanduser(), labels, {**identity, "max_length": "unlimited"})
     options: Json = {"revision": revision, "dtype": pretrained.DTYPES[dtype], "trust_remote_code": trust_remote_code}
     options = {**options, "adapter": adapter}
     if attn_implementation is not None:
@@ -180,30 +185,6 @@ def kind_of(config: Any, kind: str | None = None) -> Kind:
     if not any(architecture.endswith(_ENDINGS) for architecture in config.architectures or ()):
         return "classifier"
     return "seq2seq" if getattr(config, "is_encoder_decoder", False) else "causal"
-
-
-def _load_own(
-    own: pretrained.Baseline,
-    name: str,
-    config: Any,
-    task: Task,
-    dtype: str,
-    max_length: int | None,
-    identity: Mapping[str, str],
-) -> Classifier:
-    own.refuse_max_length("load_model", max_length)
-    _, multiple_choice = _head(name, config, task)
-    folder, head = Path(name).expanduser(), own.head(multiple_choice=multiple_choice)
-    options: Json = {"dtype": pretrained.DTYPES[dtype], "use_safetensors": True, "output_loading_info": True}
-    try:
-        with pretrained.quiet():
-            module, info = head.from_pretrained(str(folder), **options)
-    except Exception as problem:
-        raise pretrained.not_a_model(name, f"its weights cannot be read ({first_line(problem)})") from None
-    if info["missing_keys"]:
-        raise pretrained.not_a_model(name, f"its files lack {', '.join(sorted(info['missing_keys']))}")
-    labels = _label_names(name, config, task, multiple_choice=multiple_choice)
-    return own.open(module.eval(), folder, labels, {**identity, "max_length": "unlimited"})
 
 
 def _head(name: str, config: Any, task: Task) -> tuple[Any, bool]:

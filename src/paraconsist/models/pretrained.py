@@ -38,8 +38,7 @@ class Baseline:
 
     name: str
     config: Any
-    sequence_classification: Any
-    multiple_choice: Any
+    heads: tuple[Any, Any]  # for sequence classification and for multiple choice
     #: takes a loaded module, its folder, the label names and the identity
     open: Callable[[Any, Path, tuple[str, ...], Mapping[str, str]], Classifier]
     version_field: str = "splitting"  # field of the configuration with the version of the text processing
@@ -50,10 +49,6 @@ class Baseline:
         if max_length is not None:
             must = f"not be given for {self.name}, which cuts nothing"
             raise input_error(function, "max_length", must, got=max_length)
-
-    def head(self, *, multiple_choice: bool) -> Any:
-        """Return the model's class with one head or the other."""
-        return self.multiple_choice if multiple_choice else self.sequence_classification
 
 
 def get_baseline(name: str) -> Baseline:
@@ -143,9 +138,10 @@ def load_head(
     dtype: torch.dtype = torch.float32,
     trust_remote_code: bool = False,
     adapter: Path | None = None,
+    has_tokenizer: bool = True,
     **options: Any,
 ) -> LoadedModule:
-    """Load weights (safetensors only) and tokenizer of a Hugging Face model under one of the Auto classes.
+    """Load weights (safetensors only) and tokenizer, if it has one, of a model by its class or an Auto class.
 
     An `adapter` is put into the weights.
     """
@@ -156,7 +152,7 @@ def load_head(
         with quiet():
             options |= {"dtype": dtype, "use_safetensors": True, "output_loading_info": True}
             module, info = auto.from_pretrained(source, **which, **options)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **which)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **which) if has_tokenizer else None
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as problem:
         if (attention := options.get("attn_implementation")) not in (None, "eager", "sdpa"):
             must, remedy = "be one that model and machine have, such as eager or sdpa", f"{first_line(problem)[:200]}."

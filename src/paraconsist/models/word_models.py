@@ -487,13 +487,12 @@ def _open_words(
 BOW = Baseline(
     "bow",
     BowConfig,
-    BowForSequenceClassification,
-    BowForMultipleChoice,
+    (BowForSequenceClassification, BowForMultipleChoice),
     open=lambda module, folder, labels, identity: BowClassifier(module, labels, identity),
     version_field="hashing",
     versioned="n-gram hashing",
 )
 GLOVE_BOW = Baseline(
-    "glove_bow", GloveBowConfig, GloveBowForSequenceClassification, GloveBowForMultipleChoice, _open_words
+    "glove_bow", GloveBowConfig, (GloveBowForSequenceClassification, GloveBowForMultipleChoice), _open_words
 )
-BILSTM = Baseline("bilstm", BilstmConfig, BilstmForSequenceClassification, BilstmForMultipleChoice, _open_words)
+BILSTM = Baseline("bilstm", BilstmConfig, (BilstmForSequenceClassification, BilstmForMultipleChoice), _open_words)

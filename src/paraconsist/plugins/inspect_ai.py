@@ -91,7 +91,7 @@ def _made(
     comparers: dict[str, str],
 ) -> Task:
     from paraconsist.data.logs.inspect_ai import BUCKET_SET
-    from paraconsist.data.questions import offered
+    from paraconsist.data.prompts import offered
     from paraconsist.data.tasks import QUESTIONS
     from paraconsist.models.labels import resolve_label_map
     from paraconsist.running.by_name import ANSWER_TOKENS, load_pools, prompt_for

@@ -22,7 +22,7 @@ from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.logs.format import free_text_columns
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions
-from paraconsist.data.questions import QuestionPrompt
+from paraconsist.data.prompts import QuestionPrompt
 from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures

@@ -15,16 +15,23 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from paraconsist.data import prompts as templates
-from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, declared_label_names, load_bucket_set
+from paraconsist.data.bucket_sets import (
+    BucketSet,
+    assign_models,
+    bucket_set_from_table,
+    declared_label_names,
+    expand_specs,
+    load_bucket_set,
+    parse_limits,
+    with_test_sets,
+)
 from paraconsist.data.foreign import read_yaml
-from paraconsist.data.prompts import Prompt
-from paraconsist.data.questions import QuestionPrompt
-from paraconsist.data.selection import assign_models, expand_specs, parse_limits, with_test_sets
+from paraconsist.data.prompts import Prompt, QuestionPrompt
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import QUESTIONS, Task, partial_task
 from paraconsist.errors import input_error, unknown_option
 from paraconsist.files import Json
-from paraconsist.models.endpoint.pace import Meter
+from paraconsist.models.endpoint.client import Meter
 from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
 from paraconsist.running.endpoint import EndpointReport, EndpointRun, run_endpoint
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
@@ -42,7 +49,7 @@ ANSWER_TOKENS = 256
 class NamedRun:
     """A run of models over bucket sets that are named, behind the `endpoint` if there is one, else on this machine.
 
-    A model is ``MODEL``, or ``PATTERN=MODEL`` for some sets (see `paraconsist.data.selection.assign_models`): a Hub id,
+    A model is ``MODEL``, or ``PATTERN=MODEL`` for some sets (see `bucket_sets.assign_models`): a Hub id,
     a folder, or a name behind the endpoint.
     """
 

@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.failures import Failures, any_read, to_ask
-from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.sharing import request_fields_text
-from paraconsist.data.store import Results, Store
+from paraconsist.data.store import Failures, Results, RunFolder, Store, any_read, to_ask
 from paraconsist.errors import input_error
 from paraconsist.files import Json, launched, locked, write_json
-from paraconsist.models.endpoint.client import Key, find_key
+from paraconsist.models.endpoint.client import BYTES_PER_TOKEN, BudgetReached, Estimate, Key, Meter, find_key
 from paraconsist.models.endpoint.label_scoring import (
     Method,
     find_method,
@@ -25,7 +23,6 @@ from paraconsist.models.endpoint.label_scoring import (
     part_request,
     wanted_parts,
 )
-from paraconsist.models.endpoint.pace import BYTES_PER_TOKEN, BudgetReached, Estimate, Meter
 from paraconsist.models.endpoint.protocol import Answered, TokenUse, Unreachable, question_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics, RequestQueue, Usage, add_up, with_client
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, answer_identity, prompt_identity

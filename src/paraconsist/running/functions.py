@@ -12,12 +12,9 @@ from numbers import Integral
 from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.door import Malformed, bounded_text
-from paraconsist.data.failures import NO_ANSWER, Failures, all_failed, to_ask
-from paraconsist.data.prompts import Prompt, WrittenAnswer, parse_answer
-from paraconsist.data.questions import QuestionPrompt
-from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.store import Result, Store
+from paraconsist.data.foreign import Malformed, bounded_text
+from paraconsist.data.prompts import Prompt, QuestionPrompt, WrittenAnswer, parse_answer
+from paraconsist.data.store import NO_ANSWER, Failures, Result, RunFolder, Store, all_failed, to_ask
 from paraconsist.data.tasks import Row, Task
 from paraconsist.errors import InputError, check_whole, first_line, input_error
 from paraconsist.files import Json, launched, locked

@@ -28,9 +28,17 @@ from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Places, mapped, sorted_pieces
 from paraconsist.data.bucket_sets import PER_TOKEN, BucketSet, DistinctInputs
-from paraconsist.data.failures import NOT_FINITE, NOT_FINITE_REMEDY, TOO_LONG, Failures, all_failed, are_open
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import Store, shard_of
+from paraconsist.data.store import (
+    NOT_FINITE,
+    NOT_FINITE_REMEDY,
+    TOO_LONG,
+    Failures,
+    Store,
+    all_failed,
+    are_open,
+    shard_of,
+)
 from paraconsist.errors import InputError
 from paraconsist.files import Json, read_record, write_json
 from paraconsist.models.batching import BatchPolicy, Memory, check_device, deal, fitted, plan_batches

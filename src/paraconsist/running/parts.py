@@ -23,10 +23,8 @@ import pyarrow.parquet as pq
 
 from paraconsist.data.arrays import Places, first_rows, take_rows
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.failures import add_counts
 from paraconsist.data.predictions import METADATA_KEY, UNANSWERED
-from paraconsist.data.run_folder import RunFolder, content_identity
-from paraconsist.data.store import JOURNAL, compact, lines_of
+from paraconsist.data.store import JOURNAL, RunFolder, add_counts, compact, content_identity, lines_of
 from paraconsist.data.tables import joined
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import LOCK, Json, changed, locked, make_folder, replacing

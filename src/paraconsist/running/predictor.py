@@ -13,9 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paraconsist.data.bucket_sets import BucketSet
-from paraconsist.data.failures import count_inputs
 from paraconsist.data.predictions import input_notes
-from paraconsist.data.store import Result, Store
+from paraconsist.data.store import Result, Store, count_inputs
 from paraconsist.data.tasks import Task, input_id
 from paraconsist.errors import input_error
 

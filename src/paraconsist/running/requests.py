@@ -14,10 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from paraconsist.data.door import Malformed, cleaned
-from paraconsist.data.failures import NO_ANSWER, to_ask
-from paraconsist.data.run_folder import RunFolder
-from paraconsist.data.store import Failed
+from paraconsist.data.foreign import Malformed, cleaned
+from paraconsist.data.store import NO_ANSWER, Failed, RunFolder, to_ask
 from paraconsist.data.tables import json_rows
 from paraconsist.errors import InputError, check_whole, first_line, input_error
 from paraconsist.files import Json, locked, read_record, replacing, staged, write_json

@@ -36,13 +36,20 @@ import pyarrow.compute as pc
 
 from paraconsist.data.arrays import Places
 from paraconsist.data.bucket_sets import BucketSet, DistinctInputs
-from paraconsist.data.failures import all_failed, count_inputs
 from paraconsist.data.predictions import CHOICES, KEY_COLUMNS, UNANSWERED, input_notes
-from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.questions import offered
+from paraconsist.data.prompts import WrittenAnswer, offered
 from paraconsist.data.rows import read_rows
-from paraconsist.data.run_folder import RunFolder, content_identity
-from paraconsist.data.store import SHARED, Failed, Result, Results, Store
+from paraconsist.data.store import (
+    SHARED,
+    Failed,
+    Result,
+    Results,
+    RunFolder,
+    Store,
+    all_failed,
+    content_identity,
+    count_inputs,
+)
 from paraconsist.data.tables import joined
 from paraconsist.data.tasks import QUESTIONS, Task
 from paraconsist.errors import InputError, check_whole, input_error

@@ -214,7 +214,7 @@ def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
 
 
 def _never_right(rows: Rows) -> str | None:
-    """Labels that do not meet where that proves no other vocabulary; `data.answers.check_meeting` refuses those."""
+    """Labels that do not meet where that proves no other vocabulary; `data.rows.check_meeting` refuses those."""
     if len(rows) < _FEW_ROWS or rows.values is not None or is_among(rows.predictions, rows.labels).any():
         return None
     pair = f"{rows.predictions.item(0)!r} for {rows.labels.item(0)!r}"

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paraconsist.data.answers import mark_unparsed
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import read_rows
-from paraconsist.data.run_folder import content_identity
+from paraconsist.data.rows import mark_unparsed, read_rows
+from paraconsist.data.store import content_identity
 from paraconsist.data.tables import column_of, numeric, values_of
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.data.answers import mark_unparsed
-from paraconsist.data.rows import Rows
+from paraconsist.data.rows import Rows, mark_unparsed
 from paraconsist.data.tables import is_among
 from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.measures.bucket_model import fit_bucket_model

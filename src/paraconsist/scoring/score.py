@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.predictions import Metadata, Predictions, input_notes, read_predictions
 from paraconsist.data.rows import Rows, read_rows
-from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import is_among
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import to_strict_json

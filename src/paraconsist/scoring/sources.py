@@ -22,11 +22,10 @@ from paraconsist.data.logs.format import GOLD_CONFIDENCE
 from paraconsist.data.logs.reading import LogTexts, read_logs
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import TRIED, Metadata, Predictions, read_predictions
-from paraconsist.data.published_predictions import PREFIX, published_folder
-from paraconsist.data.reshaping import long_format, named_labels, with_groups
-from paraconsist.data.rows import Rows
-from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.published import PREFIX, published_folder
+from paraconsist.data.rows import Rows, long_format, named_labels, with_groups
 from paraconsist.data.sharing import local_names
+from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import column_error, column_of, floats, plain_column, plain_table, read_table, values_of
 from paraconsist.errors import first_line, input_error
 from paraconsist.measures.buckets import partition
@@ -113,7 +112,7 @@ def open_source(
 
     `named` is a predictions file (Parquet, JSON Lines, CSV, TSV), a log of another tool, a folder of logs, a run
     folder, a table in memory (pandas, polars, pyarrow, `datasets.Dataset`), several files of one run, or published
-    predictions (``published:paranlu/roberta-large``: see `paraconsist.data.published_predictions`); `test` the
+    predictions (``published:paranlu/roberta-large``: see `paraconsist.data.published`); `test` the
     model's predictions on the full test set. InputError if there is no such file, it is of no known format, or it lacks
     a column that was named.
     """

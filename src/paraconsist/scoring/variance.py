@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from paraconsist.data.answers import mark_unparsed
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import read_rows
-from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.rows import mark_unparsed, read_rows
+from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import column_of, floats, numeric
 from paraconsist.errors import input_error, renamed
 from paraconsist.measures.rankings import RankingsResult, rankings

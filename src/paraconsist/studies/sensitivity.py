@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.predictions import write_predictions
-from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import joined
 from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.files import Json, locked, to_strict_json, write_json

@@ -248,7 +248,7 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> Measured:
 
     Sets of paraphrases also get tau, the share of paraphrases with a different answer from the original's.
     """
-    from paraconsist.data.selection import with_test_sets
+    from paraconsist.data.bucket_sets import with_test_sets
     from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
     from paraconsist.models.loading import load_model
     from paraconsist.running.by_name import shown_to

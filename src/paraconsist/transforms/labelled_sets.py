@@ -22,7 +22,7 @@ from paraconsist.data.bucket_sets import (
     load_bucket_set,
     read_rows,
 )
-from paraconsist.data.questions import are_questions
+from paraconsist.data.prompts import are_questions
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import QUESTIONS, infer_task, input_id, named_in_rows
 from paraconsist.data.writing import bucket_set_schema, row_writer, write_table

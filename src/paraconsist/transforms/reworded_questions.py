@@ -18,8 +18,8 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, TypeAlias
 
-from paraconsist.data.questions import asked, by_bucket, offered
-from paraconsist.data.questions import reworded as with_wording
+from paraconsist.data.prompts import asked, by_bucket, offered
+from paraconsist.data.prompts import reworded as with_wording
 from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import input_error
 from paraconsist.files import Json, staged

@@ -1,6 +1,6 @@
-"""Logs of other evaluation tools, read into predictions in the long format; one small file a format.
+"""Logs of other evaluation tools, read into predictions in the long format.
 
-A new format is a module with a `LogFormat`, and one line in `paraconsist.data.logs.reading.built_in`.
+A new format is a `LogFormat`, in a module of its own or with its like, that `reading.built_in` lists.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +19,6 @@ import pyarrow as pa
 
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Records, walk
-from paraconsist.data.logs.verdicts import read_whole, read_whole_lines
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, RUN, TRIALS, Predictions
 from paraconsist.files import Json, canonical_arguments
@@ -93,10 +93,7 @@ def _parted(runs: Sequence[Calls]) -> list[str]:
     """
     names = [[name for name, _ in of_run] for of_run in runs]
     given = [[canonical_arguments(text) or text for _, text in of_run] for of_run in runs]
-    start, inner = (
-        next((place for place, each in enumerate(zip(*of, strict=False)) if len({*each}) > 1), min(map(len, of)))
-        for of in (names, given)
-    )
+    start, inner = (len(commonprefix(of_runs)) for of_runs in (names, given))  # noqa: RUF071
     bar = _BAR if len({*map(tuple, names)}) > 1 else ""
     if inner < start:
         for of_run, text in zip(names, _differing([of_run[inner] for of_run in given]), strict=True):
@@ -169,9 +166,8 @@ def _run_rows(
     columns = logs.linked_columns(fields, query, roots=()) | run_columns(tasks, trials, succeeded, called)
     if any(run.get(_ANSWER) is not None for run in runs):
         columns["raw_output"] = pa.array([_text(run.get(_ANSWER)) for run in runs])
-    source = {"format": tool, "tool": tool, "version": version, "file": path.name}
-    ids, shown = logs.unique_ids(ids, path, "run"), logs.shown_texts(fields, texts, (), dict)
-    return logs.log_predictions(ids, columns, LABELS, name=name, model=model, source=source, notes=notes, texts=shown)
+    log = path, tool, ids, columns, LABELS, fields, texts
+    return logs.log_predictions(*log, noun="run", name=name, model=model, source={"version": version}, notes=notes)
 
 
 def _with_arguments(calls: Calls, given: Any) -> Calls:
@@ -189,15 +185,13 @@ def _recognises_runs(path: Path, head: logs.Head) -> bool:
     return is_array or (SourceOptions.prediction not in head.first_row and _are_runs(head.first_row))
 
 
-def _read_runs(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
-    """Read tau-bench's results, or any lines of runs; InputError if they are cut short, and as `_run_rows`."""
-    return _any_runs(read_whole_lines(path, "runs of agents"), path, query, texts)
-
-
-def _any_runs(runs: Sequence[Json], path: Path, query: SourceOptions, texts: Sequence[str] | None) -> Predictions:
-    models = [*dict.fromkeys(str(run["model"]) for run in runs if run.get("model"))]
-    if len(models) > 1:
-        raise logs.bad_log("hold one model's runs", models[:5], remedy="Write a file for each.")
+def _read_runs(
+    path: Path, query: SourceOptions, texts: Sequence[str] | None = None, runs: Sequence[Json] | None = None
+) -> Predictions:
+    """Read tau-bench's results, or any lines of runs; InputError for several models, and as `_run_rows`."""
+    runs = logs.read_whole_lines(path, "runs of agents") if runs is None else runs
+    models = [str(run["model"]) for run in runs if run.get("model")]
+    logs.check_one("model's runs", models, "Write a file for each.")
     tool = "tau_bench" if any("traj" in run for run in runs[:1]) else RUNS.name
     return _run_rows(path, query, texts, tool, runs, name=path.stem, model=models[0] if models else None)
 
@@ -207,16 +201,15 @@ def runs_of_table(predictions: Predictions, query: SourceOptions, name: str) -> 
     names = predictions.table.column_names
     if not len(predictions.table) or query.named("prediction") or not _are_runs(names):
         return None
-    return _any_runs(predictions.table.to_pylist(), Path(name), query, None)
+    return _read_runs(Path(name), query, runs=predictions.table.to_pylist())
 
 
 def _read_tau2(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read tau2's results in one domain, also those with a file for each run beside them; InputError as `_run_rows`."""
-    whole: Any = read_whole(path, "tau2-bench")
+    whole: Any = logs.read_whole(path, "tau2-bench")
     files = sorted((path.parent / "simulations").glob("*.json"))
-    found = whole.get("simulations") or [read_whole(file, "tau2-bench") for file in files]
-    if not isinstance(found, list) or not found or not all(isinstance(run, dict) for run in found):
-        raise logs.bad_log("hold simulations, or have them in the folder simulations beside it", path)
+    found = whole.get("simulations") or [logs.read_whole(file, "tau2-bench") for file in files]
+    found = logs.objects_in(found, "hold simulations, or have them in the folder simulations beside it", path)
     info, tasks, notes = whole["info"], whole.get("tasks"), list[str]()
     n_asked = walk(info, "num_trials")
     n_runs = n_asked * len(tasks) if isinstance(n_asked, int) and isinstance(tasks, list) else 0
@@ -244,7 +237,7 @@ def _read_bfcl(path: Path, query: SourceOptions, texts: Sequence[str] | None = N
     if not answers_file.is_file():
         remedy = f"A score file lists failures only; the answers are expected in {answers_file}."
         raise logs.bad_log("have the model's answers in a folder `result` beside `score`", path, remedy=remedy)
-    (head, *failures), answers = (read_whole_lines(file, "BFCL") for file in (path, answers_file))
+    (head, *failures), answers = (logs.read_whole_lines(file, "BFCL") for file in (path, answers_file))
     ids = [str(answer.get("id", answer.get("idx", number))) for number, answer in enumerate(answers)]
     failed = {str(line.get("id")) for line in failures}
     if all(map(str.isdecimal, failed)):  # before September 2024 score files counted from 1

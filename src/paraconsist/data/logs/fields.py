@@ -122,14 +122,18 @@ def value_of(fields: Fields, text: str, *, parameter: str, roots: Sequence[str] 
 
 
 def _field(fields: Fields, path: str, parameter: str, roots: Sequence[str]) -> pa.ChunkedArray:
-    for full in (path, *(f"{root}.{path}" for root in roots)):
-        column = fields.column(full)
-        if column is not None:
-            return column
+    if (column := column_under(fields, path, roots)) is not None:
+        return column
     names = fields.names()
     more = [f"and {len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
     remedy = f"Its columns are {', '.join([*names[:_MOST_NAMES], *more])}."
     raise input_error("score", parameter, "name a column of the file", got=path, remedy=remedy)
+
+
+def column_under(fields: Fields, path: str, roots: Sequence[str]) -> pa.ChunkedArray | None:
+    """Return a field of every row by its path, which may begin under one of `roots`; None if no row has it."""
+    columns = map(fields.column, (path, *(f"{root}.{path}" for root in roots)))
+    return next((column for column in columns if column is not None), None)
 
 
 def as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,17 +1,30 @@
-"""Log formats: how they are recognised and read, and the columns that all of them share."""
+"""Log formats: how they are recognised and read, and what all of them share.
+
+Answers and verdicts become labels and predictions that agree with the verdicts: an answer is right if the tool counted
+it as right.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from paraconsist.data.logs.fields import Fields, as_texts, value_of
+from paraconsist.data.foreign import cleaned
+from paraconsist.data.logs.fields import Fields, Records, as_numbers, as_texts, column_under, value_of
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import CHOICES, Metadata, Predictions
+from paraconsist.data.rows import roles_of_flags
+from paraconsist.data.tables import json_rows
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 
@@ -55,14 +68,12 @@ def linked_columns(fields: Fields, query: SourceOptions, *, roots: Sequence[str]
 
     def add_unless_absent(column: str, text: str, parameter: str) -> None:
         """Add a column, which may be absent under its default name."""
-        if query.named(parameter) or any(
-            fields.column(path) is not None for path in (text, *(f"{r}.{text}" for r in roots))
-        ):
+        if query.named(parameter) or column_under(fields, text, roots) is not None:
             columns[column] = value_of(fields, text, parameter=parameter, roots=roots)
 
     if query.original is not None:
         flags = value_of(fields, query.original, parameter="original", roots=roots)
-        columns["role"] = _role_of(flags, query.original)
+        columns["role"] = pa.chunked_array([roles_of_flags(flags, query.original)])
     else:
         add_unless_absent("role", query.role, "role")
     add_unless_absent("group_id", query.group, "group")
@@ -80,34 +91,39 @@ def free_text_columns(
     return {"label": gold, "prediction": texts, "raw_output": texts, CHOICES: pa.chunked_array([choices], lists)}
 
 
-def shown_texts(
-    fields: Fields, texts: Sequence[str] | None, roots: Sequence[str], by_default: Callable[[], Texts]
-) -> Texts:
-    """Return the fields of `texts` that the log has; those `by_default` if it is empty, none if it is None."""
-    if not texts:
-        return {} if texts is None else by_default()
-    paths = {name: (name, *(f"{root}.{name}" for root in roots)) for name in texts}
-    columns = {name: [fields.column(path) for path in of_name] for name, of_name in paths.items()}
-    present = {name: [column for column in of_name if column is not None] for name, of_name in columns.items()}
-    return {name: as_texts(of_name[0]) for name, of_name in present.items() if of_name}
-
-
 def log_predictions(
-    ids: Sequence[str],
+    path: Path,
+    tool: str,
+    ids: Sequence[Any],
     columns: Mapping[str, pa.ChunkedArray],
     label_names: list[str] | None,
+    fields: Fields,
+    texts: Sequence[str] | None,
     *,
+    noun: str,
+    roots: Sequence[str] = (),
+    by_default: Callable[[], Texts] = dict,
     name: str,
     model: Any,
     source: Json,
     notes: list[str],
-    texts: Texts,
 ) -> Predictions:
-    """Return a log's rows under their ids, with the metadata of `LogFormat.read`."""
-    metadata = Metadata(set=name, model={"model": model}, source=source, notes=notes, texts=list(texts))
+    """Return a log's rows under their ids, with the metadata of `LogFormat.read` and the texts to show.
+
+    These are the fields of `texts` that the log has; those `by_default` if it is empty, none if it is None. InputError
+    if an id occurs twice; `noun` is what has ids.
+    """
+    shown: Texts = {}
+    if texts:
+        named = {text: column_under(fields, text, roots) for text in texts}
+        shown = {text: as_texts(column) for text, column in named.items() if column is not None}
+    elif texts is not None:
+        shown = by_default()
+    source = {"format": tool, "tool": tool, "file": path.name, **source}
+    metadata = Metadata(set=name, model={"model": model}, source=source, notes=notes, texts=list(shown))
     if label_names is not None:
         metadata["label_names"] = label_names
-    return Predictions(pa.table({"example_id": pa.array(ids), **columns, **texts}), metadata)
+    return Predictions(pa.table({"example_id": pa.array(unique_ids(ids, path, noun)), **columns, **shown}), metadata)
 
 
 def bad_log(must: str, got: Any, *, row: int | None = None, remedy: str = "") -> InputError:
@@ -129,11 +145,275 @@ def unique_ids(ids: Sequence[Any], path: Path, what: str) -> list[str]:
     return texts
 
 
-def _role_of(flags: pa.ChunkedArray, text: str) -> pa.ChunkedArray:
-    values = [str(flag).lower() for flag in flags.to_pylist()]
-    roles = {"true": "original", "1": "original", "false": "paraphrase", "0": "paraphrase"}
-    wrong = next((row for row, value in enumerate(values) if value not in roles), None)
-    if wrong is not None:
-        remedy, got = f"Compare it, as in '{text} == \"...\"'.", flags[wrong].as_py()
-        raise input_error("score", "original", "be true or false in every row", got=got, row=wrong, remedy=remedy)
-    return pa.chunked_array([pa.array([roles[value] for value in values])])
+_LONGEST = 80
+
+
+@dataclass(frozen=True)
+class LogAnswers:
+    """The n answers of a log, with its verdicts."""
+
+    gold: Any  # the right answers, or their places in the row's choices
+    answers: Any  # of the model; None or -1 if unparsed
+    right: NDArray[np.bool_] | None  # shape (n,): the log's verdicts; None compares answers with `gold`
+    choices: Sequence[Sequence[str]] | None = None  # each row's texts
+    #: Shape (n, c): of each choice; nan beyond a row's last, and in rows without any.
+    probabilities: NDArray[np.float64] | None = None
+    raw: Sequence[str | None] | None = None  # the output from which the answer was read
+    allowed: Sequence[Sequence[int]] | None = None  # the choices that a rule allows each row, by their places
+
+    def columns(
+        self, fields: Fields, query: SourceOptions, roots: Sequence[str]
+    ) -> tuple[dict[str, pa.ChunkedArray], list[str] | None]:
+        """Return the long format's labels, predictions and probabilities, and the labels' names.
+
+        Fields that the user named replace those of the format; a named prediction is compared with the gold answer,
+        since the log's verdict is about a different one.
+        """
+        label_names = None
+        if self.choices is not None and query.named("label") is None and query.named("prediction") is None:
+            columns, label_names = _chosen_columns(self)
+            if self.allowed is not None:
+                columns["label"] = pa.array([rule[0] if len(rule) == 1 else -1 for rule in self.allowed])
+                columns["allowed_labels"] = pa.array(self.allowed)
+        else:
+            if self.choices is not None and query.named("label") is None:
+                must = "be given with `prediction` for multiple choice"
+                raise input_error("score", "label", must, got=None, remedy="Name both.")
+            gold, answers, right = self.gold, self.answers, self.right
+            if query.named("label") is not None:
+                gold = _field_texts(fields, query.label, "label", roots)
+            if query.named("prediction") is not None:
+                answers, right = _field_texts(fields, query.prediction, "prediction", roots), None
+            elif self.choices is not None:
+                pairs = zip(self.choices, answers.tolist(), strict=True)
+                answers = [None if answer < 0 else str(row[answer]) for row, answer in pairs]
+            columns = _text_columns(gold, answers, right)
+        if self.raw is not None:
+            columns["raw_output"] = pa.array(self.raw, pa.string())
+        if query.confidence is not None:
+            column = value_of(fields, query.confidence, parameter="confidence", roots=roots)
+            columns[GOLD_CONFIDENCE] = as_numbers(column, query.confidence, "confidence")
+        if names := query.named("probabilities"):
+            parts = [value_of(fields, name, parameter="probabilities", roots=roots) for name in names]
+            columns["probabilities"] = parts[0]
+            if len(parts) > 1:
+                named = zip(parts, names, strict=True)
+                numbers = [as_numbers(part, name, "probabilities").to_numpy() for part, name in named]
+                columns["probabilities"] = _lists(np.column_stack(numbers))
+        return columns, label_names
+
+
+def verdicts(values: Sequence[Any], metric: str, others: Sequence[str]) -> NDArray[np.bool_]:
+    """Return a metric's values as right and wrong; raise for values other than 0 and 1."""
+    numbers = np.array([_number(value) for value in values])
+    binary = (numbers == 0) | (numbers == 1)
+    if not binary.all():
+        row = int(np.argmin(binary))
+        remedy = (
+            f"That is {metric}; the log has {', '.join(others)}: choose one in `metric`, or name the fields to compare "
+            "in `label` and `prediction`."
+        )
+        must = "be right or wrong in every row (1 or 0)"
+        raise input_error("score", "metric", must, got=values[row], row=row, remedy=remedy)
+    right: NDArray[np.bool_] = numbers == 1
+    return right
+
+
+def as_original(text: str | None, options: list[str] | None) -> Any:
+    """Return an answer that is an option's label as the original's label of that option, which `reword` moved."""
+    names, bare = options or [], (text or "").strip(" ().")
+    others = ("123456789", ascii_lowercase, ascii_uppercase) if "".join(names) in f"{ascii_letters}{digits}" else ()
+    for labels in (sorted(names), *map(list, others)):
+        if text and bare in labels[: len(names)]:
+            return text.replace(bare, names[labels.index(bare)])
+    return text
+
+
+def judged_rows(
+    path: Path,
+    query: SourceOptions,
+    texts: Sequence[str] | None,
+    tool: str,
+    rows: Sequence[Json],
+    scores: Sequence[Json],
+    means: Json,
+    *,
+    ids: Sequence[Any],
+    named: tuple[str, str, str],
+    roots: Sequence[str] = (),
+    name: str,
+    model: Any,
+    version: Any = None,
+) -> Predictions:
+    """Return rows with answers as predictions, right by the verdicts of `query.metric`.
+
+    `scores` are the metrics' values for each row (None if a metric failed), `means` their means reported by the tool,
+    `named` the default fields of answer, gold answer and question. Without a metric answers are compared. InputError if
+    several metrics judged the rows and none was named, a field is missing, or a row is repeated.
+    """
+    fields, metrics = Records(rows), list(dict.fromkeys(metric for of_row in scores for metric in of_row))
+    metric, notes, log = query.metric, list[str](), LogAnswers([], [], None)
+    answer = query.named("prediction") or named[0]
+    if metric is None and query.named("prediction") is None and metrics:
+        metric = metrics[0] if len(metrics) == 1 else ""
+    if metric is not None and metric not in metrics:
+        must, remedy = f"be one of the log's ({', '.join(metrics)})", "It decides which answers are right."
+        raise input_error("score", "metric", must, got=query.metric, remedy=remedy)
+    if metric is not None:
+        written = as_texts(value_of(fields, answer, parameter="prediction", roots=roots)).to_pylist()
+        values, reported = [of_row.get(metric) for of_row in scores], means.get(metric)
+        known = np.array([value is not None for value in values])
+        right = verdicts([0.0 if value is None else value for value in values], metric, metrics)
+        parsed = [t if t and t.strip() and ok else None for t, ok in zip(written, known, strict=True)]
+        log = LogAnswers([], parsed, right)
+        if not known.all():
+            failed = f"{metric} has no value for {(~known).sum()} of {len(known)} rows of {path.name}"
+            notes.append(f"{failed}: they count as unparsed here, and {tool}'s own mean excludes them")
+        mean = right.sum() / max(known.sum(), 1)
+        if isinstance(reported, (int, float)) and abs(reported - mean) > 1e-6:
+            difference = f"{tool} reports {metric} {reported:.4f}, the rows of {path.name} give {mean:.4f}"
+            notes.append(f"{difference}: were rows added or removed?")
+    prediction = SourceOptions.prediction if metric is not None else answer
+    compared = replace(query, label=query.named("label") or named[1], prediction=prediction)
+    labels, label_names = log.columns(fields, compared, roots)
+    columns, question = linked_columns(fields, query, roots=roots) | labels, fields.column(named[2])
+    return log_predictions(
+        *(path, tool, ids, columns, label_names, fields, texts),
+        noun="question",
+        roots=roots,
+        by_default=lambda: {} if question is None else {named[2]: as_texts(question)},
+        name=name,
+        model=model,
+        source={"version": version, "metric": metric, "reported": means.get(str(metric))},
+        notes=notes,
+    )
+
+
+def read_whole(path: Path, tool: str) -> Json:
+    """Return the JSON object in a tool's file, or raise."""
+    with suppress(ValueError, RecursionError):
+        value = cleaned(json.loads(path.read_text(encoding="utf-8")))
+        if isinstance(value, dict):
+            return value
+    raise not_whole(path, tool)
+
+
+def objects_in(value: Any, must: str, path: Path, remedy: str = "") -> list[Any]:
+    """Return a list of JSON objects, one at least, in a tool's file, or raise."""
+    if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
+        raise bad_log(must, path, remedy=remedy)
+    return value
+
+
+def read_whole_lines(path: Path, tool: str) -> list[Json]:
+    """Return the JSON objects in the lines of a tool's file, or raise."""
+    try:
+        return list(json_rows(path))
+    except ValueError as problem:
+        raise not_whole(path, tool, f"{problem}. ") from None
+
+
+def not_whole(path: Path, tool: str, what: str = "") -> InputError:
+    """Return the error for a file of a tool that is cut short or damaged."""
+    remedy = f"{what}Its name or beginning is that of {tool}, but it is empty, cut short or damaged: copy it again."
+    return bad_log("be a readable, whole file", path, remedy=remedy)
+
+
+def check_one(what: str, values: Iterable[Any], remedy: str) -> None:
+    """Raise if rows of one file are of several models, runs or versions."""
+    distinct = list(dict.fromkeys(None if value is None else str(value) for value in values))
+    if len(distinct) > 1:
+        raise bad_log(f"hold one {what}", distinct[:5], remedy=remedy)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _text_columns(
+    gold: Sequence[str], answers: Sequence[str | None], right: NDArray[np.bool_] | None
+) -> dict[str, pa.Array]:
+    """Return labels and predictions as text: the gold answer where the verdict is right, else the answer."""
+    short_gold = {text: _short(text) for text in set(gold)}
+    labels = [short_gold[text] for text in gold]
+    read = {text: _short(text) for text in set(answers) if text is not None}
+    if right is None:
+        predictions = [None if answer is None else read[answer] for answer in answers]
+    else:  # "Yes" is the label "yes", if the log has such a label
+        known = {label.strip().casefold(): label for label in short_gold.values()}
+        same = {text: known.get(short.strip().casefold(), short) for text, short in read.items()}
+        predictions = []
+        for label, answer, is_right in zip(labels, answers, right.tolist(), strict=True):
+            if is_right or answer is None:
+                predictions.append(label if is_right else None)
+            else:
+                predictions.append(f"{label} (judged wrong)" if same[answer] == label else same[answer])
+    return {"label": pa.array(labels, pa.string()), "prediction": pa.array(predictions, pa.string())}
+
+
+def _chosen_columns(log: LogAnswers) -> tuple[dict[str, pa.Array], list[str] | None]:
+    """Return labels and predictions of multiple-choice rows, and the labels' names where all rows share them.
+
+    Choices are sorted as in the first row; if rows offer different choices, the choices' texts are the labels. A row
+    whose verdict is right (it may match one of several gold answers) gets the gold label.
+    """
+    gold, chosen, right, probabilities = log.gold, log.answers, log.right, log.probabilities
+    picked = chosen if right is None else np.where(right, gold, chosen)
+    wrongly = None if right is None else ~right & (chosen == gold)
+    if wrongly is not None and wrongly.any():
+        row = int(np.argmax(wrongly))
+        must = "differ from the gold answer where the verdict is wrong"
+        remedy = "Name the fields to compare in `label` and `prediction`, or another `metric`."
+        raise input_error("score", "prediction", must, got=int(chosen[row]), row=row, remedy=remedy)
+    choices = log.choices or ()
+    if all(row == choices[0] for row in choices):
+        return _numbered([*map(str, choices[0])], gold, picked, probabilities)
+    listed = [[*map(str, row)] for row in choices]
+    first = listed[0]
+    if len(set(first)) == len(first) and all(len(row) == len(first) and set(row) == set(first) for row in listed):
+        place = {text: i for i, text in enumerate(first)}
+        order = np.array([[place[text] for text in row] for row in listed])
+        rows = np.arange(len(order))
+        moved = None
+        if probabilities is not None:
+            moved = np.empty_like(probabilities)
+            np.put_along_axis(moved, order, probabilities, axis=1)
+        return _numbered(first, order[rows, gold], np.where(picked < 0, -1, order[rows, picked]), moved)
+    texts = [row if len(set(row)) == len(row) else [f"{i}: {text}" for i, text in enumerate(row)] for row in listed]
+    labels = [row[g] for row, g in zip(texts, gold.tolist(), strict=True)]
+    answers = [None if p < 0 else row[p] for row, p in zip(texts, picked.tolist(), strict=True)]
+    columns = _text_columns(labels, answers, None)
+    if probabilities is not None:
+        columns[GOLD_CONFIDENCE] = pa.array(probabilities[np.arange(len(gold)), gold])
+    return columns, None
+
+
+def _numbered(
+    names: list[str], gold: NDArray[np.intp], picked: NDArray[np.intp], probabilities: NDArray[np.float64] | None
+) -> tuple[dict[str, pa.Array], list[str] | None]:
+    columns = {"label": pa.array(gold), "prediction": pa.array(picked, mask=picked < 0)}
+    if probabilities is not None:
+        columns["probabilities"] = _lists(probabilities)
+    return columns, names if len(set(names)) == len(names) and all(names) else None
+
+
+def _field_texts(fields: Fields, text: str, parameter: str, roots: Sequence[str]) -> list[Any]:
+    """Return a named field as text; an empty answer counts as unparsed, an empty label is refused later."""
+    values = as_texts(value_of(fields, text, parameter=parameter, roots=roots)).to_pylist()
+    return [value or None for value in values] if parameter == "prediction" else [value or "" for value in values]
+
+
+def _lists(matrix: NDArray[np.float64]) -> pa.Array:
+    """Return the rows of a matrix as lists, null for those with nan."""
+    flat, unknown = pa.array(np.ascontiguousarray(matrix).ravel()), pa.array(np.isnan(matrix).any(axis=1))
+    return pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1], mask=unknown).cast(pa.list_(pa.float64()))
+
+
+def _short(text: str) -> str:
+    """Return a text, or the beginning and a hash of a long one."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST - 12]}... {hashlib.sha256(text.encode()).hexdigest()[:8]}"

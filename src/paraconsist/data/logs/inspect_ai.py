@@ -16,12 +16,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paraconsist.data.door import cleaned
-from paraconsist.data.foreign import archive_entries
+from paraconsist.data.foreign import archive_entries, cleaned
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.agents import LABELS, calls_of, run_columns
 from paraconsist.data.logs.fields import Records, as_texts, value_of, walk
-from paraconsist.data.logs.verdicts import LogAnswers, as_original, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import CALLS, PROBLEM, TRIED, Metadata, Predictions
 from paraconsist.data.tasks import QUESTIONS
@@ -102,30 +100,33 @@ def log_rows(
     epochs = [sample["epoch"] for sample in samples]
     several = len(set(epochs)) > 1
     ids = [f"{sample['id']} epoch {sample['epoch']}" if several else str(sample["id"]) for sample in samples]
-    ids = logs.unique_ids(ids, path, "sample")
     if query.trial is not None:
         samples_of = pa.chunked_array([[str(sample["id"]) for sample in samples]])
         columns |= {query.trial: value_of(fields, query.trial, parameter="trial", roots=_ROOTS), TRIED: samples_of}
     elif several and linked and not is_agent:
-        linked = _by_epoch(linked, epochs)
+        # each epoch of a bucket is a separate bucket, and the bucket their group
+        buckets, problem = as_texts(linked["bucket_id"]).to_pylist(), linked["bucket_id"]
+        of_epochs = [b if b is None else f"{b} epoch {epoch}" for b, epoch in zip(buckets, epochs, strict=True)]
+        linked |= {"bucket_id": pa.chunked_array([of_epochs]), PROBLEM: problem}
+        linked.setdefault("group_id", problem)
         notes.append(
             f"{len(set(epochs))} epochs: wordings are compared within an epoch, and intervals resample buckets "
             "with all their epochs (--epoch N scores one of them, --trial epoch takes the others for the noise floor)"
         )
-    source = {
-        "format": INSPECT.name,
-        "tool": "inspect_ai",
-        "version": walk(header, "eval", "packages", "inspect_ai"),
-        "task_version": walk(header, "eval", "task_version"),
-        "file": path.name,
-        "scorer": scorer,
-        "reported": _reported(header, scorer),
-    }
-    name, model = walk(header, "eval", "task") or path.stem, walk(header, "eval", "model")
-    shown = logs.shown_texts(fields, texts, _ROOTS, lambda: _texts(fields.rows))
-    columns = {**linked, **columns}
+    listed, of_run = walk(header, "results", "scores"), walk(header, "eval")
+    of_scorer = [score for score in listed if walk(score, "name") == scorer] if isinstance(listed, list) else []
+    values = (walk(score, "metrics", "accuracy", "value") for score in of_scorer)
+    reported = next((float(value) for value in values if isinstance(value, (int, float))), None)
+    versions = {"version": walk(of_run, "packages", "inspect_ai"), "task_version": walk(of_run, "task_version")}
     rows = logs.log_predictions(
-        ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown
+        *(path, INSPECT.name, ids, {**linked, **columns}, label_names, fields, texts),
+        noun="sample",
+        roots=_ROOTS,
+        by_default=lambda: _texts(fields.rows),
+        name=walk(of_run, "task") or path.stem,
+        model=walk(of_run, "model"),
+        source={**versions, "scorer": scorer, "reported": reported},
+        notes=notes,
     )
     return replace(rows, metadata={**rows.metadata, **own})
 
@@ -179,7 +180,7 @@ def _from_zip(path: Path) -> tuple[Any, list[Json]]:
     except InputError:
         raise
     except _DAMAGE:
-        raise _not_whole(path) from None
+        raise logs.not_whole(path, INSPECT.name) from None
     return header, samples
 
 
@@ -193,11 +194,6 @@ def _sample(sample: Any, path: Path) -> Json:
     by_scorer = {name: score for name, score in (scores or {}).items() if isinstance(score, Mapping)}
     small = {key: value for key, value in sample.items() if key not in _LARGE}
     return {**small, "epoch": epoch, "scores": by_scorer, CALLS: calls_of(sample.get("messages"))}
-
-
-def _not_whole(path: Path) -> InputError:
-    remedy = "It is a log of inspect_ai that is cut short or damaged: copy it again."
-    return logs.bad_log("be a readable, whole file", path, remedy=remedy)
 
 
 def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -217,13 +213,10 @@ def _content(stream: Any, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> by
 
 
 def _from_json(path: Path) -> tuple[Any, list[Json]]:
-    try:
-        log = cleaned(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, RecursionError, MemoryError):
-        raise _not_whole(path) from None
-    samples = walk(log, "samples") or []
+    log = logs.read_whole(path, INSPECT.name)
+    samples = log.get("samples") or []
     if not isinstance(samples, list):
-        raise _not_whole(path)
+        raise logs.not_whole(path, INSPECT.name)
     return log, [_sample(sample, path) for sample in samples]
 
 
@@ -274,19 +267,13 @@ def _with_attachments(value: Any, attached: Any) -> Any:
     return [_with_attachments(inner, attached) for inner in value] if isinstance(value, list) else value
 
 
-def _reported(header: Any, scorer: str) -> float | None:
-    scores = walk(header, "results", "scores")
-    of_scorer = [score for score in scores if walk(score, "name") == scorer] if isinstance(scores, list) else []
-    values = (walk(score, "metrics", "accuracy", "value") for score in of_scorer)
-    return next((float(value) for value in values if isinstance(value, (int, float))), None)
-
-
-def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *, compared: bool) -> LogAnswers:
+def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *, compared: bool) -> logs.LogAnswers:
     name, _, part = scorer.partition(".")
     scores = [sample["scores"].get(name) for sample in samples]
     values = [None if score is None else _value(score.get("value"), part) for score in scores]
     others = list(dict.fromkeys(scorer for sample in samples for scorer in sample["scores"]))
-    right = None if compared else verdicts([0.0 if s is None else v for s, v in zip(scores, values)], scorer, others)  # noqa: B905
+    known = [0.0 if score is None else value for score, value in zip(scores, values, strict=True)]
+    right = None if compared else logs.verdicts(known, scorer, others)
     texts = [None if score is None else score.get("answer") for score in scores]
     if all(text is None for text in texts):  # the scorer keeps no answers
         texts = [None if s is None else _completion(sample) for s, sample in zip(scores, samples, strict=True)]
@@ -301,9 +288,9 @@ def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *
     letters, raw = _letters(samples, targets, answers), [_completion(sample) for sample in samples]
     if letters is None:
         moved = [walk(sample, "metadata", "original_options") for sample in samples]  # by `reword`
-        targets, answers = ([*map(as_original, texts, moved)] for texts in (targets, answers))
-        return LogAnswers(targets, answers, right, raw=raw)
-    return LogAnswers(*letters, right, [[*map(str, sample["choices"])] for sample in samples], raw=raw)
+        targets, answers = ([*map(logs.as_original, texts, moved)] for texts in (targets, answers))
+        return logs.LogAnswers(targets, answers, right, raw=raw)
+    return logs.LogAnswers(*letters, right, [[*map(str, sample["choices"])] for sample in samples], raw=raw)
 
 
 def _free_text(samples: Sequence[Json], scorer: str) -> dict[str, pa.ChunkedArray]:
@@ -321,7 +308,7 @@ def _named(
     label_names: Sequence[str],
     right: NDArray[np.bool_] | None,
     samples: Sequence[Json],
-) -> LogAnswers | None:
+) -> logs.LogAnswers | None:
     """Return answers by number if every target and answer is among the set's labels, else None."""
     place = {name: i for i, name in enumerate(label_names)}
     lists = [target if isinstance(target, list) else [target] for target in targets]
@@ -331,7 +318,8 @@ def _named(
         return None
     gold = [answer if answer in rule else rule[0] for answer, rule in zip(chosen, allowed, strict=True)]
     raw = [_completion(sample) for sample in samples]
-    return LogAnswers(np.array(gold), np.array(chosen), right, list(label_names), raw=raw, allowed=allowed)
+    choices = [label_names] * len(samples)
+    return logs.LogAnswers(np.array(gold), np.array(chosen), right, choices, raw=raw, allowed=allowed)
 
 
 def _value(value: Any, part: str) -> Any:
@@ -349,31 +337,12 @@ def _letters(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
     """Return places among the choices if every target and answer is the letter of one, else None."""
     listed = [sample.get("choices") for sample in samples]
-    sizes = [len(choices) if isinstance(choices, list) else 0 for choices in listed]
-    letters = string.ascii_uppercase
-
-    def places(texts: Sequence[str | None]) -> list[int] | None:
-        positions = []
-        for text, size in zip(texts, sizes, strict=True):
-            place = -1 if text is None else letters.find(text.strip()) if len(text.strip()) == 1 else -2
-            if place >= size or (text is not None and place < 0):
-                return None
-            positions.append(place)
-        return positions
-
-    gold, chosen = places(targets), places(answers)
-    if gold is None or chosen is None or not all(sizes):
-        return None
-    return np.array(gold), np.array(chosen)
-
-
-def _by_epoch(linked: dict[str, pa.ChunkedArray], epochs: Sequence[int]) -> dict[str, pa.ChunkedArray]:
-    """Make each epoch of a bucket a separate bucket, and the bucket their group."""
-    buckets = as_texts(linked["bucket_id"]).to_pylist()
-    ids = [None if bucket is None else f"{bucket} epoch {epoch}" for bucket, epoch in zip(buckets, epochs, strict=True)]
-    problem = linked["bucket_id"]
-    columns = {"bucket_id": pa.chunked_array([ids]), PROBLEM: problem, "group_id": linked.get("group_id", problem)}
-    return {**linked, **columns}
+    sizes = np.array([len(choices) if isinstance(choices, list) else 0 for choices in listed])
+    places = {None: -1} | {letter: place for place, letter in enumerate(string.ascii_uppercase)}
+    gold, chosen = (
+        np.array([places.get(text and text.strip(), sizes.max()) for text in texts]) for texts in (targets, answers)
+    )
+    return (gold, chosen) if sizes.all() and (np.maximum(gold, chosen) < sizes).all() else None
 
 
 INSPECT = logs.LogFormat(

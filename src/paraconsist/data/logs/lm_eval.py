@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Fields, Records, Table, as_texts, walk
-from paraconsist.data.logs.verdicts import LogAnswers, as_original, verdicts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Metadata, Predictions
-from paraconsist.data.tables import json_rows, read_json_lines
+from paraconsist.data.tables import read_json_lines
 from paraconsist.data.tasks import QUESTIONS
-from paraconsist.errors import first_line, input_error
+from paraconsist.errors import input_error
 
 _KEYS = {"doc_id", "doc", "target", "filtered_resps"}
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[^_]*)")
@@ -56,7 +55,10 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     fields, which = _of_one_filter(_rows(path), query.filter, path)
     is_compared = query.named("prediction") is not None or fields.column("doc.same") is not None
     metric, right = _verdicts(fields, query, compared=is_compared)
-    answers = _answers(fields, metric, right, _fallbacks(results, task))
+    filters = walk(results, "configs", task, "filter_list")
+    pipelines = [walk(entry, "filter") for entry in filters] if isinstance(filters, list) else []
+    fallbacks = [walk(step, "fallback") for steps in pipelines if isinstance(steps, list) for step in steps]
+    answers = _answers(fields, metric, right, {_UNPARSED, *(text for text in fallbacks if isinstance(text, str))})
     columns, label_names = answers.columns(fields, query, _ROOTS)
     asked: Metadata = {}
     own = walk(results, "configs", task, "metadata", "dataset") if task.startswith("paraconsist") else None
@@ -69,7 +71,6 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
     doc_ids = fields.column("doc_id" if own is None else "doc.example_id")  # the id in the bucket set of our own tasks
     if doc_ids is None or doc_ids.null_count:
         raise logs.bad_log("have `doc_id` in every row", path, remedy="lm-eval writes it.")
-    ids = logs.unique_ids(doc_ids.to_pylist(), path, "doc_id")
     notes = []
     reported = walk(results, "results", task, f"{metric},{which}")
     if right is not None and isinstance(reported, (int, float)) and abs(reported - right.mean()) > 1e-6:
@@ -77,22 +78,17 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
             f"the results file of {path.name} reports {metric} {reported:.4f}, its rows give {right.mean():.4f}: "
             "were rows added or removed?"
         )
-    source = {
-        "format": LM_EVAL.name,
-        "tool": "lm_eval",
-        "version": walk(results, "lm_eval_version"),
-        "task_version": walk(results, "versions", task),
-        "file": path.name,
-        "filter": which,
-        "metric": metric,
-        "reported": reported,
-    }
-    model = walk(results, "model_name") or walk(results, "config", "model_args")
+    versions = {"version": walk(results, "lm_eval_version"), "task_version": walk(results, "versions", task)}
     columns = logs.linked_columns(fields, query, roots=_ROOTS) | columns
-    shown = logs.shown_texts(fields, texts, _ROOTS, lambda: _texts(fields))
-    name = task if own is None else str(own)
     rows = logs.log_predictions(
-        ids, columns, label_names, name=name, model=model, source=source, notes=notes, texts=shown
+        *(path, LM_EVAL.name, doc_ids.to_pylist(), columns, label_names, fields, texts),
+        noun="doc_id",
+        roots=_ROOTS,
+        by_default=lambda: _texts(fields),
+        name=task if own is None else str(own),
+        model=walk(results, "model_name") or walk(results, "config", "model_args"),
+        source={**versions, "filter": which, "metric": metric, "reported": reported},
+        notes=notes,
     )
     return replace(rows, metadata={**rows.metadata, **asked})
 
@@ -135,12 +131,8 @@ def _rows(path: Path) -> Fields:
         table = read_json_lines(path)
         if all(_leaf(table.schema.field(name).type) == pa.string() for name in answers if name in table.column_names):
             return Table(table)
-    try:
-        rows = [{**row, **{name: _as_texts(row[name]) for name in answers if name in row}} for row in json_rows(path)]
-        return Records(rows)
-    except ValueError as problem:
-        remedy = f"It could not be read ({first_line(problem)}): it may be cut short; copy it again."
-        raise logs.bad_log("be a readable, whole file", path, remedy=remedy) from None
+    rows = logs.read_whole_lines(path, "lm-evaluation-harness")
+    return Records([{**row, **{name: _as_texts(row[name]) for name in answers if name in row}} for row in rows])
 
 
 def _leaf(kind: pa.DataType) -> pa.DataType:
@@ -184,18 +176,13 @@ def _verdicts(fields: Fields, query: SourceOptions, *, compared: bool) -> tuple[
     values = None if metric is None else fields.column(metric)
     if compared or values is None:
         return metric, None
-    return metric, verdicts(values.to_pylist(), str(metric), names)
+    return metric, logs.verdicts(values.to_pylist(), str(metric), names)
 
 
-def _fallbacks(results: Any, task: str) -> set[str]:
-    """Return the texts that the task's filters write for unparsed answers."""
-    filters = walk(results, "configs", task, "filter_list")
-    pipelines = [walk(entry, "filter") for entry in filters] if isinstance(filters, list) else []
-    fallbacks = [walk(step, "fallback") for steps in pipelines if isinstance(steps, list) for step in steps]
-    return {_UNPARSED, *(fallback for fallback in fallbacks if isinstance(fallback, str))}
-
-
-def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None, unparsed: set[str]) -> LogAnswers:
+def _answers(
+    fields: Fields, metric: str | None, right: NDArray[np.bool_] | None, unparsed: set[str]
+) -> logs.LogAnswers:
+    """Return the answers; `unparsed` are the texts that the task's filters write for those that they cannot parse."""
     answers = fields.column("filtered_resps")
     target = fields.column("doc.gold_option") or fields.column("target")
     if answers is None or target is None:
@@ -204,55 +191,45 @@ def _answers(fields: Fields, metric: str | None, right: NDArray[np.bool_] | None
     by_choice = multiple_choice(fields, answers.combine_chunks(), gold, metric, right)
     if by_choice is not None:
         return by_choice
-    texts = _singles(answers) or [_only(answer, row) for row, answer in enumerate(answers.to_pylist())]
+    inner = _innermost(answers)
+    for row, several in enumerate(inner):
+        if isinstance(several, list):
+            must, remedy = "leave one answer to each question", "Name a filter that chooses one, such as take_first or "
+            remedy += "majority_vote, in `filter`."
+            raise input_error("score", "filter", must, got=several, row=row, remedy=remedy)
+    texts = [None if text is None else str(text) for text in inner]
     if (moved := fields.column(_MOVED)) is not None:
-        gold, texts = ([*map(as_original, column, moved.to_pylist())] for column in (gold, texts))
+        gold, texts = ([*map(logs.as_original, column, moved.to_pylist())] for column in (gold, texts))
     read = {text for text in set(texts) if text is not None and text.strip() and text not in unparsed}
     scored = right if right is not None else np.zeros(len(texts), dtype=bool)
     read_or_right = zip(texts, scored.tolist(), strict=True)
     parsed = [answer if is_right or answer in read else None for answer, is_right in read_or_right]
-    return LogAnswers(gold, parsed, right, raw=_raw(fields))
+    return logs.LogAnswers(gold, parsed, right, raw=_raw(fields))
 
 
 def _raw(fields: Fields) -> list[str | None] | None:
     """Return the model's outputs, if each question was asked once."""
     column = fields.column("resps")
-    if column is None:
-        return None
-    texts = map(_innermost, column.to_pylist())
-    return _singles(column) or [text if isinstance(text, str) else None for text in texts]
+    return None if column is None else [text if isinstance(text, str) else None for text in _innermost(column)]
 
 
-def _innermost(answer: Any) -> Any:
+def _innermost(column: pa.ChunkedArray) -> list[Any]:
     """Return what is in nested lists of one item each."""
-    while isinstance(answer, list) and len(answer) == 1:
-        answer = answer[0]
-    return answer
-
-
-def _singles(column: pa.ChunkedArray) -> list[str | None] | None:
-    """Return the texts in nested lists of one item each; None for other values."""
-    values = column.combine_chunks()
-    while pa.types.is_list(values.type):
-        if values.null_count or pc.min_max(pc.list_value_length(values)).as_py() != {"min": 1, "max": 1}:
-            return None
+    values, single = column.combine_chunks(), {"min": 1, "max": 1}
+    while pa.types.is_list(values.type) and not values.null_count:
+        if pc.min_max(pc.list_value_length(values)).as_py() != single:
+            break
         values = values.flatten()
-    texts: list[str | None] | None = values.to_pylist() if pa.types.is_string(values.type) else None
-    return texts
-
-
-def _only(answer: Any, row: int) -> str | None:
-    """Return the one answer to a question; the answers of one filter are a list."""
-    inner = _innermost(answer)
-    if isinstance(inner, list):
-        remedy = "Name a filter that chooses one, such as take_first or majority_vote, in `filter`."
-        raise input_error("score", "filter", "leave one answer to each question", got=inner, row=row, remedy=remedy)
-    return None if inner is None else str(inner)
+    answers: list[Any] = values.to_pylist()
+    for row, answer in enumerate(answers):
+        while isinstance(answer, list) and len(answer) == 1:
+            answer = answers[row] = answer[0]
+    return answers
 
 
 def multiple_choice(
     fields: Fields, answers: pa.Array, target: Sequence[str], metric: str | None, right: NDArray[np.bool_] | None
-) -> LogAnswers | None:
+) -> logs.LogAnswers | None:
     """Return answers from the log-likelihoods of choices, or None if the log has none.
 
     The answer is the choice that the metric judges: the likeliest one, per character for ``acc_norm``, per byte for
@@ -269,7 +246,7 @@ def multiple_choice(
             raise input_error("score", "metric", "name a metric of right and wrong", got=None)
         verdict_of = zip(target, right.tolist(), strict=True)
         texts = [gold if is_right else "(another answer)" for gold, is_right in verdict_of]
-        return LogAnswers(list(target), texts, right)
+        return logs.LogAnswers(list(target), texts, right)
     if "acc_mutual_info" in (metric, *_metrics(fields)) and scores.shape[1] % 2 == 0:
         half = scores.shape[1] // 2
         scores, unconditional = scores[:, :half], scores[:, half:]
@@ -284,18 +261,17 @@ def multiple_choice(
     ranked = np.where(np.isnan(scores), -np.inf, scores)
     chosen = np.where(failed, -1, np.argmax(ranked, axis=1))
     right = None if right is None else right & ~failed
-    common = _common(choices)
-    stripped: Any = [c.strip() for c in choices] if common else [[c.strip() for c in row] for row in choices]
-    if not common and all(len(set(row)) == 1 for row in stripped):  # only their contexts differ: number them
-        stripped = [str(number) for number in range(max(map(len, stripped)))]
+    distinct = choices[:1] if choices[0] is choices[-1] else choices  # else one list is that of all rows
+    stripped = [[text.strip() for text in row] for row in distinct] * (len(choices) // len(distinct))
+    if all(len(set(row)) == 1 for row in stripped):  # only their contexts differ: number them
+        stripped = [[str(number) for number in range(int(sizes.max()))]] * len(stripped)
     gold = _gold(target, stripped, chosen, right)
     with np.errstate(invalid="ignore"):
         exponents = np.exp(ranked - ranked.max(axis=1, keepdims=True))
         probabilities = exponents / exponents.sum(axis=1, keepdims=True)
     if (moved := fields.column(_MOVED)) is not None:
-        rows = [stripped] * len(sizes) if common else stripped
-        stripped = [names or row for names, row in zip(moved.to_pylist(), rows, strict=True)]
-    return LogAnswers(gold, chosen, right, stripped, np.where(np.isnan(scores), np.nan, probabilities))
+        stripped = [names or row for names, row in zip(moved.to_pylist(), stripped, strict=True)]
+    return logs.LogAnswers(gold, chosen, right, stripped, np.where(np.isnan(scores), np.nan, probabilities))
 
 
 def _log_likelihoods(answers: pa.Array) -> Floats | None:
@@ -331,15 +307,15 @@ def _metrics(fields: Fields) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _choices(fields: Fields, sizes: Places) -> Any:
-    """Return the texts of the choices: one list if all rows share it, else one for each row."""
+def _choices(fields: Fields, sizes: Places) -> list[list[str]]:
+    """Return the texts of each row's choices, their numbers where the log has no texts."""
     n = int(sizes.max())
     columns = _arguments(fields, 1)[:n]
     if len(columns) < n:
-        return [str(number) for number in range(n)]
+        return [[str(number) for number in range(n)]] * len(sizes)
     distinct = [column.unique().to_pylist() for column in columns]
     if all(len(texts) == 1 and texts[0] is not None for texts in distinct) and (sizes == n).all():
-        return [str(texts[0]).removeprefix(" ") for texts in distinct]
+        return [[str(texts[0]).removeprefix(" ") for texts in distinct]] * len(sizes)
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     return [
         [str(text).removeprefix(" ") for text in row[:size]] for row, size in zip(rows, sizes.tolist(), strict=True)
@@ -357,28 +333,20 @@ def _arguments(fields: Fields, part: int) -> list[pa.ChunkedArray]:
         columns.append(as_texts(column))
 
 
-def _common(choices: Any) -> bool:
-    return isinstance(choices[0], str)
-
-
-def _lengths(choices: Any, scores: Floats, *, in_bytes: bool) -> Floats:
-    def length(text: str) -> int:
-        return len(text.encode()) if in_bytes else len(text)
-
-    if _common(choices):
-        return np.array([float(length(text)) for text in choices])
+def _lengths(choices: Sequence[Sequence[str]], scores: Floats, *, in_bytes: bool) -> Floats:
     lengths = np.ones_like(scores)
     for row, texts in enumerate(choices):
-        lengths[row, : len(texts)] = [length(text) for text in texts]
+        lengths[row, : len(texts)] = [len(text.encode() if in_bytes else text) for text in texts]
     return lengths
 
 
-def _gold(target: Sequence[str], choices: Any, chosen: Places, right: NDArray[np.bool_] | None) -> Places:
+def _gold(
+    target: Sequence[str], rows: Sequence[Sequence[str]], chosen: Places, right: NDArray[np.bool_] | None
+) -> Places:
     """Return the places of the gold choices; targets may be numbers, texts or lists.
 
     The log does not record which, so the verdicts decide: they must agree with the reading.
     """
-    rows = [choices] * len(target) if _common(choices) else choices
     readings = []
     with suppress(ValueError, OverflowError):
         if all(map(str.isdecimal, target)):

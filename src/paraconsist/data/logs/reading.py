@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
-from paraconsist.data.logs.format import Head, LogFormat, bad_log, unique_ids
+from paraconsist.data.logs.format import Head, LogFormat, bad_log, check_one, unique_ids
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import RUN, Predictions, read_predictions
-from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import ENDINGS, column_of
 from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError, first_line, input_error
@@ -26,7 +26,11 @@ _MODEL_COLUMNS = ("model", "model_name")
 
 def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one table; its columns keep their names, and expressions of the query become columns."""
-    named = _named_fields(query)
+    # fields that the user named, with their parameters; those with default names may be absent
+    single = ("bucket", "role", "group", "original", "label", "prediction", "variant", "confidence")
+    named = [(query.named(name), name) for name in single if query.named(name) is not None]
+    named += [(text, "probabilities") for text in query.named("probabilities") or ()]
+    named += [(text, "stratum") for text in query.stratum or ()]
     columns = [query.bucket, query.prediction, query.label, *(text for text, _ in named)]
     predictions = read_predictions(path, query.encoding, columns)
     table = predictions.table
@@ -36,11 +40,10 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
     for name in _MODEL_COLUMNS:
         if name not in table.column_names or name in (query.stratum or ()) or not pa.types.is_string(table[name].type):
             continue
-        models = [model for model in table[name].unique().to_pylist() if model is not None]
-        if len(models) > 1:
-            several = f"Column {name} of {path.name} names {len(models)} models"
-            remedy = f"{several}: write a file for each, and compare them with `paraconsist compare`."
-            raise bad_log("hold one model's predictions", models[:5], remedy=remedy)
+        models = table[name].unique().drop_null().to_pylist()
+        several = f"Column {name} of {path.name} names {len(models)} models"
+        remedy = f"{several}: write a file for each, and compare them with `paraconsist compare`."
+        check_one("model's predictions", models, remedy)
     has_ids = "example_id" in table.column_names and not table["example_id"].null_count
     if has_ids and query.bucket != "example_id" and query.trial is None:
         unique_ids(table["example_id"].to_pylist(), path, "example_id")
@@ -48,17 +51,6 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
         if text not in table.column_names and (is_expression(text) or "." in text):
             table = table.append_column(text, value_of(Table(table), text, parameter=parameter))
     return Predictions(table, predictions.metadata)
-
-
-def _named_fields(query: SourceOptions) -> list[tuple[str, str]]:
-    """Return the fields that the user named, with their parameters; fields with default names may be absent.
-
-    Names without a point are columns, which are checked where they are read.
-    """
-    single = ("bucket", "role", "group", "original", "label", "prediction", "variant", "confidence")
-    named = [(query.named(name), name) for name in single if query.named(name) is not None]
-    named += [(text, "probabilities") for text in query.named("probabilities") or ()]
-    return named + [(text, "stratum") for text in query.stratum or ()]
 
 
 PLAIN = LogFormat(
@@ -73,15 +65,11 @@ PLAIN = LogFormat(
 def built_in() -> tuple[LogFormat, ...]:
     """Return the formats of this package, in the order of detection."""
     from paraconsist.data.logs.agents import BFCL, RUNS, TAU2
-    from paraconsist.data.logs.deepeval import DEEPEVAL
-    from paraconsist.data.logs.every_eval_ever import SAMPLES
     from paraconsist.data.logs.inspect_ai import INSPECT
+    from paraconsist.data.logs.judged import JUDGED
     from paraconsist.data.logs.lm_eval import LM_EVAL
-    from paraconsist.data.logs.mlflow import MLFLOW
-    from paraconsist.data.logs.openai_evals import OPENAI_EVALS
-    from paraconsist.data.logs.promptfoo import PROMPTFOO
 
-    return INSPECT, LM_EVAL, DEEPEVAL, MLFLOW, PROMPTFOO, OPENAI_EVALS, SAMPLES, TAU2, BFCL, RUNS, PLAIN
+    return INSPECT, LM_EVAL, *JUDGED, TAU2, BFCL, RUNS, PLAIN
 
 
 #: Endings of files that are tables, so that the formats of other distributions need not be looked up.

@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, TypedDict
 
-from paraconsist.data.door import Malformed
+from paraconsist.data.foreign import Malformed
+from paraconsist.data.logs.fields import walk
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.tasks import IN_JSON, get_task
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import input_error
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol
 from paraconsist.models.endpoint.client import EndpointClient
@@ -112,8 +113,7 @@ async def _scored_tokens(client: EndpointClient, prompt: EndpointPrompt, method:
 
 def _served(entry: Json) -> str:
     """Describe a listed model by what is the same at every start: the last part of paths, no dates."""
-    meta = entry.get("meta")  # of llama.cpp: tells quantisations apart
-    sizes = {name: meta.get(name) for name in ("n_params", "size")} if isinstance(meta, dict) else {}
+    sizes = {name: walk(entry, "meta", name) for name in ("n_params", "size")}  # of llama.cpp: of quantisations
     root = entry.get("root")
     root = root.rstrip("/").rpartition("/")[2] if isinstance(root, str) else None
     facts = {"root": root, **{name: entry.get(name) for name in ("parent", "owned_by")}, **sizes}
@@ -178,7 +178,9 @@ async def _first(
             elif refused.status in (400, 422, 501) and len(left) > 1 and not refused.too_long:
                 left.pop(0)
             else:
-                raise await _refusal(client, refused, prompt) from None
+                names = [str(entry["id"]) for entry in await listed_models(client)]
+                about = "a first, small request"
+                raise protocol.refusal(settings, refused, prompt.model, about, names) from None
         except protocol.GaveUp:  # some servers fail on options that they do not know
             if len(left) == 1:
                 raise
@@ -237,15 +239,9 @@ def _agree(first: Mapping[str, float], words: Sequence[str], echoed: Sequence[pr
     return all(gap <= _SAME for gap in gaps)
 
 
-async def _refusal(client: EndpointClient, refused: protocol.Refused, prompt: EndpointPrompt) -> InputError:
-    names = [str(entry["id"]) for entry in await listed_models(client)]
-    return protocol.refusal(client.settings, refused, prompt.model, "a first, small request", names)
-
-
 async def listed_models(client: EndpointClient) -> list[Json]:
     """Return the models that the endpoint lists."""
-    listed = await client.get("/models")
-    entries = listed.get("data") if isinstance(listed, dict) else None
+    entries = walk(await client.get("/models"), "data")
     return [m for m in entries if isinstance(m, dict) and "id" in m] if isinstance(entries, list) else []
 
 
@@ -316,8 +312,7 @@ def _read_tokens(body: Json) -> list[list[int]]:
 
 def _read_scores(body: Json, n_labels: int) -> FirstToken:
     """Read the probabilities of all label words, as `_read_first` reads the most probable tokens."""
-    lists = body.get("scores")
-    shares = lists[0] if isinstance(lists, list) and len(lists) == 1 else None
+    shares = walk(body, "scores", "0")
     if not isinstance(shares, list) or len(shares) != n_labels or not all(isinstance(p, (int, float)) for p in shares):
         raise Malformed("it has no scores of the label words")
     if not max(shares) > 0 or not all(0 <= p <= 1.001 for p in shares):

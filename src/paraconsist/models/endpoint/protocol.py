@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from paraconsist.data.door import Malformed, cleaned
-from paraconsist.data.failures import DECLINED, FILTERED, REASONING_ONLY, REFUSED, TOO_LONG, TOOL_CALLS
+from paraconsist.data.foreign import Malformed, cleaned
+from paraconsist.data.logs.fields import walk
+from paraconsist.data.store import DECLINED, FILTERED, REASONING_ONLY, REFUSED, TOO_LONG, TOOL_CALLS
 from paraconsist.data.tasks import Task
 from paraconsist.errors import MOST_COUNTED, InputError, input_error
 from paraconsist.files import Json
@@ -71,16 +72,6 @@ def _message(value: Any) -> str:
         if isinstance(value, dict) and value.get(key):
             return _message(value[key])
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def key_refused(url: str, named: str | None, status: int, *, sent: bool) -> InputError:
-    """Return the error for 401 and 403, without the server's message, which may quote the key."""
-    variable = named or "OPENAI_API_KEY"
-    remedy = "It wants a key: put it into an environment variable and name that."
-    if sent:
-        remedy = f"Look at what the environment variable {variable} holds, and whether the key may use this model."
-    must = "name the environment variable of a key that the endpoint takes"
-    return input_error("run", "api_key_variable", must, remedy=f"{url} answered {status}. {remedy}")
 
 
 def unreachable(url: str, why: str) -> Unreachable:
@@ -168,12 +159,10 @@ class Ending(NamedTuple):
         if "choices" not in body and "error" not in body:  # tokens and their scores
             return cls()
         choice = _choice(body)
-        given = choice.get("message")
-        message: Json = given if isinstance(given, dict) else {}
-        reason, refusal = (_text(value) for value in (choice.get("finish_reason"), message.get("refusal")))
-        reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
-        calls = message.get("tool_calls")
-        n_calls = len(calls) if isinstance(calls, list) else int("function_call" in message)
+        reason, message = _text(choice.get("finish_reason")), choice.get("message")
+        refusal, reasoning, other = (_text(walk(message, n)) for n in ("refusal", "reasoning_content", "reasoning"))
+        reasoning, calls = reasoning or other, walk(message, "tool_calls")
+        n_calls = len(calls) if isinstance(calls, list) else int(walk(message, "function_call") is not None)
         is_empty, failure = is_text and not text_of(body).strip(), ""
         if reason.lower() in _ERROR:
             raise Interrupted(f"it ended by an error of the server ({reason})")
@@ -208,7 +197,7 @@ class Answered(NamedTuple):
     part: str
     value: Any  # None if the answer failed
     used: TokenUse
-    served: str
+    served: str  # the endpoint's name for the model that answered, with its fingerprint if there is one
     ending: Ending = Ending()
 
     @classmethod
@@ -216,7 +205,9 @@ class Answered(NamedTuple):
         """Read an answer; `Malformed` if `read` cannot, or it is to be requested again."""
         ending = Ending.of(body, is_text=read is text_of)
         value = None if ending.failure else read(body)
-        return cls(input_id, part, value, tokens_used(body), served_model(body), ending)
+        names = (body.get("model"), body.get("system_fingerprint"))
+        served = " ".join(name for name in names if isinstance(name, str) and name)
+        return cls(input_id, part, value, tokens_used(body), served, ending)
 
     def to_dict(self) -> Json:
         """Return the fields of a journal's line; of the ending what the endpoint tells."""
@@ -265,7 +256,7 @@ def text_of(body: Json) -> str:
     else:
         raise Malformed("it has neither text nor message")
     if isinstance(text, list):  # parts
-        text = "".join(_text(part.get("text")) for part in text if isinstance(part, dict))
+        text = "".join(_text(walk(part, "text")) for part in text)
     if not isinstance(text, (str, type(None))):
         raise Malformed("its text is not a text")
     return text or ""
@@ -273,34 +264,18 @@ def text_of(body: Json) -> str:
 
 def tokens_used(body: Json) -> TokenUse:
     """Return the counts of tokens; None for absent ones and for numbers that no answer can have."""
-    usage = body.get("usage")
-    counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
+    counts = [walk(body, "usage", name) for name in ("prompt_tokens", "completion_tokens")]
     return TokenUse(*(n if type(n) is int and 0 <= n < MOST_COUNTED else None for n in counts))
-
-
-def served_model(body: Json) -> str:
-    """Return the endpoint's name for the model that answered, with its fingerprint if there is one."""
-    parts = [body.get("model"), body.get("system_fingerprint")]
-    return " ".join(part for part in parts if isinstance(part, str) and part)
 
 
 def first_token(body: Json) -> dict[str, float] | None:
     """Return token -> log-probability for the most probable first tokens; None if the answer has none."""
     logprobs = _choice(body).get("logprobs")
-    if not isinstance(logprobs, dict):
-        return None
-    content, top = logprobs.get("content"), logprobs.get("top_logprobs")
-    candidates: Any = None
-    if isinstance(content, list) and content:
-        candidates = content[0].get("top_logprobs") if isinstance(content[0], dict) else None
-    elif isinstance(top, list) and top:
-        candidates = top[0]
-    if isinstance(candidates, dict):
-        pairs: Iterable[tuple[Any, Any]] = candidates.items()
-    elif isinstance(candidates, list):
-        pairs = [(c.get("token"), c.get("logprob")) for c in candidates if isinstance(c, dict)]
-    else:
-        return None
+    of_chat = walk(logprobs, "content")
+    candidates = walk(of_chat, "0", "top_logprobs") if of_chat else walk(logprobs, "top_logprobs", "0")
+    pairs: Iterable[tuple[Any, Any]] = candidates.items() if isinstance(candidates, dict) else ()
+    if isinstance(candidates, list):
+        pairs = [(walk(candidate, "token"), walk(candidate, "logprob")) for candidate in candidates]
     values: dict[str, float] = {}
     for token, value in pairs:
         if isinstance(token, str) and (number := _number(value)) is not None:
@@ -317,10 +292,7 @@ def echoed_label(body: Json, prompt: str, answer: str) -> LabelScore | None:
     does so for every label).
     """
     choice = _choice(body)
-    logprobs = choice.get("logprobs")
-    if not isinstance(logprobs, dict):
-        return None
-    tokens, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
+    tokens, values = (walk(choice, "logprobs", name) for name in ("tokens", "token_logprobs"))
     if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values) or len(tokens) < 2:
         return None
     names = [plain(token) if isinstance(token, str) else "" for token in tokens]

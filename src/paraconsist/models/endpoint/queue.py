@@ -23,19 +23,17 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from paraconsist.data.failures import NO_ANSWER, Failures
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import JOURNAL, Failed, ShardWriter, lines_of, opened, sealed
+from paraconsist.data.store import JOURNAL, NO_ANSWER, Failed, Failures, ShardWriter, lines_of, opened, sealed
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol
-from paraconsist.models.endpoint.client import EndpointClient, Key, Stopped, find_key
+from paraconsist.models.endpoint.client import EndpointClient, Key, Meter, Stopped, find_key
 from paraconsist.models.endpoint.label_scoring import FIRST, Method, is_bounded, part_request, result_of, wanted_parts
-from paraconsist.models.endpoint.pace import Meter
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings
 
 if TYPE_CHECKING:
-    from paraconsist.models.generation import GenerationSettings
+    from paraconsist.models.prompted import GenerationSettings
 
 
 class Journal(ShardWriter):
@@ -45,13 +43,18 @@ class Journal(ShardWriter):
         super().__init__(folder / JOURNAL)
         #: The first answer of each, or the last if those before it failed.
         self.answers: dict[tuple[str, str], protocol.Answered] = {}
+        self.paid = list[protocol.Answered]()
         try:
-            self.paid = _read(self.path)
-        except BaseException:
+            for line in chain.from_iterable(lines_of(self.path)):
+                self.paid.append(protocol.Answered.from_dict(opened(line, protocol.Answered._fields)))
+                self._take(self.paid[-1])
+        except BaseException as problem:
             self.close()
-            raise
-        for answered in self.paid:
-            self._take(answered)
+            if not isinstance(problem, (ValueError, TypeError, KeyError)):
+                raise
+            remedy = "Delete that line (its request is sent again) or start a new run folder."
+            what = f"{self.path} is damaged at line {len(self.paid) + 1}."
+            raise InputError(what, function="run", remedy=remedy) from None
 
     def get(self, input_id: str, part: str) -> protocol.Answered | None:
         """Return the answer to a part of an input, if there is one."""
@@ -73,18 +76,6 @@ class Journal(ShardWriter):
         key = answered.input_id, answered.part
         if key not in self.answers or self.answers[key].ending.failure:
             self.answers[key] = answered
-
-
-def _read(path: Path) -> list[protocol.Answered]:
-    answers = list[protocol.Answered]()
-    try:
-        lines = chain.from_iterable(lines_of(path))
-        answers.extend(protocol.Answered.from_dict(opened(line, protocol.Answered._fields)) for line in lines)
-    except (ValueError, TypeError, KeyError):
-        remedy = "Delete that line (its request is sent again) or start a new run folder."
-        what = f"{path} is damaged at line {len(answers) + 1}."
-        raise InputError(what, function="run", remedy=remedy) from None
-    return answers
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,11 @@ NORMALIZE = ("none", "tokens", "characters")
 #: Fields that look like a key: request fields are written to ``run.json`` and predictions, and shown in process lists.
 _SECRET_NAME = re.compile(r"(api|access|auth|private)[-_]?(key|token)|secret|passw|authori[sz]ation|credential", re.I)
 _SECRET_VALUE = re.compile(r"\s*(Bearer\s|sk-|hf_|ghp_|eyJ)")
-_OURS = ("model", "prompt", "messages", "logprobs", "top_logprobs", "echo", "stream", "n")
-_OF_TEMPLATES = ("conversation", "messages", "chat_template", "tokenize", "add_generation_prompt")
+#: The names that are set already, of the fields of requests and of the arguments of chat templates.
+_OURS = {
+    "request_field": ("model", "prompt", "messages", "logprobs", "top_logprobs", "echo", "stream", "n"),
+    "template_argument": ("conversation", "messages", "chat_template", "tokenize", "add_generation_prompt"),
+}
 
 
 @dataclass(frozen=True)
@@ -261,29 +264,20 @@ def answer_identity(max_new_tokens: int, temperature: float, seed: int) -> dict[
     return {"max_new_tokens": str(max_new_tokens), **draws}
 
 
-def read_request_fields(items: Sequence[str] | None) -> Json:
-    """Read the further fields of requests, none of them one that is set already.
+def read_fields(items: Sequence[str] | None, parameter: str = "request_field") -> Json:
+    """Read ``NAME=JSON`` items, each name once and none that is set already; a value that is not JSON is text.
 
-    >>> read_request_fields(["temperature=null", "reasoning_effort=low", "top_k=1"])
+    >>> read_fields(["temperature=null", "reasoning_effort=low", "top_k=1"])
     {'temperature': None, 'reasoning_effort': 'low', 'top_k': 1}
     """
-    return _read_fields("request_field", items, _OURS)
-
-
-def read_template_arguments(items: Sequence[str] | None) -> Json:
-    """Read the further arguments of a chat template, none of them one that is set already."""
-    return _read_fields("template_argument", items, _OF_TEMPLATES)
-
-
-def _read_fields(parameter: str, items: Sequence[str] | None, ours: Sequence[str]) -> Json:
-    """Read ``NAME=JSON`` items, each name once; a value that is not JSON is text."""
     fields: dict[str, object] = {}
     for item in items or ():
         name, equals, value = item.partition("=")
         if not equals or not name or name in fields:
             raise input_error("run", parameter, "be items of the form NAME=JSON, each name once", got=name)
-        if name in ours:
-            raise input_error("run", parameter, f"be none of {', '.join(ours)}, which are set already", got=name)
+        if name in _OURS[parameter]:
+            must = f"be none of {', '.join(_OURS[parameter])}, which are set already"
+            raise input_error("run", parameter, must, got=name)
         try:
             fields[name] = json.loads(value)
         except ValueError:

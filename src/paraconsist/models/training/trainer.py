@@ -75,7 +75,21 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
         splits["eval"] = eval_source, eval_rows
     data = _describe_data(splits, label_names, say)
     folder = TrainingFolder(options.output)
-    arguments = _arguments(options, folder.checkpoints, has_eval=eval_rows is not None)
+    more = {} if options.save_steps is None else {"save_steps": options.save_steps}
+    more |= {"ddp_find_unused_parameters": False} if options.model in pretrained.BASELINES else {}
+    arguments = training_arguments(
+        options,
+        folder.checkpoints,
+        per_device_eval_batch_size=max(64, options.batch_size),
+        eval_strategy="no" if eval_rows is None else "epoch",
+        load_best_model_at_end=options.best_model,
+        metric_for_best_model=options.best_by if options.best_model else None,
+        save_total_limit=2,
+        logging_strategy="epoch",
+        dataloader_pin_memory=torch.cuda.is_available() and options.device != "cpu",
+        save_strategy="epoch" if options.save_steps is None else "steps",
+        **more,
+    )
     with locked(folder.path, "train", "output") if here else nullcontext():
         state = folder.check(options, data)
         if state == "finished":
@@ -94,7 +108,11 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
         eval_dataset = None if eval_rows is None else _prepared(classifier, eval_rows, order, say)
         how = {"compute_metrics": _accuracy, "callbacks": [_Watch(options, say)], "eval_dataset": eval_dataset}
         trainer = make_trainer(classifier, arguments, train_rows, **how)
-        resumed = checkpoint_to_resume(folder.checkpoints) if state == "interrupted" else None
+        resumed = None
+        if state == "interrupted":
+            steps = {saved.name.rpartition("-")[2]: saved for saved in folder.checkpoints.glob("checkpoint-*")}
+            newest_first = sorted(filter(str.isdigit, steps), key=int, reverse=True)
+            resumed = next((steps[step] for step in newest_first if _is_whole(steps[step], int(step))), None)
         if resumed is not None:
             say(f"Resuming from {resumed.name}.")
         with pretrained.quiet():
@@ -189,13 +207,6 @@ def _history(state: Any) -> list[dict[str, float]]:
     return [entry for entry in state.log_history if "eval_accuracy" in entry]
 
 
-def _train_loss(history: Sequence[Mapping[str, float]]) -> float:
-    """Return the mean loss of all steps, including those before an interruption, which transformers' own leaves out."""
-    entries = [{"step": 0}, *(entry for entry in history if "loss" in entry)]
-    total = sum(entry["loss"] * (entry["step"] - last["step"]) for last, entry in pairwise(entries))
-    return total / max(entries[-1]["step"], 1)
-
-
 def _best(history: Sequence[Mapping[str, float]], by: str) -> int:
     values = [entry[f"eval_{by}"] for entry in history]
     return values.index(max(values) if by == "accuracy" else min(values))
@@ -233,24 +244,6 @@ def make_trainer(classifier: Classifier, arguments: Any, rows: TrainingRows, **m
 def _accuracy(evaluated: Any) -> dict[str, float]:
     scores = evaluated.predictions[0] if isinstance(evaluated.predictions, tuple) else evaluated.predictions
     return {"accuracy": float((scores.argmax(axis=-1) == evaluated.label_ids).mean())}
-
-
-def _arguments(options: TrainingOptions, checkpoints: Path, *, has_eval: bool) -> Any:
-    more = {} if options.save_steps is None else {"save_steps": options.save_steps}
-    more |= {"ddp_find_unused_parameters": False} if options.model in pretrained.BASELINES else {}
-    return training_arguments(
-        options,
-        checkpoints,
-        per_device_eval_batch_size=max(64, options.batch_size),
-        eval_strategy="epoch" if has_eval else "no",
-        load_best_model_at_end=options.best_model,
-        metric_for_best_model=options.best_by if options.best_model else None,
-        save_total_limit=2,
-        logging_strategy="epoch",
-        dataloader_pin_memory=torch.cuda.is_available() and options.device != "cpu",
-        save_strategy="epoch" if options.save_steps is None else "steps",
-        **more,
-    )
 
 
 def training_arguments(options: TrainingOptions, folder: Path, **more: Any) -> Any:
@@ -319,7 +312,10 @@ def _describe_data(rows: Mapping[str, tuple[Source, Examples]], label_names: Seq
 def _metrics(trainer: Any, eval_rows: Examples | None) -> Json:
     history = _history(trainer.state)
     epochs = [{"epoch": e["epoch"], "accuracy": e["eval_accuracy"], "loss": e["eval_loss"]} for e in history]
-    loss, steps = _train_loss(trainer.state.log_history), int(trainer.state.global_step)
+    # the mean loss of all steps, including those before an interruption, which transformers' own leaves out
+    entries = [{"step": 0}, *(entry for entry in trainer.state.log_history if "loss" in entry)]
+    total = sum(entry["loss"] * (entry["step"] - last["step"]) for last, entry in pairwise(entries))
+    loss, steps = total / max(entries[-1]["step"], 1), int(trainer.state.global_step)
     metrics: dict[str, object] = {"train_loss": loss, "steps": steps, "epochs": epochs}
     if eval_rows is not None and history:
         final = history[-1]
@@ -344,7 +340,7 @@ def starting_model(
         baseline.refuse_max_length("train", options.max_length)
         if baseline is word_models.BOW:
             sizes = {name: getattr(options, name) for name in ("n_buckets", "embedding_dim", "max_ngram")}
-            module = baseline.head(multiple_choice=multiple_choice)(baseline.config(**sizes, **_numbered(label_names)))
+            module = baseline.heads[multiple_choice](baseline.config(**sizes, **_numbered(label_names)))
             return word_models.BowClassifier(module, tuple(label_names), {"model": "bow"})
         return _new_word_model(baseline, options, label_names, inputs, multiple_choice=multiple_choice, say=say)
     trusted = options.trust_remote_code
@@ -403,13 +399,6 @@ def _ensure_pad_token(module: Any, tokenizer: Any, name: str) -> None:
     module.config.get_text_config().pad_token_id = tokenizer.pad_token_id
 
 
-def checkpoint_to_resume(checkpoints: Path) -> Path | None:
-    """Return the newest checkpoint that is complete and readable; None if there is none."""
-    steps = {folder.name.rpartition("-")[2]: folder for folder in checkpoints.glob("checkpoint-*")}
-    newest_first = sorted(filter(str.isdigit, steps), key=int, reverse=True)
-    return next((steps[step] for step in newest_first if _is_whole(steps[step], int(step))), None)
-
-
 def _is_whole(checkpoint: Path, step: int) -> bool:
     """Say if all files to resume from exist and can be read: a kill or a power cut leaves incomplete ones."""
     try:
@@ -459,7 +448,7 @@ def _new_word_model(
         **{name: getattr(options, name) for name in names},
         **_numbered(label_names),
     )
-    module = baseline.head(multiple_choice=multiple_choice)(config)
+    module = baseline.heads[multiple_choice](config)
     n_rare, n_words, n_found = len(counts) - len(words), len(counts), len(vectors) - len(extra)
     rare = f"; the other {n_rare:,} are too rare and become the unknown word" if n_rare else ""
     say(f"Vocabulary: {len(words):,} of the {n_words:,} words of the training rows{rare}.")

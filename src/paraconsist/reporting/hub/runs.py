@@ -21,8 +21,8 @@ from paraconsist.data.predictions import (
     read_predictions,
     with_identity,
 )
-from paraconsist.data.run_folder import RunFolder
 from paraconsist.data.sharing import local_names, public
+from paraconsist.data.store import RunFolder
 from paraconsist.errors import input_error
 from paraconsist.files import read_record, to_json, to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.bucket_sets import expand_specs
 from paraconsist.data.logs.reading import LogTexts
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import KEY_COLUMNS, PREDICTION_COLUMNS, Predictions
 from paraconsist.data.rows import Rows
-from paraconsist.data.selection import expand_specs
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import TASKS
 from paraconsist.errors import InputError, input_error

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.run_folder import RunFolder
+from paraconsist.data.store import RunFolder
 from paraconsist.errors import InputError, extras, input_error
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, IE_TEST, PARAPHRASTIC
 from paraconsist.measures.rules import ORIGINAL

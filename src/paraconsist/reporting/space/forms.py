@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.reshaping import named_labels, shared_buckets
-from paraconsist.data.rows import Rows, read_rows
+from paraconsist.data.rows import Rows, named_labels, read_rows, shared_buckets
 from paraconsist.data.tables import numeric
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import MeasureSpec

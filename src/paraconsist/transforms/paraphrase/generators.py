@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import torch
 
     from paraconsist.models.endpoint.queue import Usage
-    from paraconsist.models.generation import GenerationSettings
     from paraconsist.models.pretrained import LanguageModel
+    from paraconsist.models.prompted import GenerationSettings
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def call(generator: Generator, texts: Sequence[str]) -> list[list[str]]:
 
 
 def _sampling(settings: GeneratorSettings, seed: int, **more: Any) -> GenerationSettings:
-    from paraconsist.models.generation import GenerationSettings
+    from paraconsist.models.prompted import GenerationSettings
 
     names = ("n", "max_new_tokens", "num_beams", "top_k", "top_p")
     temperature = settings.temperature if settings.num_beams == 1 else None
@@ -260,7 +260,7 @@ class LanguageGenerator:
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
         from transformers import LogitsProcessorList
 
-        from paraconsist.models.generation import GenerationSettings, generate, stop_tokens
+        from paraconsist.models.prompted import GenerationSettings, generate, stop_tokens
 
         s = self.settings
         calls, self._calls = self._calls, self._calls + 1
@@ -356,7 +356,7 @@ class EndpointGenerator:
     _calls: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        from paraconsist.models.endpoint.pace import Meter
+        from paraconsist.models.endpoint.client import Meter
 
         self.endpoint = self.endpoint.priced([self.model])
         self._meter = Meter(self.endpoint)  # of all calls

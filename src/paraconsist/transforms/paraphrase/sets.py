@@ -31,7 +31,7 @@ from paraconsist.data.bucket_sets import (
     bucket_set_from_table,
     declared_comparers,
 )
-from paraconsist.data.questions import are_questions, asked, by_bucket, read_questions, reworded, write_questions
+from paraconsist.data.prompts import are_questions, asked, by_bucket, read_questions, reworded, write_questions
 from paraconsist.data.sharing import public, public_comparer, public_name
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import QUESTIONS, input_id, named_in_rows
