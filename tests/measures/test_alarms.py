@@ -34,7 +34,10 @@ def test_six_renamed_labels_are_named(n_labels: int) -> None:
     assert (", ...:" in message) == (n_labels > 6)
 
 
-@pytest.mark.parametrize(("level", "n", "needed"), [(0.95, 399, "400"), (0.99, 1_000, "2,000"), (0.95, 400, None)])
+@pytest.mark.parametrize(
+    ("level", "n", "needed"),
+    [(0.95, 399, "400"), (0.99, 1_000, "2,000"), (0.95, 400, None), (0.9, 200, None), (0.9, 199, "200")],
+)
 def test_ten_resamples_are_wanted_in_each_tail(level: float, n: int, needed: str | None) -> None:
     rows = {"bucket_id": [0, 0, 1, 1, 2, 2], "prediction": [0, 1, 0, 0, 1, 1], "label": [0, 0, 0, 0, 1, 1]}
     scores = pc.score(rows, confidence_level=level, interval_method="bootstrap", n_resamples=n)
