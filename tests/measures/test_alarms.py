@@ -34,7 +34,10 @@ def test_six_renamed_labels_are_named(n_labels: int) -> None:
     assert (", ...:" in message) == (n_labels > 6)
 
 
-@pytest.mark.parametrize(("level", "n", "needed"), [(0.95, 399, "400"), (0.99, 1_000, "2,000"), (0.95, 400, None)])
+@pytest.mark.parametrize(
+    ("level", "n", "needed"),
+    [(0.95, 399, "400"), (0.99, 1_000, "2,000"), (0.95, 400, None), (0.9, 200, None), (0.9, 199, "200")],
+)
 def test_ten_resamples_are_wanted_in_each_tail(level: float, n: int, needed: str | None) -> None:
     rows = {"bucket_id": [0, 0, 1, 1, 2, 2], "prediction": [0, 1, 0, 0, 1, 1], "label": [0, 0, 0, 0, 1, 1]}
     scores = pc.score(rows, confidence_level=level, interval_method="bootstrap", n_resamples=n)
@@ -55,6 +58,7 @@ def test_a_name_in_another_case_is_never_taken_for_another_label() -> None:
     mostly_wrong = ["Yes", "No"] * 24 + ["No", "Yes"] * 6  # as "yes" the "No" of 24 rows would be right
     message = str(permuted_labels([*mostly_wrong, *["NO ", "yes"] * 10], [*gold, *["no", "no"] * 10]))
     assert "accuracy is 0.0 %, but 27.5 %" in message
+    assert permuted_labels(["No"] * 200 + ["yes"] * 9, ["yes"] * 208 + ["no"]) is None  # one gold label is enough
     for renaming in ("'No' -> 'no'", "'Yes' -> 'yes'", "'NO ' -> 'no'"):
         assert renaming in message
     assert permuted_labels(["Yes", "No"] * 30, gold) is None

@@ -21,6 +21,7 @@ from paraconsist.measures.difference_tests import (
     ScoreTest,
     StudentTest,
     flip_tests,
+    margin_test,
     paired_differences,
     sign_flip_test,
 )
@@ -553,6 +554,18 @@ def test_margins_agree_with_the_interval_at_twice_the_level(seed: int) -> None:
             assert (test["verdict"] == "equivalent") == (above and below)
             verdicts.add(test["verdict"])
     assert len(verdicts) > 1
+
+
+@pytest.mark.parametrize("point", [-0.2, -0.1, 0.03, 0.1, 0.2])
+def test_margins_are_tested_on_one_side(point: float) -> None:
+    error, df = 0.05, 9.0
+    found = margin_test(StudentTest(point, error, df), point, 0.1, 0.95, up_is_good=True)
+    above, below = stats.t.sf((point + 0.1) / error, df), stats.t.cdf((point - 0.1) / error, df)
+    assert (found["p_not_worse1"], found["p_not_worse2"]) == pytest.approx((above, below))
+    half = stats.t.ppf(0.95, df) * error
+    assert found["interval"] == pytest.approx([point - half, point + half])
+    turned = margin_test(StudentTest(point, error, df), point, 0.1, 0.95, up_is_good=False)
+    assert (turned["p_not_worse1"], turned["p_not_worse2"]) == pytest.approx((below, above))
 
 
 def test_a_margin_is_a_share() -> None:

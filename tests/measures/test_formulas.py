@@ -206,6 +206,8 @@ def test_counts_are_refused_from_the_limit_on():
 def test_rows_without_a_common_member_are_bounded_from_below(edges, n):
     one, two = zip(*edges, strict=True)
     assert Dyads(np.array(one), np.array(two)).n_apart == n
+    assert Dyads(np.array(one), np.array(two)).n_members == len({*one, *two})
+    assert Dyads(np.array([], dtype=int), np.array([], dtype=int)).n_members == 0
 
 
 @pytest.mark.parametrize(

@@ -289,9 +289,9 @@ def _other_gold(rows: Rows) -> str | None:
 
 
 def _few_resamples(confidence_level: float, n_resamples: int) -> str | None:
-    if (1.0 - confidence_level) / 2.0 * n_resamples >= _LEAST_IN_TAIL:
+    needed = int(np.ceil(_LEAST_IN_TAIL * 2.0 / (1.0 - confidence_level) - 1e-9))
+    if n_resamples >= needed:
         return None
-    needed = int(np.ceil(_LEAST_IN_TAIL * 2.0 / (1.0 - confidence_level)))
     return (
         f"{n_resamples:,} resamples leave fewer than {_LEAST_IN_TAIL} in each tail of a {confidence_level:.4g} "
         f"interval: bootstrap intervals are unsteady, take at least {needed:,}"
