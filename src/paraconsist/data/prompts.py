@@ -376,7 +376,7 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
     """
     given = read_yaml("run", "dataset", path, typed=False)
     entries: Any = given
-    common: dict[str, Any] = {}
+    common: Json = {}
     if isinstance(given, Mapping):
         entries = given.get("questions")
         common = {key: value for key, value in given.items() if key in _COMMON}
@@ -388,8 +388,8 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
     if not isinstance(entries, list) or not entries:
         must = "be a list of questions, or have one under `questions`"
         raise input_error("run", "dataset", must, got=str(path), remedy="`paraconsist init` writes an example.")
-    comparers: dict[str, str] = {key: str(common.pop(key)) for key in ("same", "right") if key in common}
-    rows: list[dict[str, Any]] = []  # one for each wording
+    comparers = {key: str(common[key]) for key in ("same", "right") if key in common}
+    rows: list[Json] = []  # one for each wording
     for number, entry in enumerate(entries):
         known = {*_ENTRY, "bucket_id", "role"}
         if not isinstance(entry, Mapping) or not set(entry) <= known:
@@ -402,7 +402,8 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         if not isinstance(wordings, list) or is_mixed or not (wordings or asks):
             must = "have entries with a list of wordings, a question with or without such a list, a prompt, or messages"
             raise input_error("run", "dataset", must, got=dict(entry), row=number, remedy=f"Mend {path}.")
-        shared = {key: value for key, value in {**common, **entry}.items() if key not in ("id", "wordings")}
+        told = ("id", "wordings", *comparers)
+        shared = {key: value for key, value in {**common, **entry}.items() if key not in told}
         shared["bucket_id"] = str(entry.get("id") or entry.get("bucket_id") or f"{path.stem}-{number + 1}")
         shared.setdefault("role", "paraphrase")
         if "question" in entry and "wordings" in entry:
@@ -481,7 +482,7 @@ def write_questions(rows: Iterable[Json], comparers: Mapping[str, str], path: Pa
         partial.write_text(text, encoding="utf-8")
 
 
-def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+def table_of_rows(rows: Sequence[Json]) -> pa.Table:
     """Return rows as a table: lists and mappings are JSON, columns of several kinds are text."""
     columns: dict[str, list[Any]] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
@@ -499,7 +500,7 @@ def _cell(value: Any) -> Any:
     return None if value != value else valid_text(value) if isinstance(value, str) else value  # not NaN
 
 
-def _of_promptfoo(test: Any, number: int) -> dict[str, Any]:
+def _of_promptfoo(test: Any, number: int) -> Json:
     values = test.get("vars") if isinstance(test, Mapping) else None
     if not isinstance(values, Mapping):
         raise input_error("run", "dataset", "have vars in each of promptfoo's tests", got=test, row=number)

@@ -207,7 +207,8 @@ def _read_samples(path: Path, query: SourceOptions, texts: Sequence[str] | None 
         of_sample[metric] = None if line.get("error") else walk(line, "evaluation", "is_correct")
         rows.setdefault(sample, {**line, "answer": _answer(line), "reference": _reference(line)})
     name, model, version = (lines[0].get(key) for key in ("evaluation_name", "model_id", "schema_version"))
-    log = path, query, texts, "every_eval_ever", [*rows.values()], [*scores.values()], dict[str, Any]()
+    means: Json = {}  # it has none
+    log = path, query, texts, "every_eval_ever", [*rows.values()], [*scores.values()], means
     fields = ("answer", "reference", "input.raw")
     what_of: Json = {"named": fields, "roots": ("metadata",), "name": str(name), "model": model, "version": version}
     return logs.judged_rows(*log, ids=list(rows), **what_of)

@@ -266,7 +266,7 @@ class MutualEntailment:
 
 #: Of variations of search queries that a person found valid, and of those found invalid, the per cent that a check
 #: keeps (benchmarks/paraphrase_checks.py).
-MEASURED = {"similar": (99, 99), "plui:SmolLM2-135M-Instruct": (46, 46)}
+MEASURED = {"similar": (99, 99), "plui:SmolLM2-135M-Instruct": (48, 47)}
 
 
 def error_of_check(named: str) -> str:
