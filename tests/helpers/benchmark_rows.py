@@ -11,7 +11,7 @@ from lm_eval import tasks
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
-import paraconsist.transforms.rewording as rewording
+import paraconsist.transforms.reworded_tasks as reworded_tasks
 
 TREE = Path(tasks.__file__).parent
 _THINGS = ["lantern", "kettle", "ladder", "anchor", "basket", "compass"]
@@ -161,7 +161,7 @@ def stand_in(patch, n=6):
     def manager(include_path=None):
         return TaskManager(include_path=include_path, include_defaults=False) if include_path else index
 
-    patch.setattr(rewording, "task_manager", manager)
+    patch.setattr(reworded_tasks, "task_manager", manager)
     return index
 
 
