@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import paraconsist as pc
 from paraconsist.data.foreign import parse_yaml
 from paraconsist.data.sharing import public
+from paraconsist.errors import InputError
 from paraconsist.reporting.formatting import decimal, percent
 from paraconsist.reporting.table import Line, as_markdown
 
@@ -121,4 +123,13 @@ def test_no_command_writes_over_what_it_reads(words, command, tmp_path, monkeypa
     before, (name, *others) = answers.read_bytes(), words.split()
     said = command.refused(name, "answers.csv", *others, "--output", "./answers.csv")
     assert "another file than those that are read" in said
+    assert answers.read_bytes() == before
+
+
+def test_the_page_of_scores_is_not_written_over_their_answers(tmp_path):
+    pytest.importorskip("jinja2")
+    answers = write(tmp_path / "answers.csv", [(b, b % 2, b % 2) for b in range(20)])
+    before = answers.read_bytes()
+    with pytest.raises(InputError, match="another file than the answers"):
+        pc.score(answers).report(answers)
     assert answers.read_bytes() == before

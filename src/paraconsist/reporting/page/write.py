@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from paraconsist._version import __version__
+from paraconsist.errors import input_error
 from paraconsist.files import make_folder, replacing, to_json, write_text, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, list_measures
 from paraconsist.reporting import comparisons, tables
@@ -84,6 +85,8 @@ def write_report(
 
     Every plot is also written to `plots_folder` as PNG, SVG and PDF.
     """
+    if output.is_file() and output.resolve() in [model.path.resolve() for model in models]:
+        raise input_error("report", "output", "be another file than the answers", got=str(output))
     report = Report(models, options)
     edits = list(edits_in(report))
     plots = [*report_plots(report), *edit_plots(edits)]
