@@ -93,6 +93,19 @@ def test_enough_are_those_beyond_which_the_best_stays():
     assert found.best == pytest.approx({"1": 5 / 12, "0": 7 / 12})
 
 
+def test_systems_that_are_equally_good_have_no_best_of_all():
+    means = np.tile([0.5, 0.5, 0.1], (12, 1))
+    means[:6] = [0.6, 0.4, 0.1]
+    means[6:] = [0.4, 0.6, 0.1]
+    found = pc.rankings(*long(means[..., None]))
+    assert np.isnan([row.same_best for row in found.by_number]).all()
+    assert found.n_enough is None
+    assert "several systems are the best over all wordings: none is named as the best of all" in found.warnings
+    assert found.best == pytest.approx({"0": 0.5, "1": 0.5, "2": 0.0})
+    alike = pc.rankings(*long(np.full((12, 2, 3), 0.5)))
+    assert np.isnan([alike.tau, alike.tau_same, alike.tau_other, alike.by_number[0].tau]).all()
+
+
 def test_the_interval_of_tau_covers():
     rng, truth, held = np.random.default_rng(4), [], []
     systems = np.linspace(0.0, 1.5, 6)

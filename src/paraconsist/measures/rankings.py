@@ -34,7 +34,7 @@ class OfWordings(Record):
     """What the mean over n wordings says of the mean over all, on average over random draws of n."""
 
     n: int
-    same_best: float  # how often the best of all is the best, in [0, 1]
+    same_best: float  # how often the best of all is the best, in [0, 1]; nan where several are the best of all
     tau: float  # Kendall's tau-b of both rankings, in [-1, 1]
 
 
@@ -133,14 +133,16 @@ def rankings(
     enough = next((k.n for i, k in enumerate(by_number) if all(x.same_best >= _ENOUGH for x in by_number[i:])), None)
     halves = np.array([_halves(cells, apart, rng) for _ in range(_N_SPLITS)]) if cells.shape[2] > 1 else None
     warnings = [f"{n_left_out:,} problems are not there for all systems and wordings: left out"] if n_left_out else []
+    if np.isnan([row.same_best for row in by_number]).any():
+        warnings.append("several systems are the best over all wordings: none is named as the best of all")
     if n < FEW_UNITS:
         warnings.append(f"no interval over fewer than {FEW_UNITS} wordings")
     return RankingsResult(
         mean=dict(zip(ids, total[order].tolist(), strict=True)),
         best=dict(zip(ids, _shares_best(means).mean(axis=0)[order].tolist(), strict=True)),
         tau=tau,
-        tau_same=float("nan") if halves is None else float(np.nanmean(halves[:, 0])),
-        tau_other=float("nan") if halves is None else float(np.nanmean(halves[:, 1])),
+        tau_same=float("nan") if halves is None else _mean(halves[:, 0]),
+        tau_other=float("nan") if halves is None else _mean(halves[:, 1]),
         by_number=by_number,
         n_enough=enough,
         n_systems=len(ids),
@@ -211,11 +213,9 @@ def _of_wordings(n: int, means: Floats, total: Floats, rng: np.random.Generator)
     """Return what random draws of n wordings say of all."""
     drawn = rng.random((_N_DRAWS, len(means))).argsort(axis=1)[:, :n]
     of_draws = means[drawn].mean(axis=1)
-    whole = total[np.newaxis]
-    same = (_shares_best(of_draws) * (_shares_best(whole) > 0.0)).sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        tau = np.nanmean(_signs(of_draws) @ _signs(whole)[0])
-    return OfWordings(n, float(same.mean()), float(tau))
+    best = np.flatnonzero(_shares_best(total[np.newaxis])[0])
+    same = float(_shares_best(of_draws)[:, best[0]].mean()) if len(best) == 1 else float("nan")
+    return OfWordings(n, same, _mean(_signs(of_draws) @ _signs(total[np.newaxis])[0]))
 
 
 def _halves(cells: Floats, apart: Any, rng: np.random.Generator) -> tuple[float, float]:
@@ -224,4 +224,10 @@ def _halves(cells: Floats, apart: Any, rng: np.random.Generator) -> tuple[float,
     half = len(order) // 2
     one, two = (_signs(cells[..., part].mean(axis=2)) for part in (order[:half], order[half:]))
     taus = one @ two.T
-    return float(np.nanmean(np.diag(taus))), float(np.nanmean(taus[apart]))
+    return _mean(np.diag(taus)), _mean(taus[apart])
+
+
+def _mean(values: Floats) -> float:
+    """Return the mean of the values that are defined, nan without any."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
