@@ -206,3 +206,20 @@ def test_the_documents_rankings_are_what_the_command_finds(command: Command, dat
     assert f"| {' | '.join(shares)} |" in page
     five = [next(row["same_best"] for row in x["by_number"] if row["n"] == 5) for x in (one, two)]
     assert f"| {100 * five[0]:.1f} % | {100 * five[1]:.0f} % |" in page
+
+
+@pytest.mark.faults
+def test_files_of_one_name_in_two_folders_are_two(command: Command, answers: Path, tmp_path: Path) -> None:
+    """They were one model, and so were the runs of two models of one set."""
+    table = pq.read_table(answers)
+    for folder, share in (("a", 0.3), ("b", 0.8)):
+        right = (np.random.default_rng(1).random(120) < share).astype(int)
+        (tmp_path / folder).mkdir()
+        pq.write_table(table.set_column(3, "prediction", pa.array(right)), tmp_path / folder / "answers.parquet")
+        write_run(tmp_path / f"run_{folder}")
+    options = ("--level", "model=file", *LEVELS, "--rank", "wording")
+    files = [tmp_path / folder / "answers.parquet" for folder in "ab"]
+    assert {*command.json("variance", *files, *options)["rankings"]["mean"]} == {*map(str, files)}
+    of_runs = ("--level", "model=file", "--level", "problem=bucket", "--nested", "problem")
+    found = command.json("variance", *(tmp_path / f"run_{folder}" for folder in "ab"), *of_runs)
+    assert found["n_values"]["model"] == 2

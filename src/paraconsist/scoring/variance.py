@@ -34,15 +34,18 @@ def read_outcomes(
     """Return the outcome, the levels by name as codes, and their values; `levels` are names with columns of the files.
 
     A column may also be called as the option that names it (bucket, variant, group, trial, example), and ``file`` is
-    the file. The outcome is ``correct`` (a column of that name, else whether prediction and label are the same; what
-    could not be read is wrong), ``prediction``, or a column of numbers or labels. InputError if a column is missing or
-    has empty cells.
+    the file: its name, that of its run where several have one name, or its path. The outcome is ``correct`` (a column
+    of that name, else whether prediction and label are the same; what could not be read is wrong), ``prediction``, or a
+    column of numbers or labels. InputError if a column is missing or has empty cells.
     """
     named = tuple(name for name in levels.values() if name not in (*_ROLES, FILE))
     wanted = replace(read, trial=read.trial or "epoch", stratum=named)
     values: list[NDArray[Any]] = []
     columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in levels}
-    for file in [file for path in files for file in RunFolder(path).predictions_files() or [path]]:
+    given = [(path, file) for path in files for file in RunFolder(path).predictions_files() or [path]]
+    ways = ([file.stem for _, file in given], [path.name for path, _ in given], [str(file) for _, file in given])
+    named_files = next((names for names in ways if len({*names}) == len(names)), ways[-1])
+    for (_, file), of_name in zip(given, named_files, strict=True):
         with renamed(stratum="level"):
             of_file = read_logs([file], wanted)
         for predictions in of_file.values():
@@ -53,7 +56,7 @@ def read_outcomes(
             table = predictions.table
             for level, name in levels.items():
                 if name not in table.column_names and name == FILE:
-                    columns[level].append(pa.chunked_array([[file.stem] * len(table)]))
+                    columns[level].append(pa.chunked_array([[of_name] * len(table)]))
                     continue
                 is_role = name in _ROLES and name not in table.column_names
                 found = (getattr(names, name) if is_role else None) or name
