@@ -305,8 +305,16 @@ def test_missing_columns_are_named_at_once(command, tmp_path):
     err = command.refused("score", path)
     assert "`--bucket` must name a column of the predictions, as must `--prediction` and `--label`" in err
     assert "got ['bucket_id', 'prediction', 'label']. Its columns are qid, ans, gold." in err
+    assert err.rstrip().endswith("Perhaps `--bucket` 'qid', `--prediction` 'ans', `--label` 'gold'?")
     err = command.refused("score", path, "--bucket", "qid", "--label", "gold")
     assert "`--prediction` must name a column of the predictions; got 'prediction'" in err
+    assert "Perhaps" not in command.refused("score", path, "--bucket", "qid", "--prediction", "ans", "--stratum", "xyz")
+    assert "Perhaps `--bucket` 'qid', `--prediction` 'ans'?" in command.refused("score", path, "--bucket", "Qids", "--label", "gold")
+
+
+def test_a_likely_column_of_gold_labels_is_named(command, tmp_path):
+    rows = [{"bucket_id": i // 2, "prediction": "ab"[i % 2], "gold": "a"} for i in range(6)]
+    assert "(name it as `label`: 'gold'?)" in command("score", write(tmp_path / "mine.csv", rows))[1]
 
 
 def test_rows_count_from_one_where_they_were_typed_and_from_zero_in_python(command, tmp_path):

@@ -223,12 +223,10 @@ def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Seq
 
 def _check_columns(table: pa.Table, names: SourceOptions, needed: Sequence[str]) -> None:
     """Name all missing columns at once, where it is more than one."""
-    columns = {parameter: getattr(names, parameter) for parameter in needed}
-    absent = [parameter for parameter, name in columns.items() if name and name not in table.column_names]
+    named = {parameter: getattr(names, parameter) for parameter in needed}
+    absent = {parameter: name for parameter, name in named.items() if name and name not in table.column_names}
     if len(absent) > 1:
-        must = f"name a column of the predictions, as must {' and '.join(f'`{other}`' for other in absent[1:])}"
-        remedy = f"Its columns are {', '.join(table.column_names)}."
-        raise input_error("score", absent[0], must, got=[columns[one] for one in absent], remedy=remedy)
+        raise tables.missing_columns(table, absent)
 
 
 def _roles(table: pa.Table, names: SourceOptions, are_statements: bool = False) -> NDArray[Any]:

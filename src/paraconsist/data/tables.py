@@ -10,9 +10,10 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
+from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,12 @@ _ANY_SIZE = 1 << 30  # bytes that any file may unpack to
 _MOST_UNPACKED = 1000
 _DEEPEST = 63  # levels of JSON below the first
 _MOST_SHOWN = 60
+_ALIKE = 0.75  # of `difflib`: names that differ in a letter or an ending
+_USUAL_NAMES = {  # in people's own tables, the likeliest first
+    "bucket": ("problem_id", "problem", "question_id", "qid", "case_id", "case", "item_id", "item"),
+    "prediction": ("answer", "model_answer", "response", "output", "model_output", "completion", "pred", "ans"),
+    "label": ("gold", "gold_label", "gold_answer", "target", "expected", "reference", "correct_answer", "ground_truth"),
+}
 _LEADING_NULL = re.compile(rb"\[\s*null")
 _MOST_OPENED = 2000  # lists and objects in a JSON line for Arrow's reader: so few are not nested too deeply for it
 _PIECE = 1 << 24  # bytes of JSON lines that are read at once
@@ -167,9 +174,24 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
 def column_of(table: pa.Table, name: str, *, parameter: str, function: str = "score") -> Any:
     """Return a column; raise an error about `parameter` if the table does not have it."""
     if name not in table.column_names:
-        remedy = f"Its columns are {', '.join(table.column_names)}."
-        raise input_error(function, parameter, "name a column of the predictions", got=name, remedy=remedy)
+        raise missing_columns(table, {parameter: name}, function)
     return table[name]
+
+
+def missing_columns(table: pa.Table, named: Mapping[str, str], function: str = "score") -> InputError:
+    """Return (not raise) the error that these parameters name no column, with columns that they may mean."""
+    first, *others = named
+    must = "name a column of the predictions" + ", as must " * bool(others) + " and ".join(f"`{one}`" for one in others)
+    likely = [f"`{one}` {found!r}" for one, name in named.items() if (found := likely_column(table, one, name))]
+    remedy = f"Its columns are {', '.join(table.column_names)}." + f" Perhaps {', '.join(likely)}?" * bool(likely)
+    return input_error(function, first, must, got=[*named.values()] if others else named[first], remedy=remedy)
+
+
+def likely_column(table: pa.Table, parameter: str, name: str) -> str | None:
+    """Return the column that is spelt almost like the name, or has another usual name of what the parameter names."""
+    columns = {column.lower(): column for column in table.column_names}
+    near = get_close_matches(name.lower(), columns, 1, _ALIKE)
+    return next((columns[one] for one in (*near, *_USUAL_NAMES.get(parameter, ())) if one in columns), None)
 
 
 def _check_looks(head: bytes, ending: str, encoding: str | None) -> None:

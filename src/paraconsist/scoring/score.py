@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from paraconsist.data.predictions import Metadata, Predictions, input_notes, read_predictions
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.store import RunFolder
-from paraconsist.data.tables import is_among
+from paraconsist.data.tables import is_among, likely_column
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import (
@@ -77,7 +77,7 @@ _ALWAYS = ("set", "task", "model", "limit")
 _ABOVE_ALL = "PVAP is above 100 %: it is unbiased, not bounded, and as far as these buckets tell wording decides all"
 _NEED_NONE = ", ".join(spec.name for spec in BUILT_IN if spec.target and not spec.needs_gold)
 _NO_GOLD = (
-    "there is no column of gold labels (name it as `label`), so what needs them is left out: accuracy, "
+    "there is no column of gold labels (name it as `label`{perhaps}), so what needs them is left out: accuracy, "
     + ", ".join(spec.name for spec in BUILT_IN if spec.target and spec.needs_gold)
 )
 
@@ -300,7 +300,9 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     notes += [] if source.is_log else repeated_rows(predictions.table, source.columns)
     notes += copied_runs(predictions.table, source.columns)
     notes += [_ABOVE_ALL] * (paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0)
-    notes += [_NO_GOLD] * rows.is_without_gold
+    if rows.is_without_gold:
+        gold = likely_column(predictions.table, "label", source.columns.label)
+        notes.append(_NO_GOLD.format(perhaps=f": {gold!r}?" * (gold not in (None, source.columns.prediction, source.columns.label))))
     notes += [] if overlap is None else overlap.warnings()
     if CHANGE in specs:
         measures[CHANGE.name] = with_label_names(measures[CHANGE.name], predictions.label_names)
