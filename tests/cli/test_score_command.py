@@ -309,7 +309,9 @@ def test_missing_columns_are_named_at_once(command, tmp_path):
     err = command.refused("score", path, "--bucket", "qid", "--label", "gold")
     assert "`--prediction` must name a column of the predictions; got 'prediction'" in err
     assert "Perhaps" not in command.refused("score", path, "--bucket", "qid", "--prediction", "ans", "--stratum", "xyz")
-    assert "Perhaps `--bucket` 'qid', `--prediction` 'ans'?" in command.refused("score", path, "--bucket", "Qids", "--label", "gold")
+    assert "Perhaps `--bucket` 'qid', `--prediction` 'ans'?" in command.refused(
+        "score", path, "--bucket", "Qids", "--label", "gold"
+    )
 
 
 def test_a_likely_column_of_gold_labels_is_named(command, tmp_path):

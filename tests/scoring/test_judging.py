@@ -136,7 +136,6 @@ def test_labels_that_never_meet_are_refused_in_test_sets_and_comparisons(command
 PARSED = long(*((i % 2, [i % 2, 1]) for i in range(12)))
 UNJUDGED = {
     "nothing parsed": ([row | {"prediction": None} for row in PARSED], "no answer could be read (all 24 predictions"),
-    "one bucket": (long((1, [1, 0, 1, 1])), "there is one bucket, so P_C is undefined"),
     "no pair": (
         [row | {"bucket_id": f"s{i}"} for i, row in enumerate(PARSED)],
         "no bucket has two rows to compare, so P_C is undefined",
@@ -194,11 +193,22 @@ def test_nothing_parsed_under_every_policy_and_measure(command: Command, tmp_pat
         assert values["warnings"][0].startswith("no answer could be read")
 
 
-def test_one_pair_is_not_judged(command: Command, tmp_path: Path) -> None:
+def test_one_problem_has_the_value_that_the_sentence_and_the_gate_tell(command: Command, tmp_path: Path) -> None:
+    """Its table called same answer undefined; without a second problem there is no variance between problems."""
+    path = write(tmp_path / "mine.csv", long((1, [1, 0, 1, 1])))
+    result = scored(command, path)
+    values = result["measures"][PC]
+    assert (result["wording"]["wording_change"], values["agreement_unbiased"], values[f"{PC}_unbiased"]) == (0.5,) * 3
+    assert (values["between_variance_unbiased"], values["pvap_unbiased"]) == (None, None)
+    assert values["warnings"][0].startswith("there is one bucket: P_C is of this problem and says nothing of others")
+    assert command("gate", "same_answer >= .5", path)[0] == command("gate", "pc >= .5", path)[0] == 0
+
+
+def test_one_pair_is_told_as_one_bucket(command: Command, tmp_path: Path) -> None:
     rows = [row | {"role": role} for row, role in zip(long((1, [1, 0])), ("original", "swap"), strict=True)]
     values = scored(command, write(tmp_path / "mine.csv", rows))["measures"]["symmetric_inconsistency"]
-    assert (values["inconsistency"], values["accuracy"]) == (None, 1.0)
-    assert values["warnings"][0].startswith("there is one bucket, so tau sym. is undefined")
+    assert (values["inconsistency"], values["accuracy"]) == (1.0, 1.0)
+    assert values["warnings"][0].startswith("there is one bucket: tau sym. is of this problem")
 
 
 @pytest.mark.parametrize("case", UNJUDGED)

@@ -169,6 +169,7 @@ def _push_dataset(name: str, repo: str, given: dict[str, Any], reason: str | Non
 
 def _carry_out(one: Push, remote: Remote, public: bool, dry_run: bool) -> None:
     """Send, and say what was sent (or would be), file by file."""
+    from paraconsist.reporting.formatting import byte_size
     from paraconsist.reporting.hub.client import changes, send
 
     files = changes(one, remote.files)
@@ -177,12 +178,12 @@ def _carry_out(one: Push, remote: Remote, public: bool, dry_run: bool) -> None:
     if sent or dry_run:
         width = max(len(change.path) for change in files)
         for change in files:
-            echo(f"  {change.state:<8}{change.path:<{width}}  {_size(change.size):>9}")
+            echo(f"  {change.state:<8}{change.path:<{width}}  {byte_size(change.size):>9}")
     for note in one.notes:
         echo(f"  note: {note}")
     if remote.exists and public and remote.private:
         echo("  note: It stays private; its settings on the Hub make it public.")
-    total = f"{len(sent)} of {len(files)} files, {_size(sum(c.size for c in sent if c.state != 'gone'))}"
+    total = f"{len(sent)} of {len(files)} files, {byte_size(sum(c.size for c in sent if c.state != 'gone'))}"
     if not sent:
         echo(f"  Nothing to send: all {len(files)} files are there already.")
     elif dry_run:
@@ -200,10 +201,3 @@ def _state_of(remote: Remote, repo_type: str, public: bool) -> str:
     if not remote.exists:
         return f"a new {kind}, {'public' if public else 'private'}"
     return f"{kind}, {'private' if remote.private else 'public'}"
-
-
-def _size(n_bytes: int) -> str:
-    for exponent, unit in ((3, "GB"), (2, "MB"), (1, "kB")):
-        if n_bytes >= 1000**exponent:
-            return f"{n_bytes / 1000**exponent:.1f} {unit}"
-    return f"{n_bytes} B"

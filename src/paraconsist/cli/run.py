@@ -150,11 +150,12 @@ def compact(*, runs: list[Path] = argument("The folders of finished runs.")) -> 
     paraconsist compact runs/a
     paraconsist compact runs/part-*
     """
+    from paraconsist.reporting.formatting import byte_size
     from paraconsist.running.parts import compact_run
 
     for run in runs:
         before, after = compact_run(run)
-        say_status(f"{run}: its store had {before / 1e6:.1f} MB, now {after / 1e6:.1f} MB.")
+        say_status(f"{run}: its store had {byte_size(before)}, now {byte_size(after)}.")
 
 
 def export_requests(

@@ -279,6 +279,8 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, flo
     sums = bucket_sums(counts.take(first))
     buckets, units = group_units(sums, pattern, None), group_units(sums, pattern, checked.groups)
     values = _point_measures(buckets.total)
+    if len(counts) == 1:  # which has no variance between buckets
+        values |= dict.fromkeys(("between_variance_unbiased", "pvap_unbiased"), float("nan"))
     are_means = [name not in NOT_MEANS for name in MEASURES]
     ranges = list((RANGES | {"between_variance_unbiased": (0.0, 0.25), "pvap_unbiased": (0.0, 1.0)}).values())
     others = {"reported": _centres(values, units), "scales": _scales(counts, values)}

@@ -51,6 +51,18 @@ def number(value: Any) -> str:
     return count(value) if value is None or isinstance(value, (int, float)) else str(value)
 
 
+def byte_size(n_bytes: int) -> str:
+    """Return a number of bytes with its unit.
+
+    >>> byte_size(999), byte_size(36_500_000)
+    ('999 B', '36.5 MB')
+    """
+    for exponent, unit in ((3, "GB"), (2, "MB"), (1, "kB")):
+        if n_bytes >= 1000**exponent:
+            return f"{n_bytes / 1000**exponent:.1f} {unit}"
+    return f"{n_bytes} B"
+
+
 def minus(text: str) -> str:
     """Return a number with a minus sign for its hyphen."""
     return text.replace("-", "−")

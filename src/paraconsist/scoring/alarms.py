@@ -164,22 +164,22 @@ def copied_runs(table: pa.Table, columns: SourceOptions) -> list[str]:
 def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
     """Return a measure's result; undefined (nan), with the reason as first warning, if its rows cannot be judged.
 
-    If no answer could be read, no value is defined. If there is one bucket, or a measure of buckets finds none with two
-    rows, only accuracies are defined.
+    If no answer could be read, no value is defined. If a measure of buckets finds none with two rows, only accuracies
+    are. The values of one bucket are of this problem alone, which the first warning says.
     """
+    right = "(is the column of bucket ids the right one?)"
     if rows.unparsed.all():
         return _undefined(result, [_nothing_parsed(rows)])
     counted = np.asarray(rows.buckets)[is_counted(spec, rows)]
     if len(counted) and (counted == counted[0]).all():
-        reason = f"there is one bucket, so {spec.symbol} is undefined: one bucket is not enough"
-    elif rows.calls is None and spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
+        alone = f"there is one bucket: {spec.symbol} is of this problem and says nothing of others {right}"
+        return replace(result, warnings=(alone, *result.warnings))
+    if rows.calls is None and spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
         reason = (
             f"no bucket has two rows to compare, so {spec.symbol} is undefined: give several wordings of each problem"
         )
-    else:
-        return result
-    warnings = [f"{reason} (is the column of bucket ids the right one?)", *result.warnings]
-    return _undefined(result, warnings, but="accuracy")
+        return _undefined(result, [f"{reason} {right}", *result.warnings], but="accuracy")
+    return result
 
 
 def _undefined(result: Result, warnings: Sequence[str], *, but: str | None = None) -> Result:

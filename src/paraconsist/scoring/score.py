@@ -302,7 +302,11 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     notes += [_ABOVE_ALL] * (paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0)
     if rows.is_without_gold:
         gold = likely_column(predictions.table, "label", source.columns.label)
-        notes.append(_NO_GOLD.format(perhaps=f": {gold!r}?" * (gold not in (None, source.columns.prediction, source.columns.label))))
+        notes.append(
+            _NO_GOLD.format(
+                perhaps=f": {gold!r}?" * (gold not in (None, source.columns.prediction, source.columns.label))
+            )
+        )
     notes += [] if overlap is None else overlap.warnings()
     if CHANGE in specs:
         measures[CHANGE.name] = with_label_names(measures[CHANGE.name], predictions.label_names)
