@@ -139,7 +139,7 @@ class SetScores:
     #: Accuracy of always giving the commonest label on the rows whose accuracy stands beside it: the paraphrases of
     #: paraphrastic consistency, else the originals.
     majority_rate: float
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
     #: those of the warnings for which a consistency says nothing of the model; `gate` fails there
     degenerate: tuple[str, ...] = ()
     overlap: Overlap | None = None  # with the rows that the model was trained on
@@ -278,72 +278,13 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
     about = origin_of(predictions.metadata)
     measures = {spec.name: _score(spec, kept, options, test_kept, about) for spec in specs}
-    wording, void = outcomes(kept, options), degenerate(rows, options.policy)
-    overlap = None if training is None else training_overlap(predictions, training, role=source.columns.role)
-    notes = row_alarms(
-        rows,
-        label_names=predictions.label_names,
-        unparsed=options.policy,
-        n_dropped=n_dropped,
-        has_right_answers=not all(spec.is_about_probabilities for spec in specs),
-        confidence_level=options.confidence_level,
-        n_resamples=options.n_resamples if any("-bootstrap" in m["signature"] for m in measures.values()) else None,
-    )
-    notes += input_notes(predictions.metadata)
-    notes += [f"of the full test set {note}" for note in input_notes({} if test is None else test.metadata)]
-    notes += void
-    paraphrastic = measures.get(PARAPHRASTIC.name)
-    if paraphrastic is not None and wording is not None and not void:
-        notes += parts_from(paraphrastic, wording)
-    notes += _undivided(kept, specs, source.columns.stratum or ())
-    notes += [] if paraphrastic is None else _single_buckets(kept, predictions.label_names)
-    notes += [] if source.is_log else repeated_rows(predictions.table, source.columns)
-    notes += copied_runs(predictions.table, source.columns)
-    notes += [_ABOVE_ALL] * (paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0)
-    if rows.is_without_gold:
-        gold = likely_column(predictions.table, "label", source.columns.label)
-        notes.append(
-            _NO_GOLD.format(
-                perhaps=f": {gold!r}?" * (gold not in (None, source.columns.prediction, source.columns.label))
-            )
-        )
-    notes += [] if overlap is None else overlap.warnings()
     if CHANGE in specs:
         measures[CHANGE.name] = with_label_names(measures[CHANGE.name], predictions.label_names)
-    found = None
-    if "until" in predictions.metadata:
-        if options.policy == "drop_bucket":
-            must = "not be drop_bucket for a run that was asked until something was known"
-            raise input_error("score", "unparsed", must, got="drop_bucket")
-        asked, level = predictions.metadata["until"], options.confidence_level
-        if "reference" in asked and options.policy != "wrong":
-            must = "be wrong for a run whose condition names another run: its answers were compared so"
-            raise input_error("score", "unparsed", must, got=options.policy)
-        found = with_own(known(kept, asked, level), kept, asked, level)
+    wording, found = outcomes(kept, options), _known_of(source, options, kept)
+    if found is not None:
         measures = {name: with_known(result, found) for name, result in measures.items()}
         wording = None if wording is None else with_known(wording, found)
-        notes.append(note_of(found))
-    corrected = None
-    if options.checked:
-        from paraconsist.scoring.checked import checked_rates, read_checked
-
-        if options.policy != "wrong":
-            raise input_error("score", "unparsed", "be wrong with `checked`", got=options.policy)
-        if found is not None:
-            must, got = "not be given for a run that was asked until something was known", [*map(str, options.checked)]
-            raise input_error("score", "checked", must, got=got, remedy="Its intervals would miss.")
-        corrected = checked_rates(source, read_checked(options.checked), options.confidence_level, wording)
-        notes += corrected.warnings
-    judged_wordings = None
-    if options.validity is not None:
-        from paraconsist.scoring.alignment import rows_with_ids
-        from paraconsist.scoring.checked import read_validity
-
-        known_rates: dict[str, Values] = {**measures, **({} if wording is None else {"wording": wording})}
-        with_ids = apply_policy(rows_with_ids(source), options.policy)[0] if found is None else None
-        judged_wordings = read_validity(options.validity, known_rates, options.confidence_level, with_ids)
-        notes += [f"{key} has no bounds: {b.withheld}" for key, b in judged_wordings.bounds.items() if b.withheld]
-    return SetScores(
+    scores = SetScores(
         source=source,
         options=options,
         specs=tuple(specs),
@@ -352,15 +293,97 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         n_dropped=n_dropped,
         measures=measures,
         majority_rate=majority_rate(_reference_labels(kept, specs)),
-        warnings=tuple(dict.fromkeys(notes)),
-        degenerate=tuple(void),
-        overlap=overlap,
+        degenerate=tuple(degenerate(rows, options.policy)),
+        overlap=None if training is None else training_overlap(predictions, training, role=source.columns.role),
         test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels[test_rows.has_gold]),
         wording=wording,
         until=found,
-        checked=corrected,
-        validity=judged_wordings,
     )
+    scores = replace(scores, checked=_checked(scores), validity=_validity(scores))
+    return replace(scores, warnings=tuple(dict.fromkeys(_notes(scores))))
+
+
+def _known_of(source: Source, options: ScoreOptions, kept: Rows) -> Known | None:
+    """Return what is known of a run that was asked until something was; None of others."""
+    asked, level = source.predictions.metadata.get("until"), options.confidence_level
+    if asked is None:
+        return None
+    if options.policy == "drop_bucket":
+        must = "not be drop_bucket for a run that was asked until something was known"
+        raise input_error("score", "unparsed", must, got="drop_bucket")
+    if "reference" in asked and options.policy != "wrong":
+        must = "be wrong for a run whose condition names another run: its answers were compared so"
+        raise input_error("score", "unparsed", must, got=options.policy)
+    return with_own(known(kept, asked, level), kept, asked, level)
+
+
+def _checked(scores: SetScores) -> Checked | None:
+    """Return the rates corrected by answers that people checked."""
+    options = scores.options
+    if not options.checked:
+        return None
+    from paraconsist.scoring.checked import checked_rates, read_checked
+
+    if options.policy != "wrong":
+        raise input_error("score", "unparsed", "be wrong with `checked`", got=options.policy)
+    if scores.until is not None:
+        must, got = "not be given for a run that was asked until something was known", [*map(str, options.checked)]
+        raise input_error("score", "checked", must, got=got, remedy="Its intervals would miss.")
+    return checked_rates(scores.source, read_checked(options.checked), options.confidence_level, scores.wording)
+
+
+def _validity(scores: SetScores) -> Validity | None:
+    """Return what people's judgements of the paraphrases say of the rates."""
+    options, wording = scores.options, scores.wording
+    if options.validity is None:
+        return None
+    from paraconsist.scoring.alignment import rows_with_ids
+    from paraconsist.scoring.checked import read_validity
+
+    rates: dict[str, Values] = {**scores.measures, **({} if wording is None else {"wording": wording})}
+    with_ids = apply_policy(rows_with_ids(scores.source), options.policy)[0] if scores.until is None else None
+    return read_validity(options.validity, rates, options.confidence_level, with_ids)
+
+
+def _notes(scores: SetScores) -> Iterator[str]:
+    """Yield the warnings about input, answers and results."""
+    source, options, measures = scores.source, scores.options, scores.measures
+    predictions, columns = source.predictions, source.columns
+    yield from row_alarms(
+        scores.rows,
+        label_names=predictions.label_names,
+        unparsed=options.policy,
+        n_dropped=scores.n_dropped,
+        has_right_answers=not all(spec.is_about_probabilities for spec in scores.specs),
+        confidence_level=options.confidence_level,
+        n_resamples=options.n_resamples if any("-bootstrap" in m["signature"] for m in measures.values()) else None,
+    )
+    yield from input_notes(predictions.metadata)
+    if source.test is not None:
+        yield from (f"of the full test set {note}" for note in input_notes(source.test.metadata))
+    yield from scores.degenerate
+    paraphrastic = measures.get(PARAPHRASTIC.name)
+    if paraphrastic is not None and scores.wording is not None and not scores.degenerate:
+        yield from parts_from(paraphrastic, scores.wording)
+    yield from _undivided(scores.kept, scores.specs, columns.stratum or ())
+    if paraphrastic is not None:
+        yield from _single_buckets(scores.kept, predictions.label_names)
+    if not source.is_log:
+        yield from repeated_rows(predictions.table, columns)
+    yield from copied_runs(predictions.table, columns)
+    if paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0:
+        yield _ABOVE_ALL
+    if scores.rows.is_without_gold:
+        gold = likely_column(predictions.table, "label", columns.label)
+        yield _NO_GOLD.format(perhaps="" if gold in (None, columns.prediction, columns.label) else f": {gold!r}?")
+    if scores.overlap is not None:
+        yield from scores.overlap.warnings()
+    if scores.until is not None:
+        yield note_of(scores.until)
+    if scores.checked is not None:
+        yield from scores.checked.warnings
+    if scores.validity is not None:
+        yield from (f"{key} has no bounds: {b.withheld}" for key, b in scores.validity.bounds.items() if b.withheld)
 
 
 def score_sources(opened: Opened, options: ScoreOptions, *, training: pa.Table | None = None) -> dict[str, SetScores]:
