@@ -101,6 +101,15 @@ def test_rare_options_are_left_to_help_all(command, monkeypatch):
 
 
 @pytest.mark.faults
+def test_an_option_of_another_command_is_told_where_it_is(command):
+    """`run` was asked for a comparer, and told of `--n-resamples`, `--seed` and `--stratum`."""
+    said = command.refused("run", "--model", "m", "--dataset", "q.csv", "--output", "out", "--same", "number")
+    assert "No such option '--same'. It is an option of score, sheet, compare, gate, report," in said
+    assert "--seed" not in said
+    assert "Did you mean" in command.refused("run", "--output-folder", "out")
+
+
+@pytest.mark.faults
 def test_a_list_in_a_config_where_one_value_is_needed(command, tmp_path):
     """B30"""
     config = tmp_path / "c.yaml"

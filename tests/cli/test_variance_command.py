@@ -57,6 +57,28 @@ def test_the_json_is_the_librarys_and_the_table_shows_it(command: Command, answe
     assert "no interval over fewer than 8 values of a level: wording" in out
 
 
+@pytest.mark.faults
+def test_free_text_without_gold_has_components(command: Command, tmp_path: Path) -> None:
+    """A run of questions without accepted answers, and a table with a comparer, were asked for a column of labels."""
+    texts = [f"It is {['five', 'six'][value]}." for value in ANSWER]
+    questions = {
+        "bucket_id": PROBLEM.astype(str),
+        "question": [f"{p}{w}{r}?" for p, w, r in zip(PROBLEM, WORDING, REPEAT, strict=True)],
+    }
+    pc.run(lambda _: texts, questions, output=tmp_path / "run", version="1", batch_size=120)
+    table = pa.table({"bucket_id": PROBLEM, "prediction": texts, "example_id": np.arange(120)})
+    pq.write_table(table, tmp_path / "answers.parquet")
+    levels = ["--level", "problem=bucket", "--level", "wording=example"]
+    expected = pc.variance_components(texts, {"problem": PROBLEM, "wording": np.arange(120)}).to_dict()["variance"]
+    for path in (tmp_path / "run", tmp_path / "answers.parquet"):
+        for same in ([], ["--same", "number"]):
+            found = command.json("variance", path, *levels, "--outcome", "prediction", *same)["variance"]
+            assert found == pytest.approx(expected, abs=1e-12)
+        said = command.refused("variance", path, *levels)
+        assert "Without gold labels, take the answers themselves: prediction." in said
+    assert "`--label` must name a column" in command.refused("variance", path, *levels, "--label", "gold")
+
+
 def test_outcomes_may_be_columns_and_labels(command: Command, answers: Path) -> None:
     right, score, labels = (
         command.json("variance", answers, *LEVELS, "--outcome", outcome)["variance"]

@@ -32,11 +32,13 @@ from paraconsist.models.endpoint.protocol import (
     Answered,
     GaveUp,
     Question,
+    Refused,
     TokenUse,
     Wishes,
     as_label,
     echoed_label,
     first_token,
+    refusal,
     request_body,
     text_of,
     tokens_used,
@@ -588,6 +590,27 @@ def test_an_unknown_model_is_told_with_those_there_are():
     said = r"must be a model that the endpoint serves; got 'gpt'. It serves toy"
     with FaultyServer() as server, pytest.raises(InputError, match=said):
         method_of(server, EndpointPrompt("gpt", DELTA))
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("status", "message", "served", "words"),
+    [
+        (
+            400,
+            "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) is supported.",
+            ["toy"],
+            '(1) is supported." Give `request_field` temperature=null: answers are then drawn.',
+        ),
+        (404, "The model `toy` does not exist.", ["toy"], "The model `toy` does not exist."),
+        (400, "This model does not support tools.", [], "This model does not support tools."),
+    ],
+)
+def test_a_refusal_that_names_a_model_is_told_as_the_endpoint_said_it(status, message, served, words):
+    """Models that reason take no temperature of 0; the endpoint serves the model that it refuses this of."""
+    told = str(refusal(EndpointSettings("http://h/v1", api="chat"), Refused(status, message), "toy", "it", served))
+    assert words in told
+    assert "It serves" not in told
 
 
 def test_method_and_template_and_wish_decide_the_method_s_file():

@@ -243,6 +243,25 @@ def test_options_of_another_kind_of_model_are_refused(options, parameter, file, 
     assert problem.value.parameter == parameter
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("before", "after", "parameter", "words"),
+    [
+        ("same: number", "same: numbr", "same", "Did you mean 'number'"),
+        ("same: number", "same: number\nright: contain", "right", "Did you mean 'contains'"),
+        ('    expected: [5, "4.99"]\n', "", "label", "It is column expected. Give every question an accepted answer"),
+        ("expected: 30", "expected: a month", "label", "answers that the comparer can read; got 'a month'"),
+    ],
+)
+def test_what_scoring_would_refuse_is_refused_before_anything_is_asked(before, after, parameter, words, tmp_path):
+    (tmp_path / "shop.yaml").write_text(YAML.replace(before, after))
+    asked = []
+    with pytest.raises(InputError, match=r"^run: ") as problem:
+        pc.run(lambda p: asked.extend(p) or app(p), tmp_path / "shop.yaml", output=tmp_path / "run", version="1")
+    assert (problem.value.parameter, asked) == (parameter, [])
+    assert words in str(problem.value)
+
+
 def test_columns_of_questions_cannot_be_hidden(file, tmp_path):
     options = ["--model", "m", "--dataset", file, "--output", tmp_path / "run", "--input-columns", "question"]
     assert "--input-columns" in refused("run", *options)

@@ -236,6 +236,8 @@ def _run(arguments: list[str]) -> int:
         return problem.exit_code
     except click.ClickException as usage:
         if is_main():
+            if isinstance(usage, click.NoSuchOption) and (others := _commands_with(usage.option_name)):
+                usage = click.UsageError(f"{usage.message} It is an option of {', '.join(others)}.", usage.ctx)
             if not isinstance(usage, click.exceptions.NoArgsIsHelpError):
                 usage.message = visible(usage.message)  # type: ignore[misc]
             usage.show()
@@ -245,6 +247,11 @@ def _run(arguments: list[str]) -> int:
     except click.Abort:
         raise KeyboardInterrupt from None
     return 0
+
+
+def _commands_with(option: str) -> list[str]:
+    """Return the commands that have an option."""
+    return [name for name in COMMANDS if any(option in one.opts for one in app.get_command(None, name).params)]
 
 
 class _NoPandas:

@@ -123,7 +123,7 @@ def read_rows(
     table = _answers_of_one_kind(tables.plain_table(predictions.table), names, predictions.label_names)
     predictions = replace(predictions, table=table)
     _check_columns(table, names, ("bucket", "prediction", "label") if need_buckets else ("prediction", "label"))
-    if not need_buckets:  # the full test set, whose accuracy is wanted
+    if not need_buckets and names.label:  # the full test set, whose accuracy is wanted
         tables.column_of(table, names.label, parameter="label")
     labels, has_gold, allowed = gold_labels(predictions, names.label, names.prediction)
     guesses, unparsed, is_marked = predicted_labels(table, names.prediction, labels, has_gold, allowed)

@@ -36,7 +36,8 @@ import pyarrow.compute as pc
 
 from paraconsist.data.arrays import Places
 from paraconsist.data.bucket_sets import BucketSet, DistinctInputs
-from paraconsist.data.predictions import CHOICES, KEY_COLUMNS, UNANSWERED, input_notes
+from paraconsist.data.options import SourceOptions
+from paraconsist.data.predictions import CHOICES, KEY_COLUMNS, UNANSWERED, Predictions, input_notes
 from paraconsist.data.prompts import WrittenAnswer, offered
 from paraconsist.data.rows import read_rows
 from paraconsist.data.store import (
@@ -60,6 +61,7 @@ from paraconsist.models.batching import BatchPolicy
 from paraconsist.models.labels import LabelMap, resolve_label_map
 from paraconsist.running.options import RunOptions
 from paraconsist.running.processes import end_with_launcher
+from paraconsist.scoring.free_text import compared
 from paraconsist.scoring.roles import apply_policy
 from paraconsist.scoring.sources import open_source
 from paraconsist.scoring.until import QUANTITIES, Known, Until, known, values_of_run
@@ -291,14 +293,24 @@ def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
 
 
 def _check_gold(bucket_set: BucketSet) -> None:
-    """Refuse two gold labels in a bucket whose consistency is measured: scoring would refuse them after the run."""
+    """Refuse what scoring would refuse after the run: comparers, accepted answers that these cannot read, and two gold
+    labels in a bucket whose consistency is measured."""
+    if bucket_set.task is QUESTIONS:
+        rows = bucket_set.table
+        answers = pa.nulls(len(rows), pa.string())
+        asked = {"bucket_id": rows["bucket_id"], "expected": rows["label"], "prediction": answers}
+        choices = pa.array(offered(rows[CHOICES].to_pylist()), pa.list_(pa.string()))
+        unanswered = Predictions(pa.table({**asked, CHOICES: choices}), {})
+        comparers = bucket_set.comparers.get("same", "text"), bucket_set.comparers.get("right")
+        try:
+            compared(unanswered, SourceOptions(label="expected"), *comparers)
+        except InputError as problem:
+            problem.function = "run"
+            raise
+        return
     table = bucket_set.table.select(["bucket_id", "role", "label"])
     roles = set(table["role"].unique().to_pylist())
-    if (
-        bucket_set.task is QUESTIONS
-        or roles == {ORIGINAL}
-        or PARAPHRASTIC.name not in (bucket_set.measures or default_measures(sorted(roles)))
-    ):
+    if roles == {ORIGINAL} or PARAPHRASTIC.name not in (bucket_set.measures or default_measures(sorted(roles))):
         return
     if roles - {ORIGINAL, PARAPHRASE}:
         table = table.filter(pc.is_in(table["role"], pa.array([ORIGINAL, PARAPHRASE])))

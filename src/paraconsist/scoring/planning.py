@@ -51,7 +51,7 @@ def _read(rows: Rows, measure: str) -> _Pilot:
         targets, hits = changes.positions, changes.broken
     else:
         if rows.is_without_gold:
-            remedy = f"{measure} needs gold labels; inconsistency needs none."
+            remedy = f"{measure} needs gold labels. Give `measure` inconsistency: it needs an original in every bucket."
             raise input_error("plan", "label", "name a column of the pilot", got=None, remedy=remedy)
         targets = np.flatnonzero(rows.roles == PARAPHRASE)
         if not len(targets):

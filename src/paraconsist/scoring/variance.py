@@ -106,10 +106,10 @@ def _outcome(predictions: Predictions, outcome: str, names: SourceOptions) -> ND
         if is_number or pa.types.is_boolean(column.type):
             return np.asarray(column.cast(pa.int8() if not is_number else column.type).to_numpy(), dtype=np.float64)
         return np.array([str(value) for value in column.to_pylist()], dtype=object)
-    if outcome == PREDICTION and names.label not in table.column_names and names.same is None:
-        column = column_of(table, names.prediction, parameter="prediction", function=FUNCTION)
-        return np.array([str(value) for value in column.to_pylist()], dtype=object)
     predictions = compared(predictions, names, names.same, names.right)
+    is_usual = outcome == PREDICTION or names.label == SourceOptions.label
+    if is_usual and names.label not in predictions.table.column_names:
+        names = replace(names, label="")
     rows = read_rows(predictions, names, need_buckets=False)
     if outcome == PREDICTION:
         return np.array([str(x) for x in mark_unparsed(rows.predictions, rows.unparsed, rows.labels)], dtype=object)

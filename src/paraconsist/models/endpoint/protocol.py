@@ -94,8 +94,8 @@ def refusal(
         must, got = "make prompts that fit in the model's window", f"{about}, which is too long"
         remedy = "Prompts are never cut: give fewer `shots`, another `template`, or a model with a wider window."
         return input_error("run", "shots", must, got=got, remedy=f"{answer} {remedy}{kept}")
-    unknown_model = served and model not in served
-    if unknown_model or (refused.status in (400, 404) and _names_model(refused.message, model)):
+    names_model = refused.status in (400, 404) and _names_model(refused.message, model)
+    if (model not in served) if served else names_model:
         remedy = f"It serves {', '.join(served[:8])}. " if served else answer
         return input_error("run", "model", "be a model that the endpoint serves", got=model, remedy=remedy)
     if refused.status in (404, 405):
@@ -105,6 +105,8 @@ def refusal(
         must = f"be the address of an OpenAI-compatible API with {settings.path}"
         remedy = f"{answer} The address often ends in /v1; or give `api` {other}."
         return input_error("run", "endpoint", must, got=settings.url, remedy=remedy)
+    if "'temperature'" in refused.message:  # of models that reason
+        answer += " Give `request_field` temperature=null: answers are then drawn."
     return InputError(f"the endpoint refused {about}.", function="run", remedy=f"{answer}{kept}")
 
 
@@ -118,7 +120,7 @@ def failure_of(refused: Refused, model: str) -> str | None:
 def _names_model(message: str, model: str) -> bool:
     if any(f"{quote}{model}{quote}" in message for quote in "'\"`"):
         return True
-    absent = re.search(r"not (found|exist)|unknown|does not|no such|not a valid", message, re.IGNORECASE)
+    absent = re.search(r"not (found|exist)|unknown|no such|not a valid", message, re.IGNORECASE)
     return "model" in message.lower() and absent is not None
 
 
