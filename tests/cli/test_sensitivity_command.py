@@ -48,6 +48,7 @@ def test_the_command_writes_a_run_that_score_reads(tmp_path, place, command):
     assert sides["unchanged"]["n"] == sum(row["prediction"] == row["label"] for row in variants) > 0
     assert sides["changed"]["n"] == sum(row["prediction"] != row["label"] for row in variants)
     assert "P_C" in command.out("score", output / "predictions" / "variants.parquet", "--n-resamples", 20)
+    assert "all well" in command.out("check", output)  # it was "not finished: the same command goes on from there"
     # the store is gone on with: the same command computes nothing anew, and says the same
     store = sorted((output / "store").rglob("*.jsonl"))
     before = [file.read_bytes() for file in store]

@@ -198,6 +198,16 @@ def test_a_plan_counts_what_is_left_and_writes_nothing(options):
     assert plan(prepare(replace(options, runs=3))).n_done == 6
 
 
+@pytest.mark.faults
+def test_a_plan_does_not_scale_what_a_first_training_imports(options, monkeypatch):
+    first = [10.0]  # torch alone takes that long on a slow disk: 10 s on 50 rows are not 2,000 s on 10,000
+    monkeypatch.setattr(
+        "paraconsist.studies.ie.experiment._time_training",
+        lambda work, share: 3.0 * share + (first.pop() if first else 0.0),
+    )
+    assert plan(prepare(options)).seconds_a_training == pytest.approx(3.0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["bow", "bilstm", "encoder"])
 def test_neural_models_train_on_samples_and_are_repeatable(options, model, tmp_path):

@@ -259,7 +259,7 @@ class Job:
             }
             for kind, by_name in passes.items()
         }
-        times = {"started": _utc(self.started), "ended": _utc(time.time())} if any(computed.values()) else {}
+        times = {"started": utc(self.started), "ended": utc(time.time())} if any(computed.values()) else {}
         known = {"until": {name: found.to_dict() for name, found in self.known.items()}} if self.known else {}
         self.folder.update_run({"models": dict(self.identities), "sets": sets, **known, **computed, **times})
 
@@ -336,7 +336,7 @@ def _check_columns(sets: Sequence[BucketSet]) -> None:
         warnings.warn(text, UserWarning, stacklevel=2)
 
 
-def _utc(seconds: float) -> str:
+def utc(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 

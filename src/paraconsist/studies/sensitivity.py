@@ -6,6 +6,7 @@ Variants with a different answer from their original's are compared with the oth
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from paraconsist.data.bucket_sets import load_bucket_set
-from paraconsist.data.predictions import write_predictions
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import joined
 from paraconsist.errors import check_choice, input_error, renamed
@@ -30,7 +30,7 @@ from paraconsist.models.encoders import Encoder, cosines, encoder_of, load_encod
 from paraconsist.models.labels import LabelMap, resolve_label_map
 from paraconsist.models.loading import load_model
 from paraconsist.running.predictor import Predictor
-from paraconsist.running.run import predictions_parts, run_metadata, texts_table
+from paraconsist.running.run import predictions_parts, run_metadata, texts_table, utc
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.options import SensitivityOptions
 from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings, endpoint_facts, load_generator
@@ -302,9 +302,9 @@ def run_sensitivity(
             "seed": options.seed,
             **endpoint_facts(generator),
         }
-        _write(folder, report, predictor, facts)
         results = to_strict_json({**facts, **report.to_dict()})
         write_json(folder.path / "sensitivity.json", results)
+        _write(folder, report, predictor, facts)
         return SensitivityRun(folder, report, settings, generator, results)
 
 
@@ -316,8 +316,7 @@ def _write(folder: RunFolder, report: SensitivityReport, predictor: Predictor, f
     rows = load_bucket_set(str(variants), task="nli")
     table = joined(predictions_parts(rows, predictor.finished(rows), report.label_map))
     metadata = run_metadata(rows, predictor.model.identity, report.label_map, seed=facts["seed"])
-    write_predictions(folder.file_of("predictions", "variants"), table, metadata)
-    texts = folder.file_of("texts", "variants")
-    texts.parent.mkdir(exist_ok=True)
-    write_predictions(texts, texts_table(rows), {"format": "paraconsist-texts-1", "set": rows.name})
-    folder.update_run({"sets": {"variants": "predictions/variants.parquet"}})
+    folder.write(folder.file_of("predictions", "variants"), table, metadata)
+    texts = {"format": "paraconsist-texts-1", "set": rows.name}
+    folder.write(folder.file_of("texts", "variants"), texts_table(rows), texts)
+    folder.update_run({"sets": {"variants": "predictions/variants.parquet"}, "ended": utc(time.time())})
