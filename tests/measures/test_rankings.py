@@ -120,6 +120,36 @@ def test_the_interval_of_tau_covers():
     assert np.isnan(pc.rankings(*long(rng.normal(size=(9, 3, 1)))).confidence_interval["tau"]).all()
 
 
+@pytest.mark.parametrize(("n_systems", "gap", "n_wordings"), [(2, 0.3, 15), (2, 2.0, 12), (4, 4.0, 15), (6, 3.0, 30)])
+def test_the_interval_of_tau_covers_where_rankings_nearly_agree_or_have_no_order(n_systems, gap, n_wordings):
+    rng, held = np.random.default_rng(6), []
+    systems = gap * np.arange(n_systems)
+    signs = [np.sign(np.subtract.outer(row, row)) for row in systems + rng.normal(size=(20_000, n_systems))]
+    truth = (np.mean(signs, axis=0) ** 2).sum() / (n_systems * (n_systems - 1))
+    for _ in range(80):
+        found = pc.rankings(*long((systems + rng.normal(size=(n_wordings, n_systems)))[..., None]))
+        low, high = found.confidence_interval["tau"]
+        assert low <= found.tau <= high
+        held.append(low <= truth <= high)
+    assert np.mean(held) > 0.92  # the jackknife's alone: 0.69, 0.6, 0.1, 0.93
+
+
+def test_wordings_that_all_rank_alike_do_not_prove_that_others_do():
+    found = pc.rankings(*long(np.tile([0.5, 0.4], (12, 1))[..., None]))
+    share = 0.025 ** (1 / 12)  # Clopper and Pearson's of 12 in 12
+    assert found.tau == pytest.approx(1.0)
+    assert found.confidence_interval["tau"] == pytest.approx([(2 * share - 1) ** 2, 1.0])
+
+
+def test_the_order_of_rows_changes_nothing():
+    rng = np.random.default_rng(7)
+    outcomes, *ids = long(rng.integers(0, 2, (12, 3, 5)) / 1.0)
+    names = [np.array([f"{kind}{i}" for i in column]) for kind, column in zip("swp", ids, strict=True)]
+    order = rng.permutation(len(outcomes))
+    one, other = pc.rankings(outcomes, *names), pc.rankings(outcomes[order], *(column[order] for column in names))
+    assert one.to_dict() == other.to_dict()
+
+
 def test_problems_that_some_were_not_asked_are_left_out():
     cells = np.random.default_rng(5).normal(size=(3, 3, 6))
     columns = long(cells)

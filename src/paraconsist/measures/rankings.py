@@ -20,12 +20,13 @@ from paraconsist.measures.buckets import (
     check_rows,
     partition,
 )
-from paraconsist.measures.intervals import FEW_UNITS
+from paraconsist.measures.intervals import FEW_UNITS, NO_SPREAD, boundary_interval, korn_graubard_interval
 from paraconsist.measures.results import Record, Result, documented, signature
 
 _FUNCTION = "rankings"
 _N_DRAWS, _N_SPLITS = 1_000, 100
 _ENOUGH = 0.95
+_MOST_ROWS = 10**9
 _NUMBERS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)
 
 
@@ -58,7 +59,7 @@ class RankingsResult(Result):
         Wordings with which, and with more, the best of all is the best in 95 % of the draws; None if only all will do.
     n_systems, n_wordings, n_problems : int
     confidence_interval : dict of str
-        Of ``tau``: jackknife over wordings; nan with fewer than ten.
+        Of ``tau``, over wordings; nan with fewer than ten.
     """
 
     mean: dict[str, float]
@@ -118,17 +119,17 @@ def rankings(
     names = {"systems": systems, "wordings": wordings} | ({} if problems is None else {"problems": problems})
     for name, column in names.items():
         check_length(_FUNCTION, name, column, len(values), "outcomes")
-    parts = {name: partition(as_column(c, function=_FUNCTION, parameter=name)) for name, c in names.items()}
-    cells = _cells(values, parts)
+    columns = {n: np.array(as_column(c, function=_FUNCTION, parameter=n).tolist()) for n, c in names.items()}
+    rows = np.lexsort([values, *columns.values()])  # draws do not depend on the order of the rows
+    parts = {name: partition(column[rows]) for name, column in columns.items()}
+    cells = _cells(values[rows], parts)
     n_left_out = (len(parts["problems"]) if "problems" in parts else 1) - cells.shape[2]
     means = cells.mean(axis=2)  # (wordings, systems)
-    signs = _signs(means)
-    taus = signs @ signs.T
     total, order = means.mean(axis=0), np.argsort(-means.mean(axis=0), kind="stable")
     ids = [str(parts["systems"].ids[i]) for i in order]
     n = len(means)
     apart = ~np.eye(n, dtype=np.bool_)
-    tau, ends, error = _over_wordings(taus, level)
+    tau, ends, error = _over_wordings(_signs(means), level)
     by_number = tuple(_of_wordings(k, means, total, rng) for k in _NUMBERS if k < n)
     enough = next((k.n for i, k in enumerate(by_number) if all(x.same_best >= _ENOUGH for x in by_number[i:])), None)
     halves = np.array([_halves(cells, apart, rng) for _ in range(_N_SPLITS)]) if cells.shape[2] > 1 else None
@@ -151,7 +152,7 @@ def rankings(
         confidence_interval={"tau": ends},
         standard_error={"tau": error},
         n_clusters={"tau": n},
-        signature=signature(_FUNCTION, est="tau-b", avg="wording", ci="jackknife-t", level=f"{level:.4g}"),
+        signature=signature(_FUNCTION, est="tau-b", avg="wording", ci="jackknife+korn-graubard", level=f"{level:.4g}"),
         warnings=tuple(warnings),
     )
 
@@ -193,20 +194,37 @@ def _shares_best(means: Floats) -> Floats:
     return np.asarray(is_best / is_best.sum(axis=1, keepdims=True))
 
 
-def _over_wordings(taus: Floats, level: float) -> tuple[float, list[float], float]:
-    """Return the mean of the pairs of wordings, its interval and standard error, by leaving out one at a time."""
-    kept = ~np.isnan(np.diag(taus))
-    taus, n = taus[np.ix_(kept, kept)], int(kept.sum())
-    sums = taus.sum(axis=1) - np.diag(taus)
+def _over_wordings(signs: Floats, level: float) -> tuple[float, list[float], float]:
+    """Return tau's mean over the pairs of wordings, its interval and standard error.
+
+    The mean over all wordings there could be is the squared length of their mean row of `signs`. The jackknife's
+    interval is too short where nearly all rankings are the same, or few systems are in no order: it is joined with Korn
+    and Graubard's interval of that length, from where each wording lies in the direction of the mean.
+    """
+    signs = signs[~np.isnan(signs).any(axis=1)]
+    n, nan = len(signs), float("nan")
     if n < 2:
-        return float("nan"), [float("nan")] * 2, float("nan")
-    tau = float(sums.sum() / (n * (n - 1)))
+        return nan, [nan] * 2, nan
+    taus = signs @ signs.T
+    sums = taus.sum(axis=1) - np.diag(taus)
+    tau = min(float(sums.sum() / (n * (n - 1))), 1.0)
     if n < FEW_UNITS:
-        return tau, [float("nan")] * 2, float("nan")
+        return tau, [nan] * 2, nan
     without = (sums.sum() - 2.0 * sums) / ((n - 1) * (n - 2))
     error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
     half = float(stdtrit(n - 1, 0.5 + level / 2.0)) * error
-    return tau, [max(tau - half, -1.0), min(tau + half, 1.0)], error
+    if tau > 1.0 - NO_SPREAD:
+        ends = boundary_interval(1.0, 0.0, 1.0, n, level)
+    else:
+        mean = signs.mean(axis=0)
+        along = signs @ mean / max(np.linalg.norm(mean), NO_SPREAD)
+        across = (1.0 - (along**2).mean()) / (n - 1)  # what the other directions add to the squared length
+        share = 0.5 + 0.5 * np.sqrt(max(float(mean @ mean) - across, 0.0))
+        spread = max(float(along.std(ddof=1)) / 2.0 / np.sqrt(n), NO_SPREAD)
+        ends = korn_graubard_interval(share, spread, _MOST_ROWS, n, level)
+    low, high = (2.0 * end - 1.0 for end in ends)
+    low, high = min(tau - half, max(low, 0.0) ** 2), max(tau + half, max(high, -low) ** 2)
+    return tau, [max(low, min(tau, 0.0)), min(high, 1.0)], error  # tau of all wordings is not below 0
 
 
 def _of_wordings(n: int, means: Floats, total: Floats, rng: np.random.Generator) -> OfWordings:
