@@ -171,23 +171,28 @@ def between_and_within(values):
     return np.mean(pairs) - within, within
 
 
-def test_a_component_has_the_degrees_of_freedom_of_its_replicates():
+def test_a_component_and_its_share_have_the_degrees_of_freedom_of_their_replicates():
     rng = np.random.default_rng(3)
     values = (rng.random((20, 4)) < np.where(np.arange(20) < 2, 0.1, 0.95)[:, None]).astype(float)
     levels = {"problem": np.repeat(np.arange(20), 4), "wording": np.arange(80)}
     found = pc.variance_components(values.ravel(), levels)
     component, within = between_and_within(values)
-    noise = within / 4
-    d = np.array([math.log(between_and_within(np.delete(values, i, 0))[0] + noise) for i in range(20)])
-    d -= math.log(component + noise)
-    squares, fourths = (d**2).sum(), (d**4).sum()
-    freedom = min(19, 2 * squares**2 / (fourths - squares**2 / 20))
-    assert freedom < 12
-    half = t.ppf(0.975, freedom) * math.sqrt(19 / 20 * squares)
-    ends = [(component + noise) * math.exp(end) - noise for end in (-half, half)]
-    ends[1] = min(ends[1], 0.25)  # of outcomes that are 0 or 1
+    noise, share_noise = within / 4, within / 4 / (component + within)
+    of_component = (lambda one, _: math.log(one + noise), lambda z: math.exp(z) - noise)
+    of_share = (  # the log odds of a share that is raised by what the noise is of the total
+        lambda one, rest: math.log((one / (one + rest) + share_noise) / (1 - one / (one + rest))),
+        lambda z: 1 - (1 + share_noise) / (1 + math.exp(z)),
+    )
+    for name, most, (scaled, back) in (("variance", 0.25, of_component), ("share", 1.0, of_share)):
+        d = [scaled(*between_and_within(np.delete(values, i, 0))) for i in range(20)]
+        d = np.array(d) - scaled(component, within)
+        squares, fourths = (d**2).sum(), (d**4).sum()
+        freedom = min(19, 2 * squares**2 / (fourths - squares**2 / 20))
+        assert freedom < 15
+        half = t.ppf(0.975, freedom) * math.sqrt(19 / 20 * squares)
+        ends = [min(back(scaled(component, within) + end), most) for end in (-half, half)]  # of outcomes 0 and 1
+        assert found.confidence_interval[f"{name}/problem"] == pytest.approx(ends)
     assert found.variance["problem"] == pytest.approx(component)
-    assert found.confidence_interval["variance/problem"] == pytest.approx(ends)
 
 
 def test_names_that_gain_little_in_another_order_are_in_order_however_many_rows():

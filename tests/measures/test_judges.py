@@ -40,6 +40,9 @@ def test_the_position_bias_is_its_definition(seed):
     for name in ("first_place_share", "primacy", "tie_rate"):
         low, high = result.confidence_interval[name]
         assert low <= getattr(result, name) <= high
+    of_pairs = np.reshape(shown_first, (2, -1)).mean(axis=0)
+    error = result.standard_error["first_place_share"]
+    assert error == pytest.approx(np.std(of_pairs, ddof=1) / len(pairs) ** 0.5)
     low, high = paired_difference_interval(len(pairs), turned.count("A"), turned.count("B"))
     assert result.confidence_interval["first_place_share"] == pytest.approx([0.5 + low / 2, 0.5 + high / 2])
     mirrored = pc.symmetric_inconsistency(swapped, given, places=["B", "A", "tie"])

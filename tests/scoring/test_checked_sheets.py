@@ -13,7 +13,7 @@ import paraconsist as pc
 from paraconsist.comparing.comparer import get_comparer
 from paraconsist.data.options import SourceOptions
 from paraconsist.errors import InputError
-from paraconsist.scoring.checked import apart_of, places_of, read_checked, rows_of
+from paraconsist.scoring.checked import apart_of, places_of, read_checked, rows_of, sample_units
 from paraconsist.scoring.sources import open_source
 
 ANSWERS = ("red", "a deep red", "crimson", "blue", "not red", "red")
@@ -76,6 +76,12 @@ def scored(command, *options):
     assert code == 0, err
     (result,) = json.loads(out).values()
     return result
+
+
+def refused(command, *words):
+    code, _, err = command(*words)
+    assert code == 2
+    return err
 
 
 def people(of):
@@ -254,16 +260,14 @@ def test_what_pairs_of_different_problems_cannot_carry_is_refused(command, run, 
     other = next(i for i, line in enumerate(lines) if line["bucket_id"] != line["bucket_id_2"])
     renamed = {**lines[other], "bucket_id_2": "b999"}
     mark(sheet, bucket_id_2=lambda line: renamed["bucket_id_2"] if line == lines[other] else line["bucket_id_2"])
-    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet)
-    assert code == 2
-    assert "show the answers of this run" in err
+    assert "show the answers of this run" in refused(command, "score", run, "--same", "tokens", "--checked", sheet)
     for options, message in (
         (("--mark", "right", "--apart", "5"), "pairs of answers only"),
         (("--n", "0"), "`--n` must be above 0 without `--apart`"),
     ):
-        code, _, err = command("sheet", run, "--same", "tokens", *options, "--output", tmp_path / "none.csv")
-        assert code == 2
-        assert message in err
+        assert message in refused(
+            command, "sheet", run, "--same", "tokens", *options, "--output", tmp_path / "none.csv"
+        )
 
 
 def test_a_comparer_that_asks_a_model_for_every_pair_has_no_pairs_of_different_problems(run, monkeypatch):
@@ -364,11 +368,10 @@ def test_corrected_rates_can_be_gated(command, run, tmp_path):
             for bar, code in ((value - 1e-6, 0), (value + 1e-6, 1)):
                 found = command("gate", f"{quantity} >= {bar}", run, "--same", "tokens", *given)
                 assert found[0] == code, (quantity, found)
-    code, _, err = command("gate", "corrected.pc_published >= 0.1", run, "--same", "tokens", *given)
-    assert code == 2  # a plug-in estimate is not corrected
-    code, _, err = command("gate", "corrected.same_answer >= 0.1", run, "--same", "tokens")
-    assert code == 2
-    assert "must name a quantity of the results" in err
+    refused(command, "gate", "corrected.pc_published >= 0.1", run, "--same", "tokens", *given)  # a plug-in estimate
+    assert "must name a quantity of the results" in refused(
+        command, "gate", "corrected.same_answer >= 0.1", run, "--same", "tokens"
+    )
 
 
 def test_labels_are_planned_against_problems(command, run, tmp_path):
@@ -393,13 +396,9 @@ def test_labels_are_planned_against_problems(command, run, tmp_path):
         (("--half-width", "0"), "`--half-width` must lie"),
         (("--half-width", "0.05", "--bucket-cost", "0", "--paraphrase-cost", "0"), "`--bucket-cost` must be above 0"),
     ):
-        code, _, err = command(*given, *options)
-        assert code == 2
-        assert sentence in err
+        assert sentence in refused(command, *given, *options)
     for option in ("--budget", "--difference"):
-        code, _, err = command(*given, option, "0.5")
-        assert code == 2
-        assert f"`{option}` must not be given with `--checked`" in err
+        assert f"`{option}` must not be given with `--checked`" in refused(command, *given, option, "0.5")
 
 
 def test_contexts_are_planned_where_problems_share_them(command, tmp_path):
@@ -418,9 +417,9 @@ def test_contexts_are_planned_where_problems_share_them(command, tmp_path):
 def test_no_plan_without_labels_of_the_pilot(command, run, tmp_path):
     pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "large.csv", index=False)
     pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)
-    code, _, err = command("plan", tmp_path / "large.csv", "--same", "tokens", "--checked", pairs)
-    assert code == 2
-    assert "same_answer: the sheet has no label of these answers" in err
+    assert "same_answer: the sheet has no label of these answers" in refused(
+        command, "plan", tmp_path / "large.csv", "--same", "tokens", "--checked", pairs
+    )
 
 
 def test_what_labels_cannot_carry_is_refused_in_a_warning(command, run, tmp_path):
@@ -441,38 +440,26 @@ def test_what_labels_cannot_carry_is_refused_in_a_warning(command, run, tmp_path
 )
 def test_a_changed_sheet_is_refused(command, run, tmp_path, change, message):
     sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), **{"same": same, **change})
-    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet)
-    assert code == 2
-    assert message in err
+    assert message in refused(command, "score", run, "--same", "tokens", "--checked", sheet)
 
 
 def test_no_sheet_of_labels_and_no_table_as_a_sheet(command, run, tmp_path):
-    code, _, err = command("sheet", run, "--output", tmp_path / "s.csv")
-    assert code == 2
-    assert "labels need no checking" in err
+    assert "labels need no checking" in refused(command, "sheet", run, "--output", tmp_path / "s.csv")
     with pytest.raises(InputError, match="have the columns"):
         read_checked([run])
 
 
-def test_a_marked_sheet_is_not_replaced(command, run, tmp_path):
-    sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), same=same)
-    code, _, err = command("sheet", run, "--same", "tokens", "--output", sheet)
-    assert code == 2
-    assert "not be there already" in err
-
-
-def test_answers_without_accepted_ones_are_not_right(command, run, tmp_path):
+def test_a_sheet_is_not_replaced_nor_read_where_it_says_nothing(command, run, tmp_path):
+    sheet, given = tmp_path / "pairs.csv", (run, "--same", "tokens")
+    unmarked = drawn(command, run, "--n", "40", output=sheet)
+    nobody = "`--checked` must have yes or no in at least one row; got 0. Nobody has filled in"
+    assert nobody in refused(command, "score", *given, "--checked", unmarked)
+    mark(sheet, same=same)
+    assert "not be there already" in refused(command, "sheet", *given, "--output", sheet)
+    assert "--unparsed" in refused(command, "score", *given, "--checked", sheet, "--unparsed", "own_class")
     pd.DataFrame(rows()).drop(columns="label").to_csv(run, index=False)
-    code, _, err = command("sheet", run, "--same", "tokens", "--mark", "right", "--output", tmp_path / "s.csv")
-    assert code == 2
-    assert "accepted answers" in err
-
-
-def test_other_policies_are_refused(command, run, tmp_path):
-    sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), same=same)
-    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet, "--unparsed", "own_class")
-    assert code == 2
-    assert "--unparsed" in err
+    unknown = refused(command, "sheet", *given, "--mark", "right", "--output", tmp_path / "s.csv")
+    assert "accepted answers" in unknown
 
 
 @pytest.mark.real_data
@@ -499,13 +486,6 @@ def test_people_on_natural_questions(command, tmp_path, data_folder):
     assert rate["confidence_interval"]["observed"][1] < 0.66
 
 
-def test_a_sheet_that_nobody_has_marked_says_so(command, run, tmp_path):
-    sheet = drawn(command, run, "--n", "20", output=tmp_path / "sheet.csv")
-    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet)
-    assert code == 2
-    assert "`--checked` must have yes or no in at least one row; got 0. Nobody has filled in" in err
-
-
 def test_a_run_that_stopped_on_a_condition_is_not_corrected(command, tmp_path):
     questions = [{key: row[key] for key in ("bucket_id", "question")} for row in rows()]
 
@@ -516,6 +496,17 @@ def test_a_run_that_stopped_on_a_condition_is_not_corrected(command, tmp_path):
     sheet = mark(drawn(command, done.folder, "--n", "20", output=tmp_path / "sheet.csv"), same=lambda line: "yes")
     with pytest.raises(InputError, match="`checked` must not be given for a run that was asked until"):
         pc.score(done.folder, same="tokens", checked=[sheet])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n", "expected"), [((90, 10), 21, (15, 6)), ((97, 3), 20, (17, 3)), ((5, 5), 99, (5, 5))]
+)
+def test_half_of_the_units_of_a_sheet_are_drawn_in_proportion_and_half_equally(sizes, n, expected):
+    """Shares .5 x .9 + .5 / 2 and .5 x .1 + .5 / 2; what a stratum lacks is drawn from the other."""
+    strata, order = np.repeat([0, 1], sizes), np.random.default_rng(0).random(sum(sizes))
+    members = [sorted(np.flatnonzero(strata == i), key=order.__getitem__)[:k] for i, k in enumerate(expected)]
+    weighted = [(unit, sizes[i] / expected[i]) for i in (0, 1) for unit in members[i]]
+    assert sample_units(strata, order, n) == weighted
 
 
 def test_places_count_within_each_bucket():

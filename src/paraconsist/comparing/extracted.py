@@ -98,7 +98,7 @@ def _decimal(written: str) -> Fraction:
     last = max(digits.rfind(","), digits.rfind("."))
     if last >= 0:
         mark, others = digits[last], digits[:last]
-        in_threes = re.fullmatch(rf"\d{{1,3}}(?:{re.escape(mark)}\d{{3}})+", digits) is not None
+        in_threes = re.fullmatch(rf"(?!0)\d{{1,3}}(?:{re.escape(mark)}\d{{3}})+", digits) is not None
         if in_threes and (mark == "," or mark in others):
             digits = digits.replace(mark, "")
         elif mark in others:

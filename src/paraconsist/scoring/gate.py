@@ -136,7 +136,7 @@ def parse_conditions(text: str, confidence_level: float = 0.95) -> tuple[Conditi
     conditions = []
     for part in re.split(r"\band\b|&&", text):
         if tested := _MARGIN.fullmatch(part):
-            conditions.append(Condition(tested[1], tested[2], "<=", 1.0 - confidence_level + 1e-9))
+            conditions.append(Condition(tested[1], tested[2], "<=", 1.0 - confidence_level))
             continue
         match, number = _CONDITION.fullmatch(part), math.nan
         with suppress(ValueError):
