@@ -17,8 +17,6 @@ from helpers.rows import write_csv
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.studies.ie.runs import read_families
 
-pytest.importorskip("sklearn")
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

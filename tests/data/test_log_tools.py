@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from helpers.errors import refuses
 from helpers.logs import LOGS, check, double_loop, lines, scored
 
 from paraconsist.data.logs.format import Head
@@ -134,8 +135,7 @@ def test_a_file_that_was_cut_short_is_refused(tmp_path, tool):
     for kept in (9 * len(whole) // 10, len(whole) - 9):
         cut = tmp_path / file_of(tool).name
         cut.write_bytes(whole[:kept])
-        with pytest.raises(InputError, match="`path` must be a readable, whole file"):
-            read_logs([cut], query_of(tool))
+        refuses("`path` must be a readable, whole file", read_logs, [cut], query_of(tool))
 
 
 def edited(tool: str, folder: Path, change: Callable[[Any], None]) -> Path:
@@ -229,10 +229,8 @@ def test_what_cannot_be_scored_is_refused_in_one_sentence(tmp_path, tool, change
 )
 def test_files_of_two_versions_or_two_formats_are_not_one_run(tmp_path, tool, change):
     other = edited(tool, tmp_path, change)
-    with pytest.raises(InputError, match="must be written by one version of the tool"):
-        read_logs([file_of(tool), other], query_of(tool))
-    with pytest.raises(InputError, match="must be of one format"):
-        read_logs([file_of(tool), file_of("deepeval")], query_of(tool))
+    refuses("must be written by one version of the tool", read_logs, [file_of(tool), other], query_of(tool))
+    refuses("must be of one format", read_logs, [file_of(tool), file_of("deepeval")], query_of(tool))
 
 
 @pytest.mark.parametrize(

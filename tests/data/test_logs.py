@@ -175,8 +175,7 @@ def test_a_log_likelihood_that_is_no_number_is_unparsed(command, tmp_path, task)
             row["filtered_resps"][1][0], row["acc"] = "nan", float(row["target"] == "1")
 
     bucket = {"yes_no": "question_id", "which_place": "meta.fact"}[task]
-    result = scored(command, rewritten(tmp_path, task, broken), "--bucket", bucket)
-    assert result["n_unparsed"] == 2
+    assert scored(command, rewritten(tmp_path, task, broken), "--bucket", bucket)["n_unparsed"] == 2
 
 
 def test_verdicts_decide_not_the_spelling(tmp_path):
@@ -249,8 +248,7 @@ def test_every_format_says_what_it_is():
 
 def test_several_files_of_one_run_and_a_full_test_set(command):
     given = ("--bucket", r'id ~ "^(\d+)-"', "--n-resamples", 400, "--json")
-    code, out, err = command("score", samples("yes_no"), samples("which_place"), *given)
-    assert code == 0, err
+    out = command.out("score", samples("yes_no"), samples("which_place"), *given)
     assert set(json.loads(out)) == {"yes_no", "which_place"}
     both = ("--bucket", "question_id", "--role", "kind", "--test-predictions", samples("yes_no"))
     measure = scored(command, samples("yes_no"), *both)["measures"]["paraphrastic_consistency"]
@@ -407,8 +405,7 @@ def test_folders_of_several_runs(tmp_path):
 
 
 def test_rows_that_were_taken_out_are_noticed(tmp_path):
-    folder = copied(tmp_path / "run")
-    file = next(folder.glob("samples_*"))
+    file = next(copied(tmp_path / "run").glob("samples_*"))
     write(file, [row for row in lines(file) if row["acc"] == 1.0 or row["doc_id"] % 2])
     (found,) = read_logs([file], BY_QUESTION).values()
     assert "reports acc 0.5556, its rows give" in found.metadata["notes"][0]
@@ -442,9 +439,7 @@ def test_options_that_the_log_does_not_know(tmp_path):
     ],
 )
 def test_options_that_do_not_fit(command, options, sentence):
-    code, _, err = command("score", samples("yes_no"), "--bucket", "question_id", *options)
-    assert code == 2
-    assert sentence in err
+    assert sentence in command.refused("score", samples("yes_no"), "--bucket", "question_id", *options)
 
 
 def test_the_fixtures_are_small():

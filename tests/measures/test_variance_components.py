@@ -9,7 +9,6 @@ import scipy.stats
 from helpers.errors import refuses
 
 import paraconsist as pc
-from paraconsist.errors import InputError
 from paraconsist.measures.noise_floor import trial_noise
 from paraconsist.measures.variance_components import variance_components
 
@@ -397,5 +396,4 @@ def test_components_are_unbiased_and_intervals_hold(name: str) -> None:
 
 @pytest.mark.parametrize("outcomes", [1, None, "text"])
 def test_what_is_no_list_is_refused(outcomes):
-    with pytest.raises(InputError, match="`outcomes` must be a list of numbers or texts"):
-        variance_components(outcomes, {"problem": [1, 2]})
+    refuses("`outcomes` must be a list of numbers or texts", variance_components, outcomes, {"problem": [1, 2]})

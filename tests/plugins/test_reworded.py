@@ -233,8 +233,7 @@ def test_a_groups_settings_hold_for_its_reworded_tasks(index, tmp_path):
     (tmp_path / "mine.yaml").write_text(tasks)
     source = index.task_index["arc_easy"].yaml_path
     (tmp_path / "arc_easy.yaml").write_text(f"include: {source}\ntask: arc_easy\n")
-    options = RewordOptions(kinds="case")
-    reword_lm_eval("mine", tmp_path / "new", options, include_path=tmp_path)
+    reword_lm_eval("mine", tmp_path / "new", RewordOptions(kinds="case"), include_path=tmp_path)
     manager = TaskManager(include_path=tmp_path / "new", include_defaults=False)
     task = manager.load("mine_reworded")["tasks"]["arc_easy_reworded"]
     assert (task.config.num_fewshot, task.config.description) == (2, "Boats: ")

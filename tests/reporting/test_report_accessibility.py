@@ -7,9 +7,6 @@ import pytest
 from helpers.browser import in_chromium, luminance, visit, write_page
 from helpers.report import ANSWERS, HOSTILE, write_run
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
-pytest.importorskip("playwright")
 pytestmark = in_chromium
 
 FEW = {"half": ANSWERS["half"], "lost": ANSWERS["lost"]}

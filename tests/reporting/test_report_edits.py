@@ -1,5 +1,7 @@
 """What flips it: the numbers are those of `edit_effects`, the words fit the rule, links lead to the rows."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from helpers.browser import QUICK, in_chromium, visit, write_page
 from helpers.report import HOSTILE
@@ -9,10 +11,6 @@ from paraconsist.reporting.page import ReportOptions, load_models
 from paraconsist.reporting.page.edits import SetEdits, View, edit_plots, views
 from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.page.write import edits_in
-
-pytest.importorskip("pyarrow")
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 N_BUCKETS = 30
 TEXTS = ("The {} is on the table.", "The {} is not on the table.", "On the table is the {}.", "The {} lies on a table.")

@@ -10,10 +10,6 @@ from paraconsist.reporting.page import ReportOptions, load_models, screen
 from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.page.write import write_summary
 
-pytest.importorskip("playwright.sync_api")
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
-
 pytestmark = in_chromium
 
 MANY = {f"b{i}": "".join(str(int((i * 7 + j * 3) % (i % 5 + 2) != 0)) for j in range(5)) for i in range(40)}

@@ -33,8 +33,7 @@ def test_the_first_trial_is_scored_and_all_give_the_noise_floor(tmp_path, comman
     assert floor["n_repeats"] == 3
     bounds = floor["confidence_interval"]["variance/paraphrase"]
     assert bounds == pytest.approx(direct.confidence_interval["variance/paraphrase"])
-    code, out, _ = command("score", tmp_path / "rows.csv", "--trial", "trial")
-    assert code == 0
+    out = command.out("score", tmp_path / "rows.csv", "--trial", "trial")
     assert "noise floor, 3 repeats" in out
 
 
@@ -90,8 +89,7 @@ def test_a_problem_counts_once_however_many_epochs(command, tmp_path):
         rows.drop(columns="trial").to_csv(paths[-1], index=False)
     result = scored(command, paths[0])
     assert result["measures"]["paraphrastic_consistency"]["n_buckets"] == result["wording"]["n_problems"] == 30
-    code, out, err = command("compare", *paths, "--json")
-    assert code == 0, err
+    out = command.out("compare", *paths, "--json")
     (compared,) = json.loads(out)
     assert (compared["n_common_buckets"], compared["n_buckets"]) == (30, {"a": 30, "b": 30})
     assert compared["pairs"][0]["result"]["n_buckets"] == 30
