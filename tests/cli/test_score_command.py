@@ -301,15 +301,15 @@ class TestCommandLine:
 
 
 def test_missing_columns_are_named_at_once(command, tmp_path):
-    path = write(tmp_path / "mine.csv", [{"qid": 1, "ans": "a", "gold": "a"}])
+    path = write(tmp_path / "mine.csv", [{"qid": 1, "completion": "a", "gold": "a"}])
     err = command.refused("score", path)
     assert "`--bucket` must name a column of the predictions, as must `--prediction` and `--label`" in err
-    assert "got ['bucket_id', 'prediction', 'label']. Its columns are qid, ans, gold." in err
-    assert err.rstrip().endswith("Perhaps `--bucket` 'qid', `--prediction` 'ans', `--label` 'gold'?")
+    assert "got ['bucket_id', 'prediction', 'label']. Its columns are qid, completion, gold." in err
+    assert err.rstrip().endswith("Perhaps `--bucket` 'qid', `--prediction` 'completion', `--label` 'gold'?")
     err = command.refused("score", path, "--bucket", "qid", "--label", "gold")
     assert "`--prediction` must name a column of the predictions; got 'prediction'" in err
-    assert "Perhaps" not in command.refused("score", path, "--bucket", "qid", "--prediction", "ans", "--stratum", "xyz")
-    assert "Perhaps `--bucket` 'qid', `--prediction` 'ans'?" in command.refused(
+    assert "Perhaps" not in command.refused("score", path, "--bucket", "qid", "--prediction", "completion", "--stratum", "xyz")
+    assert "Perhaps `--bucket` 'qid', `--prediction` 'completion'?" in command.refused(
         "score", path, "--bucket", "Qids", "--label", "gold"
     )
 

@@ -49,10 +49,13 @@ _MOST_UNPACKED = 1000
 _DEEPEST = 63  # levels of JSON below the first
 _MOST_SHOWN = 60
 _ALIKE = 0.75  # of `difflib`: names that differ in a letter or an ending
-_USUAL_NAMES = {  # in people's own tables, the likeliest first
-    "bucket": ("problem_id", "problem", "question_id", "qid", "case_id", "case", "item_id", "item"),
-    "prediction": ("answer", "model_answer", "response", "output", "model_output", "completion", "pred", "ans"),
-    "label": ("gold", "gold_label", "gold_answer", "target", "expected", "reference", "correct_answer", "ground_truth"),
+#: Names that columns of people's own tables have, best first.
+USUAL_NAMES = {
+    "bucket": "bucket_id bucket buckets problem_id problem item_id question_id qid case_id original_id id",
+    "prediction": "prediction predictions pred predicted predicted_label answer model_answer response model_response "
+    "output model_output completion",
+    "label": "label labels gold gold_label gold_answer reference references target expected correct_answer "
+    "ground_truth",
 }
 _LEADING_NULL = re.compile(rb"\[\s*null")
 _MOST_OPENED = 2000  # lists and objects in a JSON line for Arrow's reader: so few are not nested too deeply for it
@@ -191,7 +194,7 @@ def likely_column(table: pa.Table, parameter: str, name: str) -> str | None:
     """Return the column that is spelt almost like the name, or has another usual name of what the parameter names."""
     columns = {column.lower(): column for column in table.column_names}
     near = get_close_matches(name.lower(), columns, 1, _ALIKE)
-    return next((columns[one] for one in (*near, *_USUAL_NAMES.get(parameter, ())) if one in columns), None)
+    return next((columns[one] for one in (*near, *USUAL_NAMES.get(parameter, "").split()) if one in columns), None)
 
 
 def _check_looks(head: bytes, ending: str, encoding: str | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from paraconsist.data.tables import USUAL_NAMES
 from paraconsist.errors import check_choice
 from paraconsist.measures.catalogue import CATALOGUE, FOOLING, IE_TEST, PARAPHRASTIC, TRAJECTORIES, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
@@ -25,14 +26,12 @@ from paraconsist.reporting.space.results import (
     measure_shift,
 )
 
-_ANSWERS = "prediction predictions pred predicted predicted_label answer model_answer output"
+_BUCKETS, _ANSWERS, _GOLD = (USUAL_NAMES[name] for name in ("bucket", "prediction", "label"))
 _ORIGINALS = "original_prediction original_predictions prediction_original pred_original original_pred"
 _CHANGED = (
     "paraphrase_prediction swapped_prediction prediction_swapped negated_prediction prediction_negated "
     "perturbed_prediction perturbed_predictions"
 )
-_GOLD = "label labels gold gold_label reference references target correct_answer"
-_BUCKETS = "bucket_id bucket buckets item_id question_id original_id id"
 _BUCKET = Field("bucket", "Bucket", _BUCKETS, "Texts with one value belong together")
 _ORIGINAL = Field("original_prediction", "Answer on the original", _ORIGINALS)
 _LABEL = Field("label", "Gold label", _GOLD)
