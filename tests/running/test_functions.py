@@ -116,6 +116,10 @@ def test_an_input_that_fails_is_asked_alone_and_counted(rows, tmp_path):
     assert [len(batch) for batch in mended.asked] == [1]
 
 
+async def _later(texts: list[str]) -> list[str]:
+    return texts
+
+
 @pytest.mark.parametrize(
     ("function", "must"),
     [
@@ -124,6 +128,7 @@ def test_an_input_that_fails_is_asked_alone_and_counted(rows, tmp_path):
         (lambda texts: [[0.5, 0.6]] * 12, r"return.*got \[0.5, 0.6\]"),
         (lambda texts: [[0.2, 0.3, 0.5]] * 12, "return"),
         (lambda texts: [{"a": 1}] * 12, "return"),
+        pytest.param(_later, r"return answers; got a coroutine. .*asyncio.run\(app", marks=pytest.mark.faults),
         pytest.param(lambda texts: "yes no maybe", "return a list.*got 'yes no", marks=pytest.mark.faults),
         pytest.param(lambda texts: dict.fromkeys(texts, "yes"), "return a list.*got {", marks=pytest.mark.faults),
     ],

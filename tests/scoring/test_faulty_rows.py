@@ -44,6 +44,15 @@ def test_equal_rows_without_an_id_are_counted(answers, has_texts):
     assert "equal another" not in warnings_of(frame)
 
 
+@pytest.mark.faults
+def test_equal_answers_in_a_table_with_columns_of_its_problems_are_no_copies():
+    """A topic, or an accepted answer that no option names, tells no wording from another; both were called copies."""
+    frame = pd.DataFrame([(f"q{i}", w if i % 3 else "yes", f"t{i}") for i in range(20) for w in ("yes", "no", "no")])
+    frame.columns = ["bucket_id", "prediction", "topic"]
+    assert "equal another" not in warnings_of(frame)
+    assert "60 of 120 rows equal another" in warnings_of(pd.concat([frame, frame]))
+
+
 def test_swapped_columns_are_guessed(answers):
     with pytest.raises(pc.InputError, match="swapped") as refused:
         pc.score(answers, prediction="label", label="prediction")

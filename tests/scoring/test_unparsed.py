@@ -4,12 +4,15 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.score_roles import result_of
 
+import paraconsist as pc
 from paraconsist.errors import InputError
+from paraconsist.reporting.tables import policies
 from paraconsist.scoring.roles import POLICIES
 
 NAMES = ["no", "yes"]
@@ -116,3 +119,23 @@ def test_the_command_shows_every_policy(command, tmp_path):
     assert ["mine", "(semantic)", "33.3", "wrong", "66.7", "[22.3,", "95.7]"] in lines
     assert ["*", "own", "class", "50.0", "[11.8,", "88.2]"] in lines
     assert ["drop", "bucket", "33.3", "[0.8,", "90.6]"] in lines
+
+
+@pytest.mark.faults
+def test_without_gold_policies_are_shown_of_what_is_measured(command, tmp_path):
+    """The table of policies had no value in any row, and the warning spoke of P_C, which needs gold labels."""
+    rows = [(f"q{i}", answer) for i in range(40) for answer in ("yes", "no" if i % 2 else "yes", None)]
+    frame = pd.DataFrame(rows, columns=["bucket_id", "prediction"])
+    frame.to_csv(tmp_path / "answers.csv", index=False)
+    scores = pc.score(frame).sets["predictions"]
+    changes = {policy: values["wording_change"] for policy, values in scores.wording_by_policy.items()}
+    assert changes["wrong"] == pytest.approx((1 + 2 / 3) / 2)
+    (shown,) = policies({"answers": scores})
+    values = [value.value for *_, value in shown.rows]
+    assert values[:2] == [changes["wrong"], changes["own_class"]]
+    out = command.out("score", tmp_path / "answers.csv")
+    assert "answers (wording change)" in out
+    assert "40 of 120 predictions are unparsed and count as answers that are the same as no other." in out
+    page = tmp_path / "page.html"
+    command.out("report", tmp_path / "answers.csv", "--output", page)
+    assert "Wording change by what they count as: wrong 83.3 (used here), own class" in page.read_text()

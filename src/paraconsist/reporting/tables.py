@@ -447,14 +447,13 @@ def policies(sets: Mapping[str, SetScores]) -> Iterator[Table]:
     rows = []
     for name, scored in sets.items():
         for measure in next(iter(scored.by_policy.values()), ()):
-            first = [
-                Cell(f"{name} ({CATALOGUE[measure].short})", head=True),
-                Cell(scored.n_unparsed / len(scored.rows)),
-            ]
-            for policy, by_measure in scored.by_policy.items():
-                headline = by_measure.get(measure) or {}
+            spec = CATALOGUE[measure]
+            quantity, values = scored.headline_by_policy(spec)
+            short = spec.short if quantity.key == spec.headline else quantity.symbol
+            first = [Cell(f"{name} ({short})", head=True), Cell(scored.n_unparsed / len(scored.rows))]
+            for policy in scored.by_policy:
                 used = "*" if policy == scored.options.policy else " "
-                value = share(headline, CATALOGUE[measure].headline)
+                value = share(values.get(policy, {}), quantity.key)
                 rows.append([*first, Cell(f"{used} {policy.replace('_', ' ')}"), value])
                 first = [Cell(), Cell()]
     columns = [Column("set (measure)", words=True), Column("unparsed"), Column("counts as", words=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
@@ -111,7 +111,7 @@ def _pass(
         """Yield inputs with their results: those of one call, or of a call each where it raises for all together."""
         try:
             answers = function.call([inputs[input_id] for input_id in ids])
-            answers = answers if isinstance(answers, (str, Mapping, Set)) else list(answers)
+            answers = answers if isinstance(answers, (str, Mapping, Set, Coroutine)) else list(answers)
         except Exception as problem:  # whatever the user's function raises
             what = f"the function raised {type(problem).__name__}: {first_line(problem)} (input {ids[0]})."
             if len(ids) == 1:
@@ -121,6 +121,10 @@ def _pass(
             for input_id in ids if len(ids) > 1 else ():
                 yield from ask([input_id])
             return
+        if isinstance(answers, Coroutine):
+            answers.close()
+            remedy = "Give a function that runs it: lambda prompts: asyncio.run(app(prompts))."
+            raise input_error("run", "model", "return answers; got a coroutine", remedy=remedy)
         if not isinstance(answers, list) or len(answers) != len(ids):
             must = f"return a list with an answer for each of the {len(ids)} inputs of a call"
             raise input_error("run", "model", must, got=len(answers) if isinstance(answers, list) else answers)

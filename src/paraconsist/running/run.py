@@ -642,7 +642,7 @@ def rounds(
     while pending:
         for of_set in pending:
             n = n_asked[of_set]
-            n_asked[of_set] = min(n + max(_LEAST, n // _SHARE), len(drawn[of_set].ends))
+            n_asked[of_set] = _next(n, len(drawn[of_set].ends))
         job.groups[name] = model, [one.first(n_asked[of_set]) for of_set, one in drawn.items()]
         job.until.update({of_set: one.about for of_set, one in drawn.items()})
         yield
@@ -683,9 +683,15 @@ def _known(job: Job, of_set: str) -> Known:
     return known(rows, job.until[of_set])
 
 
+def _next(n: int, n_in_all: int) -> int:
+    """Return how many clusters are asked after the next round."""
+    return min(n + max(_LEAST, n // _SHARE), n_in_all)
+
+
 def _said(of_set: str, found: Known, drawn: Drawn, cost: float) -> str:
     """Return what is known, what it cost in this command, and about what the rest costs."""
-    n, rest = found.n_asked, found.n_expected - found.n_asked
+    n = found.n_asked
+    rest = max(found.n_expected, _next(n, found.n_in_all)) - n
     inputs = drawn.ends[n - 1]
     spent = f"{inputs:,} rows{f', cost {cost:,.4f}' if cost else ''}"
     what = found.quantity if found.reference is None else f"{found.quantity} less that of {found.reference}"

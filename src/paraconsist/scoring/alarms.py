@@ -130,8 +130,8 @@ def check_not_swapped(rows: Rows) -> None:
 def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
     """Return a warning if rows of a table without ids are equal in every column, which then are copies.
 
-    Tables that hold nothing but buckets, answers and labels have equal rows anyway; there every row must occur equally
-    often, twice or more, while answers to some problems differ.
+    Tables that hold nothing but buckets, answers, labels and what is said of a whole bucket have equal rows; there
+    every row must occur equally often, twice or more, while answers to some problems differ.
     """
     flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
     if columns.example in flat or not flat:
@@ -143,7 +143,10 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
     n = int((counts - 1).sum())
     read = {getattr(columns, name) for name in ("bucket", "prediction", "label", "role", "group", "original")}
     read |= {"raw_output", VALUE, columns.confidence, *columns.probabilities, *(columns.stratum or ())}
-    if not set(flat) - read:
+    of_buckets = [columns.bucket, *({*flat} - read)]
+    if columns.bucket in flat and len(counted.group_by(of_buckets).aggregate([])) == len(
+        counted[of_buckets[0]].unique()
+    ):
         n_different = Counter(counted[columns.bucket].to_pylist()).values()
         if sum(n > 1 for n in n_different) < _FEW_ROWS:
             return []
@@ -210,6 +213,8 @@ def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
     if rows.unparsed.all():
         return _nothing_parsed(rows)
     became = _UNPARSED.get(policy, f"take {n_dropped} buckets out of the numbers")
+    if rows.is_without_gold and policy == "wrong":
+        became = "count as answers that are the same as no other"
     return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed{' (-1)' * rows.is_marked} and {became}."
 
 

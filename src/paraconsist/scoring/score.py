@@ -28,6 +28,7 @@ from paraconsist.measures.catalogue import (
     SEMANTIC,
     TRAJECTORIES,
     MeasureSpec,
+    Quantity,
     default_measures,
     reads_probabilities,
 )
@@ -47,7 +48,14 @@ from paraconsist.scoring.alarms import (
 from paraconsist.scoring.free_text import compared_together
 from paraconsist.scoring.noise import RUN_AGAIN, Repeats, same_run, score_noise
 from paraconsist.scoring.options import ScoreOptions
-from paraconsist.scoring.outcomes import OF_WORDINGS, Outcomes, outcomes, parts_from, worst_buckets
+from paraconsist.scoring.outcomes import (
+    OF_WORDINGS,
+    WORDING_CHANGE,
+    Outcomes,
+    outcomes,
+    parts_from,
+    worst_buckets,
+)
 from paraconsist.scoring.roles import (
     MAX_STRATUM_VALUES,
     POLICIES,
@@ -205,6 +213,14 @@ class SetScores:
                     ends = {"confidence_interval": found.confidence_interval}
                     values[policy] = {q.key: found[q.key] for q in OF_WORDINGS} | ends
         return values
+
+    def headline_by_policy(self, spec: MeasureSpec) -> tuple[Quantity, dict[str, Values]]:
+        """Return a measure's headline, or without the gold labels that it needs the wording change, by policy."""
+        headline = next((q for q in spec.quantities if q.key == spec.headline), None)
+        if self.rows.is_without_gold and headline is not None and headline.needs_gold:
+            return WORDING_CHANGE, self.wording_by_policy
+        values = {policy: of_measures.get(spec.name) or {} for policy, of_measures in self.by_policy.items()}
+        return headline or Quantity(spec.headline, spec.symbol, spec.symbol), values
 
     @cached_property
     def figures(self) -> dict[str, Figures]:

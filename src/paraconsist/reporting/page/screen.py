@@ -429,12 +429,14 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
         rates = ", ".join(f"{percent(rate, digits=2)} % ({kind})" for kind, rate in floor["flip_rate"].items())
         yield f"Asked again unchanged (the noise floor), answers flip in {rates}.", "noise floor"
     policies = []
-    for policy, by_measure in result.by_policy.items():
-        of_policy = percent((by_measure.get(spec.name) or {}).get(spec.headline))
+    quantity, values = result.headline_by_policy(spec)
+    for policy in result.by_policy:
+        of_policy = percent(values.get(policy, {}).get(quantity.key))
         is_used = policy == result.options.policy
         policies.append(f"{policy.replace('_', ' ')} {of_policy}{' (used here)' if is_used else ''}")
     rate = f"{count(result.n_unparsed)} answers ({percent(result.n_unparsed / len(result.rows))} %) could not be read"
-    more = f"{rate}. {spec.symbol} by what they count as: {', '.join(policies)}."
+    symbol = spec.symbol if quantity.key == spec.headline else quantity.symbol.capitalize()
+    more = f"{rate}. {symbol} by what they count as: {', '.join(policies)}."
     yield (more, "unparsed") if policies else ("Every answer could be read.", "unparsed")
 
 
