@@ -90,10 +90,11 @@ def test_constant_predictions() -> None:
     assert "every prediction is 0" in str(constant_predictions(np.zeros(3, dtype=int)))
     assert constant_predictions(["a", "b"]) is None
     for n in (1, 2):  # one answer is no constant
-        warned = [str(constant_predictions(["a"] * n))]
-        for measure in (pc.paraphrastic_consistency, pc.prompt_sensitivity):
-            warned.append(str(measure(["a"] * n, ["a"] * n, [0] * n).warnings))
-        assert ["every prediction is 'a'" in text for text in warned] == [n > 1] * 3
+        results = [
+            measure(["a"] * n, ["a"] * n, [0] * n) for measure in (pc.paraphrastic_consistency, pc.prompt_sensitivity)
+        ]
+        warned = [constant_predictions(["a"] * n), *(result.warnings for result in results)]
+        assert ["every prediction is 'a'" in str(each) for each in warned] == [n > 1] * 3
 
 
 def test_nearly_constant_predictions_that_are_no_better_than_constant_ones() -> None:
