@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from helpers.commands import Command
 from helpers.errors import refuses
 
 import paraconsist as pc
+from paraconsist.data.predictions import write_predictions
 from paraconsist.data.rows import Rows
 from paraconsist.measures.consistency_difference import consistency_difference
+from paraconsist.measures.results import parse_signature
 from paraconsist.scoring import alignment
 from paraconsist.scoring.alignment import align
 
@@ -226,6 +229,23 @@ def test_groups_from_a_table(compare, tmp_path: Path) -> None:
     csv(contexts, [("b0", "c0"), ("b0", "c1")], "bucket_id,context_id")
     said = compare.refused(*files, *options)
     assert "must be the same in all rows of a bucket; got ['c0', 'c1'] at row 2. Look at bucket 'b0'" in said
+
+
+@pytest.mark.faults
+def test_signatures_of_pairs_say_what_both_files_say(tmp_path: Path) -> None:
+    """Each named the first model's set, and the dtypes of all models, also of those that it is not about."""
+    files = []
+    for name, dtype, revision in (("a", "float32", "1"), ("b", "float32", "2"), ("c", "bfloat16", "2")):
+        columns = zip(
+            ("example_id", "bucket_id", "label", "prediction"), zip(*answers(0, 0.3), strict=True), strict=True
+        )
+        files.append(tmp_path / f"{name}.parquet")
+        metadata = {"set": "one", "set_fingerprint": revision, "model": {"model": name, "dtype": dtype}}
+        write_predictions(files[-1], pa.table(dict(columns)), metadata)
+    pairs = pc.compare(*files, n_permutations=99, n_resamples=50).sets[0].pairs
+    parts = [parse_signature(pair.result["signature"]).parts for pair in pairs]
+    assert [part.get("dtype") for part in parts] == [None, "float32, bfloat16", "float32, bfloat16"]
+    assert [part["data"] for part in parts] == ["one@1, one@2", "one@1, one@2", "one@2"]
 
 
 def test_an_id_twice_in_a_bucket() -> None:

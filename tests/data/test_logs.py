@@ -79,6 +79,8 @@ def test_a_json_log_of_inspect_is_the_same(command, tmp_path):
     found = entries(inspect_log("which-place"))
     file = tmp_path / "log.json"
     told = [content for name, content in found.items() if name.startswith("samples/")]
+    for score in (score for one in told for score in one["scores"].values()):
+        score["value"] = score["value"] if score.get("answer") else "N"  # as some scorers mark that there is no answer
     file.write_text(json.dumps(found["header.json"] | {"samples": told}))
     assert detect(file).name == "inspect_ai"
     given = ("--bucket", "metadata.fact")
@@ -427,6 +429,15 @@ def test_options_that_the_log_does_not_know(tmp_path):
     refused(write(tmp_path / "b.jsonl", rows), "choice's number or text that agrees with the log's verdicts")
     asked = [row | {"filtered_resps": [["yes", "no"]]} for row in lines(generated) if row["filter"] == "anywhere"]
     refused(write(tmp_path / "c.jsonl", asked), "leave one answer to each question.*take_first")
+
+
+def test_of_a_reworded_task_the_first_filter_counts_unless_another_is_given(tmp_path):
+    def marked(row: dict[str, Any]) -> None:
+        row["doc"] |= {"bucket_id": row["doc"]["question_id"], "wording": "w", "kind": "phrase"}
+
+    file = rewritten(tmp_path, "yes_no_generated", marked)
+    for given, expected in ((None, "first_word"), ("anywhere", "anywhere")):
+        assert measures(file, filter=given) == measures(samples("yes_no_generated"), filter=expected)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,8 @@ def test_chance_level_models_do_not_raise_the_alarm(n_labels: int) -> None:
 
 def test_a_few_points_below_chance_is_a_weak_model() -> None:
     gold = np.repeat([0, 1], 5000)
-    assert permuted_labels(np.where(np.arange(10_000) % 100 < 47, gold, 1 - gold), gold) is None
+    predictions = np.where(np.arange(10_000) % 100 < 47, gold, 1 - gold)
+    assert permuted_labels(predictions, gold) is None
 
 
 def test_one_label_has_no_other_order() -> None:
@@ -89,10 +90,11 @@ def test_constant_predictions() -> None:
     assert "every prediction is 0" in str(constant_predictions(np.zeros(3, dtype=int)))
     assert constant_predictions(["a", "b"]) is None
     for n in (1, 2):  # one answer is no constant
-        warned = [str(constant_predictions(["a"] * n))]
-        measures = (pc.paraphrastic_consistency, pc.prompt_sensitivity)
-        warned += [str(measure(["a"] * n, ["a"] * n, [0] * n).warnings) for measure in measures]
-        assert ["every prediction is 'a'" in text for text in warned] == [n > 1] * 3
+        results = [
+            measure(["a"] * n, ["a"] * n, [0] * n) for measure in (pc.paraphrastic_consistency, pc.prompt_sensitivity)
+        ]
+        warned = [constant_predictions(["a"] * n), *(result.warnings for result in results)]
+        assert ["every prediction is 'a'" in str(each) for each in warned] == [n > 1] * 3
 
 
 def test_nearly_constant_predictions_that_are_no_better_than_constant_ones() -> None:

@@ -67,15 +67,16 @@ def test_strata_of_zeros_and_ones_are_jeffreys_intervals_put_together():
 
 
 def test_strata_of_any_values_have_the_effective_size_of_their_spread():
-    of_strata, weights = ([0.4, 0.5, 0.6, 0.5], [0.0, 1.0, 0.7, 0.9, 0.8], [0.25, 0.3, 0.2]), np.array([0.3, 0.5, 0.2])
+    of_strata = ([0.4, 0.5, 0.6, 0.5], [0.0, 1.0, 0.7, 0.9, 0.8], [0.25, 0.3, 0.2], [0.6])
+    weights = np.array([0.3, 0.4, 0.2, 0.1])
     sizes = [len(stratum) for stratum in of_strata]
-    low, high = stratified_interval(np.concatenate(of_strata), np.repeat(range(3), sizes), weights)
+    low, high = stratified_interval(np.concatenate(of_strata), np.repeat(range(4), sizes), weights)
     means = [np.mean(stratum) for stratum in of_strata]
     squares = [n * np.var(stratum) for n, stratum in zip(sizes, of_strata, strict=True)]
     pooled = sum(squares) / sum((n - 1) * p * (1 - p) for n, p in zip(sizes, means, strict=True))
     down = up = 0.0
     for n, p, square, weight in zip(sizes, means, squares, weights, strict=True):
-        own = square / (n - 1) / (p * (1 - p))
+        own = square / max(n - 1, 1) / (p * (1 - p))  # one unit has none
         spread = min(1.0, max(pooled, (n * own + 1) / (n + 1)))  # shrunk towards 1 by one unit
         ends = beta.ppf([0.025, 0.975], p * n / spread + 0.5, (1 - p) * n / spread + 0.5)
         down, up = down + (weight * (p - ends[0])) ** 2, up + (weight * (ends[1] - p)) ** 2

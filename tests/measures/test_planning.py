@@ -94,13 +94,12 @@ def test_plans_are_monotone_and_least() -> None:
     rows = plan(pilot, half_width=0.03, difference=0.05)
     n = [row.buckets_for_half_width for row in rows]
     assert n == sorted(n, reverse=True)  # type: ignore[type-var]
-    first = rows[0]
-    assert first.buckets_for_half_width is not None
-    assert first.buckets_for_difference is not None
-    assert half_width(pilot, first.buckets_for_half_width, first.paraphrases, assurance=0.8) <= 0.03
-    assert half_width(pilot, first.buckets_for_half_width - 1, first.paraphrases, assurance=0.8) > 0.03
-    assert detectable_difference(pilot, first.buckets_for_difference, first.paraphrases) <= 0.05
-    assert detectable_difference(pilot, first.buckets_for_difference - 1, first.paraphrases) > 0.05
+    for row in rows:
+        k, n_width, n_found = row.paraphrases, row.buckets_for_half_width or 0, row.buckets_for_difference or 0
+        assert (row.rows_for_half_width, row.rows_for_difference) == (n_width * k, n_found * k)
+        widths = [half_width(pilot, n, k, assurance=0.8) for n in (n_width, n_width - 1)]
+        assert widths[0] <= 0.03 < widths[1]
+        assert detectable_difference(pilot, n_found, k) <= 0.05 < detectable_difference(pilot, n_found - 1, k)
     more = plan(pilot, half_width=0.03, difference=0.05, target=Target(assurance=0.95, power=0.95))
     assert all(a.buckets_for_half_width > b.buckets_for_half_width for a, b in zip(more, rows, strict=True))  # type: ignore[operator]
     assert all(a.buckets_for_difference > b.buckets_for_difference for a, b in zip(more, rows, strict=True))  # type: ignore[operator]

@@ -99,9 +99,10 @@ def test_a_rule_that_allows_several_labels_has_no_gold_label():
     rows = [
         {"bucket_id": f"b{i}", "role": role, "label": label, "allowed_labels": allowed, "prediction": 1}
         for i in range(4)
-        for role, label, allowed in (("antecedent_1", 0, [0]), ("antecedent_2", 1, [1]), ("consequent", -1, [1, 2]))
+        for role, label, allowed in (("antecedent_1", 0, [0]), ("antecedent_2", 1, None), ("consequent", -1, [1, 2]))
     ]
     read = read_rows(Predictions(pa.Table.from_pylist(rows)), SourceOptions())
+    assert read.allowed == [[0], [1], [1, 2]] * 4
     assert read.has_gold.tolist() == [True, True, False] * 4
     assert [one for one in result_of(rows)["warnings"] if "gold" in one] == []
 

@@ -238,12 +238,12 @@ def _common_sets(models: Mapping[str, Mapping[str, Source]]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Part:
-    """One set: its rows, what is measured, the pairs of models, and what their signatures say of the rows."""
+    """One set: its rows, what is measured, the pairs of models, and what signatures say of each model's file."""
 
     aligned: Aligned
     specs: Sequence[MeasureSpec]
     who: list[tuple[str, str]]
-    about: Mapping[str, str]
+    origins: Mapping[str, Mapping[str, str]]
     n_unparsed: dict[str, int]
     unranked: dict[str, str]  # model -> why its consistency says nothing of it
 
@@ -284,11 +284,9 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     specs = compared_measures(sources, aligned, options)
     names = list(aligned.rows)
     chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
-    origins = [origin_of(source.predictions.metadata) for source in sources.values()]
-    dtypes = dict.fromkeys(origin.get("dtype", "float32") for origin in origins)
-    about = origins[0] if list(dtypes) == ["float32"] else {**origins[0], "dtype": ", ".join(dtypes)}
+    origins = {model: origin_of(source.predictions.metadata) for model, source in sources.items()}
     unranked = {model: why[0] for model, read in rows.items() if (why := degenerate(read, options.policy))}
-    return _Part(aligned, specs, chosen, about, n_unparsed, unranked)
+    return _Part(aligned, specs, chosen, origins, n_unparsed, unranked)
 
 
 def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOptions) -> Iterator[ModelPair]:
@@ -305,7 +303,8 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
         level = 1.0 - joint.critical((1.0 - options.confidence_level) / n_families)
     for one, two in part.who:
         result = per_problem(_compare(spec, rows[one], rows[two], options), rows[one])
-        signature = parse_signature(result.signature).replace(unparsed=options.policy, **part.about)
+        origin = _origin_of_both(part.origins[one], part.origins[two])
+        signature = parse_signature(result.signature).replace(unparsed=options.policy, **origin)
         p, ends = None, None
         if joint is not None:
             p, ends = min(1.0, n_families * joint.adjusted(result.p_value)), [-1.0, 1.0]
@@ -316,6 +315,13 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
                 wider = replace(options, confidence_level=level, margin=None)
                 ends = _compare(spec, rows[one], rows[two], wider).confidence_interval["difference"]
         yield ModelPair(one, two, spec.name, replace(result, signature=str(signature)), float("nan"), p, ends)
+
+
+def _origin_of_both(one: Mapping[str, str], two: Mapping[str, str]) -> dict[str, str]:
+    """Return what signatures say of two files: both values of a part in which they differ."""
+    usual = {"dtype": "float32"}
+    both = {name: [file.get(name, usual.get(name)) for file in (one, two)] for name in {**one, **two}}
+    return {name: ", ".join(dict.fromkeys(filter(None, values))) for name, values in both.items()}
 
 
 def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> Difference:
