@@ -308,7 +308,9 @@ def test_missing_columns_are_named_at_once(command, tmp_path):
     assert err.rstrip().endswith("Perhaps `--bucket` 'qid', `--prediction` 'completion', `--label` 'gold'?")
     err = command.refused("score", path, "--bucket", "qid", "--label", "gold")
     assert "`--prediction` must name a column of the predictions; got 'prediction'" in err
-    assert "Perhaps" not in command.refused("score", path, "--bucket", "qid", "--prediction", "completion", "--stratum", "xyz")
+    assert "Perhaps" not in command.refused(
+        "score", path, "--bucket", "qid", "--prediction", "completion", "--stratum", "xyz"
+    )
     assert "Perhaps `--bucket` 'qid', `--prediction` 'completion'?" in command.refused(
         "score", path, "--bucket", "Qids", "--label", "gold"
     )

@@ -1,5 +1,6 @@
 """Runs of Python functions: every kind of answer, cached and resumed, failures as in other runs, whose run it is."""
 
+import asyncio
 import json
 from functools import partial
 from pathlib import Path
@@ -83,6 +84,24 @@ def test_functions_get_prompts_or_columns_in_batches(rows, tmp_path):
     assert columns.asked == [[{**FIXED, "update": row["update"]} for row in ROWS]]
 
 
+def test_an_async_function_is_awaited_in_one_loop_also_in_a_notebook(rows, tmp_path):
+    loops = set()
+
+    async def answer(text: str) -> int:
+        await asyncio.sleep(0)
+        return number(text)
+
+    async def app(texts: list[str]) -> list[int]:
+        loops.add(asyncio.get_running_loop())
+        return await asyncio.gather(*map(answer, texts))
+
+    async def notebook() -> pc.Run:
+        return pc.run(app, str(rows), output=tmp_path / "run", version="1", batch_size=5)
+
+    assert [one["prediction"] for one in predictions(asyncio.run(notebook()))] == [i % 2 for i in range(12)]
+    assert len(loops) == 1
+
+
 def test_a_run_that_was_ended_asks_for_the_rest_alone(rows, tmp_path):
     def ended(text: str) -> bool:
         if "row 7" in text:
@@ -116,10 +135,6 @@ def test_an_input_that_fails_is_asked_alone_and_counted(rows, tmp_path):
     assert [len(batch) for batch in mended.asked] == [1]
 
 
-async def _later(texts: list[str]) -> list[str]:
-    return texts
-
-
 @pytest.mark.parametrize(
     ("function", "must"),
     [
@@ -128,7 +143,6 @@ async def _later(texts: list[str]) -> list[str]:
         (lambda texts: [[0.5, 0.6]] * 12, r"return.*got \[0.5, 0.6\]"),
         (lambda texts: [[0.2, 0.3, 0.5]] * 12, "return"),
         (lambda texts: [{"a": 1}] * 12, "return"),
-        pytest.param(_later, r"return answers; got a coroutine. .*asyncio.run\(app", marks=pytest.mark.faults),
         pytest.param(lambda texts: "yes no maybe", "return a list.*got 'yes no", marks=pytest.mark.faults),
         pytest.param(lambda texts: dict.fromkeys(texts, "yes"), "return a list.*got {", marks=pytest.mark.faults),
     ],

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral
+from threading import Thread
 from typing import Any
 
 from paraconsist.data.bucket_sets import BucketSet
@@ -40,7 +43,7 @@ class Function:
     `version` that changes with them. Objects, partials and closures, whose source is incomplete, need one.
     """
 
-    call: Callable[[Any], Any]
+    call: Callable[[Any], Any]  # may be ``async``
     name: str | None = None
     version: str | None = None
     template: str | None = None
@@ -99,6 +102,23 @@ def run_function(function: Function, sets: Sequence[BucketSet], options: RunOpti
     return job.folder
 
 
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """An event loop in a thread of its own: a notebook's is running already, and clients outlive a call."""
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, name="paraconsist-async", daemon=True).start()
+    return loop
+
+
+def _awaited(coroutine: Any) -> Any:
+    """Return what an ``async`` function returns in the end; its work is cancelled where the run is."""
+    future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
+    try:
+        return future.result()
+    finally:
+        future.cancel()
+
+
 def _pass(
     function: Function, prompt: Prompt | None, group: Sequence[BucketSet], store: Store, options: RunOptions
 ) -> Json:
@@ -111,7 +131,9 @@ def _pass(
         """Yield inputs with their results: those of one call, or of a call each where it raises for all together."""
         try:
             answers = function.call([inputs[input_id] for input_id in ids])
-            answers = answers if isinstance(answers, (str, Mapping, Set, Coroutine)) else list(answers)
+            if inspect.iscoroutine(answers):
+                answers = _awaited(answers)
+            answers = answers if isinstance(answers, (str, Mapping, Set)) else list(answers)
         except Exception as problem:  # whatever the user's function raises
             what = f"the function raised {type(problem).__name__}: {first_line(problem)} (input {ids[0]})."
             if len(ids) == 1:
@@ -121,10 +143,6 @@ def _pass(
             for input_id in ids if len(ids) > 1 else ():
                 yield from ask([input_id])
             return
-        if isinstance(answers, Coroutine):
-            answers.close()
-            remedy = "Give a function that runs it: lambda prompts: asyncio.run(app(prompts))."
-            raise input_error("run", "model", "return answers; got a coroutine", remedy=remedy)
         if not isinstance(answers, list) or len(answers) != len(ids):
             must = f"return a list with an answer for each of the {len(ids)} inputs of a call"
             raise input_error("run", "model", must, got=len(answers) if isinstance(answers, list) else answers)
