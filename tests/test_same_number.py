@@ -60,7 +60,7 @@ RARE = {
     "role": "place", "groups_from": "groups", "confidence": "sure", "probabilities": "p_no,p_yes",
     "label_names": "no,yes", "original_prediction": "first", "trial": "wording", "places": "no,yes",
     "relations": "groups", "encoding": "latin-1", "metric": "accuracy", "filter": "none", "epoch": 1, "same": "text",
-    "right": "exact", "classes": "groups", "checked": "groups", "validity": "groups"
+    "right": "exact", "classes": "groups", "checked": "groups", "validity": "groups", "model": "a",
 }  # fmt: skip
 #: Options that name files of the folder.
 FILES = {"exclude": "marked.csv"} | dict.fromkeys(

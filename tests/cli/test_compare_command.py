@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.commands import Command
@@ -62,6 +63,23 @@ def test_three_models_are_corrected_and_only_common_buckets_count(compare, tmp_p
     assert found["warnings"][0] == "30 buckets are common and compared; a has 40, b has 35, c has 30"
     assert len(compare.json(*files, "--against-first")[0]["pairs"]) == 2
     assert "corrected for 3 comparisons (Holm)" in " ".join(compare.out(*files).split())
+
+
+def test_a_table_of_several_models_is_a_file_of_each(compare, command, tmp_path: Path) -> None:
+    by_model = {name: answers(i, 0.1 + 0.1 * i) for i, name in enumerate("abc")}
+    files = [csv(tmp_path / f"{name}.csv", rows) for name, rows in by_model.items()]
+    header = "example_id,bucket_id,label,prediction,model"
+    table = csv(tmp_path / "all.csv", [(*row, name) for name, rows in by_model.items() for row in rows], header)
+    assert compare.json(table)[0]["pairs"] == compare.json(*files)[0]["pairs"]
+    assert pc.compare(pd.read_csv(table), n_permutations=50).to_dict()[0]["pairs"][2]["first"] == "b"
+    assert "`--model` one of them; `compare` and `report` take them all" in command.refused("score", table)
+    refuses("Column model names 3 models", pc.score, pd.read_csv(table))  # whose answers were taken for those of one
+    scores = command.json("score", table, "--model", "c")["all"]["measures"]
+    assert scores == command.json("score", files[2])["c"]["measures"]
+    assert "byte for byte" in command.refused("compare", table, table)
+    page = tmp_path / "page.html"
+    assert command("report", table, "--output", page)[0] == 0
+    assert "of 3 models" in page.read_text()
 
 
 def test_a_difference_by_chance_beats_nobody(compare, tmp_path: Path) -> None:

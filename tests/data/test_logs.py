@@ -380,9 +380,15 @@ def test_a_row_twice_and_two_models_in_one_file(tmp_path):
     models = [row | {"example_id": i, "model": "ab"[i % 2]} for i, row in enumerate(plain)]
     refused(
         write(tmp_path / "c.jsonl", models),
-        r"one model's predictions; got \['a', 'b'\].*paraconsist comp",
+        r"one model's predictions; got \['a', 'b'\].*`compare` and `report` take them all",
         SourceOptions(),
     )
+    (chosen,) = read_logs([tmp_path / "c.jsonl"], SourceOptions(model="b")).values()
+    assert chosen.table["example_id"].to_pylist() == [1, 3]
+    refused(
+        tmp_path / "c.jsonl", r"a model that the table names; got 'c'. The table names a, b", SourceOptions(model="c")
+    )
+    refused(write(tmp_path / "d.jsonl", plain), "The table names no models", SourceOptions(model="c"))
     assert read_logs([tmp_path / "c.jsonl"], SourceOptions(stratum=["model"]))
 
 

@@ -108,7 +108,7 @@ def test_every_form_is_read_alike(form):
     ],
 )
 def test_what_is_no_released_file(data, message):
-    refuses(message, check_pairs, read_pairs(data, "file"), "file")
+    refuses(message, lambda: check_pairs(read_pairs(data, "file"), "file"))
 
 
 @pytest.mark.parametrize(

@@ -350,7 +350,7 @@ def test_people_who_agree():
     ],
 )
 def test_wrong_input_is_refused(labels, columns, message):
-    refuses(message, corrected_rate, CheckedUnits.of([True, False], labels, **columns))
+    refuses(message, lambda: corrected_rate(CheckedUnits.of([True, False], labels, **columns)))
 
 
 @pytest.mark.parametrize(("sensitivity", "false"), [(0.75, 0.1), (0.97, 0.03)])

@@ -5,6 +5,7 @@ Also ``sheet``: answers for people to check, from which `score --checked` correc
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -89,7 +90,9 @@ def score(
 
 def compare(
     *,
-    paths: list[Path] = argument("Two or more models: a predictions file, a log or a run folder of each."),
+    paths: list[Path] = argument(
+        "Two or more models: a predictions file, a log or a run folder of each, or a table of several."
+    ),
     name: list[str] | None = option(None, "Name of a model; repeat for each model, in order."),
     read: SourceOptions,
     options: CompareOptions,
@@ -140,13 +143,13 @@ def sheet(
     """
     from paraconsist.data.writing import ENDINGS, check_new_files, write_table
     from paraconsist.scoring.checked import draw_sheet, model_name
-    from paraconsist.scoring.sources import open_source
+    from paraconsist.scoring.sources import open_models
 
     check_new_files("sheet", [output], endings=(*ENDINGS, _PAGE), overwrite=overwrite)
     sources = {}
-    for path in paths:
-        sets = [*open_source(path, read, function="sheet").sets.values()]
-        name = model_name(sets[0]) if sets else str(path)
+    for opened in chain.from_iterable(open_models(path, read, function="sheet") for path in paths):
+        sets = [*opened.sets.values()]
+        name = model_name(sets[0]) if sets else str(opened.path)
         if name in sources:
             raise input_error("sheet", "paths", "be files of different models", got=name)
         sources[name] = sets

@@ -135,6 +135,12 @@ class SourceOptions:
         option="--filter",
         rare=True,
     )
+    model: str | None = option(
+        None,
+        "For a table with rows of several models, named in its column model or model_name: only this one. `compare`, "
+        "`report` and `leaderboard` take each of them for a model of its own.",
+        rare=True,
+    )
     epoch: int | None = option(None, "For inspect logs with several epochs: only this one.", min=1, rare=True)
     exclude: Path | Sequence[str] | None = option(
         None,

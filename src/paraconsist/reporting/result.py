@@ -23,7 +23,7 @@ from paraconsist.reporting.table import Part, as_html, as_latex, as_markdown, as
 from paraconsist.reporting.tables import cited, score_tables
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.score import SetScores, score_sources
-from paraconsist.scoring.sources import Opened, in_arrow, open_source
+from paraconsist.scoring.sources import Opened, in_arrow, open_models, open_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -314,7 +314,8 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
     Parameters
     ----------
     *models : Scores, path or table; or one mapping of names to these
-        Two or more; as `score` takes them. Options that say how files are read do not apply to `Scores`.
+        Two or more, as `score` takes them; or a table with rows of several, named in its column model. Options that say
+        how files are read do not apply to `Scores`.
     names : sequence of str, optional
         Names of the models; by default their own names, the shortest ends of the paths that differ, or, of tables, the
         columns of their predictions.
@@ -322,7 +323,7 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
     Raises
     ------
     InputError
-        If fewer than two models are given, or they have no set in common.
+        If there are fewer than two models, or they have no set in common.
     """
     from paraconsist.scoring.compare import compare_opened
 
@@ -330,8 +331,9 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
     if len(models) == 1 and isinstance(models[0], Mapping):
         names, models = names or [*models[0]], tuple(models[0].values())
     opened = [
-        model.opened if isinstance(model, Scores) else open_source(model, columns, function="compare")
+        opened
         for model in models
+        for opened in ([model.opened] if isinstance(model, Scores) else open_models(model, columns, function="compare"))
     ]
     compared, left_out = compare_opened(opened, comparing, names)
     return Comparison(tuple(compared), left_out)

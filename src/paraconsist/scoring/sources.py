@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from paraconsist.data.arrays import rows_counted
 from paraconsist.data.foreign import read_yaml
 from paraconsist.data.logs.format import GOLD_CONFIDENCE
-from paraconsist.data.logs.reading import LogTexts, read_logs
+from paraconsist.data.logs.reading import LogTexts, SeveralModels, of_one_model, read_logs
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import TRIED, Metadata, Predictions, read_predictions
 from paraconsist.data.published import PREFIX, published_folder
@@ -153,6 +153,15 @@ def open_source(
     return opened
 
 
+def open_models(named: Any, options: SourceOptions | None = None, *, function: str) -> list[Opened]:
+    """Open each model of what a user named, as `open_source` does: of a table with rows of several, each of these."""
+    options = options or SourceOptions()
+    try:
+        return [open_source(named, options, function=function)]
+    except SeveralModels as several:
+        return [open_source(named, replace(options, model=model), function=function) for model in several.models]
+
+
 def in_arrow(table: Any, function: str = "score") -> pa.Table:
     """Return a table in memory as an Arrow table, without the index of a data frame.
 
@@ -210,7 +219,7 @@ def _read(several: Sequence[Any], options: SourceOptions, function: str) -> dict
     """Read files, logs or tables in memory."""
     if _are_paths(several):
         return read_logs([Path(one) for one in several], options)
-    tables = [Predictions(in_arrow(one, function)) for one in several]
+    tables = [of_one_model(Predictions(in_arrow(one, function)), options) for one in several]
     return {f"predictions {i}" if len(tables) > 1 else "predictions": table for i, table in enumerate(tables, 1)}
 
 

@@ -53,7 +53,7 @@ class LogFormat:
     #: file and the chosen metric or filter) and ``notes`` for the reader.
     read: Callable[[Path, SourceOptions, Sequence[str] | None], Predictions]
     pattern: str | None = None  # of its files' names in a folder
-    options: tuple[str, ...] = ()  # those of metric, filter and epoch that apply to it
+    options: tuple[str, ...] = ()  # those of metric, filter, epoch and model that apply to it
     repeats: bool = False  # whether several files of one set are further runs of it
 
 

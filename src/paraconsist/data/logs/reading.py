@@ -7,13 +7,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
-from paraconsist.data.logs.format import Head, LogFormat, bad_log, check_one, unique_ids
+from paraconsist.data.logs.format import Head, LogFormat, bad_log, unique_ids
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import RUN, Predictions, read_predictions
 from paraconsist.data.store import RunFolder
@@ -37,13 +39,8 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
     for name in query.stratum or ():
         if not is_expression(name) and "." not in name:
             column_of(table, name, parameter="stratum")
-    for name in _MODEL_COLUMNS:
-        if name not in table.column_names or name in (query.stratum or ()) or not pa.types.is_string(table[name].type):
-            continue
-        models = table[name].unique().drop_null().to_pylist()
-        several = f"Column {name} of {path.name} names {len(models)} models"
-        remedy = f"{several}: write a file for each, and compare them with `paraconsist compare`."
-        check_one("model's predictions", models, remedy)
+    predictions = of_one_model(predictions, query, f" of {path.name}")
+    table = predictions.table
     has_ids = "example_id" in table.column_names and not table["example_id"].null_count
     if has_ids and query.bucket != "example_id" and query.trial is None:
         unique_ids(table["example_id"].to_pylist(), path, "example_id")
@@ -53,11 +50,44 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
     return Predictions(table, predictions.metadata)
 
 
+class SeveralModels(InputError):
+    """The error that a table has rows of several models: `models`."""
+
+    models: tuple[str, ...] = ()
+
+
+def of_one_model(predictions: Predictions, query: SourceOptions, of_file: str = "") -> Predictions:
+    """Return the rows of the only model that columns name, or of `query.model`; SeveralModels if there are more."""
+    table, names = predictions.table, [name for name in _MODEL_COLUMNS if name in predictions.table.column_names]
+    names = [name for name in names if name not in (query.stratum or ()) and pa.types.is_string(table[name].type)]
+    metadata = predictions.metadata
+    if query.model is not None:
+        known = {name: table[name].unique().drop_null().to_pylist() for name in names}
+        column = next((name for name, models in known.items() if query.model in models), None)
+        if column is None:
+            remedy = f"The table names {', '.join([*chain(*known.values())][:8]) or 'no models'}."
+            raise input_error("score", "model", "be a model that the table names", got=query.model, remedy=remedy)
+        table = table.filter(pc.equal(table[column], query.model))
+        metadata = {**metadata, "model": {"model": query.model}}
+    for name in names:
+        models = table[name].unique().drop_null().to_pylist()
+        if len(models) > 1:
+            several = f"Column {name}{of_file} names {len(models)} models"
+            remedy = f"{several}: give `model` one of them; `compare` and `report` take them all."
+            problem = SeveralModels(
+                "hold one model's predictions", function="score", parameter="path", got=models[:5], remedy=remedy
+            )
+            problem.models = tuple(models)
+            raise problem
+    return Predictions(table, metadata)
+
+
 PLAIN = LogFormat(
     name="table",
     what=f"a table with a row per prediction, whose name must end in one of {', '.join(ENDINGS)}",
     recognises=lambda path, _: path.suffix.lower() in ENDINGS,
     read=_read_table,
+    options=("model",),
 )
 
 
@@ -180,7 +210,7 @@ def _read(
     file: Path, log_format: LogFormat, query: SourceOptions, texts: Sequence[str] | None, *, alone: bool
 ) -> Predictions:
     """Read a file; errors name it if it is one of several."""
-    for name in ("metric", "filter", "epoch"):
+    for name in ("metric", "filter", "epoch", "model"):
         value = getattr(query, name)
         if value is not None and name not in log_format.options:
             others = " or ".join(other.name for other in formats() if name in other.options)

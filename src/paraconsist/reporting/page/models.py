@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +23,7 @@ from paraconsist.scoring.naming import arranged, check_numbers, is_generic, is_r
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import measure_rows
 from paraconsist.scoring.score import SetScores, score_sources, with_label_names
-from paraconsist.scoring.sources import Opened, open_source, read_json
+from paraconsist.scoring.sources import Opened, open_models, read_json
 
 #: What `results.json` holds of the options that a run was scored with.
 _SAVED_OPTIONS = (
@@ -155,9 +156,10 @@ def load_models(
     if not paths:
         raise input_error("report", "paths", "name at least one run folder or predictions file")
     options = options or ScoreOptions()
-    check_numbers(paths, names, sets, "report")
     experiments = {path: model for path in paths if (model := _experiment(path)) is not None}
-    opened = [Opened({}, path=p) if p in experiments else open_source(p, read, function="report") for p in paths]
+    of_paths = [[Opened({}, path=p)] if p in experiments else open_models(p, read, function="report") for p in paths]
+    opened, paths = [*chain(*of_paths)], [path for path, each in zip(paths, of_paths, strict=True) for _ in each]
+    check_numbers(paths, names, sets, "report")
     models, runs = list[Model](), set[int]()
     for index, (path, (name, each)) in enumerate(zip(paths, arranged(opened, names, sets), strict=True)):
         if path in experiments:
