@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.scripts import ROOT
 
@@ -109,6 +110,21 @@ def test_different_wrong_answers_flip(tmp_path):
 
 
 @pytest.mark.faults
+@pytest.mark.faults
+def test_questions_without_gold_in_a_table(tmp_path):
+    """Frames ended in a ValueError, a misspelt file in a TypeError, and the table showed a measure without a value."""
+    lines = []
+    fixture = Consistency(tmp_path, lambda key, value: lines.append(value), {})
+    wordings = ["How long?", "By when?", "What is shipping?", "And the fee?"]
+    questions = pd.DataFrame({"bucket_id": ["days", "days", "fee", "fee"], "question": wordings})
+    fixture.assert_consistent(lambda prompts: [*prompts[:3], prompts[2]], questions, condition="wording_change <= 60%")
+    assert lines[0][:5] == ["table", "pass", "wording_change", "50.0", ""]
+    with pytest.raises(pytest.fail.Exception, match=r"0 of 2 buckets flip$"):
+        fixture.assert_consistent(lambda prompts: ["30"] * 4, questions, condition="wording_change <= 60%")
+    with pytest.raises(pc.InputError, match=r"`sets` must be given.*got 'absent.csv'"):
+        fixture.assert_consistent("absent.csv", condition="wording_change <= 60%")
+
+
 def test_a_file_with_columns_of_its_own(tmp_path):
     """The fixture dropped the names of the columns, so that only files with the usual ones could be read."""
     rows = ["question,answer,gold", *(f"{b},{'yes' if k else 'no'},yes" for b in range(20) for k in range(5))]

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from helpers.browser import QUICK, contrast, in_chromium, quiet, write_page
 from helpers.report import ANSWERS, HOSTILE, write_run
@@ -49,6 +50,33 @@ def parts_of(page: Path) -> tuple[str, str, str]:
 
 def choose(page, label: str, value: str) -> None:
     page.get_by_label(label, exact=True).select_option(value)
+
+
+@pytest.mark.faults
+def test_without_gold_no_answer_is_called_wrong(chromium, tmp_path):
+    """Every answer was marked as wrong, and the link to the problems that change led to none of them."""
+    answers = [
+        (f"q{i}", f"{[30, 30, 14 if i % 4 == 0 else 30][k]} days", f"Wording {k}?") for i in range(20) for k in range(3)
+    ]
+    frame = pd.DataFrame(answers, columns=["bucket_id", "prediction", "question"])
+    pc.score(frame, same="number").report(tmp_path / "page.html")
+    with quiet(chromium, (tmp_path / "page.html").as_uri()) as page:
+        assert ids(page)[:5] == ["q0", "q4", "q8", "q12", "q16"]
+        page.get_by_role("link", name="Read the 5 problems whose answers do not agree").click()
+        assert ids(page) == ["q0", "q4", "q8", "q12", "q16"]
+        first = page.locator("#list .bucket").first
+        assert first.locator(".tallies").text_content() == "2 answers in 3 rows"
+        assert first.locator(".mark").evaluate_all("marks => marks.map((mark) => mark.className)") == [
+            "mark",
+            "mark",
+            "mark wrong",
+        ]
+        assert not {"gold", "right", "wrong"} & set(re.findall(r"\w+", first.text_content().lower()))
+        assert "right" not in page.locator("#legend").text_content()
+        assert page.get_by_label("show", exact=True).locator("option").count() == 4
+        exported = page.evaluate("exporting.asMarkdown(buckets.all[0]) + exporting.asJson(buckets.all[0])")
+        assert not re.search("gold|right|✗", exported.replace("gold_probability", ""))
+        assert "wording_change ± 0.0" in page.locator("main").text_content()  # not `plan`, which needs gold labels
 
 
 def test_worst_first_then_sorted_and_filtered(opened):

@@ -35,6 +35,7 @@ class Consistency:
         Options of `paraconsist.score` apply to both; others are those of the run.
         """
         import paraconsist as pc
+        from paraconsist.errors import input_error
 
         if not callable(model) and (path := Path(model)).exists() and not (path / "config.json").exists():
             return pc.score(path, **{name: value for name, value in options.items() if name != "sets"})
@@ -44,13 +45,17 @@ class Consistency:
         usual |= {"version": "of this test"} if callable(model) and usual else {}
         scoring = _of_scoring(options)
         running = {name: value for name, value in options.items() if name not in scoring or name in _OF_BOTH}
-        made: pc.Run = pc.run(model, **{**self._of_mark, **usual, **running})
+        if "sets" not in (options := {**self._of_mark, **usual, **running}):
+            got = model if isinstance(model, (str, Path)) else ...
+            must = "be given, also by a mark, unless the model is a file or run folder of answers that exists"
+            raise input_error("score", "sets", must, got=got)
+        made: pc.Run = pc.run(model, **options)
         return made.score(**scoring)
 
     def assert_consistent(
         self,
         model: Any,
-        sets: str | None = None,
+        sets: Any = None,
         *,
         pc_low: float | None = None,
         baseline: Any = None,
@@ -65,7 +70,7 @@ class Consistency:
         __tracebackhide__ = True
         from paraconsist.cli.gate import verdict
 
-        of_sets = {"sets": sets} if sets else {}
+        of_sets = {} if sets is None else {"sets": sets}
         scores = self.score(model, **of_sets, **options)
         against = None if baseline is None else self.score(baseline, **of_sets, **_of_scoring(options))
         conditions = [f"pc.low >= {pc_low}"] * (pc_low is not None) + ["pc.not_worse"] * (against is not None)
@@ -98,8 +103,11 @@ def _number(scores: Scores, name: str) -> list[str]:
     from paraconsist.reporting.formatting import interval, percent
 
     measure, keys = next(iter(scores.to_dict()[name]["measures"].items()))
-    spec = CATALOGUE[measure]
-    return [spec.short, percent(keys[spec.headline]), interval(keys["confidence_interval"].get(spec.headline))]
+    spec, wording = CATALOGUE[measure], scores.sets[name].wording
+    key, called = scores.sets[name].headline(spec).key, spec.short
+    if key != spec.headline and wording is not None:  # there are no gold labels
+        keys, called = wording, key
+    return [called, percent(keys[key]), interval(keys["confidence_interval"].get(key))]
 
 
 def _flips(scores: Scores, name: str, against: Scores | None, margin: float | None) -> Iterator[str]:
@@ -127,7 +135,7 @@ def _flips(scores: Scores, name: str, against: Scores | None, margin: float | No
     n_flip = sum(0 < k < m for k, m in zip(right, n, strict=True)) if wording is None else wording.n_changed
     named = [f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS]]
     most = ", ".join(scores.sets[name].worst(_N_BUCKETS) if against is None else named)
-    yield f"{n_flip} of {len(n)} buckets flip; the worst: {most}"
+    yield f"{n_flip} of {len(n)} buckets flip{'; the worst: ' * bool(most)}{most}"
     item = set_texts(item, [] if source.texts is None else [source.texts], [], source.columns, [])
     examples, _ = flips(item, PARAPHRASTIC, {"": {}})
     for text, answer, is_right, _ in examples[0].rows if examples else ():

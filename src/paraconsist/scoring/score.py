@@ -214,13 +214,17 @@ class SetScores:
                     values[policy] = {q.key: found[q.key] for q in OF_WORDINGS} | ends
         return values
 
+    def headline(self, spec: MeasureSpec) -> Quantity:
+        """Return what a measure is known by; without the gold labels that this needs it is the wording change."""
+        usual = Quantity(spec.headline, spec.symbol, spec.symbol)
+        own = next((q for q in spec.quantities if q.key == spec.headline), usual)
+        return WORDING_CHANGE if own.needs_gold and self.rows.is_without_gold else own
+
     def headline_by_policy(self, spec: MeasureSpec) -> tuple[Quantity, dict[str, Values]]:
-        """Return a measure's headline, or without the gold labels that it needs the wording change, by policy."""
-        headline = next((q for q in spec.quantities if q.key == spec.headline), None)
-        if self.rows.is_without_gold and headline is not None and headline.needs_gold:
-            return WORDING_CHANGE, self.wording_by_policy
-        values = {policy: of_measures.get(spec.name) or {} for policy, of_measures in self.by_policy.items()}
-        return headline or Quantity(spec.headline, spec.symbol, spec.symbol), values
+        """Return a measure's headline, and by policy the values that it is among."""
+        if (quantity := self.headline(spec)) is WORDING_CHANGE:
+            return quantity, self.wording_by_policy
+        return quantity, {policy: values.get(spec.name) or {} for policy, values in self.by_policy.items()}
 
     @cached_property
     def figures(self) -> dict[str, Figures]:

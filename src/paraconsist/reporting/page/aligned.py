@@ -28,7 +28,7 @@ from paraconsist.data.tasks import TASKS
 from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.measures.rules import ORIGINAL
-from paraconsist.scoring.outcomes import outcome_of_buckets
+from paraconsist.scoring.outcomes import changes_of_buckets, outcome_of_buckets
 from paraconsist.scoring.roles import Violations, apply_policy, violations
 from paraconsist.scoring.score import SetScores
 
@@ -159,6 +159,10 @@ def _bucket_values(
         of_counted = codes[pairs.positions[pairs.counts]]
         for column, weights in ((2, None), (3, pairs.amount[pairs.counts])):
             counts[:, column] = np.bincount(of_counted, weights, len(numbers))
+    if kept.is_without_gold and spec.mean_over == "buckets":  # of right answers, which nothing tells here
+        changes = changes_of_buckets(kept)
+        changed = np.array([changes.get(bucket, np.nan) for bucket in numbers])
+        return changed, changed, accuracy, counts, outcomes
     if broken is None:
         return unknown, unknown, accuracy, counts, outcomes
     shrunken = broken.shrunken_by_bucket(codes, len(numbers), right if spec.mean_over == "buckets" else None)

@@ -142,6 +142,7 @@ class _SetMaker:
             "rule": "answers that change" if self.aligned.rule is CHANGE else self.aligned.rule.title.lower(),
             "written": any(written is not None for written in self.written),
             "gold": all(bool(rows.has_gold.all()) for rows in self.rows),
+            "noGold": all(rows.is_without_gold for rows in self.rows),
             "byHand": [self.aligned.predictions[model].metadata.get("by_hand") for model in self.aligned.models],
             "ids": [public_model(self.aligned.predictions[model]) for model in self.aligned.models],
             "changes": [[len(changes), math.fsum(changes.values())] for changes in self.changes],

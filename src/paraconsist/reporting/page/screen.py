@@ -349,8 +349,9 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
         wanted = 0.02 if half is None else half / 2.0
         command = f"paraconsist plan PREDICTIONS --half-width {wanted:.2g}"
-        if result.until is not None and half is not None:
-            command = f"paraconsist run ... --until '{result.until.quantity} ± {wanted:.2g}'"
+        if result.rows.is_without_gold or (result.until is not None and half is not None):  # `plan` needs gold labels
+            of = WORDING_CHANGE.key if result.until is None else result.until.quantity
+            command = f"paraconsist run ... --until '{of} ± {wanted:.2g}'"
         yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
     if is_run:
         return

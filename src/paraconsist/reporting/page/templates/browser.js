@@ -399,12 +399,13 @@ const browser = (() => {
     }
     if (head.kinds && head.kinds.length) select("edit", "kind", [["", "all edits"], ...named(head.kinds)]);
     const base = all.some((bucket) => bucket.r[0][0] === "original") ? "the original" : "row 1";
-    select("show", "show", [
-      ["", `all ${unit}s`], ["broken", "inconsistent"], ["changed", `another answer than ${base}`], ["lost", `${base} right, ${another} wrong`],
-      ["gained", `${base} wrong, ${another} right`], ["right", `right in every ${each}`], ["depends", `right in some ${each}s`], ["wrong", `wrong in every ${each}`], ["same", "consistent"],
-    ]);
+    const ofRight = head.sets.every((set) => set.noGold) ? [] : [
+      ["lost", `${base} right, ${another} wrong`], ["gained", `${base} wrong, ${another} right`],
+      ["right", `right in every ${each}`], ["depends", `right in some ${each}s`], ["wrong", `wrong in every ${each}`],
+    ];
+    select("show", "show", [["", `all ${unit}s`], ["broken", "inconsistent"], ["changed", `another answer than ${base}`], ...ofRight, ["same", "consistent"]]);
     select("sort by", "sort", [
-      ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ["accuracy", "least accurate"],
+      ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ...(ofRight.length ? [["accuracy", "least accurate"]] : []),
       ...(hasSureness ? [["swing", "largest swing in probability"]] : []), ["size", "most rows"], ["id", "id"],
     ]);
     select("per page", "size", named(["10", "20", "50"]));

@@ -28,11 +28,18 @@ const buckets = (() => {
     return own !== null || ofGold === null ? own : answer[0] === gold ? ofGold : 1 - ofGold;
   }
 
+  const firstOf = (bucket) => bucket.r.find((row) => row[0] === "original") || bucket.r[0];
+  // Whether an answer is right; without gold labels, whether it is that of the first row.
+  function isGood(bucket, row, place) {
+    const [answer, first] = [row[4][place], firstOf(bucket)];
+    if (!head.sets[bucket.s].noGold) return answer[0] === row[2];
+    return row === first || first[4][place] === null || (answer[0] >= 0 && answer[0] === first[4][place][0]);
+  }
   function marks(bucket, place) {
     const strip = element("span", { class: "marks", "aria-hidden": "true" });
-    for (const [role, , gold, , answers] of bucket.r) {
-      const answer = answers[place];
-      const state = answer === null ? " none" : answer[0] === gold ? "" : " wrong";
+    for (const row of bucket.r) {
+      const [role, , , , answers] = row;
+      const state = answers[place] === null ? " none" : isGood(bucket, row, place) ? "" : " wrong";
       strip.append(element("span", { class: `mark${state}${role === "original" ? " first" : ""}` }));
     }
     return strip;
@@ -41,6 +48,11 @@ const buckets = (() => {
   function rightOf(bucket, place) {
     const rows = bucket.r.filter(([role, , , , answers]) => role !== "original" && answers[place] !== null);
     const counted = rows.length ? rows : bucket.r.filter((row) => row[4][place] !== null);
+    if (head.sets[bucket.s].noGold) {
+      const given = bucket.r.filter((row) => row[4][place] !== null).map((row) => row[4][place][0]);
+      const n = new Set(given.filter((label) => label >= 0)).size + given.filter((label) => label < 0).length;
+      return `${n} ${n === 1 ? "answer" : "answers"} in ${given.length} ${given.length === 1 ? "row" : "rows"}`;
+    }
     return `${counted.filter((row) => row[4][place][0] === row[2]).length} of ${counted.length} right`;
   }
   function tally(bucket, set, place) {
@@ -53,10 +65,10 @@ const buckets = (() => {
     const answer = row[4][place];
     if (answer === null) { cell.className = "answer"; cell.append("–"); return null; }
     const right = answer[0] === row[2];
-    cell.className = `answer ${right ? "right" : "wrong"}`;
-    cell.append(element("span", { class: `mark${right ? "" : " wrong"}`, "aria-hidden": "true" }));
+    cell.className = set.noGold ? "answer" : `answer ${right ? "right" : "wrong"}`;
+    if (!set.noGold) cell.append(element("span", { class: `mark${right ? "" : " wrong"}`, "aria-hidden": "true" }));
     cell.append(element("span", { class: "label", text: labelName(set, answer[0]) }));
-    cell.append(element("span", { class: "hide", text: right ? " (right)" : " (wrong)" }));
+    if (!set.noGold) cell.append(element("span", { class: "hide", text: right ? " (right)" : " (wrong)" }));
     const sure = probability(answer, answer[0]);
     const ofGold = goldProbability(answer, row[2]);
     if (sure !== null) cell.append(element("span", { class: "p", text: sure.toFixed(2) }));
@@ -118,13 +130,13 @@ const buckets = (() => {
   function render(bucket) {
     const set = head.sets[bucket.s];
     const golds = [...new Set(bucket.r.map((row) => row[2]))];
-    const first = set.conditional ? null : bucket.r.find((row) => row[0] === "original") || bucket.r[0];
+    const first = set.conditional ? null : firstOf(bucket);
     const article = element("article", { class: bucket.t ? "bucket written" : "bucket", tabindex: "-1", "aria-label": `bucket ${bucket.id}` });
     article.bucket = bucket;
     const facts = element("span", { class: "facts" });
     const fact = (name, value) => facts.append(facts.childNodes.length ? " · " : "", `${name} `, element("b", { text: value }));
     if (head.sets.length > 1) fact("set", set.name);
-    if (golds.length === 1) fact("gold", labelName(set, golds[0]));
+    if (golds.length === 1 && !set.noGold) fact("gold", labelName(set, golds[0]));
     bucket.st.forEach((values, i) => {
       const [name, names] = set.strata[i];
       if (values.length === 1) fact(name, names[values[0]]);
@@ -197,7 +209,9 @@ const buckets = (() => {
     const some = (test) => all.some((bucket) => bucket.r.some((row) => row[4].some(test)));
     const compares = (bucket) => !head.sets[bucket.s].mustDiffer && !head.sets[bucket.s].conditional;
     const has = (bucket) => bucket.r[0][0] === "original";
-    const parts = [sign("", "right"), sign(" wrong", "wrong")];
+    const parts = [];
+    if (head.sets.some((set) => !set.noGold)) parts.push(sign("", "right"), sign(" wrong", "wrong"));
+    if (head.sets.some((set) => set.noGold)) parts.push(sign("", "the first row's answer"), sign(" wrong", "another answer"));
     if (all.some(has)) parts.push(sign(" first", "the original (round)"));
     if (some((answer) => answer === null)) parts.push(sign(" none", "not asked"));
     if (some((answer) => answer !== null && answer[1] >= 0)) parts.push(element("span", { text: "0.93: how probable the model held the answer that it gave" }));

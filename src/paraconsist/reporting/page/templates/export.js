@@ -13,9 +13,9 @@ const exporting = (() => {
         const answer = row[4][place];
         const own = buckets.probability(answer, answer[0]);
         const ofGold = buckets.goldProbability(answer, row[2]);
-        return [model, { answer: answer[0] < 0 ? null : set.labels[answer[0]], right: answer[0] === row[2], probability: own, gold_probability: ofGold }];
+        return [model, { answer: answer[0] < 0 ? null : set.labels[answer[0]], right: set.noGold ? undefined : answer[0] === row[2], probability: own, gold_probability: ofGold }];
       });
-      return { role: row[0], example_id: row[1], gold: buckets.labelName(set, row[2]), ...field(bucket, set, row), answers: Object.fromEntries(answers) };
+      return { role: row[0], example_id: row[1], gold: set.noGold ? undefined : buckets.labelName(set, row[2]), ...field(bucket, set, row), answers: Object.fromEntries(answers) };
     });
     return { set: set.name, bucket_id: bucket.id, ...shared(bucket, set), strata, rows };
   }
@@ -26,14 +26,14 @@ const exporting = (() => {
     const safe = (text) => String(text).replace(/[\\`*_[\]<>|#~&]/gu, "\\$&").replace(/\s*\n\s*/gu, "<br>");
     const line = (cells) => `| ${cells.join(" | ")} |`;
     const fields = bucket.f.map((i) => set.fields[i]);
-    const columns = ["row", ...fields, "gold", ...modelsOf(set).map(([model]) => model)];
+    const columns = ["row", ...fields, ...(set.noGold ? [] : ["gold"]), ...modelsOf(set).map(([model]) => model)];
     const rows = asObject(bucket).rows.map((row) => {
       const answers = modelsOf(set).map(([model]) => row.answers[model]).map((one) => {
         if (one === undefined) return "";
         const sure = one.probability === null ? "" : ` ${one.probability.toFixed(2)}`;
-        return `${one.right ? "✓" : "✗"} ${safe(one.answer === null ? "unparsed" : one.answer)}${sure}`;
+        return `${set.noGold ? "" : one.right ? "✓ " : "✗ "}${safe(one.answer === null ? "unparsed" : one.answer)}${sure}`;
       });
-      return line([safe(row.role), ...fields.map((name) => safe(row[name] ?? "")), safe(row.gold), ...answers]);
+      return line([safe(row.role), ...fields.map((name) => safe(row[name] ?? "")), ...(set.noGold ? [] : [safe(row.gold)]), ...answers]);
     });
     const beside = Object.entries(shared(bucket, set)).map(([name, text]) => `${safe(name)}: ${safe(text)}\n`);
     return [`**${safe(bucket.id)}** (${safe(set.name)})\n`, ...beside, line(columns.map(safe)), line(columns.map(() => "---")), ...rows, ""].join("\n");

@@ -37,7 +37,7 @@ const marking = (() => {
       const without = mine.filter((bucket) => bucket.s === s);
       if (!without.length) return [];
       const names = ["consistency (P_C)", "right on rewordings", set.rule];
-      const shown = [set.paraphrastic, true, set.sums.some((sums) => sums[4] > 0)];
+      const shown = [set.paraphrastic, !set.noGold, set.sums.some((sums) => sums[4] > 0)];
       const lines = set.models.map((model, i) => {
         const gone = summed(without.map((bucket) => bucket.n[i]));
         const after = numbers(set.sums[i].map((sum, j) => sum - gone[j]));
