@@ -126,6 +126,17 @@ def test_no_command_writes_over_what_it_reads(words, command, tmp_path, monkeypa
     assert answers.read_bytes() == before
 
 
+@pytest.mark.faults
+def test_no_command_writes_over_the_results_of_a_run_that_it_reads(command, tmp_path):
+    """`artifacts --partial a --full b --output a/results.json` did, and `check a` called it damaged."""
+    (tmp_path / "run.json").write_text('{"ended": "2026-01-02T03:04:05Z"}')
+    results = tmp_path / "results.json"
+    results.write_text("{}")
+    said = command.refused("artifacts", "--partial", tmp_path, "--full", "b", "--output", results)
+    assert "another file than those that are read" in said
+    assert results.read_text() == "{}"
+
+
 def test_the_page_of_scores_is_not_written_over_their_answers(tmp_path):
     pytest.importorskip("jinja2")
     answers = write(tmp_path / "answers.csv", [(b, b % 2, b % 2) for b in range(20)])

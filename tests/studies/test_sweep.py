@@ -6,6 +6,7 @@ import shutil
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.files import locked
 from paraconsist.models.training.data import Examples, context_keys, sample_share
+from paraconsist.running.checking import check_folder
 from paraconsist.running.pool import alone
 from paraconsist.studies.options import SweepOptions
 from paraconsist.studies.sweep import Cell, CellResult, cells_of, difference_over_seeds, summarise, sweep, trend
@@ -139,7 +141,7 @@ def test_an_interrupted_cell_goes_on_and_ends_the_same(files: Path, monkeypatch)
         with pytest.raises(KeyboardInterrupt):
             sweep(options(files))
     assert not stamps(files)
-    (trained,) = files.glob("sweep/cells/*/model/training.json")
+    (trained,) = files.glob("sweep/cells/*/model/config.json")
     before = trained.stat().st_mtime_ns
     found = sweep(options(files))["cells"]
     assert trained.stat().st_mtime_ns == before  # not trained again
@@ -231,6 +233,16 @@ def test_a_killed_cell_is_done_again(files: Path, damage: str) -> None:
         result["cells"][0].pop("seconds")
     assert json.dumps(again) == json.dumps(whole)
     assert not list(cell.rglob("*.safetensors"))
+
+
+@pytest.mark.slow
+def test_weights_that_a_sweep_removed_are_no_damage_and_can_be_had_afterwards(files: Path) -> None:
+    small = options(files, shares=(1.0,), seeds=(0,))
+    whole = sweep(small)["cells"]
+    assert not [file for file in check_folder(files / "sweep") if file.problem]
+    kept = sweep(replace(small, keep_models=True))["cells"]
+    assert len(list(files.glob("sweep/cells/*/model/*.safetensors"))) == 1
+    assert [{**cell, "seconds": 0} for cell in kept] == [{**cell, "seconds": 0} for cell in whole]
 
 
 def test_one_sweep_at_a_time_writes_into_a_folder(files: Path) -> None:

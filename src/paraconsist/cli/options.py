@@ -132,8 +132,10 @@ def _check_output(command: str, values: Mapping[str, Any]) -> None:
     if not isinstance(output, Path) or not output.is_file():
         return
     lists = [value if isinstance(value, list) else [value] for key, value in values.items() if key != "output"]
-    others = (Path(each).resolve() for each in itertools.chain(*lists) if isinstance(each, (str, Path)))
-    if output.resolve() in others:
+    paths = [Path(each) for each in itertools.chain(*lists) if each and isinstance(each, (str, Path))]
+    runs = (path for path in paths if (path / "run.json").is_file())
+    records = (run / name for run in runs for name in ("results.json", "run.json"))
+    if output.resolve() in (path.resolve() for path in (*paths, *records)):
         raise input_error(command, "output", "be another file than those that are read", got=str(output))
 
 

@@ -33,7 +33,7 @@ def select(
 ) -> None:
     """Filter rows adversarially, draw easy and difficult items, write a sheet for paraphrases; or read one back.
 
-    paraconsist select rows.csv --encoder ORG/ENCODER --output items
+    paraconsist select rows.csv --encoder ORG/ENCODER --confidence-model models/a --output items
     paraconsist select --written items/sheet.csv --output set.parquet
     """
     if output is None:

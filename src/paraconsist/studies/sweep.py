@@ -201,7 +201,10 @@ class SweepWork:
         return None
 
     def is_done(self, cell: Cell) -> bool:
-        return self.result(cell) is not None
+        return self.result(cell) is not None and (not self.options.keep_models or bool(self._weights(cell)))
+
+    def _weights(self, cell: Cell) -> list[Path]:
+        return list((self.folder(cell) / "model").glob("*.safetensors"))
 
     def do(self, cell: Cell) -> None:
         """Train, run and score a cell, each from where it stopped, and write ``cell.json`` last."""
@@ -209,6 +212,8 @@ class SweepWork:
         folder = self.folder(cell)
         model = folder / "model"
         folder.mkdir(parents=True, exist_ok=True)
+        if not self._weights(cell):  # a run of weights that are gone: those of a new training may differ by rounding
+            shutil.rmtree(folder / "run", ignore_errors=True)
         sets = train_and_run(training_options(self.options, cell, model), folder / "run", self.options)
         record = json.loads((model / "training.json").read_text(encoding="utf-8"))
         trained = record["data"]["train"]
@@ -226,10 +231,14 @@ class SweepWork:
         self.forget_weights(cell)
 
     def forget_weights(self, cell: Cell) -> None:
-        """Remove the weights of a finished cell unless they are kept."""
-        model = self.folder(cell) / "model"
-        if not self.options.keep_models and model.is_dir():
-            for file in model.glob("*.safetensors"):
+        """Remove the weights of a finished cell unless they are kept, first from the record of its training."""
+        model, weights = self.folder(cell) / "model", self._weights(cell)
+        if weights and not self.options.keep_models:
+            record = json.loads((model / "training.json").read_text(encoding="utf-8"))
+            for file in weights:
+                record["files"].pop(file.name, None)
+            write_json(model / "training.json", {**record, "status": "weights removed"})
+            for file in weights:
                 file.unlink()
             shutil.rmtree(model / "checkpoints", ignore_errors=True)
             sync_one(model)
