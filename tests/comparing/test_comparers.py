@@ -68,6 +68,24 @@ ANSWERS = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
         ("The answer is unknown", None),
         ("version 1.2.3", None),
         ("7/0", None),
+        ("-½", "-1/2"),  # the sign stays, with words and before fractions
+        ("The answer is minus 5.", "-5"),
+        ("It is negative twelve degrees", "-12"),
+        ("10 minus 5", "5"),
+        ("x minus 5", "5"),
+        ("The area is 25 cm^2.", "25"),  # not the power of a unit
+        ("9.8 m/s²", "9.8"),
+        ("25 km2", "25"),
+        ("about 10^6", "1000000"),  # but that of a number
+        ("3 × 10⁵ years", "300000"),
+        ("3 × 10⁻² m", "0.03"),
+        ("2**10", "1024"),
+        ("**4**", "4"),
+        ("10^999", None),
+        ("half a million", "500000"),
+        ("three quarters of a million", "750000"),
+        ("two and a half million", "2500000"),
+        ("2 and a half million", "2500000"),
         ("", None),
     ],
 )
@@ -115,6 +133,12 @@ def test_choices(answer, expected):
         ("May 5", "", (0, 5, 5)),
         ("in 1999", "", (1999, 0, 0)),
         ("30 February 2000", "", None),
+        ("2020-03-04T10:00:00Z", "", (2020, 3, 4)),  # not the year alone
+        ("2020/03/04", "", (2020, 3, 4)),
+        ("2020.3.4", "", (2020, 3, 4)),
+        ("20-03-2020", "", (2020, 3, 20)),
+        ("3-4-2020", "mdy", (2020, 3, 4)),
+        ("4. March 2020", "", (2020, 3, 4)),
         ("may be soon", "", None),
     ],
 )

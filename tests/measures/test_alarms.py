@@ -120,6 +120,14 @@ def test_a_skilled_model_of_a_lopsided_task_is_not_called_constant() -> None:
         assert nearly_constant(noisy(rng, gold, 0.99, 2), gold) is None
 
 
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_of_equally_common_labels_the_one_that_is_predicted_is_the_constant_answer(names: tuple[str, str]) -> None:
+    gold = np.array(names)[np.repeat([0, 1], 50)]
+    predictions = np.array(names)[np.repeat([0, 1], [91, 9])]  # nine right answers more than always the first
+    for order in (slice(None), slice(None, None, -1)):
+        assert nearly_constant(predictions[order], gold[order]) is None
+
+
 def test_rows_of_a_cluster_are_no_evidence_of_their_own() -> None:
     gold, clusters = np.repeat([1, 0], [60, 40]), np.arange(100)
     predictions = np.where(np.arange(100) >= 95, 0, 1)  # five right answers more

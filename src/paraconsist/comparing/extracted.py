@@ -27,6 +27,7 @@ _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9
 _PARTS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8}
 _PARTS |= {"tenth": 10}
 _PARTS |= {f"{name}s": n for name, n in _PARTS.items() if not name.endswith("s")}
+_PART_OF = re.compile(r"\b(half|quarter|third)s? (?:of )?a (?=hundred|thousand|\w+illion)")  # half a million
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅖": "2/5", "⅗": "3/5", "⅘": "4/5"}
 _VULGAR |= {"⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}
 
@@ -34,12 +35,22 @@ _UNSIGNED = r"(?:\d{1,3}(?:[,\u00a0\u2009\u202f'’_ ]\d{3})+(?!\d)(?:\.\d+)?|\d
 _NUMBER = re.compile(
     rf"(?P<sign>(?<![\w)\]}}])-(?=[$€£¥\d.\\]))?(?:[$€£¥]\s?(?P<sign2>-)?)?"
     rf"(?:\\[dt]?frac\s*\{{\s*(?P<top>-?\d+)\s*\}}\s*\{{\s*(?P<bottom>\d+)\s*\}}"
-    rf"|(?P<whole>{_UNSIGNED})(?:\s+(?P<mixed>\d+)\s*/\s*(?P<of>\d+)|\s*/\s*(?P<over>\d+(?:\.\d+)?)(?![\d/]))?"
-    r"(?:\s*(?:[eE](?P<exponent>[+-]?\d+)\b|(?:[x×*]|\\times)\s*10\s*\^?\s*\{?(?P<power>[-−]?\d+)\}?))?"
+    rf"|(?P<whole>{_UNSIGNED})(?:\^\{{?(?P<raised>-?\d+)\}}?)?(?:\s+(?P<mixed>\d+)\s*/\s*(?P<of>\d+)|\s*/\s*(?P<over>\d+(?:\.\d+)?)(?![\d/]))?"
+    r"(?:\s*(?:[eE](?P<exponent>[+-]?\d+)\b|(?:[x×*]|\\times)\s*10\s*\^?\s*\{?(?P<power>-?\d+)\}?))?"
     r"(?:\s*(?P<scale>hundred|thousand|million|billion|trillion|k)\b)?)",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[a-z]+")
+_FRACTIONS = str.maketrans(_VULGAR)
+_SUPERSCRIPT = re.compile("[⁻⁰¹²³⁴-⁹]+")
+_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+_PLAIN = [  # what is written otherwise first
+    (re.compile(r"(?<=\d)\*\*(?=-?\d)"), "^"),
+    (re.compile(r"(?<=[a-z}])\^\{?-?\d+\}?|(?<=\bm)[23]\b|(?<=\b[cdkm]m)[23]\b", re.IGNORECASE), ""),  # 5 cm^2
+    (re.compile(r"(?<=\d) and a half\b", re.IGNORECASE), " 1/2"),
+    (re.compile(r"(?<![\d)\]}] )(?<!\b[a-z] )\b(?:minus|negative) (?=[$€£¥\d.])", re.IGNORECASE), "-"),
+    (re.compile(rf"(?<=\d)\s*(?=[{''.join(_VULGAR)}])"), " "),
+]
 
 
 def conclusion(answer: str) -> str | None:
@@ -53,15 +64,17 @@ def read_number(answer: str) -> Fraction | None:
 
     That is the first one after its last ``####``, ``\\boxed`` or "answer is", else the last of the text. Thousands may
     be separated, a decimal comma is one where it cannot separate thousands, and ``1/2``, ``2 1/2``, ``½``,
-    ``\\frac{1}{2}``, ``1.5e3``, ``2 million`` and numbers in English words are read. Units, currencies and the per cent
-    sign are passed over: 50 % is 50, and 3 km is 3.
+    ``\\frac{1}{2}``, ``1.5e3``, ``10^6``, ``2 million`` and numbers in English words are read. Units, currencies and
+    the per cent sign are passed over: 50 % is 50, and 3 km^2 is 3.
 
     >>> [str(read_number(text)) for text in ("It costs $1,250.50.", "two and a half", "So 3 + 4 = 7 apples", "none")]
     ['2501/2', '5/2', '7', 'None']
     """
-    plain = answer.replace("−", "-").replace("\\,", "").replace("\\$", "$").replace("{,}", ",").replace("**", "")
-    for sign, written in _VULGAR.items():
-        plain = plain.replace(sign, f" {written}") if sign in plain else plain
+    plain = answer.replace("−", "-").replace("\\,", "").replace("\\$", "$").replace("{,}", ",")
+    plain = _SUPERSCRIPT.sub(lambda match: f"^{match[0].translate(_DIGITS)}", plain)
+    for pattern, written in _PLAIN:
+        plain = pattern.sub(written, plain)
+    plain = plain.replace("**", "").translate(_FRACTIONS)
     end = conclusion(plain)
     text = plain if end is None else end
     matches = list(_NUMBER.finditer(text))
@@ -82,10 +95,11 @@ def _value(match: re.Match[str]) -> Fraction | None:
             value += Fraction(int(part["mixed"]), int(part["of"]))
         elif part["over"]:
             value /= Fraction(part["over"])
-        exponent = int((part["exponent"] or part["power"] or "0").replace("−", "-"))
+        exponent, raised = int(part["exponent"] or part["power"] or "0"), int(part["raised"] or "1")
+        if max(abs(exponent), abs(raised) * len(part["whole"] or "")) > _MOST_DIGITS:
+            return None
+        value **= raised
     except (ZeroDivisionError, ValueError):
-        return None
-    if abs(exponent) > _MOST_DIGITS:
         return None
     scale = (part["scale"] or "").lower()
     value *= Fraction(10) ** exponent * (1000 if scale == "k" else _SCALES.get(scale, 1))
@@ -112,8 +126,10 @@ def _in_words(text: str) -> Fraction | None:
     """Return the last number that is written in English words, such as ``three hundred and five``."""
     found: Fraction | None = None
     total, current, open_ = Fraction(0), Fraction(0), False
-    words = _WORD.findall(text.lower())
+    words = _WORD.findall(_PART_OF.sub(r"\1 ", text.lower()))
     for i, word in enumerate([*words, ""]):
+        if not open_:
+            sign = -1 if words[max(i - 1, 0) : i] in (["minus"], ["negative"]) else 1
         if word in SMALL_NUMBERS:
             current, open_ = current + SMALL_NUMBERS[word], True
         elif word == "hundred" and (open_ or words[i - 1 : i] == ["a"]):
@@ -124,9 +140,10 @@ def _in_words(text: str) -> Fraction | None:
             is_mixed = words[max(i - 2, 0) : i] == ["and", "a"] and open_
             part = Fraction(1, _PARTS[word])
             found = total + current + part if is_mixed else (total + current or Fraction(1)) * part
+            found *= sign * _SCALES.get(words[i + 1] if i + 1 < len(words) else "", 1)
             total, current, open_ = Fraction(0), Fraction(0), False
         elif not (open_ and word in ("and", "a")):
-            found = total + current if open_ else found
+            found = sign * (total + current) if open_ else found
             total, current, open_ = Fraction(0), Fraction(0), False
     return found
 
@@ -198,10 +215,10 @@ _MONTH = (
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>\d{4})"
 _DATES = [
-    rf"{_YEAR}-(?P<month>\d{{1,2}})-(?P<day>\d{{1,2}})",
-    rf"{_DAY}\s+(?:of\s+)?{_MONTH},?\s+{_YEAR}",
+    rf"{_YEAR}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}})(?:T[\d:.]+Z?)?",
+    rf"{_DAY}\.?\s+(?:of\s+)?{_MONTH},?\s+{_YEAR}",
     rf"{_MONTH}\s+{_DAY},?\s+{_YEAR}",
-    rf"(?P<first>\d{{1,2}})[./](?P<second>\d{{1,2}})[./]{_YEAR}",
+    rf"(?P<first>\d{{1,2}})(?P<mark>[-./])(?P<second>\d{{1,2}})(?P=mark){_YEAR}",
     rf"{_MONTH},?\s+(?:of\s+)?{_YEAR}",
     rf"{_DAY}\s+(?:of\s+)?{_MONTH}|{_MONTH.replace('name', 'name2')}\s+{_DAY.replace('day', 'day2')}",
     r"(?P<year>1\d{3}|20\d{2})",

@@ -63,7 +63,8 @@ commonest label (60.0 %): a nearly constant answer is consistent regardless of t
     share, rate = counts.max() / n, of_gold.max() / n
     if not _NEARLY_ALL <= share < 1.0 or rate == 1.0:
         return None
-    gained = (predicted == gold).astype(np.float64) - (gold == of_gold.argmax())
+    commonest = int(np.lexsort([counts, of_gold])[-1])  # of equally common ones, what is predicted
+    gained = (predicted == gold).astype(np.float64) - (gold == commonest)
     codes = np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
     sums = np.bincount(codes, weights=gained - gained.mean())
     if len(sums) < FEW_UNITS:

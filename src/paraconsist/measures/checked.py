@@ -179,7 +179,8 @@ class LabelPlan(Record):
 
     def _at_least(self, n_problems: float, n_labels: float) -> int:
         """Return a number of problems that have so many units to label."""
-        return max(math.ceil(n_problems), math.ceil(n_labels / self.units_per_problem), 1)
+        whole = math.ceil(n_problems * (1.0 - 1e-9))  # whatever the rounding
+        return max(whole, math.ceil(n_labels / self.units_per_problem), 1)
 
 
 def plan_labels(units: CheckedUnits, *, confidence_level: float = 0.95) -> LabelPlan:
@@ -512,10 +513,10 @@ def _post_strata(units: CheckedUnits) -> NDArray[np.intp]:
 def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     post, is_labelled, weights = _post_strata(units), units.is_labelled, units.weights / units.weights.sum()
     codes = np.unique(units.groups, return_inverse=True)[1].reshape(len(post), -1)
-    both = Dyads(codes[:, 0], codes[:, -1])
+    dyads = Dyads(codes[:, 0], codes[:, -1])
 
     def variance(parts: Floats) -> float:
-        return max(both.connected(parts), float(parts @ parts) if codes.shape[1] > 1 else 0.0)
+        return max(dyads.connected(parts), float(parts @ parts) if codes.shape[1] > 1 else 0.0)
 
     sizes, n_labelled = np.bincount(post, weights), np.bincount(post, is_labelled)
     raw = np.where(is_labelled, weights * units.sampling, 0.0)
@@ -525,9 +526,9 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     means = np.where(n > 0.0, np.minimum(np.bincount(post, inside * filled), 1.0), 0.5)  # but for rounding
     left = np.sqrt(1.0 - n_labelled / np.bincount(post)) if of_set else np.ones(len(n))
     of_labels = inside * (filled - means[post]) * (sizes * left)[post]
-    n_groups, stretch = len(np.unique(codes[is_labelled])), 1.0
+    n_groups, stretch, alone = len(np.unique(codes[is_labelled])), 1.0, float(of_labels @ of_labels)
     n_clusters = min(n_groups, int(n_labelled.sum()))
-    if n_groups < codes[is_labelled].size and (alone := float(of_labels @ of_labels)) > 0.0:
+    if n_groups < codes[is_labelled].size and alone > 0.0:
         stretch = max(variance(of_labels) / alone, 1.0)  # the design effect of the labels
     smoothed = _inside(means, n)
     spread = smoothed * (1.0 - smoothed) / np.maximum(n - 1.0, 1.0) * left**2 * stretch
@@ -538,7 +539,9 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     of_units, of_verdicts = weights * (means[post] - value), weights * (units.verdicts - observed)
     inner = _inside(observed, n_all)
     of_inner = inner * (1.0 - inner) / n_all  # where all verdicts are the same
-    sampled, square = (0.0, 0.0) if of_set else (variance(of_units), variance(of_verdicts) or of_inner)
+    # problems with many verdicts yes may also have more labels yes than others with the same verdict
+    both = max(variance(of_units + of_labels) - stretch * alone, 0.0)
+    sampled, square = (0.0, 0.0) if of_set else (both, variance(of_verdicts) or of_inner)
     error, observed_error = math.sqrt(float(sizes**2 @ spread) + sampled), math.sqrt(square)
 
     def part(verdict: bool) -> _Part:
