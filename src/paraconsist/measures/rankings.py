@@ -128,14 +128,16 @@ def rankings(
     ids = [str(parts["systems"].ids[i]) for i in order]
     n = len(means)
     apart = ~np.eye(n, dtype=np.bool_)
-    tau, ends, error = _over_wordings(taus, level)
+    tau, ends, error, n_ranked = _over_wordings(taus, level)
     by_number = tuple(_of_wordings(k, means, total, rng) for k in _NUMBERS if k < n)
     enough = next((k.n for i, k in enumerate(by_number) if all(x.same_best >= _ENOUGH for x in by_number[i:])), None)
     halves = np.array([_halves(cells, apart, rng) for _ in range(_N_SPLITS)]) if cells.shape[2] > 1 else None
     warnings = [f"{n_left_out:,} problems are not there for all systems and wordings: left out"] if n_left_out else []
     if np.isnan([row.same_best for row in by_number]).any():
         warnings.append("several systems are the best over all wordings: none is named as the best of all")
-    if n < FEW_UNITS:
+    if n_ranked < n:
+        warnings.append(f"all systems are equally good under {n - n_ranked} of {n} wordings: tau leaves these out")
+    if n_ranked < FEW_UNITS:
         warnings.append(f"no interval over fewer than {FEW_UNITS} wordings")
     return RankingsResult(
         mean=dict(zip(ids, total[order].tolist(), strict=True)),
@@ -150,7 +152,7 @@ def rankings(
         n_problems=cells.shape[2],
         confidence_interval={"tau": ends},
         standard_error={"tau": error},
-        n_clusters={"tau": n},
+        n_clusters={"tau": n_ranked},
         signature=signature(_FUNCTION, est="tau-b", avg="wording", ci="jackknife-t", level=f"{level:.4g}"),
         warnings=tuple(warnings),
     )
@@ -193,20 +195,23 @@ def _shares_best(means: Floats) -> Floats:
     return np.asarray(is_best / is_best.sum(axis=1, keepdims=True))
 
 
-def _over_wordings(taus: Floats, level: float) -> tuple[float, list[float], float]:
-    """Return the mean of the pairs of wordings, its interval and standard error, by leaving out one at a time."""
+def _over_wordings(taus: Floats, level: float) -> tuple[float, list[float], float, int]:
+    """Return the mean of the pairs of wordings, its interval and standard error, and the number of wordings.
+
+    Those under which all systems are equal, so that tau is nan, are excluded; the error is that of the jackknife.
+    """
     kept = ~np.isnan(np.diag(taus))
     taus, n = taus[np.ix_(kept, kept)], int(kept.sum())
     sums = taus.sum(axis=1) - np.diag(taus)
     if n < 2:
-        return float("nan"), [float("nan")] * 2, float("nan")
+        return float("nan"), [float("nan")] * 2, float("nan"), n
     tau = float(sums.sum() / (n * (n - 1)))
     if n < FEW_UNITS:
-        return tau, [float("nan")] * 2, float("nan")
+        return tau, [float("nan")] * 2, float("nan"), n
     without = (sums.sum() - 2.0 * sums) / ((n - 1) * (n - 2))
     error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
     half = float(stdtrit(n - 1, 0.5 + level / 2.0)) * error
-    return tau, [max(tau - half, -1.0), min(tau + half, 1.0)], error
+    return tau, [max(tau - half, -1.0), min(tau + half, 1.0)], error, n
 
 
 def _of_wordings(n: int, means: Floats, total: Floats, rng: np.random.Generator) -> OfWordings:
