@@ -78,12 +78,6 @@ def scored(command, *options):
     return result
 
 
-def refused(command, *words):
-    code, _, err = command(*words)
-    assert code == 2
-    return err
-
-
 def people(of):
     """Return what people say: the same answer to two wordings, accuracy, and both right or both wrong, by sums."""
     same_pairs = right_rows = alike = 0
@@ -260,14 +254,12 @@ def test_what_pairs_of_different_problems_cannot_carry_is_refused(command, run, 
     other = next(i for i, line in enumerate(lines) if line["bucket_id"] != line["bucket_id_2"])
     renamed = {**lines[other], "bucket_id_2": "b999"}
     mark(sheet, bucket_id_2=lambda line: renamed["bucket_id_2"] if line == lines[other] else line["bucket_id_2"])
-    assert "show the answers of this run" in refused(command, "score", run, "--same", "tokens", "--checked", sheet)
+    assert "show the answers of this run" in command.refused("score", run, "--same", "tokens", "--checked", sheet)
     for options, message in (
         (("--mark", "right", "--apart", "5"), "pairs of answers only"),
         (("--n", "0"), "`--n` must be above 0 without `--apart`"),
     ):
-        assert message in refused(
-            command, "sheet", run, "--same", "tokens", *options, "--output", tmp_path / "none.csv"
-        )
+        assert message in command.refused("sheet", run, "--same", "tokens", *options, "--output", tmp_path / "none.csv")
 
 
 def test_a_comparer_that_asks_a_model_for_every_pair_has_no_pairs_of_different_problems(run, monkeypatch):
@@ -368,9 +360,9 @@ def test_corrected_rates_can_be_gated(command, run, tmp_path):
             for bar, code in ((value - 1e-6, 0), (value + 1e-6, 1)):
                 found = command("gate", f"{quantity} >= {bar}", run, "--same", "tokens", *given)
                 assert found[0] == code, (quantity, found)
-    refused(command, "gate", "corrected.pc_published >= 0.1", run, "--same", "tokens", *given)  # a plug-in estimate
-    assert "must name a quantity of the results" in refused(
-        command, "gate", "corrected.same_answer >= 0.1", run, "--same", "tokens"
+    command.refused("gate", "corrected.pc_published >= 0.1", run, "--same", "tokens", *given)  # a plug-in estimate
+    assert "must name a quantity of the results" in command.refused(
+        "gate", "corrected.same_answer >= 0.1", run, "--same", "tokens"
     )
 
 
@@ -396,9 +388,9 @@ def test_labels_are_planned_against_problems(command, run, tmp_path):
         (("--half-width", "0"), "`--half-width` must lie"),
         (("--half-width", "0.05", "--bucket-cost", "0", "--paraphrase-cost", "0"), "`--bucket-cost` must be above 0"),
     ):
-        assert sentence in refused(command, *given, *options)
+        assert sentence in command.refused(*given, *options)
     for option in ("--budget", "--difference"):
-        assert f"`{option}` must not be given with `--checked`" in refused(command, *given, option, "0.5")
+        assert f"`{option}` must not be given with `--checked`" in command.refused(*given, option, "0.5")
 
 
 def test_contexts_are_planned_where_problems_share_them(command, tmp_path):
@@ -417,8 +409,8 @@ def test_contexts_are_planned_where_problems_share_them(command, tmp_path):
 def test_no_plan_without_labels_of_the_pilot(command, run, tmp_path):
     pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "large.csv", index=False)
     pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)
-    assert "same_answer: the sheet has no label of these answers" in refused(
-        command, "plan", tmp_path / "large.csv", "--same", "tokens", "--checked", pairs
+    assert "same_answer: the sheet has no label of these answers" in command.refused(
+        "plan", tmp_path / "large.csv", "--same", "tokens", "--checked", pairs
     )
 
 
@@ -440,11 +432,11 @@ def test_what_labels_cannot_carry_is_refused_in_a_warning(command, run, tmp_path
 )
 def test_a_changed_sheet_is_refused(command, run, tmp_path, change, message):
     sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), **{"same": same, **change})
-    assert message in refused(command, "score", run, "--same", "tokens", "--checked", sheet)
+    assert message in command.refused("score", run, "--same", "tokens", "--checked", sheet)
 
 
 def test_no_sheet_of_labels_and_no_table_as_a_sheet(command, run, tmp_path):
-    assert "labels need no checking" in refused(command, "sheet", run, "--output", tmp_path / "s.csv")
+    assert "labels need no checking" in command.refused("sheet", run, "--output", tmp_path / "s.csv")
     with pytest.raises(InputError, match="have the columns"):
         read_checked([run])
 
@@ -453,12 +445,12 @@ def test_a_sheet_is_not_replaced_nor_read_where_it_says_nothing(command, run, tm
     sheet, given = tmp_path / "pairs.csv", (run, "--same", "tokens")
     unmarked = drawn(command, run, "--n", "40", output=sheet)
     nobody = "`--checked` must have yes or no in at least one row; got 0. Nobody has filled in"
-    assert nobody in refused(command, "score", *given, "--checked", unmarked)
+    assert nobody in command.refused("score", *given, "--checked", unmarked)
     mark(sheet, same=same)
-    assert "not be there already" in refused(command, "sheet", *given, "--output", sheet)
-    assert "--unparsed" in refused(command, "score", *given, "--checked", sheet, "--unparsed", "own_class")
+    assert "not be there already" in command.refused("sheet", *given, "--output", sheet)
+    assert "--unparsed" in command.refused("score", *given, "--checked", sheet, "--unparsed", "own_class")
     pd.DataFrame(rows()).drop(columns="label").to_csv(run, index=False)
-    unknown = refused(command, "sheet", *given, "--mark", "right", "--output", tmp_path / "s.csv")
+    unknown = command.refused("sheet", *given, "--mark", "right", "--output", tmp_path / "s.csv")
     assert "accepted answers" in unknown
 
 

@@ -105,8 +105,7 @@ def test_buckets_that_lack_a_place_are_named(command, tmp_path, broken, sentence
 
 
 def test_an_unknown_measure(command, tmp_path):
-    code, _, err = command("score", write(tmp_path / "p.csv", GOOD), "--measure", "bleu")
-    assert code == 2
+    err = command.refused("score", write(tmp_path / "p.csv", GOOD), "--measure", "bleu")
     assert "`--measure` must be one of paraphrastic_consistency" in err
 
 
