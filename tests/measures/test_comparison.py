@@ -286,8 +286,8 @@ def test_corrections() -> None:
 def test_pareto_table() -> None:
     none = (0.5, 1.0)
     tests = {
-        ("a", "b"): PairTest(0.1, 0.001, 0.003, -0.2, 0.001, 0.003),
-        ("a", "c"): PairTest(0.1, 0.001, 0.003, 0.1, *none),
+        ("a", "b"): PairTest(0.1, 0.001, 0.003, -0.2, 0.001, 0.05),  # p at alpha is beyond chance
+        ("a", "c"): PairTest(0.1, 0.001, 0.05, 0.1, *none),
         ("b", "c"): PairTest(0.0, *none, 0.3, 0.01, 0.06),  # not beyond chance, corrected
         ("a", "d"): PairTest(*(float("nan"),) * 6),
     }

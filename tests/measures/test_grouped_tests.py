@@ -156,7 +156,10 @@ def test_groups_that_lose_as_much_as_they_gain_say_nothing() -> None:
     assert math.isnan(result.statistic)
     assert "no group lost or gained: t is undefined and p is 1" in result.warnings
     assert grouped_statistic(np.array([2, 2])) == math.inf
-    assert all(map(math.isnan, outcome([1, 0, 0], ["g"] * 3).intervals[0]))
+    one = outcome([1, 0, 0], ["g"] * 3)
+    assert all(map(math.isnan, one.intervals[0]))
+    two = outcome([0, 0, 0, 1, -1, 0], np.arange(6), runs=[0, 0, 0, 1, 1, 1])
+    assert (two.p_values, two.statistic) == ([1.0, 1.0], 0.0)  # that of the run that has one
 
 
 @pytest.mark.parametrize(

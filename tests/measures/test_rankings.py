@@ -150,6 +150,18 @@ def test_the_order_of_rows_changes_nothing():
     assert one.to_dict() == other.to_dict()
 
 
+@pytest.mark.faults
+def test_wordings_under_which_all_systems_are_equal_are_told_and_not_counted():
+    """Of ten wordings with one such there was no interval, without a word, over ten clusters."""
+    means = np.random.default_rng(6).random((11, 3))
+    means[0] = 0.5
+    found, ten = pc.rankings(*long(means[..., None])), pc.rankings(*long(means[:10, :, None]))
+    assert found.confidence_interval == pc.rankings(*long(means[1:, :, None])).confidence_interval
+    assert (found.n_clusters, ten.n_clusters) == ({"tau": 10}, {"tau": 9})
+    assert found.warnings == ("all systems are equally good under 1 of 11 wordings: tau leaves these out",)
+    assert ten.warnings[1:] == ("no interval over fewer than 10 wordings",)
+
+
 def test_problems_that_some_were_not_asked_are_left_out():
     cells = np.random.default_rng(5).normal(size=(3, 3, 6))
     columns = long(cells)

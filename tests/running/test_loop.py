@@ -1,14 +1,19 @@
 """The loop's own parts: how tokenised parts become batches."""
 
+import json
+from importlib.metadata import version
 from itertools import chain
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.classifier import Classifier
-from paraconsist.running.loop import _batches
+from paraconsist.running.loop import _batches, _note_environment
 
 
 @given(st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=30), max_size=6), st.integers(60, 1000))
@@ -40,3 +45,16 @@ def test_overlapping_parts_lose_less_together_than_apart():
     apart = wasted([[part[i] for i in batch] for part in shapes for batch in plan_batches(part, policy)])
     together = wasted(rows for _, rows in _batches(model, policy, zip(names, names, shapes, strict=True)))
     assert whole <= together < apart
+
+
+@pytest.mark.faults
+def test_the_environment_of_a_store_is_that_of_its_first_answers(tmp_path):
+    """It was that of a process that was killed before any answer, which later runs on this machine were warned of."""
+    file, model = tmp_path / "environment.json", SimpleNamespace(module=None)
+    file.write_text('{"torch": "2.0.1"}')
+    for goes_on in (False, True):
+        _note_environment(tmp_path, model, torch.device("cpu"), goes_on=goes_on)
+    assert json.loads(file.read_text())["torch"] == version("torch")
+    file.write_text('{"torch": "2.0.1"}')
+    with pytest.warns(UserWarning, match=r"computed with torch 2\.0\.1, now"):
+        _note_environment(tmp_path, model, torch.device("cpu"), goes_on=True)

@@ -2,6 +2,7 @@
 
 import json
 
+import pyarrow as pa
 import pytest
 from helpers.commands import command, done, refused
 from helpers.faulty_server import FaultyServer
@@ -13,6 +14,7 @@ from paraconsist.data import bucket_sets
 from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
 from paraconsist.models.endpoint.client import BudgetReached
+from paraconsist.running.run import group_sets
 
 QUESTIONS = [{"bucket_id": f"q{i // 3}", "question": f"Wording {i}?", "expected": "yes"} for i in range(12)]
 
@@ -170,3 +172,14 @@ def test_functions_have_names(questions, tmp_path):
     runs = pc.run(models, str(questions), output=tmp_path / "all", version="1")
     rates = {name: next(iter(run.score().to_dict().values()))["wording"]["n_right"] for name, run in runs.items()}
     assert rates == {"yes": 4, "no": 0}
+
+
+@pytest.mark.faults
+def test_models_of_one_name_in_two_folders_have_their_own_sets():
+    """`run --model one=a/bow --model two=b/bow` lost the sets of the first, without a word."""
+    rows = pa.table({"bucket_id": ["b"] * 2, "premise": ["x", "y"], "hypothesis": ["p", "q"], "label": [0, 0]})
+    named = {"a/bow": "one", "b/bow": "two", "c/other": "three"}
+    made = {model: [bucket_sets.bucket_set_from_table(rows, name=n, task="nli")] for model, n in named.items()}
+    groups = {name: (model, [one.name for one in sets]) for name, (model, sets) in group_sets(made).items()}
+    expected = {"a/bow:nli": "a/bow", "b/bow:nli": "b/bow", "other:nli": "c/other"}
+    assert groups == {name: (model, [named[model]]) for name, model in expected.items()}

@@ -31,8 +31,7 @@ def test_rows_with_one_id_are_refused(answers, command, tmp_path):
         pc.score(twice.rename(columns={"wording": "example_id"}))
     assert refused.value.parameter == "example"
     twice.to_csv(tmp_path / "twice.csv", index=False)
-    code, _, err = command("score", tmp_path / "twice.csv", "--example", "wording")
-    assert (code, "--trial" in err) == (2, True)
+    assert "--trial" in command.refused("score", tmp_path / "twice.csv", "--example", "wording")
     trials = twice.assign(trial=np.repeat([0, 1], len(answers)))
     assert len(next(iter(pc.score(trials, example="wording", trial="trial").sets.values())).rows) == len(answers)
 

@@ -49,8 +49,7 @@ def test_roles_in_any_case(command, tmp_path, word):
     measure = scored(command, file)["measures"]["paraphrastic_consistency"]
     assert (measure["original_accuracy"], measure["n_examples"]) == (1.0, 2)
     file.write_text(file.read_text().replace(word, "first"))
-    code, _, err = command("score", file)
-    assert (code, "got 'first' at row 1" in err) == (2, True)
+    assert "got 'first' at row 1" in command.refused("score", file)
 
 
 def test_paths_and_expressions_in_plain_tables(command, tmp_path):
@@ -62,5 +61,4 @@ def test_paths_and_expressions_in_plain_tables(command, tmp_path):
     given = ("--bucket", r'id ~ "^(\d+)"', "--original", "meta.first")
     measure = scored(command, file, *given)["measures"]["paraphrastic_consistency"]
     assert (measure["n_buckets"], measure["n_examples"], measure["accuracy"]) == (2, 4, 0.5)
-    code, _, err = command("score", file, "--bucket", "meta.second")
-    assert (code, "Its columns are id, meta.first" in err) == (2, True)
+    assert "Its columns are id, meta.first" in command.refused("score", file, "--bucket", "meta.second")

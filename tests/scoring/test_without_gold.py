@@ -81,14 +81,11 @@ def test_command_gate_comparison_and_page(answers, command, tmp_path):
     agreement = scored(command, a, "--measure", "prompt_sensitivity")["measures"]["prompt_sensitivity"]["agreement"]
     code, out, err = command("gate", f"wording_change <= 50% and agreement >= {agreement}", a)
     assert (code, out.startswith("pass")) == (0, True), err
-    code, _, err = command("gate", "pc >= 0.5", a)
-    assert (code, "name a quantity" in err) == (2, True)
+    assert "name a quantity" in command.refused("gate", "pc >= 0.5", a)
     code, out, err = command("compare", a, b)
     assert (code, "semantic inconsistency" in out) == (0, True), err
-    code, _, err = command("compare", a, b, "--measure", "paraphrastic_consistency")
-    assert (code, "--label" in err) == (2, True)
-    code, _, err = command("plan", a, "--half-width", 0.05)
-    assert (code, "--label" in err) == (2, True)
+    assert "--label" in command.refused("compare", a, b, "--measure", "paraphrastic_consistency")
+    assert "--label" in command.refused("plan", a, "--half-width", 0.05)
     assert command("plan", a, "--half-width", 0.05, "--measure", "inconsistency")[0] == 0
     code, _, err = command("report", a, b, "--output", tmp_path / "page.html")
     assert code == 0, err

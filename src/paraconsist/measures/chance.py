@@ -106,8 +106,7 @@ class ChanceLevel:
             step = float(np.exp(stdtrit(freedom, tail) * error / ratio))
             ends = ratio / step, ratio * step
         else:
-            freedom = max(1.0, min(freedom, degrees))
-            ends = _fieller(broken, shuffled, weight, float(stdtrit(freedom, tail)))
+            ends = _fieller(broken, shuffled, weight, float(stdtrit(min(freedom, degrees), tail)))
         return (1.0 - min(ends[1], 1.0 / self.shuffled), 1.0 - max(ends[0], 0.0)), error, n
 
 

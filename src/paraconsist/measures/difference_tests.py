@@ -519,7 +519,7 @@ def paired_differences(
     if options.method == "closed_form":
         p_value, p_error = np.where(point == 0.0, 1.0, np.nan), np.zeros(len(point))
         method = p_method = "student-t"
-        of_measure = [df if m.is_mean else max(1.0, min(df, d)) for m, d in zip(measures, degrees, strict=True)]
+        of_measure = [df if m.is_mean else min(df, d) for m, d in zip(measures, degrees, strict=True)]
         parts = zip(point, error, of_measure, strict=True)
         tests = [[StudentTest(*part)] if part[1] > NO_SPREAD else [] for part in parts]
     else:

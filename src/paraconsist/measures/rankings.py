@@ -129,14 +129,16 @@ def rankings(
     ids = [str(parts["systems"].ids[i]) for i in order]
     n = len(means)
     apart = ~np.eye(n, dtype=np.bool_)
-    tau, ends, error = _over_wordings(_signs(means), level)
+    tau, ends, error, n_ranked = _over_wordings(_signs(means), level)
     by_number = tuple(_of_wordings(k, means, total, rng) for k in _NUMBERS if k < n)
     enough = next((k.n for i, k in enumerate(by_number) if all(x.same_best >= _ENOUGH for x in by_number[i:])), None)
     halves = np.array([_halves(cells, apart, rng) for _ in range(_N_SPLITS)]) if cells.shape[2] > 1 else None
     warnings = [f"{n_left_out:,} problems are not there for all systems and wordings: left out"] if n_left_out else []
     if np.isnan([row.same_best for row in by_number]).any():
         warnings.append("several systems are the best over all wordings: none is named as the best of all")
-    if n < FEW_UNITS:
+    if n_ranked < n:
+        warnings.append(f"all systems are equally good under {n - n_ranked} of {n} wordings: tau leaves these out")
+    if n_ranked < FEW_UNITS:
         warnings.append(f"no interval over fewer than {FEW_UNITS} wordings")
     return RankingsResult(
         mean=dict(zip(ids, total[order].tolist(), strict=True)),
@@ -151,7 +153,7 @@ def rankings(
         n_problems=cells.shape[2],
         confidence_interval={"tau": ends},
         standard_error={"tau": error},
-        n_clusters={"tau": n},
+        n_clusters={"tau": n_ranked},
         signature=signature(_FUNCTION, est="tau-b", avg="wording", ci="jackknife+korn-graubard", level=f"{level:.4g}"),
         warnings=tuple(warnings),
     )
@@ -194,22 +196,23 @@ def _shares_best(means: Floats) -> Floats:
     return np.asarray(is_best / is_best.sum(axis=1, keepdims=True))
 
 
-def _over_wordings(signs: Floats, level: float) -> tuple[float, list[float], float]:
-    """Return tau's mean over the pairs of wordings, its interval and standard error.
+def _over_wordings(signs: Floats, level: float) -> tuple[float, list[float], float, int]:
+    """Return tau's mean over the pairs of wordings, its interval and standard error, and the number of wordings.
 
     The mean over all wordings there could be is the squared length of their mean row of `signs`. The jackknife's
     interval is too short where nearly all rankings are the same, or few systems are in no order: it is joined with Korn
-    and Graubard's interval of that length, from where each wording lies in the direction of the mean.
+    and Graubard's interval of that length, from where each wording lies in the direction of the mean. Wordings under
+    which all systems are equal are left out.
     """
     signs = signs[~np.isnan(signs).any(axis=1)]
     n, nan = len(signs), float("nan")
     if n < 2:
-        return nan, [nan] * 2, nan
+        return nan, [nan] * 2, nan, n
     taus = signs @ signs.T
     sums = taus.sum(axis=1) - np.diag(taus)
     tau = min(float(sums.sum() / (n * (n - 1))), 1.0)
     if n < FEW_UNITS:
-        return tau, [nan] * 2, nan
+        return tau, [nan] * 2, nan, n
     without = (sums.sum() - 2.0 * sums) / ((n - 1) * (n - 2))
     error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
     half = float(stdtrit(n - 1, 0.5 + level / 2.0)) * error
@@ -224,7 +227,7 @@ def _over_wordings(signs: Floats, level: float) -> tuple[float, list[float], flo
         ends = korn_graubard_interval(share, spread, _MOST_ROWS, n, level)
     low, high = (2.0 * end - 1.0 for end in ends)
     low, high = min(tau - half, max(low, 0.0) ** 2), max(tau + half, max(high, -low) ** 2)
-    return tau, [max(low, min(tau, 0.0)), min(high, 1.0)], error  # tau of all wordings is not below 0
+    return tau, [max(low, min(tau, 0.0)), min(high, 1.0)], error, n  # tau of all wordings is not below 0
 
 
 def _of_wordings(n: int, means: Floats, total: Floats, rng: np.random.Generator) -> OfWordings:

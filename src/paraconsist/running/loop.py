@@ -142,7 +142,7 @@ def compute(
         places = (finished.places(table["input_id"]) for table in inputs.in_order())
         is_open = np.concatenate([are_open(some, finished, retry_failed=again) for some in places])
         if is_open.any():
-            _note_environment(store.folder, model, accelerator.device, goes_on=len(finished) > 0)
+            _note_environment(store.folder, model, accelerator.device, goes_on=bool(finished))
         return len(is_open), np.packbits(is_open), not all_failed(finished)
 
     n_inputs, bits, any_answered = from_main(accelerator, look)  # the store may change before another process looks
@@ -310,12 +310,12 @@ def _note_environment(folder: Path, model: Classifier, device: torch.device, *, 
     now = {package: version(package) for package in ("torch", "transformers")}
     now |= {"device": name, "attention": attention or "none"}
     file = folder / "environment.json"
-    if not file.is_file():
+    if not goes_on or not file.is_file():
         write_json(file, now)
         return
     before = read_record("run", "output", file, remedy="Delete that file.")
     changes = [f"{key} {before.get(key)}, now {value}" for key, value in now.items() if before.get(key) != value]
-    if goes_on and changes:
+    if changes:
         text = f"earlier answers of this run were computed with {'; '.join(changes)}: they may differ a little"
         warnings.warn(text, UserWarning, stacklevel=2)
 

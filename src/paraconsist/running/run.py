@@ -272,7 +272,8 @@ def _is_old(entry: Json) -> bool:
 def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
     """Return what each pass computes: the sets of one task that one model answers.
 
-    The name of a pass is the task's, with the model's before it where several models answer one task.
+    The name of a pass is the task's, with the model's before it where several models answer one task: the last part of
+    its path, or all of it where the models are not told apart by that.
     """
     every = [bucket_set for group in sets.values() for bucket_set in group]
     names = [bucket_set.name for bucket_set in every]
@@ -285,9 +286,10 @@ def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
     for model, group in sets.items():
         for bucket_set in group:
             parts.setdefault((model, bucket_set.task.name), []).append(bucket_set)
-    tasks = [task for _, task in parts]
+    tasks, last = [task for _, task in parts], [Path(model).name for model in sets]
+    called = {model: name if last.count(name) == 1 else model for model, name in zip(sets, last, strict=True)}
     return {
-        task if tasks.count(task) == 1 else f"{Path(model).name}:{task}": (model, group)
+        task if tasks.count(task) == 1 else f"{called[model]}:{task}": (model, group)
         for (model, task), group in parts.items()
     }
 
