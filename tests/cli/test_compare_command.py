@@ -72,7 +72,7 @@ def test_a_table_of_several_models_is_a_file_of_each(compare, command, tmp_path:
     table = csv(tmp_path / "all.csv", [(*row, name) for name, rows in by_model.items() for row in rows], header)
     assert compare.json(table)[0]["pairs"] == compare.json(*files)[0]["pairs"]
     assert pc.compare(pd.read_csv(table), n_permutations=50).to_dict()[0]["pairs"][2]["first"] == "b"
-    assert "`--model` one of them; `compare` and `report` take them all" in command.refused("score", table)
+    assert "`--model` takes one of them; `compare` and `report` take them all" in command.refused("score", table)
     refuses("Column model names 3 models", pc.score, pd.read_csv(table))  # whose answers were taken for those of one
     scores = command.json("score", table, "--model", "c")["all"]["measures"]
     assert scores == command.json("score", files[2])["c"]["measures"]

@@ -22,6 +22,7 @@ from helpers.logs import LOGS, lines, scored
 import paraconsist as pc
 from paraconsist.data.logs.agents import _bfcl_calls, calls_of, run_columns
 from paraconsist.data.logs.reading import _head, built_in, detect, read_logs
+from paraconsist.data.options import SourceOptions
 from paraconsist.errors import InputError
 from paraconsist.files import canonical_arguments
 from paraconsist.measures.results import UNCERTAINTY
@@ -239,6 +240,16 @@ def test_what_is_refused(tmp_path: Path, source: str, change: Callable[[Any], An
     with pytest.raises(InputError, match=sentence) as refused:
         read_logs([edited(tmp_path, AGENTS / source, changed)])
     assert "\n" not in str(refused.value)
+
+
+def test_runs_of_one_model_are_chosen(tmp_path: Path) -> None:
+    file = edited(
+        tmp_path, AGENTS / "runs.jsonl", lambda runs: [{**run, "model": "ab"[i % 2]} for i, run in enumerate(runs)]
+    )
+    parts = [read_logs([file], SourceOptions(model=model))["runs"] for model in "ab"]
+    assert [part.metadata["model"]["model"] for part in parts] == ["a", "b"]
+    assert sum(part.table.num_rows for part in parts) == len(lines(AGENTS / "runs.jsonl"))
+    refuses("hold runs of this model; got 'c'", read_logs, [file], SourceOptions(model="c"))
 
 
 @pytest.mark.parametrize("file", ["runs.jsonl", "tau_bench.json", "tau2.json"])

@@ -312,6 +312,21 @@ def test_one_of_several_providers_or_prompts_is_chosen(command, tmp_path, provid
     assert first["measures"] == scored(command, file_of("promptfoo"), *options)["measures"]
 
 
+def test_several_providers_of_a_prompt_are_compared(command, tmp_path):
+    def add(found: Any) -> None:
+        more = json.loads(json.dumps(found["results"]["results"]))
+        for result in more:
+            result |= {"promptIdx": 1, "success": True}
+            result["provider"]["label"] = "second"
+        found["results"]["results"] += more
+
+    file, options = edited("promptfoo", tmp_path, add), (*BY_QUESTION, "--label", "answer", "--n-resamples", 50)
+    (found,) = command.json("compare", file, *options, "--n-permutations", 50)
+    (pair,), own = found["pairs"], scored(command, file_of("promptfoo"), *BY_QUESTION, "--label", "answer")
+    first = own["measures"]["paraphrastic_consistency"]["accuracy"]
+    assert (pair["second"], pair["result"]["differences"]["accuracy"]) == ("second", pytest.approx(first - 1.0))
+
+
 @pytest.mark.faults
 def test_a_table_that_mlflow_did_not_load_is_named(command, tmp_path):
     (tmp_path / "eval_results_table.json").write_text("null")

@@ -202,17 +202,12 @@ def _check_different(opened: Sequence[Opened]) -> None:
     contents = {p: p.resolve() if p.is_dir() else hashlib.sha256(p.read_bytes()).hexdigest() for p in {*paths}}
     seen: dict[Any, Path] = {}
     for path, one in ((one.path, one) for one in opened if one.path is not None):
-        key = contents[path], *_chosen(one)
+        key = contents[path], *{source.model for source in one.sets.values()}
         if key in seen:
             remedy = "The two hold the same, byte for byte: give the other model's."
             must = "be different models' predictions"
             raise input_error("compare", "paths", must, got=[str(seen[key]), str(path)], remedy=remedy)
         seen[key] = path
-
-
-def _chosen(one: Opened) -> list[str]:
-    """Return the model whose rows were chosen from a table of several; none where no other was in it."""
-    return [source.columns.model for source in one.sets.values() if source.columns.model is not None][:1]
 
 
 def _names(opened: Sequence[Opened], names: Sequence[str] | None) -> list[str]:
@@ -228,7 +223,8 @@ def _names(opened: Sequence[Opened], names: Sequence[str] | None) -> list[str]:
         own = next((way for way in ways if None not in way and len(set(way)) == len(way)), ways[0])
         return [f"model {i}" if own.count(name) > 1 or name is None else name for i, name in enumerate(own, 1)]
     parts = [[*path.resolve().parts[:-1], path.stem if path.is_file() else path.name] for path in paths]
-    parts = [part + _chosen(one) for part, one in zip(parts, opened, strict=True)]
+    for path, part, one in zip(paths, parts, opened, strict=True):  # a file of several models is named by each
+        part += {source.model or "" for source in one.sets.values()} if paths.count(path) > 1 else ()
     ends = (["/".join(part[-n:]) for part in parts] for n in range(1, max(map(len, parts)) + 1))
     return next((names for names in ends if len(set(names)) == len(names)), list(map(str, paths)))
 

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from paraconsist.data.arrays import rows_counted
 from paraconsist.data.foreign import read_yaml
-from paraconsist.data.logs.format import GOLD_CONFIDENCE
-from paraconsist.data.logs.reading import LogTexts, SeveralModels, of_one_model, read_logs
+from paraconsist.data.logs.format import GOLD_CONFIDENCE, SeveralModels
+from paraconsist.data.logs.reading import LogTexts, of_one_model, read_logs
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import TRIED, Metadata, Predictions, read_predictions
 from paraconsist.data.published import PREFIX, published_folder
@@ -154,12 +154,14 @@ def open_source(
 
 
 def open_models(named: Any, options: SourceOptions | None = None, *, function: str) -> list[Opened]:
-    """Open each model of what a user named, as `open_source` does: of a table with rows of several, each of these."""
+    """Open each model of what a user named, as `open_source` does: of a file with answers of several, each of these."""
     options = options or SourceOptions()
     try:
         return [open_source(named, options, function=function)]
     except SeveralModels as several:
-        return [open_source(named, replace(options, model=model), function=function) for model in several.models]
+        choices: list[dict[str, Any]] = [{several.choice: model} for model in several.models]
+        chosen = [replace(options, **choice) for choice in choices]
+        return [open_source(named, each, function=function) for each in chosen]
 
 
 def in_arrow(table: Any, function: str = "score") -> pa.Table:

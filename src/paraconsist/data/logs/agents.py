@@ -190,8 +190,10 @@ def _read_runs(
 ) -> Predictions:
     """Read tau-bench's results, or any lines of runs; InputError for several models, and as `_run_rows`."""
     runs = logs.read_whole_lines(path, "runs of agents") if runs is None else runs
+    if query.model is not None and not (runs := [run for run in runs if run.get("model") == query.model]):
+        raise logs.bad_log("hold runs of this model", query.model)
     models = [str(run["model"]) for run in runs if run.get("model")]
-    logs.check_one("model's runs", models, "Write a file for each.")
+    logs.check_one_model("runs", models)
     tool = "tau_bench" if any("traj" in run for run in runs[:1]) else RUNS.name
     return _run_rows(path, query, texts, tool, runs, name=path.stem, model=models[0] if models else None)
 
@@ -298,7 +300,7 @@ def _value(node: ast.expr) -> Any:
 
 
 _WHAT = "runs of agents, as tau-bench writes them or JSON Lines with task, trial, reward and calls"
-RUNS = logs.LogFormat("runs", _WHAT, _recognises_runs, _read_runs)
+RUNS = logs.LogFormat("runs", _WHAT, _recognises_runs, _read_runs, options=("model",))
 TAU2 = logs.LogFormat(
     "tau2_bench", "results of tau2-bench as JSON", lambda _, head: _TAU2.match(head.start) is not None, _read_tau2,
     repeats=True,

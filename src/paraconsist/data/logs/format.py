@@ -326,6 +326,25 @@ def check_one(what: str, values: Iterable[Any], remedy: str) -> None:
         raise bad_log(f"hold one {what}", distinct[:5], remedy=remedy)
 
 
+class SeveralModels(InputError):
+    """The error that a file has answers of several `models`, of which an option (`choice`) takes one."""
+
+    models: tuple[str, ...] = ()
+    choice = "model"
+
+
+def check_one_model(what: str, models: Sequence[Any], *, choice: str = "model", beside: str = "") -> None:
+    """Raise SeveralModels if rows of one file are of several; `beside` is what else the error says."""
+    distinct = list(dict.fromkeys(map(str, models)))
+    if len(distinct) > 1:
+        remedy = f"{beside}`{choice}` takes one of them; `compare` and `report` take them all."
+        problem = SeveralModels(
+            f"hold one model's {what}", function="score", parameter="path", got=distinct[:5], remedy=remedy
+        )
+        problem.models, problem.choice = tuple(distinct), choice
+        raise problem
+
+
 def _number(value: Any) -> float:
     try:
         return float(value)

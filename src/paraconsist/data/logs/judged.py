@@ -145,7 +145,10 @@ def _chosen(results: list[Json], wanted: str | None) -> list[Json]:
     remedy = f"Name one in `filter`: {', '.join(pairs)}."
     if not chosen:
         raise input_error("score", "filter", "name a provider, a prompt or its number", got=wanted, remedy=remedy)
-    logs.check_one("model's answers", map(_provider, chosen), remedy)
+    providers = [*map(_provider, chosen)]
+    if len({result.get("promptIdx") for result in chosen}) == len({*providers}):  # a prompt of each
+        logs.check_one_model("answers", providers, choice="filter", beside=f"{remedy} ")
+    logs.check_one("model's answers", providers, remedy)
     logs.check_one("prompt's answers", (result.get("promptIdx") for result in chosen), remedy)
     return chosen
 

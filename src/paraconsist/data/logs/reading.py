@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
-from paraconsist.data.logs.format import Head, LogFormat, bad_log, unique_ids
+from paraconsist.data.logs.format import Head, LogFormat, bad_log, check_one_model, unique_ids
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import RUN, Predictions, read_predictions
 from paraconsist.data.store import RunFolder
@@ -50,12 +50,6 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
     return Predictions(table, predictions.metadata)
 
 
-class SeveralModels(InputError):
-    """The error that a table has rows of several models: `models`."""
-
-    models: tuple[str, ...] = ()
-
-
 def of_one_model(predictions: Predictions, query: SourceOptions, of_file: str = "") -> Predictions:
     """Return the rows of the only model that columns name, or of `query.model`; SeveralModels if there are more."""
     table, names = predictions.table, [name for name in _MODEL_COLUMNS if name in predictions.table.column_names]
@@ -71,14 +65,7 @@ def of_one_model(predictions: Predictions, query: SourceOptions, of_file: str = 
         metadata = {**metadata, "model": {"model": query.model}}
     for name in names:
         models = table[name].unique().drop_null().to_pylist()
-        if len(models) > 1:
-            several = f"Column {name}{of_file} names {len(models)} models"
-            remedy = f"{several}: give `model` one of them; `compare` and `report` take them all."
-            problem = SeveralModels(
-                "hold one model's predictions", function="score", parameter="path", got=models[:5], remedy=remedy
-            )
-            problem.models = tuple(models)
-            raise problem
+        check_one_model("predictions", models, beside=f"Column {name}{of_file} names {len(models)} models. ")
     return Predictions(table, metadata)
 
 
