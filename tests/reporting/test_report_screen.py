@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -276,6 +277,33 @@ def test_every_number_of_the_page_is_that_of_score_json(tmp_path, command):
     wrong = result["by_policy"]["wrong"]["paraphrastic_consistency"]
     assert percent(wrong["paraphrastic_consistency_unbiased"]) in policies["mine (pc)"]
     assert "2 answers (" in page
+
+
+@pytest.mark.faults
+def test_problems_of_which_nothing_could_be_read_are_not_wrong(tmp_path):
+    """Beside "nothing is defined" stood "40 wrong in every wording"."""
+    made = [row | {"prediction": None} for row in rows(MANY)]
+    schema = pa.Table.from_pylist(rows(MANY)).schema
+    pq.write_table(pa.Table.from_pylist(made, schema), tmp_path / "mine.parquet")
+    (block,), _ = screen(tmp_path / "mine.parquet")
+    assert [part[1:3] for part in block.bars[0].parts] == [("no answer could be read", 40)]
+
+
+@pytest.mark.faults
+def test_numbers_that_are_no_shares_are_shown_as_in_the_terminal(tmp_path, command):
+    """1.7 different answers to a problem were 170.0 %, and Krippendorff's alpha had a unit."""
+    made = [(f"q{i}", answer) for i in range(20) for answer in ("yes", "no" if i % 2 else "yes", "yes")]
+    pd.DataFrame(made, columns=["bucket_id", "prediction"]).to_csv(tmp_path / "mine.csv", index=False)
+    command.out("report", tmp_path / "mine.csv", "--output", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text().replace("−", "-")
+    listed = cells_of(page, "prompt sensitivity")
+    out = command.out("score", tmp_path / "mine.csv")
+    assert listed["distinct answers"][0] == "1.5000"
+    for label, key in (
+        ("Krippendorff's alpha", "krippendorff alpha"),
+        ("entropy of the answers", "normalized entropy"),
+    ):
+        assert f" {listed[key][0]} " in next(line for line in out.splitlines() if label in line)
 
 
 def test_the_noise_floor_of_the_terminal_stands_on_the_page(tmp_path):

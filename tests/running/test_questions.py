@@ -245,6 +245,21 @@ def test_options_of_another_kind_of_model_are_refused(options, parameter, file, 
 
 @pytest.mark.faults
 @pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (["question", "topic"], "`bucket_id` must be a column .* by `column`: bucket_id=NAME"),
+        (["Frage", "topic"], "or name columns by `column`, such as question=text"),
+    ],
+)
+def test_columns_of_other_names_are_told_how_to_be_named(columns, words, tmp_path):
+    """Renaming them was all that was advised."""
+    frame = pd.DataFrame([("How long?", "days"), ("By when?", "days")], columns=columns)
+    with pytest.raises(InputError, match=words):
+        pc.run(app, frame, output=tmp_path / "run", version="1")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
     ("before", "after", "parameter", "words"),
     [
         ("same: number", "same: numbr", "same", "Did you mean 'number'"),

@@ -92,6 +92,32 @@ def test_command_gate_comparison_and_page(answers, command, tmp_path):
     assert "left out" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_paraphrases_alone_rank_models(answers, command, tmp_path):
+    """Report and compare refused two such files, and the leaderboard ended in a TypeError where one is constant."""
+    answers = (
+        answers[answers.role == "paraphrase"].drop(columns="role").assign(question="How long? " + answers.example_id)
+    )
+    steady = answers.assign(prediction=[["no", "yes"][int(b) % 2] for b in answers.bucket_id])
+    files = {"a": answers, "b": steady, "c": answers.assign(prediction="yes")}
+    for name, frame in files.items():
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    a, b, c = (tmp_path / f"{name}.csv" for name in files)
+    ranking = command.json("compare", a, b)[0]["ranking"]
+    expected = pc.score(answers).sets["predictions"].wording.above_chance
+    assert ranking["steadiness"] == pytest.approx({"a": expected, "b": 1.0}, abs=1e-12)
+    out = command.out("compare", a, b)
+    assert "30 problems that all models answered" in " ".join(out.split())
+    assert next(line.split()[:3] for line in out.splitlines() if line[:3] in (" a ", " b ")) == ["b", "100.0", "1"]
+    assert "c is not ranked: every prediction is" in command.done("compare", a, b, c)
+    assert "margins are about pairs" in command.refused("compare", a, b, "--margin", 0.1)
+    gate = ["gate", "wording_change.not_worse", a, "--against", b, "--margin", 0.1]
+    assert "margins are about pairs" in command.refused(gate)
+    page = tmp_path / "page.html"
+    command.out("report", a, b, "--output", page)
+    assert "b is the steadiest of 2 models" in page.read_text()
+    command.out("leaderboard", a, c, "--output", tmp_path / "board")
+
+
 @pytest.mark.parametrize("in_batches", [False, True])
 def test_evaluate(in_batches):
     columns = {"predictions": [1, 0, 1, 1], "original_predictions": [1, 1, 1, 0]}

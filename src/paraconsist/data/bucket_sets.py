@@ -360,7 +360,8 @@ def bucket_set_from_table(
         columns = {c: column for c, column in columns.items() if c not in (*ASKED, "expected", "allowed_labels")}
         columns |= question_columns(table, name)
     if absent := [column for column in ("bucket_id", "label", *resolved.columns) if column not in columns]:
-        remedy = f"Task {resolved.name} reads {', '.join(resolved.columns)}; rename your columns or give `task`."
+        remedy = f"Say which of yours it is by `column`: {absent[0]}=NAME, or give `task`. Task {resolved.name} reads "
+        remedy += f"{', '.join(resolved.columns)}."
         must = f"be a column of {name}" + "".join(f", as must `{column}`" for column in absent[1:])
         raise input_error("run", absent[0], must, got=table.column_names, remedy=remedy)
     table = pa.table(columns)

@@ -236,7 +236,8 @@ def infer_task(columns: Iterable[str], *, function: str = "infer_task") -> Task:
     if not fitting:
         needed = "; ".join(f"{task.name}: {', '.join(task.columns)}" for task in TASKS.values())
         needed += "; questions: question, prompt or messages" * (function == "run")
-        remedy = f"Name the task as `task`, or rename columns. The tasks read: {needed}."
+        named = "name columns by `column`, such as question=text" if function == "run" else "rename columns"
+        remedy = f"Name the task as `task`, or {named}. The tasks read: {needed}."
         raise input_error(function, "columns", "hold all input columns of one task", got=present, remedy=remedy)
     most = max(len(task.columns) for task in fitting)
     best = [task for task in fitting if len(task.columns) == most]

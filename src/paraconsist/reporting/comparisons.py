@@ -54,6 +54,8 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
         of_set = f"{comparison.set}: " if comparison.set else ""
         for pair in comparison.pairs:
             yield pair_table(of_set, comparison, pair)
+        if not comparison.pairs:
+            yield steadiness(of_set, comparison)
         if comparison.standings:
             yield standings(of_set, comparison)
         if comparison.pareto:
@@ -61,6 +63,8 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
         if comparison.checked:
             yield corrected(of_set, comparison.checked)
         unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in comparison.n_unparsed.items() if n]
+        if not comparison.pairs:
+            unparsed += [f"{model} is not ranked: {why}" for model, why in comparison.ranking.unranked.items()]
         signatures = [pair.result["signature"] for pair in comparison.pairs]
         yield from remarks([*unparsed, *comparison.warnings], signatures)
 
@@ -278,6 +282,21 @@ def rank_words(standing: Values | None) -> str:
         return ""
     low, high = standing["rank_low"], standing["rank_high"]
     return str(low) if low == high else f"{low} to {high}"
+
+
+def steadiness(of_set: str, comparison: SetComparison) -> Table:
+    """Return the models' steadiness, by which they are ranked where nothing else compares them, without gold labels."""
+    ranking = comparison.ranking
+    rows = [
+        [*map(Cell, (row["model"], ranking.steadiness[row["model"]], rank_words(row), row["letters"]))]
+        for row in ranking.standings
+    ]
+    rows += [[Cell(model), Cell(), Cell("not ranked"), Cell()] for model in ranking.unranked]
+    columns = [MODEL, Column("steadiness"), Column("rank", words=True), Column("letters", words=True)]
+    caption = "Steadiness: 0 as if answers were shuffled over the texts, 100 never another answer, in per cent. Models "
+    caption += "with a letter in common are not shown to differ."
+    title = f"{of_set}same answer above chance, {plural(ranking.n_problems, 'problem')} that all models answered"
+    return Table(title, columns, rows, caption)
 
 
 def standings(of_set: str, comparison: SetComparison) -> Table:

@@ -60,7 +60,10 @@ _NOT_IN_SUMMARY = (
 _RATE = "share of broken rules; lower is better"
 _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
 #: Parts of keys whose values are no shares.
-_NO_SHARE = ("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference")
+_NO_SHARE = (
+    *("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference"),
+    *("entropy", "alpha", "kappa", "distinct_answers"),
+)
 _MOST_BETS, _MOST_ENTRIES = 8, 10
 _MOST_TRANSITIONS = 40  # more than three labels can make; of longer tables the commonest are shown
 

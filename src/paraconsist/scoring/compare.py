@@ -92,10 +92,13 @@ def compare_options(options: ScoreOptions, margin: float | None = None) -> Compa
     return converted(options, CompareOptions, margin=margin, interval_method=method)
 
 
-def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions) -> list[SetComparison]:
+def compare(
+    models: Mapping[str, Mapping[str, Source]], options: CompareOptions, *, need_pairs: bool = True
+) -> list[SetComparison]:
     """Compare models (model -> set -> its predictions; two or more) on every set that all of them have.
 
-    InputError if sets differ, no bucket is common, or what is common is not the same in every file.
+    InputError if sets differ, no bucket is common, what is common is not the same in every file, or no measure compares
+    the models on a set; such a set has a ranking alone where pairs are not needed.
     """
     if len(models) < 2:
         raise input_error("compare", "models", "be two at least", got=list(models))
@@ -106,6 +109,9 @@ def compare(models: Mapping[str, Mapping[str, Source]], options: CompareOptions)
             raise input_error("compare", "models", must, got=f"{model}, {asked[0]}", remedy=remedy)
     sets = {name: {m: of[name] for m, of in models.items()} for name in _common_sets(models)}
     parts = {name: _one_set(sources, options) for name, sources in sets.items()}
+    if need_pairs and not all(part.specs for part in parts.values()):
+        remedy = "Without gold labels margins are about pairs, such as of an original and a paraphrase."
+        raise input_error("compare", "label", "name a column of the predictions", got=None, remedy=remedy)
     n_families = sum(len(part.specs) for part in parts.values())
     by_set = [[pair for spec in p.specs for pair in _pairs(p, spec, n_families, options)] for p in parts.values()]
     pairs = list(chain.from_iterable(by_set))
@@ -187,7 +193,7 @@ def compare_opened(
         model: {shared if is_one else name if source.has_name else model: source for name, source in one.sets.items()}
         for model, one in models.items()
     }
-    compared = compare(by_set, options)
+    compared = compare(by_set, options, need_pairs=options.margin is not None)
     used = {one.set for one in compared}
     left_out = {m: [n for n, s in one.sets.items() if s.has_name and n not in used] for m, one in models.items()}
     return compared, {model: sets for model, sets in left_out.items() if sets}
@@ -274,9 +280,6 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
     chosen_specs = chosen_measures("compare", options.measures, {"measures": named or []}, first)
     if first.is_without_gold:
         chosen_specs = [spec for spec in chosen_specs if tested_by(spec) is not PARAPHRASTIC]
-        if not chosen_specs:
-            remedy = "Without gold labels models are compared by pairs, such as of an original and a paraphrase."
-            raise input_error("compare", "label", "name a column of the predictions", got=None, remedy=remedy)
     return list({spec.name: spec for spec in map(tested_by, chosen_specs)}.values())
 
 

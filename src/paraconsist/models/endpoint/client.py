@@ -195,7 +195,7 @@ class Meter:
             return True
         if self._n_under_way:
             return False
-        raise self._reached("max_cost", f"{cost:g}")
+        raise self._reached("max_cost", f"{cost:g}", f", as the next request may cost {self.cost_of(expected):.4g}")
 
     def send(self, pace: Pace, expected: TokenUse, n_bytes: int, now: float) -> Sent:
         """Count a request that is sent now."""
@@ -226,9 +226,9 @@ class Meter:
         read, written = self.settings.prices or (0.0, 0.0)
         return ((used.prompt or 0) * read + (used.completion or 0) * written) / 1_000_000
 
-    def _reached(self, option: str, budget: str) -> BudgetReached:
+    def _reached(self, option: str, budget: str, why: str = "") -> BudgetReached:
         cost = f" and {self.cost:,.4f} paid" if self.settings.prices else ""
-        must = f"the budget of {budget} (`{option}`) is used: {self.n_requests:,} requests sent{cost}."
+        must = f"the budget of {budget} (`{option}`) is used{why}: {self.n_requests:,} requests sent{cost}."
         return BudgetReached(must, function="run", remedy=KEPT)
 
 

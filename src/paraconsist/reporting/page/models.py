@@ -133,7 +133,7 @@ class Report:
         if len(read) < 2 or not common:
             return []
         sources = {model: {name: sets[name].source for name in common} for model, sets in read.items()}
-        return compare(sources, compare_options(self.options.score, self.options.margin))
+        return compare(sources, compare_options(self.options.score, self.options.margin), need_pairs=False)
 
 
 def load_models(

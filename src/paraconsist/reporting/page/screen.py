@@ -298,7 +298,9 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
     """Return the set's problems by outcome; each part links to its filter of the flip browser."""
     broken = item.inconsistency[model]
     outcomes, untested = item.outcomes[model], np.isnan(broken)
-    if _is_of_wordings(spec) and (outcomes != "").any():
+    if item.rows[model].unparsed.all():
+        kinds = [("", "none", "no answer could be read", np.ones(len(broken), dtype=np.bool_))]
+    elif _is_of_wordings(spec) and (outcomes != "").any():
         shown, noun = {"changes": "broken"}, item.rows[model].nouns[1]
         kinds = [
             (shown.get(outcome, outcome), colour, OUTCOME_WORDS[outcome].replace("wording", noun), outcomes == outcome)

@@ -317,7 +317,7 @@ def index_table(
                     by, bar = low + high / 1000, ((low - 1) / n, high / n)
                     row.append(Cell(rank_words(rank), below=group, sort=by, bar=bar))
     if signs:
-        has_rank = columns[2:3] and columns[2].label.startswith("rank")
+        has_rank = len(columns) > 2 and columns[2].label.startswith("rank")
         missing = float("inf")  # last, after models without a rank
         rows.sort(key=lambda row: missing if row[1].sort is None else signs[0] * row[1].sort)
         rows.sort(key=lambda row: row[1].sort is None or (has_rank and row[2].sort is None))
