@@ -81,4 +81,6 @@ def main(n_rows: int) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] and not sys.argv[1].isdigit():
+        sys.exit(__doc__)
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)

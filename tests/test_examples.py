@@ -53,6 +53,16 @@ def test_each_script_is_tested_here() -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_that_is_asked_for_help_gives_it(name: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert f"examples/{name}" in f"{ended.value}{capsys.readouterr().out}"
+    assert not list(tmp_path.iterdir())  # own_dataset.py made a folder called --help
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_is_short_and_says_how_it_is_called(name: str) -> None:
     text = (EXAMPLES / name).read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 75

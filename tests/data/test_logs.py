@@ -86,6 +86,8 @@ def test_a_json_log_of_inspect_is_the_same(command, tmp_path):
     given = ("--bucket", "metadata.fact")
     same = [scored(command, log, *given)["measures"] for log in (file, inspect_log("which-place"))]
     assert same[0] == same[1]
+    file.rename(tmp_path / inspect_log("which-place").with_suffix(".json").name)  # as `--log-format json` names it
+    assert scored(command, tmp_path, *given)["measures"] == same[0]  # a folder of such logs "held no logs"
 
 
 @pytest.mark.parametrize(
@@ -320,7 +322,7 @@ def test_files_beside_the_logs(tmp_path):
     refused(next(LM_EVAL.glob("results_*")), "summary; its rows are in samples_.*log_samples")
     refused(tmp_path / "nothing.jsonl", "must name a file that exists")
     (tmp_path / "notes.md").write_text("nothing")
-    refused(tmp_path, r"hold logs \(\*.eval, samples_\*.jsonl, .*It holds notes.md")
+    refused(tmp_path, r"hold logs \(\*.eval, .*samples_\*.jsonl, .*It holds notes.md")
 
 
 def test_a_cut_eval_log(tmp_path):
@@ -400,6 +402,19 @@ def copied(folder: Path, **changes: Any) -> Path:
     results = next(folder.glob("results_*"))
     results.write_text(json.dumps(json.loads(results.read_text()) | changes))
     return folder
+
+
+@pytest.mark.faults
+def test_a_log_of_several_epochs_beside_one_of_one_says_which_option_chooses(command, tmp_path):
+    found = entries(inspect_log("yes-no"))
+    rows = [content for name, content in found.items() if name.startswith("samples/")]
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    one.write_text(json.dumps(found["header.json"] | {"samples": rows}))
+    again = [{**row, "epoch": 2} for row in rows]
+    two.write_text(json.dumps(found["header.json"] | {"samples": [*rows, *again]}))
+    given = ("compare", one, two, "--bucket", "metadata.question_id", "--n-resamples", 200)
+    assert "several epochs: `--epoch` chooses" in command.refused(*given)
+    assert "P_C" in command.done(*given, "--epoch", 1)
 
 
 def test_folders_of_several_runs(tmp_path):

@@ -65,6 +65,8 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
             for name, ids in some.items()
         )
         remedy = "These are different sets, or `bucket` names another column in one file."
+        if len({any(" epoch " in str(name) for name in ids) for ids in some.values()}) > 1:
+            remedy = "One log has several epochs: `epoch` chooses one of them."
         raise input_error("compare", "bucket", "have ids in common", got=listed, remedy=remedy)
     kept = {name: rows.where(is_among(np.asarray(rows.buckets), common)) for name, rows in rows_of.items()}
     counts, n_common = {name: rows.n_problems for name, rows in rows_of.items()}, kept[reference].n_problems

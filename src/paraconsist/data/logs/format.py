@@ -52,7 +52,7 @@ class LogFormat:
     #: predictions in the long format. The metadata hold ``set``, ``model``, ``source`` (format, tool, version, task,
     #: file and the chosen metric or filter) and ``notes`` for the reader.
     read: Callable[[Path, SourceOptions, Sequence[str] | None], Predictions]
-    pattern: str | None = None  # of its files' names in a folder
+    pattern: str | None = None  # of its files' names in a folder; several with a space between
     options: tuple[str, ...] = ()  # those of metric, filter, epoch and model that apply to it
     repeats: bool = False  # whether several files of one set are further runs of it
 

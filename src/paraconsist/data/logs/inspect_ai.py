@@ -350,6 +350,6 @@ INSPECT = logs.LogFormat(
     what=".eval or .json log of inspect_ai",
     recognises=recognises,
     read=read,
-    pattern="*.eval",
+    pattern="*.eval 20??-??-??T*_*.json",
     options=("metric", "epoch"),
 )

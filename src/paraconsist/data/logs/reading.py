@@ -146,7 +146,7 @@ def read_logs(
     remedy = "Versions may ask and judge differently: score each version's files by themselves."
     _check_same("be written by one version of the tool", versions, remedy)
     models = {file: walk(p.metadata, "model", "model") for file, p in predictions.items()}
-    remedy = "Score each model's files by themselves, and compare them with `paraconsist compare`."
+    remedy = "Give each model's files by themselves: `paraconsist compare` and `report` take several."
     _check_same("hold one model's answers", models, remedy)
     by_set: dict[str, list[Path]] = {}
     for file, of_file in predictions.items():
@@ -253,7 +253,7 @@ def _description(path: Path, head: Head) -> str:
 
 
 def _logs_in(folder: Path) -> list[Path]:
-    patterns = [log_format.pattern for log_format in formats() if log_format.pattern is not None]
+    patterns = [pattern for log_format in formats() for pattern in (log_format.pattern or "").split()]
     files = sorted(file for pattern in patterns for file in folder.rglob(pattern) if file.is_file())
     if not files:
         present = sorted(file.name for file in folder.iterdir())
