@@ -155,6 +155,8 @@ def test_dates(answer, order, expected):
         ("text", "C++", "C", 0),
         ("text", "-5", "5", 0),
         ("text", "U.S.A.", "USA", 1),
+        ("text", "10³ km", "103 km", 0),
+        ("text", "5 m²", "5 m2", 1),
         ("contains", "Paris", "The capital is Paris.", 1),
         ("contains", "par", "Paris", 0),
         ("tokens", "Paris France", "In France it is Paris", 1),

@@ -21,6 +21,7 @@ _NO_WORD = re.compile(r"(?<![\w+])\+|\+(?=\w)|(?<!\w)\#|[^\w\s.+#-]|_|\.(?!\d)|(
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+_RAISED = re.compile("(?<=\\d)(?=[⁰¹²³⁴-⁹])")  # 10³ is not 103
 _ARTICLES = frozenset({"a", "an", "the"})
 
 
@@ -32,7 +33,7 @@ def normalised(answer: str) -> str:
     >>> normalised("  It's the  Café! "), normalised("The"), normalised("?!")
     ('its café', 'the', '?!')
     """
-    plain = unicodedata.normalize("NFKC", answer).casefold()
+    plain = unicodedata.normalize("NFKC", answer if answer.isascii() else _RAISED.sub(" ", answer)).casefold()
     if not (is_ascii := plain.isascii()):
         plain = _UNSPACED.sub(r" \g<0> ", plain)
     words = _NO_WORD.sub(" " if is_ascii else _sign, _INNER.sub("", plain)).split()
