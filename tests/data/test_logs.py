@@ -18,7 +18,7 @@ import pytest
 from helpers.logs import LM_EVAL, LOGS, check, double_loop, entries, inspect_log, lines, samples, scored
 
 from paraconsist.data.logs.fields import Records, Table, value_of
-from paraconsist.data.logs.reading import built_in, detect, read_logs
+from paraconsist.data.logs.reading import built_in, detect, formats, read_logs
 from paraconsist.data.options import SourceOptions
 from paraconsist.errors import InputError
 
@@ -247,6 +247,7 @@ def test_expressions_that_are_none(text, sentence):
 
 def test_every_format_says_what_it_is():
     assert len({one.name for one in built_in()}) == len(built_in()) == 11
+    assert [one for one in formats() if one in built_in()] == [*built_in()]
     assert [detect(path).name for path in (samples("yes_no"), inspect_log("yes-no"))] == ["lm_eval", "inspect_ai"]
 
 

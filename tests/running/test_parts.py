@@ -16,7 +16,8 @@ from helpers.models import tiny_encoder
 from helpers.processes import write_set
 
 from paraconsist.data.predictions import read_predictions
-from paraconsist.running.parts import Part, merge_parts
+from paraconsist.running.parts import Part, _together, merge_parts
+from paraconsist.running.run import summed
 
 pytestmark = pytest.mark.slow
 N = 3
@@ -168,3 +169,12 @@ def test_a_part_is_not_scored_as_a_run_and_has_no_noise(place):
     assert "`--part` must not be given with `--noise-floor` or `--repeats`" in refused(
         [*_run(place), "--output", str(place / "noise"), "--part", "1/3", "--noise-floor", "1"]
     )
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("merged", [_together, summed])
+def test_the_padding_of_parts_and_rounds_is_that_of_all_their_tokens(merged):
+    """100 tokens of 100, and 100 of 400: parts said 37.5 % for 60 %, and rounds what the last one had."""
+    two = [{"n_tokens": 100, "padding": 0.0}, {"n_tokens": 100, "padding": 0.75}]
+    assert merged(two) == {"n_tokens": 200, "padding": pytest.approx(0.6)}
+    assert merged([{"n_tokens": 0, "padding": 0.0}] * 2) == {"n_tokens": 0, "padding": 0.0}

@@ -15,7 +15,7 @@ import paraconsist
 from paraconsist.data.bucket_sets import bucket_set_from_table
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import read_rows
+from paraconsist.data.rows import allowed_labels, read_rows
 from paraconsist.errors import InputError
 from paraconsist.files import to_strict_json
 
@@ -135,8 +135,11 @@ def test_an_unparsed_answer_is_never_allowed():
         assert scores.measures["transitive_inconsistency"]["inconsistency"] == 1.0
 
 
-@pytest.mark.parametrize("cell", ["[0, 1", "[[0], 1]", "0||1"])
+@pytest.mark.faults
+@pytest.mark.parametrize("cell", ["[0, 1", "[[0], 1]", "0||1", "--1", "9" * 5000, str(2**63)])
 def test_what_is_no_list_of_labels_is_refused(cell):
+    """``--1`` and thousands of digits, which `int` does not read, ended in a traceback."""
+    assert allowed_labels([str(-(2**63)), str(2**63 - 1)], ()) == [[-(2**63)], [2**63 - 1]]
     rows = [row | {"allowed_labels": str(row["allowed_labels"])} for row in chains(3)]
     rows[4]["allowed_labels"] = cell
     with pytest.raises(InputError, match="allowed_labels") as e:

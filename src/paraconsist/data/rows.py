@@ -450,7 +450,8 @@ def allowed_labels(cells: Iterable[Any], label_names: Sequence[str] | None, func
         if isinstance(label, float) and label.is_integer():
             return int(label)
         if isinstance(label, str):
-            return number.get(label, int(label) if label.lstrip("-").isdecimal() else None)
+            is_number = len(label) <= 20 and label.removeprefix("-").isdecimal()  # of 64 bits
+            return number.get(label, int(label) if is_number else None)
         return int(label) if isinstance(label, int) else None
 
     def read_rule(cell: Any, row: int) -> list[Any]:

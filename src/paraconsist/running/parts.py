@@ -29,6 +29,7 @@ from paraconsist.data.tables import joined
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import LOCK, Json, changed, locked, make_folder, replacing
 from paraconsist.running.checking import check_folder
+from paraconsist.running.run import padding_of
 
 #: The column of a part's predictions with the number of a row in the whole set, counted from 0.
 PLACE = "row_of_set"
@@ -201,14 +202,12 @@ def _metadata(parts: Sequence[Json], table: pa.Table) -> Json:
 
 
 def _together(values: Sequence[Any]) -> Any:
-    """Merge the values of several parts: numbers are added, except for shares, which are averaged by tokens."""
+    """Merge the values of several parts: numbers are added, but for the share of padding."""
     first = values[0]
     if all(isinstance(value, Mapping) for value in values):
         keys = dict.fromkeys(chain(*values))
         merged = {key: _together([value[key] for value in values if key in value]) for key in keys}
-        if "padding" in merged and (n := sum(value["n_tokens"] for value in values)):
-            merged["padding"] = sum(value["padding"] * value["n_tokens"] for value in values) / n
-        return merged
+        return merged | ({"padding": padding_of(values)} if "padding" in merged else {})
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         return sum(values)
     if all(value == first for value in values):

@@ -76,7 +76,7 @@ Groups = dict[str, tuple[str, list[BucketSet]]]
 _BLOCK = 1 << 16  # rows that are put together at a time
 _PACKAGES = ("paraconsist", "torch", "transformers", "accelerate", "datasets", "numpy")
 _LEAST, _SHARE = 8, 16  # a round has a 16th of the clusters that were asked before, and 8 at least
-_COUNTED_ONCE = ("n_inputs", "n_ranks", "max_tokens", "padding")  # of the statistics of a pass, in all rounds
+_COUNTED_ONCE = ("n_inputs", "n_ranks", "max_tokens")  # of the statistics of a pass, in all rounds
 _S = TypeVar("_S")
 
 
@@ -719,8 +719,16 @@ def summed(rounds_of_pass: Sequence[_S]) -> _S:
             values[key] = sum(part[key] for part in parts)
         elif isinstance(value, dict):
             values[key] = {k: sum(part[key].get(k, 0) for part in parts) for part in parts for k in part[key]}
+    if "padding" in values:
+        values["padding"] = padding_of(parts)
     whole: Any = last
     return replace(whole, **{f.name: values[f.name] for f in fields(whole)}) if is_dataclass(last) else values  # type: ignore[return-value]
+
+
+def padding_of(passes: Sequence[Mapping[str, Any]]) -> float:
+    """Return the share of padding among all tokens that several passes computed."""
+    n_computed = sum(one["n_tokens"] / (1.0 - one["padding"]) for one in passes)
+    return 1.0 - sum(one["n_tokens"] for one in passes) / n_computed if n_computed else 0.0
 
 
 def uniform(*parts: object) -> float:
