@@ -137,8 +137,8 @@ class SourceOptions:
     )
     model: str | None = option(
         None,
-        "For a table with rows of several models, named in its column model or model_name: only this one. `compare`, "
-        "`report` and `leaderboard` take each of them for a model of its own.",
+        "For a table with rows of several models, which its column model, model_name or model_id names: only this one. "
+        "`compare`, `report` and `leaderboard` take each of them for a model of its own.",
         rare=True,
     )
     epoch: int | None = option(None, "For inspect logs with several epochs: only this one.", min=1, rare=True)

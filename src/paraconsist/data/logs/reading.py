@@ -23,7 +23,7 @@ from paraconsist.data.tables import ENDINGS, column_of
 from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError, first_line, input_error
 
-_MODEL_COLUMNS = ("model", "model_name")
+_MODEL_COLUMNS = ("model", "model_name", "model_id")  # whatever the case of their letters
 
 
 def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
@@ -52,20 +52,23 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
 
 def of_one_model(predictions: Predictions, query: SourceOptions, of_file: str = "") -> Predictions:
     """Return the rows of the only model that columns name, or of `query.model`; SeveralModels if there are more."""
-    table, names = predictions.table, [name for name in _MODEL_COLUMNS if name in predictions.table.column_names]
-    names = [name for name in names if name not in (query.stratum or ()) and pa.types.is_string(table[name].type)]
-    metadata = predictions.metadata
+    table, metadata = predictions.table, predictions.metadata
+    names = [
+        name for name in table.column_names if name.lower() in _MODEL_COLUMNS and name not in (query.stratum or ())
+    ]
+    names = [n for n in names if pa.types.is_string(kind := table[n].type) or pa.types.is_integer(kind)]
+    named = {name: table[name].cast(pa.string()) for name in names}
+    models = {name: column.unique().drop_null().to_pylist() for name, column in named.items()}
     if query.model is not None:
-        known = {name: table[name].unique().drop_null().to_pylist() for name in names}
-        column = next((name for name, models in known.items() if query.model in models), None)
+        column = next((name for name, known in models.items() if query.model in known), None)
         if column is None:
-            remedy = f"The table names {', '.join([*chain(*known.values())][:8]) or 'no models'}."
+            remedy = f"The table names {', '.join([*chain(*models.values())][:8]) or 'no models'}."
             raise input_error("score", "model", "be a model that the table names", got=query.model, remedy=remedy)
-        table = table.filter(pc.equal(table[column], query.model))
+        table = table.filter(pc.equal(named.pop(column), query.model))
         metadata = {**metadata, "model": {"model": query.model}}
-    for name in names:
-        models = table[name].unique().drop_null().to_pylist()
-        check_one_model("predictions", models, beside=f"Column {name}{of_file} names {len(models)} models. ")
+    for name in named:
+        known = table[name].unique().drop_null().to_pylist()
+        check_one_model("predictions", known, beside=f"Column {name}{of_file} names {len(known)} models. ")
     return Predictions(table, metadata)
 
 
