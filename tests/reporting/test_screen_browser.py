@@ -1,12 +1,13 @@
 """The first screen in a real browser: every part of a bar lists so many problems, every term opens by keyboard."""
 
+import json
 import re
 
 import pytest
 from helpers.browser import QUICK, in_chromium, quiet, visit, write_page
 from helpers.report import write_run
 
-from paraconsist.reporting.page import ReportOptions, load_models, screen
+from paraconsist.reporting.page import ReportOptions, load_models, screen, write_report
 from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.page.write import write_summary
 
@@ -36,6 +37,27 @@ def test_every_part_of_a_bar_lists_as_many_problems_as_it_says(page):
         link.click()
         n = int(link.locator("b").text_content())
         assert f" of {n}" in page.locator("#found").text_content()
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_coin_s_bar_is_below_that_of_its_model(chromium, tmp_path, width):
+    """With a model on each of two sets it stood below the model's name, and the bar was squeezed."""
+    for name in ("one", "two"):
+        rows = [
+            {"bucket_id": f"{name}{i}", "label": 1, "prediction": (i * 7 + j) % 3 % 2}
+            for i in range(20)
+            for j in (1, 2, 3)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    models = load_models([tmp_path / "one.jsonl", tmp_path / "two.jsonl"], QUICK, ["a", "b"])
+    write_report(models, tmp_path / "page.html", ReportOptions(score=QUICK))
+    with quiet(chromium, (tmp_path / "page.html").as_uri(), viewport={"width": width, "height": 900}) as page:
+        assert page.locator(".coin").count() == 2
+        for bars in page.locator(".bars").all():
+            bar, coin = (bars.locator(path).bounding_box() for path in (":scope > .share", ".coin .share"))
+            assert (bar["x"], bar["width"]) == (coin["x"], coin["width"])
+            assert bar["y"] < coin["y"]
 
 
 def test_terms_open_by_keyboard_and_have_names(page):
