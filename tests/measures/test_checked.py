@@ -18,6 +18,7 @@ from paraconsist.measures.checked import (
     corrected_variance,
     differs,
     plan_labels,
+    rate_among_valid,
     rogan_gladen,
 )
 
@@ -422,6 +423,15 @@ def test_labels_alone_may_be_too_few():
     assert [plan.problems_for(plan.half_width(120, n), 120) for n in range(40, 600)] == list(range(40, 600))
     assert plan.problems_for(plan.half_width(1, 1), 1) == 1
     assert plan.cheapest(10.0, 1.0, 1.0) == (1, 1)
+
+
+def test_few_judged_groups_carry_no_interval_among_valid_pairs():
+    groups, hits = np.repeat(np.arange(100), 15), np.random.default_rng(8).integers(0, 2, 1500)
+    for n_judged in (5, 10):
+        invalid = np.where(groups < n_judged, np.tile([1.0, 0.0, 0.0, 1.0, 0.0], 300), np.nan)
+        found = rate_among_valid(hits, invalid, np.ones(1500), groups)
+        assert not found.refused
+        assert np.isnan(found.confidence_interval).all() == (n_judged < 10)
 
 
 def test_labels_that_carry_no_correction_carry_no_plan():

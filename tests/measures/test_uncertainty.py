@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.special import betaincinv
 
 from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.intervals import (
     Units,
     bootstrap,
@@ -30,6 +31,8 @@ from paraconsist.measures.paraphrastic import (
     measures_of_sums,
     paraphrastic_consistency,
 )
+from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
+from paraconsist.measures.trajectories import trajectory_consistency
 
 ARE_MEANS = [name not in NOT_MEANS for name in MEASURES]
 BUCKET_ACCURACY = MEASURES.index("bucket_accuracy")
@@ -287,3 +290,59 @@ def test_few_units_have_no_interval_of_between_variance_and_pvap(n, n_groups):
     for key in ("between_variance_unbiased", "pvap_unbiased"):
         assert np.isnan(result.confidence_interval[key]).all()
     assert any("28" in warning for warning in result.warnings)
+
+
+def in_sizes(*sizes_and_numbers: tuple[int, int], right: int = 1) -> tuple[list[int], list[int], list[int]]:
+    """Return predictions, labels and buckets of so many buckets of each size; all are right, or all wrong."""
+    sizes = [size for size, n in sizes_and_numbers for _ in range(n)]
+    buckets = [bucket for bucket, size in enumerate(sizes) for _ in range(size)]
+    return [right] * len(buckets), [1] * len(buckets), buckets
+
+
+@pytest.mark.faults
+def test_buckets_of_one_paraphrase_do_not_count_for_the_interval_of_what_takes_two() -> None:
+    """Five buckets of four among 100 had P_C in [.964, 1], and the gate pc.low >= .9 passed."""
+    result = paraphrastic_consistency(*in_sizes((1, 95), (4, 5)))
+    ends = result.confidence_interval
+    assert np.isnan(ends["paraphrastic_consistency_unbiased"]).all()
+    assert np.isnan(ends["consistently_right"]).all()
+    assert ends["bucket_accuracy"][0] == pytest.approx(boundary_interval(1.0, 0.0, 1.0, 100)[0])
+    assert "only 5 buckets with two paraphrases: no interval below 10" in result.warnings
+    for n in (12, 40):
+        ends = paraphrastic_consistency(*in_sizes((1, 60), (4, n))).confidence_interval
+        assert ends["paraphrastic_consistency_unbiased"] == pytest.approx(boundary_interval(1.0, 0.0, 1.0, n))
+
+
+def test_intervals_of_what_takes_two_are_those_without_buckets_of_one() -> None:
+    rng = np.random.default_rng(5)
+    size = np.repeat([1, 3], [60, 15])
+    buckets = np.repeat(np.arange(75), size)
+    answers = (rng.random(len(buckets)) < rng.beta(2, 1, 75)[buckets]).astype(int)
+    with_pair = buckets >= 60
+    gold = np.ones_like(answers)
+    for function in (paraphrastic_consistency, prompt_sensitivity):
+        every, pairs = (function(answers[of], gold[of], buckets[of]) for of in (np.full(len(gold), True), with_pair))
+        names = {"paraphrastic_consistency_unbiased", "vap_unbiased", "consistently_right"}
+        for name in (names | {"agreement", "prompt_sensitivity_score", "pass_hat_n/3"}) & {*every.confidence_interval}:
+            if name != "agreement" or function is prompt_sensitivity:  # that of P_C counts buckets of one
+                assert every.confidence_interval[name] == pytest.approx(pairs.confidence_interval[name]), name
+                assert every.standard_error[name] == pytest.approx(pairs.standard_error[name])
+                assert every.n_clusters[name] == 15
+
+
+def test_runs_that_few_tasks_have_carry_no_interval() -> None:
+    calls = [["a"]] * 60 + [["b"]] * 3
+    successes = [1, 1] * 27 + [1, 0] * 3 + [1, 1, 1]  # of three tasks one run of two failed
+    buckets = [*np.repeat(np.arange(30), 2).tolist(), 0, 1, 2]
+    result = trajectory_consistency(calls, successes, buckets)
+    assert np.isnan(result.confidence_interval["trajectory_consistency_mixed"]).all()
+    assert np.isnan(result.confidence_interval["pass_hat_n/3"]).all()
+    assert not np.isnan(result.confidence_interval["trajectory_consistency_succeeded"]).any()
+    assert result.n_clusters["trajectory_consistency_mixed"] == 3
+    assert any("trajectory_consistency_mixed" in warning and "fewer than 10" in warning for warning in result.warnings)
+
+
+def test_models_that_are_alike_in_few_pairs_may_differ_in_others() -> None:
+    answers, gold, buckets = in_sizes((1, 90), (4, 10))
+    result = consistency_difference(answers, answers, gold, buckets)
+    assert result.confidence_interval["difference"] == pytest.approx([-(1 - 0.025**0.1), 1 - 0.025**0.1])

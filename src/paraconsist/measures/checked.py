@@ -451,7 +451,8 @@ def rate_among_valid(
         return np.asarray(value)[..., np.newaxis]
 
     value = float(np.clip(among_valid(units.total)[0], 0.0, 1.0))
-    found = intervals(units, among_valid, [(0.0, 1.0)], [False], confidence_level=confidence_level, reported=[value])
+    level, judged_pairs = confidence_level, [3]  # groups without one do not count
+    found = intervals(units, among_valid, [(0.0, 1.0)], [False], "auto", level, reported=[value], over=judged_pairs)
     ends = [float(found.low[0]), float(found.high[0])]
     return AmongValid(value=value, confidence_interval=ends, n_pairs=n_pairs, n_invalid=n_invalid)
 

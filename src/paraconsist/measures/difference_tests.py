@@ -512,14 +512,15 @@ def paired_differences(
     total = units.total
     with np.errstate(divide="ignore", invalid="ignore"):
         one, two = (np.asarray(estimate(part), dtype=np.float64) for part in (total[:m], total[m:]))
-    point, df = one - two, max(1.0, units.effective_n - 1.0)
+    counted = np.minimum(units.counted([measure.denominator for measure in measures]), units.effective_n)
+    point, df = one - two, np.maximum(counted - 1.0, 1.0)
     error, _, degrees = linearised_errors(units, difference)
     tests: list[list[DifferenceTest]]
     flips = None
     if options.method == "closed_form":
         p_value, p_error = np.where(point == 0.0, 1.0, np.nan), np.zeros(len(point))
         method = p_method = "student-t"
-        of_measure = [df if m.is_mean else min(df, d) for m, d in zip(measures, degrees, strict=True)]
+        of_measure = [n if m.is_mean else max(1.0, min(n, d)) for m, n, d in zip(measures, df, degrees, strict=True)]
         parts = zip(point, error, of_measure, strict=True)
         tests = [[StudentTest(*part)] if part[1] > NO_SPREAD else [] for part in parts]
     else:
@@ -538,7 +539,7 @@ def paired_differences(
     joined: list[DifferenceTest | None] = [None] * len(measures)
     for j, measure in enumerate(measures):
         if flat[j]:
-            tests[j].append(BoundaryTest(float(point[j]), -measure.widest, measure.widest, units.effective_n))
+            tests[j].append(BoundaryTest(float(point[j]), -measure.widest, measure.widest, float(counted[j])))
         if np.isfinite(point[j]) and (error[j] > NO_SPREAD or (flat[j] and units.n > 1)):
             joined[j] = one_test = Joined(tests[j])
             low[j], high[j] = np.clip(one_test.interval(options.confidence_level), -measure.widest, measure.widest)
@@ -552,7 +553,7 @@ def paired_differences(
 
 
 def _rare_differences(
-    units: Units, estimate: Estimate, measures: Sequence[Compared], point: Floats, error: Floats, df: float
+    units: Units, estimate: Estimate, measures: Sequence[Compared], point: Floats, error: Floats, df: Floats
 ) -> list[list[DifferenceTest]]:
     """Return Tango's score test at the effective sample size for means in which few units differ."""
     first, second = np.split(units.sums, 2, axis=1)
@@ -569,5 +570,5 @@ def _rare_differences(
             scaled = parts[:, j] / measure.widest
             only1, only2 = (float(units.multiplicity @ np.maximum(sign * scaled, 0.0)) for sign in (1.0, -1.0))
             size = (only1 + only2 - (only1 - only2) ** 2) / (error[j] / measure.widest) ** 2
-            tests[j].append(ScoreTest(size, size * only1, size * only2, df, measure.widest))
+            tests[j].append(ScoreTest(size, size * only1, size * only2, float(df[j]), measure.widest))
     return tests

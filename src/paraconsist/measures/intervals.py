@@ -37,7 +37,7 @@ dyadic data", Political Analysis 23, 564-577; Cameron, Miller 2014, "Robust infe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -99,8 +99,17 @@ class Units:
     @property
     def effective_n(self) -> float:
         """Kish's effective number of units, from the first sum of each; the number of units if all have one size."""
-        size = self.sums[:, 0]
-        return float((self.multiplicity @ size) ** 2 / (self.multiplicity @ size**2))
+        return float(self.effective((0,))[0])
+
+    def effective(self, over: Sequence[int]) -> Floats:
+        """Return Kish's effective number of units by each of some columns of the sums, nan where all are 0."""
+        size = self.sums[:, list(over)]
+        with np.errstate(invalid="ignore"):
+            return np.asarray((self.multiplicity @ size) ** 2 / (self.multiplicity @ size**2), dtype=np.float64)
+
+    def counted(self, over: Sequence[int]) -> Whole:
+        """Return the number of units that are above 0 in each of some columns of the sums."""
+        return np.asarray(self.multiplicity @ (self.sums[:, list(over)] > 0.0))
 
 
 def sums_by_group(sums: Floats, groups: Integers) -> Floats:
@@ -149,29 +158,29 @@ def standard_errors(units: Units, estimate: Estimate) -> Floats:
 class Linearised(NamedTuple):
     """Errors of q measures from the influence of each unit, each of shape (q,)."""
 
-    #: Cluster-robust; each unit's influence is divided by 1 - h, h being its share of the first sum (the jackknife's
-    #: correction, exact for means), so that a few large units do not make it too small; nan for one unit.
+    #: Cluster-robust; each unit's influence is divided by 1 - h, h being its share of what the measure is a mean over
+    #: (the jackknife's correction, exact for means), so that a few large units do not make it too small; nan for one
+    #: unit.
     standard_error: Floats
     #: Without this correction and without the factor n / (n - 1): the error of infinitely many bootstrap resamples.
     bootstrap_error: Floats
     degrees_of_freedom: Floats  # Of the standard error, from the kurtosis of the influences (Satterthwaite).
 
 
-def linearised_errors(units: Units, estimate: Estimate) -> Linearised:
-    """Return the closed-form standard errors of the measures."""
-    total, n, weight = units.total, units.n, units.multiplicity
+def linearised_errors(units: Units, estimate: Estimate, over: Sequence[int] = (0,)) -> Linearised:
+    """Return the closed-form standard errors of the measures, each a mean over a column of the sums (`intervals`)."""
+    total, n, weight = units.total, units.counted(over), units.multiplicity
     step = 1e-20 * max(1.0, float(np.abs(total).max()))
     with np.errstate(divide="ignore", invalid="ignore"):
         starts = range(0, len(total), _SUMS_AT_ONCE)
         steps = (1j * step * np.eye(min(_SUMS_AT_ONCE, len(total) - at), len(total), at) for at in starts)
         gradient = np.concatenate([estimate(total + change).imag for change in steps]) / step  # (m, q)
         influence = units.sums @ gradient  # (p, q)
-        influence -= weight @ influence / n
-        size = units.sums[:, 0] / total[0]
-        variance = (n - 1) / n * (weight @ (influence / (1.0 - size)[:, np.newaxis]) ** 2)
+        influence -= weight @ influence / units.n
+        size = units.sums[:, list(over)] / total[list(over)]
+        variance = (n - 1) / n * (weight @ np.where(influence == 0.0, 0.0, influence / (1.0 - size)) ** 2)
         squares, fourth = weight @ influence**2, weight @ influence**4
-        if n == 1:
-            variance = np.full_like(squares, np.nan)
+        variance = np.where(n == 1, np.nan, variance)
         spare = fourth - squares**2 / n
         degrees = np.where(spare > 0.0, 2.0 * squares**2 / spare, np.inf)
     return Linearised(np.sqrt(variance), np.sqrt(squares), degrees)
@@ -370,6 +379,7 @@ def intervals(
     scales: npt.ArrayLike | None = None,
     reported: npt.ArrayLike | None = None,
     skewed: bool = False,
+    over: Sequence[int] | None = None,
 ) -> Intervals:
     """Return an interval for every measure, which always contains its point estimate.
 
@@ -380,23 +390,25 @@ def intervals(
     scale if they differ from those of the range, for unbiased estimators that can leave it by chance. `reported`, shape
     (q,), are the point estimates as reported, if they were summed in another order. `skewed` is for means of quantities
     with long tails near the ends of their ranges: the degrees of freedom are the effective number of units that the
-    variance comes from, (sum u^2)^2 / sum u^4 with u their influences. All ends are nan for one unit, and if `too_few`
-    for logit-t.
+    variance comes from, (sum u^2)^2 / sum u^4 with u their influences. `over`, shape (q,), are the columns
+    of the sums that the measures are means over, the first by default: units that are 0 there do not count. All ends
+    are nan for one unit, and if there are `too_few` for logit-t.
     """
     bounds = np.asarray(ranges, dtype=np.float64)
     means = np.asarray(are_means, dtype=np.bool_)
     with np.errstate(divide="ignore", invalid="ignore"):
         point = np.asarray(estimate(units.total) if reported is None else reported, dtype=np.float64)
     method = "logit_t" if method == "auto" else method
-    n_units = units.effective_n
-    if units.n < 2 or (method == "logit_t" and too_few(units)):
+    over = [0] * len(point) if over is None else over
+    n_units, few = units.effective(over), too_few(units, over) if method == "logit_t" else units.counted(over) < 2
+    if few.all():
         nothing, nowhere = np.full(len(point), np.nan), np.zeros(len(point), dtype=np.bool_)
         return Intervals(nothing, nothing, standard_errors(units, estimate), nowhere, method)
 
-    error, bootstrap_error, degrees = linearised_errors(units, estimate)
+    error, bootstrap_error, degrees = linearised_errors(units, estimate, over)
     spread = error > NO_SPREAD
     if skewed:
-        degrees = np.minimum(n_units - 1.0, 1.0 / (2.0 / degrees + 1.0 / units.n))
+        degrees = np.minimum(n_units - 1.0, 1.0 / (2.0 / degrees + 1.0 / units.counted(over)))
     else:
         degrees = np.where(means, n_units - 1.0, np.minimum(n_units - 1.0, degrees))
     t = stdtrit(np.maximum(degrees, 1.0), (1.0 + confidence_level) / 2.0)
@@ -415,18 +427,22 @@ def intervals(
             low[j], high[j] = np.quantile(values, [tail, 1.0 - tail])
             spread[j] |= np.ptp(values) > NO_SPREAD
 
-    at_boundary = ~spread & means & np.isfinite(point)
+    at_boundary = ~spread & means & np.isfinite(point) & ~few
     for j in np.flatnonzero(at_boundary):
-        low[j], high[j] = boundary_interval(point[j], bounds[j, 0], bounds[j, 1], n_units, confidence_level)
+        low[j], high[j] = boundary_interval(point[j], bounds[j, 0], bounds[j, 1], n_units[j], confidence_level)
+    low[few] = high[few] = np.nan
     low[~spread & ~means] = high[~spread & ~means] = np.nan
     low = np.minimum(np.clip(low, *bounds.T), point)
     high = np.maximum(np.clip(high, *bounds.T), point)
     return Intervals(low, high, error, at_boundary, method)
 
 
-def too_few(units: Units) -> bool:
-    """Return whether no interval would hold its level: too few units, or a few that outweigh all others."""
-    return units.n < FEW_UNITS or units.effective_n < _LEAST_EFFECTIVE
+def too_few(units: Units, over: Sequence[int] = (0,)) -> Mask:
+    """Return whether no interval would hold its level: too few units that count, or a few that outweigh all others.
+
+    One for each of the columns of the sums that are counted `over`.
+    """
+    return np.asarray((units.counted(over) < FEW_UNITS) | ~(units.effective(over) >= _LEAST_EFFECTIVE))
 
 
 def on_logit_scale(

@@ -199,7 +199,10 @@ def noise_floor(
     names, estimate, ranges, are_means = _measures(present, parts)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = dict(zip(names, estimate(units.total).tolist(), strict=True))
-    bounds = estimates.intervals(units, estimate, ranges, are_means, scales=_scales(values, ranges, units.total))
+    of_flips = [6 + 3 * i for i in range(len(present))]
+    over = [*of_flips, *of_flips, 4, 4, *[0] * len(parts)]
+    scales = _scales(values, ranges, units.total)
+    bounds = estimates.intervals(units, estimate, ranges, are_means, scales=scales, over=over)
     estimates.add(names, bounds, units.n)
     excess = "excess_inconsistency"
     low, high = estimates.confidence_interval[excess]

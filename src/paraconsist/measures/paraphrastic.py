@@ -284,7 +284,8 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, flo
     are_means = [name not in NOT_MEANS for name in MEASURES]
     ranges = list((RANGES | {"between_variance_unbiased": (0.0, 0.25), "pvap_unbiased": (0.0, 1.0)}).values())
     others = {"reported": _centres(values, units), "scales": _scales(counts, values)}
-    bounds = estimates.intervals(units, measures_of_sums, ranges, are_means, **others)
+    over = [PAIRS if name in _OVER_PAIRS else 0 for name in MEASURES]
+    bounds = estimates.intervals(units, measures_of_sums, ranges, are_means, over=over, **others)
     point = np.array(list(values.values()))
     bounds = replace(bounds, low=np.minimum(bounds.low, point), high=np.maximum(bounds.high, point))
     if bounds.method == "logit_t":
@@ -298,7 +299,7 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, flo
     _add_minimum(estimates, values)
     values |= {"chance": consistency_chance(pool.counts, checked.gold_counts), "agreement_chance": pool.same}
     values |= estimates.add_label_agreement(counts, pool, checked.groups)
-    _warn_of_buckets(estimates, checked, units.n)
+    _warn_of_buckets(estimates, checked, units.n, with_pair)
     return values | {"n_buckets": len(counts), "n_examples": int(counts.size.sum())}, bounds.method
 
 
@@ -351,7 +352,8 @@ def _replace_rare(estimates: Estimates, bounds: Intervals, units: Units) -> None
     right, wrong = theta - differ / 2.0, size - theta - differ / 2.0
     for name, values in (("consistently_right", right), ("consistently_wrong", wrong)):
         j = MEASURES.index(name)
-        if bounds.standard_error[j] > NO_SPREAD and not too_few(units) and are_rare(size, values, multiplicity):
+        has_interval = bounds.standard_error[j] > NO_SPREAD and not np.isnan(bounds.low[j])
+        if has_interval and are_rare(size, values, multiplicity):
             ends = rare_interval(size, values, multiplicity, estimates.options.confidence_level)
             bounds.low[j], bounds.high[j] = ends
 
@@ -367,7 +369,7 @@ def _add_minimum(estimates: Estimates, values: dict[str, float]) -> None:
     estimates.put(name, interval, error, estimates.n_clusters[base], estimates.design_effect[base])
 
 
-def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int) -> None:
+def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int, with_pair: int) -> None:
     (counts,) = checked.counts
     n, n_single, warn = len(counts), int(np.count_nonzero(counts.size == 1)), estimates.warn
     if missing := checked.n_without_paraphrase:
@@ -376,6 +378,8 @@ def _warn_of_buckets(estimates: Estimates, checked: Checked, n_units: int) -> No
         effect = "each counts 1 in the plug-in estimate and is left out of the unbiased one"
         warn(f"{n_single} of {n} buckets have one paraphrase: {effect}")
     estimates.warn_if_few(n_units)
+    if n_units >= FEW_UNITS and with_pair:
+        estimates.warn_if_few(with_pair, " with two paraphrases")
     if checked.only_label and counts.size.sum() > 1:
         warn(constant_message(checked.only_label[0]))
     elif (counts.same_label == counts.size**2).all() and n - n_single >= FEW_UNITS:

@@ -467,14 +467,14 @@ class Estimates:
             effect = "puts the consistency above chance below 0: read the share itself"
             self.warn(f"every original is answered {label[0]!r}, and any other answer to another text then {effect}")
 
-    def warn_if_few(self, n_units: int) -> None:
+    def warn_if_few(self, n_units: int, such: str = "") -> None:
         """Warn if there are too few units for an interval, or for a reliable one if a method was chosen."""
         if n_units >= FEW_UNITS:
             return
         chosen = self.options.method in ("bootstrap", "closed_form")
         few = f"one {self.unit}" if n_units == 1 else f"only {n_units} {self.unit}s"
         effect = "the intervals are rough" if chosen and n_units > 1 else f"no interval below {FEW_UNITS}"
-        self.warn(f"{few}: {effect}")
+        self.warn(f"{few}{such}: {effect}")
 
     def note_undefined(self, values: Mapping[str, object]) -> None:
         """Note which values are nan; the last warning names them."""
