@@ -95,7 +95,7 @@ def test_a_large_set_is_the_same_in_a_mapped_file(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     large, heap = load_bucket_set(str(tmp_path / "rows.parquet")), pa.total_allocated_bytes()
     assert large.table.equals(small.table)
-    assert large.fingerprint == small.fingerprint
+    assert large.fingerprint == small.fingerprint == "f025a25ccd67c31f"  # by which runs of earlier versions go on
     for name, value in {"_IN_MEMORY": 16, "_SORTED": 3, "_BLOCK": 4}.items():
         monkeypatch.setattr(f"paraconsist.data.arrays.{name}", value)
     ids = large.table["input_id"].to_pylist()

@@ -416,9 +416,9 @@ def test_the_command_writes_the_page_and_the_plots(run, tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert "all buckets in the flip browser" in done.stdout
-    assert page.stat().st_size > 20_000
     names = {path.name for path in folder.iterdir()}
+    assert f"all buckets in the flip browser.\n{len(names)} files in {folder}." in done.stdout
+    assert page.stat().st_size > 20_000
     assert {"accuracy-consistency.png", "accuracy-consistency.svg", "buckets-0.svg", "strata-0.png"} <= names
 
 
