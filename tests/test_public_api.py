@@ -13,6 +13,7 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.errors import refuses
 from helpers.logs import inspect_log, samples
 from helpers.report import write_run
 
@@ -161,14 +162,11 @@ def test_errors_name_parameters(tmp_path: Path) -> None:
         pc.score(ROWS, **{**COLUMNS, "bucket": "question"})
     assert caught.value.parameter == "bucket"
     assert "question_id" in str(caught.value)
-    with pytest.raises(pc.InputError, match="`buckets` must be a parameter"):
-        pc.score(ROWS, buckets="question_id")
+    refuses("`buckets` must be a parameter", pc.score, ROWS, buckets="question_id")
     for call in (pc.score, pc.compare):
-        with pytest.raises(pc.InputError, match="Did you mean `measures`"):
-            call(ROWS, measure=["prompt_sensitivity"])
+        refuses("Did you mean `measures`", call, ROWS, measure=["prompt_sensitivity"])
     assert repr(pc.score(ROWS, **COLUMNS, probabilities=None, group=None)) == repr(pc.score(ROWS, **COLUMNS))
-    with pytest.raises(pc.InputError, match="be a path or a table"):
-        pc.score(3)
+    refuses("be a path or a table", pc.score, 3)
 
 
 @pytest.mark.faults

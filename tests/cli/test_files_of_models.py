@@ -5,9 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
+from helpers.errors import refuses
 
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import read_predictions, write_predictions
@@ -94,12 +92,9 @@ def test_what_is_ambiguous_is_an_error_that_says_what_to_type(tmp_path, command)
         assert f"`--name` must be different for two files of one set; got 'm'. Both {twice[0]} and {twice[1]}" in said
         assert "name the models of all 2 files in order (--name a --name b)" in said
     assert loaded(*twice, names=["a", "b"]) == {"a": ["s"], "b": ["s"]}
-    with pytest.raises(InputError, match=r"`name` must be given once for each of these, in order: .*got \['a'\]"):
-        loaded(*twice, names=["a"])
-    with pytest.raises(InputError, match="be different for two files of one set"):
-        loaded(*twice, names=["a", "a"])
-    with pytest.raises(InputError, match="be different for two files of one set"):
-        loaded(twice[0], twice[0])
+    refuses(r"`name` must be given once for each of these, in order: .*got \['a'\]", loaded, *twice, names=["a"])
+    refuses("be different for two files of one set", loaded, *twice, names=["a", "a"])
+    refuses("be different for two files of one set", loaded, twice[0], twice[0])
 
 
 def test_every_file_is_on_the_pages(tmp_path, command):

@@ -17,8 +17,6 @@ from helpers.rows import write_csv
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.studies.ie.runs import read_families
 
-pytest.importorskip("sklearn")
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -58,7 +56,6 @@ def test_one_command_from_rows_to_a_decision(undisturbed):
 
 @pytest.mark.slow
 def test_plots_of_all_kinds_are_drawn(undisturbed):
-    pytest.importorskip("matplotlib")
     names = sorted(file.name for file in (undisturbed[0] / "plots").iterdir())
     assert names == sorted(
         f"{name}.{kind}"

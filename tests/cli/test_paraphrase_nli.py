@@ -25,8 +25,7 @@ QUESTIONS = {
 
 
 def model(prompt, body):
-    question = next(text for text in QUESTIONS if text in prompt)
-    return QUESTIONS[question][body["seed"] % 3]
+    return QUESTIONS[next(text for text in QUESTIONS if text in prompt)][body["seed"] % 3]
 
 
 @pytest.fixture(scope="module")

@@ -74,8 +74,7 @@ def test_answers_need_no_gold_labels(command: Command, answers: Path, tmp_path: 
 
 
 def test_several_files_are_levels(command: Command, answers: Path, tmp_path: Path) -> None:
-    table = pq.read_table(answers)
-    other = table.set_column(3, "prediction", pa.array(1 - ANSWER))
+    other = pq.read_table(answers).set_column(3, "prediction", pa.array(1 - ANSWER))
     pq.write_table(other, tmp_path / "other.parquet")
     levels = [*LEVELS, "--level", "judge=file"]
     found = command.json("variance", answers, tmp_path / "other.parquet", *levels)

@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
+from helpers.errors import refuses
 from helpers.language_models import save_language_model
 
 from paraconsist.comparing.meaning import comparer_of_texts
-from paraconsist.errors import InputError
 from paraconsist.transforms.paraphrase.refining import MEASURED, error_of_check
 
 ROOT = Path(__file__).parents[2]
@@ -62,16 +62,13 @@ def test_plui_is_the_lesser_log_odds_of_yes_in_both_orders(tmp_path, chat):
 
 def test_plui_takes_a_language_model(tmp_path):
     for named, message in (("plui", "name a model after plui"), ("plui:/nowhere", "no such folder")):
-        with pytest.raises(InputError, match=message):
-            comparer_of_texts(named)
-    with pytest.raises(InputError, match="nli:MODEL, plui:MODEL, judge:FILE or similar"):
-        comparer_of_texts("tokens")
+        refuses(message, comparer_of_texts, named)
+    refuses("nli:MODEL, plui:MODEL, judge:FILE or similar", comparer_of_texts, "tokens")
 
 
 def test_plui_refuses_texts_beyond_the_window(tmp_path):
     comparer = comparer_of_texts(f"plui:{save_language_model(tmp_path / 'model')}")
-    with pytest.raises(InputError, match="window"):
-        comparer.pairs(["a"], ["b " * 3_000])
+    refuses("window", comparer.pairs, ["a"], ["b " * 3_000])
 
 
 def test_similar_is_a_check_too():

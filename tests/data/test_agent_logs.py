@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers.logs import LOGS, lines, scored
+from helpers.errors import refuses
+from helpers.logs import LOGS, lines, places, scored
 
 import paraconsist as pc
 from paraconsist.data.logs.agents import _bfcl_calls, calls_of, run_columns
@@ -159,8 +160,7 @@ def test_a_file_is_of_the_tool_that_wrote_it(tool: str, tmp_path: Path) -> None:
 
 
 def test_a_table_in_memory_and_on_disk(tmp_path: Path) -> None:
-    rows = lines(AGENTS / "runs.jsonl")
-    table = pa.Table.from_pylist(rows)
+    table = pa.Table.from_pylist(lines(AGENTS / "runs.jsonl"))
     pa.parquet.write_table(table, tmp_path / "runs.parquet")
     from_lines, *others = (pc.score(one) for one in (AGENTS / "runs.jsonl", table, tmp_path / "runs.parquet"))
     expected = next(iter(from_lines.sets.values())).measures["trajectory_consistency"]
@@ -177,9 +177,7 @@ def test_gate_compare_and_report_take_them(command: Any, tmp_path: Path) -> None
     for run in worse["simulations"]:
         run["reward_info"]["reward"] *= run["trial"] > 0
     (tmp_path / "faults.json").write_text(json.dumps(worse))
-    code, out, err = command("compare", log, tmp_path / "faults.json")
-    assert code == 0, err
-    assert "A" in out
+    assert "A" in command.out("compare", log, tmp_path / "faults.json")
     assert command("report", log, "--output", tmp_path / "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "12 tasks in 36 runs" in page
@@ -247,8 +245,7 @@ def test_what_is_refused(tmp_path: Path, source: str, change: Callable[[Any], An
 def test_a_file_that_was_cut_short(tmp_path: Path, file: str) -> None:
     whole = (AGENTS / file).read_bytes()
     (tmp_path / file).write_bytes(whole[: 9 * len(whole) // 10])
-    with pytest.raises(InputError, match="must be a readable, whole file"):
-        read_logs([tmp_path / file])
+    refuses("must be a readable, whole file", read_logs, [tmp_path / file])
 
 
 def notes_of(tmp_path: Path, source: str, change: Callable[[Any], Any]) -> str:
@@ -290,12 +287,10 @@ def test_bfcl_needs_the_answers_beside_the_scores(tmp_path: Path) -> None:
     score = FILES["bfcl"].read_text()
     lonely = tmp_path / "simple_score.json"
     lonely.write_text(score)
-    with pytest.raises(InputError, match=r"answers are expected in .*simple_result\.json"):
-        read_logs([lonely])
+    refuses(r"answers are expected in .*simple_result\.json", read_logs, [lonely])
     answers = lines(AGENTS / "bfcl" / "run_0" / "result" / "shelf-1" / "BFCL_v3_simple_result.json")
     (tmp_path / "simple_result.json").write_text("\n".join(json.dumps(line) for line in answers[1:]))
-    with pytest.raises(InputError, match="as many right answers as its first line says"):
-        read_logs([lonely])
+    refuses("as many right answers as its first line says", read_logs, [lonely])
     by_number = [{**line, "id": number} for number, line in enumerate(answers)]
     head, *failures = map(json.loads, score.splitlines())
     from_one = [{**line, "id": int(line["id"].split("_")[1]) + 1} for line in failures]
@@ -317,14 +312,6 @@ def test_options_still_name_fields(command: Any) -> None:
     assert result["measures"]["trajectory_consistency"]["n_buckets"] == 3
 
 
-def places(value: Any, depth: int = 4) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every part of a value, of lists the first two."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
-    for key, part in inner if depth else ():
-        yield (key,)
-        yield from ((key, *path) for path in places(part, depth - 1))
-
-
 @pytest.mark.parametrize("odd", [None, "x", [[1]], {"a": 1}, float("nan")], ids=str)
 @pytest.mark.parametrize("source", ["tau2.json", "inspect.json", "runs.jsonl", "bfcl"])
 def test_odd_values_anywhere_are_read_or_refused(tmp_path: Path, source: str, odd: Any) -> None:
@@ -335,7 +322,7 @@ def test_odd_values_anywhere_are_read_or_refused(tmp_path: Path, source: str, od
     whole: Any = lines(file) if are_lines else json.loads(file.read_text())
     for name in {"simulations", "samples"} & ({*whole} if isinstance(whole, dict) else set()):
         whole[name] = whole[name][:3]
-    for path in places(whole):
+    for path in places(whole, 4):
         changed = json.loads(json.dumps(whole))
         part = changed
         for step in path[:-1]:

@@ -253,8 +253,7 @@ def test_wic_transitive(rows_of):
 @pytest.mark.slow
 @pytest.mark.parametrize(("config", "limit"), [("sst2_additive", 25), ("ag_news_additive", 36)])
 def test_additive(prepared, config, limit):
-    table = prepared(config)["test"].select(["role", "text", "label", "bucket_id"])
-    columns = table.to_pydict()
+    columns = prepared(config)["test"].select(["role", "text", "label", "bucket_id"]).to_pydict()
     one, two, merged = ({name: values[i::3] for name, values in columns.items()} for i in range(3))
     assert one["label"] == two["label"] == merged["label"]
     for a, b, both in zip(one["text"], two["text"], merged["text"], strict=True):
@@ -320,8 +319,7 @@ def test_normalized_twins_differ_in_text_only(prepared):
         plain, normalized = prepared(config)["test"], prepared(f"{config}_normalized")["test"]
         same = [c for c in plain.column_names if c not in {"input_id", *COLUMNS[task]}]
         assert plain.select(same).equals(normalized.select(same))
-        column = next(iter(COLUMNS[task]))
-        texts = normalized[column].to_pylist()
+        texts = normalized[next(iter(COLUMNS[task]))].to_pylist()
         assert all(text == text.lower().strip() for text in texts)
         pairs = list(zip(texts[::2], texts[1::2], strict=True))
         changed[config] = sum(a != b for a, b in pairs) / len(pairs)

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.errors import refuses
 
 from paraconsist.data.arrays import as_bytes, first_rows, sorted_pieces
 from paraconsist.data.bucket_sets import load_bucket_set
@@ -36,8 +37,7 @@ def write(path, *rows):
 )
 def test_a_row_that_could_not_be_scored_is_refused_before_the_run(tmp_path, changed, sentence):
     good = {"role": "original", "group_id": "g", "allowed_labels": [1]}
-    with pytest.raises(InputError, match=sentence):
-        load_bucket_set(write(tmp_path / "rows.jsonl", good, {**good, **changed}))
+    refuses(sentence, load_bucket_set, write(tmp_path / "rows.jsonl", good, {**good, **changed}))
 
 
 def test_allowed_labels_as_text_and_bucket_ids_as_lists(tmp_path):
@@ -62,11 +62,9 @@ def test_an_empty_column_of_a_csv_is_empty_text(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*unclosed file", "ignore::pytest.PytestUnraisableExceptionWarning")  # datasets 5.0
 def test_names_and_folders_that_hold_no_set(tmp_path):
-    with pytest.raises(InputError, match=r"must be one of this package's sets, .*got ''"):
-        load_bucket_set("")
+    refuses(r"must be one of this package's sets, .*got ''", load_bucket_set, "")
     (tmp_path / "test.csv").write_text("a,b\n1,2\n3,4,5,6\n")
-    with pytest.raises(InputError, match=r"must be loadable with datasets.load_dataset.*Expected 2 fields"):
-        load_bucket_set(str(tmp_path))
+    refuses(r"must be loadable with datasets.load_dataset.*Expected 2 fields", load_bucket_set, str(tmp_path))
 
 
 def test_a_folder_that_was_written_anew_is_read_anew(tmp_path):
@@ -104,8 +102,7 @@ def test_a_large_set_is_the_same_in_a_mapped_file(tmp_path, monkeypatch):
     finished = Results.of({one: [i / 64, 1 - i / 64] for i, one in enumerate(reversed([*dict.fromkeys(ids)]))})
     same = resolve_label_map(large.label_names, large.label_names)
     expected = [*map(finished.__getitem__, ids)]
-    table = joined(predictions_parts(large, finished, same))
-    assert table["probabilities"].to_pylist() == expected
+    assert joined(predictions_parts(large, finished, same))["probabilities"].to_pylist() == expected
     assert texts_table(large)["update"].to_pylist() == [*dict.fromkeys(large.table["update"].to_pylist())]
     del large
     assert pa.total_allocated_bytes() == heap, "its buffers were no mapped file's"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import datasets
 import pytest
+from helpers.errors import refuses
 from helpers.toy_builder import CONTENT, FILE, ToyBuilder, toy_rows
 
 from paraconsist.data.tasks import get_task, input_id
@@ -104,8 +105,7 @@ def test_an_edit_of_code_or_shipped_data_changes_the_hash(tmp_path, monkeypatch)
 
 
 def test_unknown_builder():
-    with pytest.raises(InputError, match=r"`name` must be one of becel, paranlu, parte, sample; got 'paranlp'"):
-        builder_class("paranlp")
+    refuses(r"`name` must be one of becel, paranlu, parte, sample; got 'paranlp'", builder_class, "paranlp")
 
 
 # Preparing, whole or not at all
@@ -156,8 +156,7 @@ def test_force_redownload_builds_again(mirror, tmp_path):
 def test_the_latest_prepared_version_is_the_one_served(mirror, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     first = prepared(mirror, cache)
-    edited = ToyBuilder(cache_dir=str(cache), data_dir=mirror, hash="e" * 64)
-    edited.download_and_prepare()
+    ToyBuilder(cache_dir=str(cache), data_dir=mirror, hash="e" * 64).download_and_prepare()
 
     def served() -> str:
         return datasets.load_dataset_builder("toy", "all", cache_dir=str(cache)).hash
@@ -224,8 +223,7 @@ def test_a_killed_build_leaves_nothing_that_is_served(mirror, tmp_path):
 def test_a_cache_that_cannot_be_written(mirror, tmp_path):
     builder = ToyBuilder(cache_dir=str(tmp_path / "cache"), data_dir=mirror)
     (tmp_path / "cache" / "toy").write_text("a file where the folder should be")
-    with pytest.raises(InputError, match=r"`cache_dir` must be a folder that can be written; got .*HF_DATASETS_CACHE"):
-        builder.download_and_prepare()
+    refuses(r"`cache_dir` must be a folder that can be written; got .*HF_DATASETS_CACHE", builder.download_and_prepare)
 
 
 # Streaming
@@ -239,8 +237,7 @@ def test_streaming_gives_the_same_rows(mirror, tmp_path):
 def test_streaming_checks_the_file_too(mirror, tmp_path):
     (mirror / "upstream" / "github.com" / FILE.relative_path).write_bytes(CONTENT[:-1])
     stream = ToyBuilder(cache_dir=str(tmp_path / "cache"), data_dir=mirror).as_streaming_dataset(split="test")
-    with pytest.raises(InputError, match="must have sha256"):
-        list(stream)
+    refuses("must have sha256", list, stream)
 
 
 # Files: mirror and network
@@ -309,10 +306,8 @@ def test_downloads_and_streams(server, tmp_path):
 def test_a_corrupt_download_is_named_and_not_kept(server, tmp_path):
     (server / FILE.relative_path).write_bytes(b"<html>a login page</html>")
     builder = ToyBuilder(cache_dir=str(tmp_path / "cache"))
-    with pytest.raises(InputError, match=r"`data/toy\.json` must have sha256 .*Run the command again to fetch http"):
-        builder.download_and_prepare()
-    with pytest.raises(InputError, match="must have sha256"):
-        list(builder.as_streaming_dataset(split="test"))
+    refuses(r"`data/toy\.json` must have sha256 .*Run the command again to fetch http", builder.download_and_prepare)
+    refuses("must have sha256", list, builder.as_streaming_dataset(split="test"))
     (server / FILE.relative_path).write_bytes(CONTENT)
     builder.download_and_prepare()
     assert len(builder.as_dataset(split="test")) == 6
@@ -341,8 +336,7 @@ def test_a_builder_passes_on_what_is_wrong(mirror, tmp_path, monkeypatch):
         yield from toy_rows()[:-1]
 
     monkeypatch.setattr(ToyBuilder, "rows", short)
-    with pytest.raises(InputError, match=r"build toy:all \(test\): `counts` must be"):
-        prepared(mirror, tmp_path / "cache")
+    refuses(r"build toy:all \(test\): `counts` must be", prepared, mirror, tmp_path / "cache")
     assert not (tmp_path / "cache" / "toy").exists()
 
 

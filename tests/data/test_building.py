@@ -268,8 +268,7 @@ def test_build_of_an_unknown_set_or_config(cache):
     from paraconsist.cli.build import build
 
     for arguments in (["nothing"], ["sample", "--config-name", "nothing"]):
-        done = command(build, *arguments, "--cache-dir", cache)
-        assert isinstance(done.exception, InputError)
+        assert isinstance(command(build, *arguments, "--cache-dir", cache).exception, InputError)
     assert not cache.exists()
 
 

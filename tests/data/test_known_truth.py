@@ -19,6 +19,7 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.errors import refuses
 
 from paraconsist import score
 from paraconsist.errors import InputError
@@ -76,8 +77,7 @@ def measured(source, **options):
 
 def delimited(rows, header=COLUMNS, start="", **how):
     stream = io.StringIO(newline="")
-    writer = csv.writer(stream, **how)
-    writer.writerows([header, *rows])
+    csv.writer(stream, **how).writerows([header, *rows])
     return start + stream.getvalue()
 
 
@@ -250,8 +250,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_read_right_is_refused_in_one_sentence(name, tmp_path):
     content, sentence = REFUSED[name]
-    with pytest.raises(InputError, match=sentence):
-        measured(written(tmp_path, name, content))
+    refuses(sentence, measured, written(tmp_path, name, content))
 
 
 N = len(WHOLE)
@@ -298,8 +297,7 @@ def test_every_type_in_every_column_is_read_or_refused(place, tmp_path):
 )
 def test_metadata_that_are_no_runs(metadata, tmp_path):
     table = with_column("label", LABELS).replace_schema_metadata({b"paraconsist": metadata.encode()})
-    with pytest.raises(InputError, match="must hold a run's metadata, with"):
-        measured(written(tmp_path, "rows.parquet", parquet(table)))
+    refuses("must hold a run's metadata, with", measured, written(tmp_path, "rows.parquet", parquet(table)))
 
 
 @pytest.mark.parametrize(
@@ -335,8 +333,7 @@ def test_a_file_of_a_few_kilobytes_does_not_fill_the_memory(tmp_path):
     text = pa.array(["x" * 100_000])
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(40_000, dtype=np.int32)), text)
     pq.write_table(pa.table({"text": column}), tmp_path / "bomb.parquet")
-    with pytest.raises(InputError, match="it unpacks to more than 1000 times its size"):
-        measured(tmp_path / "bomb.parquet")
+    refuses("it unpacks to more than 1000 times its size", measured, tmp_path / "bomb.parquet")
 
 
 _LONG = """

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from helpers.errors import refuses
 from helpers.logs import LOGS, check, double_loop, lines, scored
 
 from paraconsist.data.logs.format import Head
@@ -134,8 +135,7 @@ def test_a_file_that_was_cut_short_is_refused(tmp_path, tool):
     for kept in (9 * len(whole) // 10, len(whole) - 9):
         cut = tmp_path / file_of(tool).name
         cut.write_bytes(whole[:kept])
-        with pytest.raises(InputError, match="`path` must be a readable, whole file"):
-            read_logs([cut], query_of(tool))
+        refuses("`path` must be a readable, whole file", read_logs, [cut], query_of(tool))
 
 
 def edited(tool: str, folder: Path, change: Callable[[Any], None]) -> Path:
@@ -179,19 +179,9 @@ def two_models_in_a_table(table: Any) -> None:
         ("deepeval", lambda run: run["testCases"].append(run["testCases"][3]), {}, "must have each question once"),
         ("mlflow", lambda table: None, {"label": None}, "`label` must name a column.*answer, outputs"),
         ("mlflow", two_models_in_a_table, {}, "must hold one model's answers; got .*m0.*m1"),
-        (
-            "mlflow",
-            lambda table: table["data"][2].pop(),
-            {},
-            "must hold columns with different names, and rows of that length",
-        ),
+        ("mlflow", lambda table: table["data"][2].pop(), {}, "must hold columns .*, and rows of that length"),
         ("promptfoo", lambda found: None, {"label": None}, "`label` must name a column.*vars.answer"),
-        (
-            "promptfoo",
-            set_in("results", "results", 1, "provider", {"id": "b"}),
-            {},
-            "one model's answers; got .*`filter`",
-        ),
+        ("promptfoo", set_in("results", "results", 1, "provider", {"id": "b"}), {}, "one model's answers; .*`filter`"),
         ("promptfoo", set_in("results", "results", 1, "provider", "label", "b"), {}, "must hold one model's answers"),
         ("promptfoo", set_in("results", "results", 1, "promptIdx", 1), {}, "must hold one prompt's answers"),
         ("promptfoo", set_in("results", "results", 1, "testIdx", 0), {}, "must have each question once; got '0'"),
@@ -200,12 +190,7 @@ def two_models_in_a_table(table: Any) -> None:
         ("openai_evals", set_in(5, "run_id", "another"), {}, "must hold one run; got"),
         ("openai_evals", set_in(0, "spec", "completion_fns", ["a", "b"]), {}, "must hold one model's answers"),
         ("openai_evals", lambda told: told.append(told[-1]), {}, "must have each question once"),
-        (
-            "openai_evals",
-            lambda told: told.__delitem__(slice(3, None, 2)),
-            {},
-            "must hold `match` events.*with sampling",
-        ),
+        ("openai_evals", lambda told: told.__delitem__(slice(3, None, 2)), {}, "hold `match` events.*with sampling"),
         ("every_eval_ever", set_in(4, "model_id", "b"), {}, "must hold one model's answers"),
         ("every_eval_ever", set_in(4, "schema_version", "0.2.0"), {}, "must hold one schema; got"),
         ("every_eval_ever", set_in(4, "evaluation_name", "b"), {}, "must hold one evaluation"),
@@ -229,10 +214,8 @@ def test_what_cannot_be_scored_is_refused_in_one_sentence(tmp_path, tool, change
 )
 def test_files_of_two_versions_or_two_formats_are_not_one_run(tmp_path, tool, change):
     other = edited(tool, tmp_path, change)
-    with pytest.raises(InputError, match="must be written by one version of the tool"):
-        read_logs([file_of(tool), other], query_of(tool))
-    with pytest.raises(InputError, match="must be of one format"):
-        read_logs([file_of(tool), file_of("deepeval")], query_of(tool))
+    refuses("must be written by one version of the tool", read_logs, [file_of(tool), other], query_of(tool))
+    refuses("must be of one format", read_logs, [file_of(tool), file_of("deepeval")], query_of(tool))
 
 
 @pytest.mark.parametrize(

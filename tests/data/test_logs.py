@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers.logs import LM_EVAL, LOGS, check, double_loop, entries, inspect_log, lines, samples, scored
+from helpers.logs import LM_EVAL, LOGS, check, double_loop, entries, inspect_log, lines, places, samples, scored
 
 from paraconsist.data.logs.fields import Records, Table, value_of
 from paraconsist.data.logs.reading import built_in, detect, read_logs
@@ -175,8 +175,7 @@ def test_a_log_likelihood_that_is_no_number_is_unparsed(command, tmp_path, task)
             row["filtered_resps"][1][0], row["acc"] = "nan", float(row["target"] == "1")
 
     bucket = {"yes_no": "question_id", "which_place": "meta.fact"}[task]
-    result = scored(command, rewritten(tmp_path, task, broken), "--bucket", bucket)
-    assert result["n_unparsed"] == 2
+    assert scored(command, rewritten(tmp_path, task, broken), "--bucket", bucket)["n_unparsed"] == 2
 
 
 def test_verdicts_decide_not_the_spelling(tmp_path):
@@ -249,8 +248,7 @@ def test_every_format_says_what_it_is():
 
 def test_several_files_of_one_run_and_a_full_test_set(command):
     given = ("--bucket", r'id ~ "^(\d+)-"', "--n-resamples", 400, "--json")
-    code, out, err = command("score", samples("yes_no"), samples("which_place"), *given)
-    assert code == 0, err
+    out = command.out("score", samples("yes_no"), samples("which_place"), *given)
     assert set(json.loads(out)) == {"yes_no", "which_place"}
     both = ("--bucket", "question_id", "--role", "kind", "--test-predictions", samples("yes_no"))
     measure = scored(command, samples("yes_no"), *both)["measures"]["paraphrastic_consistency"]
@@ -407,8 +405,7 @@ def test_folders_of_several_runs(tmp_path):
 
 
 def test_rows_that_were_taken_out_are_noticed(tmp_path):
-    folder = copied(tmp_path / "run")
-    file = next(folder.glob("samples_*"))
+    file = next(copied(tmp_path / "run").glob("samples_*"))
     write(file, [row for row in lines(file) if row["acc"] == 1.0 or row["doc_id"] % 2])
     (found,) = read_logs([file], BY_QUESTION).values()
     assert "reports acc 0.5556, its rows give" in found.metadata["notes"][0]
@@ -442,21 +439,11 @@ def test_options_that_the_log_does_not_know(tmp_path):
     ],
 )
 def test_options_that_do_not_fit(command, options, sentence):
-    code, _, err = command("score", samples("yes_no"), "--bucket", "question_id", *options)
-    assert code == 2
-    assert sentence in err
+    assert sentence in command.refused("score", samples("yes_no"), "--bucket", "question_id", *options)
 
 
 def test_the_fixtures_are_small():
     assert all(file.stat().st_size < 60_000 for file in LOGS.rglob("*") if file.is_file())
-
-
-def places(value: Any, depth: int = 3) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every part of a value."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
-    for key, part in inner if depth else ():
-        yield (key,)
-        yield from ((key, *path) for path in places(part, depth - 1))
 
 
 def replaced(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
@@ -482,7 +469,7 @@ def test_a_part_of_another_shape_is_read_or_refused(tmp_path, odd):
         with suppress(InputError):
             read_logs([file], BY_QUESTION)
     rows, query = lines(samples("which_place"))[:3], SourceOptions(bucket="doc.question_id")
-    for path in places(rows[0]):
+    for path in places(rows[0], 3):
         file = write(tmp_path / "samples.jsonl", [replaced(rows[0], path, odd), *rows[1:]])
         with suppress(InputError):
             read_logs([file], query)

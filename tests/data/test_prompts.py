@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from helpers.errors import refuses
 
 from paraconsist.data.prompts import (
     Example,
@@ -89,8 +90,7 @@ def test_every_task_has_a_template_for_its_own_labels(task):
 def test_two_labels_or_three_choose_the_template():
     assert default_template(NLI, ["entailed", "not_entailed"]).name == "v23-nli"
     assert default_template(NLI, ["entailment", "neutral", "contradiction"]).name == "nli-3"
-    with pytest.raises(InputError, match="`template` must be given for a set with the labels a, b, c, d"):
-        default_template(NLI, "abcd")
+    refuses("`template` must be given for a set with the labels a, b, c, d", default_template, NLI, "abcd")
 
 
 def test_the_hash_changes_with_all_that_is_shown_and_nothing_else():
@@ -207,13 +207,11 @@ def test_a_template_file_reads_yes_and_no_as_words(tmp_path):
 )
 def test_faulty_templates_are_refused(change, message):
     good = {"question": "{premise} {hypothesis}", "labels": {"entailment": "yes", "not_entailment": "no"}}
-    with pytest.raises(InputError, match=message):
-        template_from_mapping({**good, **change}, name="mine", task=NLI)
+    refuses(message, template_from_mapping, {**good, **change}, name="mine", task=NLI)
 
 
 def test_template_names_and_files_that_are_not_there():
-    with pytest.raises(InputError, match=r"be a template for task nli \(v23-nli, nli-3\), or a YAML file"):
-        get_template("s24-delta", NLI)
+    refuses(r"be a template for task nli \(v23-nli, nli-3\), or a YAML file", get_template, "s24-delta", NLI)
     with pytest.raises(InputError, match=r"`template` must name a text file that can be read; got 'absent.yaml'"):
         read_template("absent.yaml", NLI, NLI.label_names)
     with pytest.raises(InputError, match="`template` must be a mapping with `question` and `labels`; got 'text'"):
@@ -233,10 +231,8 @@ def test_examples_of_a_file_need_texts_and_labels_only_and_meet_the_templates_la
 
 
 def test_shots_without_examples_and_examples_without_shots():
-    with pytest.raises(InputError, match="`examples` must name the source of 3 examples"):
-        PromptOptions(shots=3)
-    with pytest.raises(InputError, match="`shots` must be 1 or more where `examples` are given"):
-        PromptOptions(examples=["a"])
+    refuses("`examples` must name the source of 3 examples", PromptOptions, shots=3)
+    refuses("`shots` must be 1 or more where `examples` are given", PromptOptions, examples=["a"])
 
 
 def test_examples_of_another_task_are_refused(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.errors import refuses
 from helpers.toy_builder import toy_rows
 
 from paraconsist.data.options import SourceOptions
@@ -159,20 +160,17 @@ def test_good_rows_pass():
 def test_bad_rows(change, message):
     rows = toy_rows()
     rows[-1] |= change
-    with pytest.raises(InputError, match=message):
-        checked(rows)
+    refuses(message, checked, rows)
 
 
 def test_a_missing_column():
     rows = toy_rows()
     del rows[2]["hypothesis"]
-    with pytest.raises(InputError, match=r"missing: \['hypothesis'\].* at row b0\.2"):
-        checked(rows)
+    refuses(r"missing: \['hypothesis'\].* at row b0\.2", checked, rows)
 
 
 def test_declared_counts():
-    with pytest.raises(InputError, match=r"`counts` must be .*'paraphrase': 4.* rows per role; got .*'paraphrase': 3"):
-        checked(toy_rows()[:-1])
+    refuses(r"`counts` must be .*'paraphrase': 4.* rows per role; got .*'paraphrase': 3", checked, toy_rows()[:-1])
 
 
 def places(roles: list[str], labels: list[int]) -> list[dict]:
@@ -205,8 +203,7 @@ def test_buckets_of_every_kind(roles, labels):
     ],
 )
 def test_gold_labels_follow_the_roles(roles, labels, message):
-    with pytest.raises(InputError, match=message):
-        checked(places(roles, labels), counts=dict.fromkeys(roles, 1))
+    refuses(message, checked, places(roles, labels), counts=dict.fromkeys(roles, 1))
 
 
 def test_a_bucket_without_its_consequent():

@@ -1,10 +1,10 @@
 """Which sets a command line means, which model answers which, and how many rows of each are taken."""
 
 import pytest
+from helpers.errors import refuses
 
 from paraconsist.data.bucket_sets import assign_models, expand_specs, matches, parse_limits
 from paraconsist.dataset_builders import builder_class
-from paraconsist.errors import InputError
 
 
 def test_all_of_becel_is_the_papers_nineteen_cases():
@@ -33,8 +33,7 @@ def test_names_that_are_no_builders_stay_and_none_comes_twice():
 
 @pytest.mark.parametrize("spec", ["becel:nothing", "becel", "becel:"])
 def test_a_name_that_stands_for_nothing(spec):
-    with pytest.raises(InputError, match=r"must name a config of 'becel'.*The configs are"):
-        expand_specs([spec])
+    refuses(r"must name a config of 'becel'.*The configs are", expand_specs, [spec])
 
 
 @pytest.mark.parametrize(
@@ -72,8 +71,7 @@ def test_a_folder_with_an_equals_sign_is_a_folder(tmp_path):
     ("models", "sentence"), [(["a", "b"], "must be given once"), (["rte=a"], "must answer at least one of the sets")]
 )
 def test_models_that_cannot_be_assigned(models, sentence):
-    with pytest.raises(InputError, match=sentence):
-        assign_models(models, ["becel:snli_semantic"])
+    refuses(sentence, assign_models, models, ["becel:snli_semantic"])
 
 
 def test_limits():
@@ -82,5 +80,4 @@ def test_limits():
     assert parse_limits(["*additive=20", "50"], "becel:sst2_additive") == 20
     assert parse_limits(["*additive=20", "50"], "becel:sst2_semantic") == 50
     for bad in ("0", "-1", "many", "x=", "=x", "²"):
-        with pytest.raises(InputError, match="must be a number of rows"):
-            parse_limits([bad], "x")
+        refuses("must be a number of rows", parse_limits, [bad], "x")

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.errors import refuses
 
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import Failed, Results, ShardWriter, Store, store_key
@@ -82,8 +83,7 @@ def test_a_shard_is_read_again_only_where_another_wrote_it(store, monkeypatch):
         shard.append(["f"], np.array([[0.5, 0.5]]))
     hidden.write_bytes(shard.path.read_bytes().replace(b"0.25, 0.75", b"0.75, 0.25"))
     hidden.replace(shard.path)
-    with pytest.raises(InputError, match="is damaged at line 3"):
-        store.finished()
+    refuses("is damaged at line 3", store.finished)
 
 
 def test_a_store_that_was_never_written_is_empty(tmp_path):
@@ -119,8 +119,7 @@ def test_a_half_line_longer_than_one_block_is_cut_off(store):
 def test_a_damaged_whole_line_is_an_error_that_names_it(store):
     path = store.folder / "rank-00000.jsonl"
     path.write_text('{"input_id": "a", "probabilities": [1.0]}\n{"input_id": \n')
-    with pytest.raises(InputError, match=r"rank-00000.jsonl is damaged at line 2"):
-        store.finished()
+    refuses(r"rank-00000.jsonl is damaged at line 2", store.finished)
 
 
 def test_no_flipped_bit_changes_a_result(store):
@@ -179,8 +178,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_whole_lines(store, monkeypatch):
         shard.append(["a"], [[1.0]])
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", full)
-            with pytest.raises(InputError, match=r"`output` must be a folder .* No space left on device. Run the same"):
-                shard.append(["b"], [[0.5]])
+            refuses(r"`output` must be a folder .* No space left on device. Run the same", shard.append, ["b"], [[0.5]])
         shard.append(["c"], [[0.5]])
     assert store.finished() == {"a": [1.0], "c": [0.5]}
 
@@ -192,8 +190,7 @@ def test_without_locks_of_the_file_system_a_shard_opens(store, monkeypatch):
         raise reason
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with pytest.raises(InputError, match=r"can be written; .*The system says: Input/output error"):
-        store.writer(0)
+    refuses(r"can be written; .*The system says: Input/output error", store.writer, 0)
     reason = OSError(errno.ENOSYS, "Function not implemented")
     with store.writer(0) as shard:
         shard.append(["a"], [[1.0]])
@@ -204,8 +201,7 @@ def test_two_values_for_one_input_are_an_error(store):
     for rank, value in enumerate([0.5, 0.6]):
         with store.writer(rank) as shard:
             shard.append(["a"], [[value, 1 - value]])
-    with pytest.raises(InputError, match="second, different value for input a"):
-        store.finished()
+    refuses("second, different value for input a", store.finished)
 
 
 def test_a_shard_in_use_is_refused(store):

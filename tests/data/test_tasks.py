@@ -1,6 +1,7 @@
 """Tasks: what a model reads for a row, and when two rows are the same input."""
 
 import pytest
+from helpers.errors import refuses
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,28 +106,24 @@ def test_a_missing_column_is_named_with_its_example():
 def test_anything_but_text_is_refused(value):
     row = {**DELTA, "update": value, "example_id": "x.7"}
     for function in (get_task("defeasible_nli").encode, lambda r: input_id("defeasible_nli", r)):
-        with pytest.raises(InputError, match=r"`update` must be text; got .* at row x\.7"):
-            function(row)
+        refuses(r"`update` must be text; got .* at row x\.7", function, row)
 
 
 def test_unknown_task():
-    with pytest.raises(InputError, match=r"be one of defeasible_nli, abductive_nli, .*, topic, questions; got 'nil'"):
-        get_task("nil")
+    refuses(r"be one of defeasible_nli, abductive_nli, .*, topic, questions; got 'nil'", get_task, "nil")
 
 
 def test_infer_task_takes_the_one_with_most_columns():
     assert infer_task([*DELTA, "label"]).name == "defeasible_nli"
     assert infer_task(iter(["hypothesis", "premise"])).name == "nli"
     assert infer_task([*ALPHA, "premise", "hypothesis"]).name == "abductive_nli"
-    with pytest.raises(InputError, match="hold all input columns of one task"):
-        infer_task(["sentence", "label"])
+    refuses("hold all input columns of one task", infer_task, ["sentence", "label"])
 
 
 def test_infer_task_of_every_tasks_own_columns():
     for name, task in TASKS.items():
         if task.columns == ("text",):
-            with pytest.raises(InputError, match="They fit sentiment and topic: name it as `task`"):
-                infer_task([*task.columns, "label"])
+            refuses("They fit sentiment and topic: name it as `task`", infer_task, [*task.columns, "label"])
         else:
             assert infer_task([*task.columns, "label"]).name == name
     assert infer_task(["text", "premise", "hypothesis"]).name == "nli"

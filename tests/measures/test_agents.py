@@ -51,8 +51,7 @@ def test_tau_bench(data_folder: Path) -> None:
         assert (cells["k"].eq(k) & cells["pass_hat_k"].sub(expected).abs().lt(1e-9)).any()
         low, high = passed.confidence_interval[f"pass_hat_n/{k}"]
         assert low < expected < high
-    p = table.groupby("task")["reward"].mean().to_numpy()
-    hal = ((2 * p - 1) ** 2).mean()
+    hal = ((2 * table.groupby("task")["reward"].mean().to_numpy() - 1) ** 2).mean()
     assert 2 * consistency.paraphrastic_consistency - 1 == pytest.approx(hal, abs=1e-12)
     assert round(hal, 4) == 0.5600
     unbiased = 2 * consistency.paraphrastic_consistency_unbiased - 1

@@ -74,14 +74,12 @@ def test_the_ends(sizes: list[int], correct: list[int], mean: float, correlation
     assert model.correlation == pytest.approx(correlation, abs=1e-9, nan_ok=True)
     assert np.isfinite(model.log_likelihood)
     assert model.log_likelihood <= 1e-12
-    shrunken = model.shrink([4, 4], [3, 4])
-    assert np.isnan(shrunken.share).all() == np.isnan(correlation)
+    assert np.isnan(model.shrink([4, 4], [3, 4]).share).all() == np.isnan(correlation)
 
 
 def test_shrunken_values_are_posterior_means() -> None:
     mean, rho = 0.7, 0.4
-    model = BucketModel(mean, rho, 0.0, 1, 0.0, 0, 0.0)
-    shrunken = model.shrink([2, 10, 4], [1, 5, 0])
+    shrunken = BucketModel(mean, rho, 0.0, 1, 0.0, 0, 0.0).shrink([2, 10, 4], [1, 5, 0])
     grid = (np.arange(200_000) + 0.5) / 200_000
     alpha, beta = mean * (1 - rho) / rho, (1 - mean) * (1 - rho) / rho
     for i, (k, c) in enumerate([(2, 1), (10, 5), (4, 0)]):

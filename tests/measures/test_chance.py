@@ -133,8 +133,7 @@ def test_the_interval_is_of_the_logarithm_above_one_half_only() -> None:
     """That of a logarithm has the value's own ratio as its geometric mean; Fieller's has not."""
     for n_differ, is_of_logarithm in ((8, False), (7, True)):  # of 36 answers 0 and 28 answers 1: 1 - 2 n / 32
         first = np.array([0] * (14 + n_differ) + [1] * (18 - n_differ))
-        second = np.array([0] * 14 + [1] * 18)
-        level = pair_chance(first, second)
+        level = pair_chance(first, np.array([0] * 14 + [1] * 18))
         low, high = level.interval()[0]
         assert (level.corrected > 0.5) == is_of_logarithm
         assert ((1 - low) * (1 - high) == pytest.approx((1 - level.corrected) ** 2)) == is_of_logarithm
@@ -153,8 +152,7 @@ def test_the_standard_error_is_that_of_leaving_one_bucket_out(pooled: bool) -> N
     table = rng.multinomial(6, rng.dirichlet([0.6] * 3, 400))
     left_out = [level_of_table(np.delete(table, i, axis=0), pooled=pooled).corrected for i in range(400)]
     jackknife = (399 * np.var(left_out)) ** 0.5
-    level = level_of_table(table, pooled=pooled)
-    assert level.interval()[1] == pytest.approx(jackknife, rel=0.02)
+    assert level_of_table(table, pooled=pooled).interval()[1] == pytest.approx(jackknife, rel=0.02)
 
 
 def test_the_sums_give_both_shares() -> None:
@@ -175,8 +173,7 @@ def test_the_sums_give_both_shares() -> None:
 def test_groups_of_one_change_nothing_and_larger_ones_widen() -> None:
     rng = np.random.default_rng(5)
     first = np.repeat(rng.integers(0, 2, 50), 4)
-    second = np.where(np.repeat(rng.random(50) < 0.7, 4), first, 1 - first)
-    level = pair_chance(first, second)
+    level = pair_chance(first, np.where(np.repeat(rng.random(50) < 0.7, 4), first, 1 - first))
     alone, grouped = level.interval(np.arange(200)), level.interval(np.repeat(np.arange(50), 4))
     assert alone[0] == pytest.approx(level.interval()[0])
     assert grouped[1] == pytest.approx(2 * alone[1], rel=0.03)
@@ -210,8 +207,7 @@ def test_a_constant_model_has_no_value() -> None:
     level = bucket_level(np.repeat(np.arange(100), 4), constant, gold)
     assert level.broken == 0.0
     assert np.isnan([level.corrected, *level.interval()[0]]).all()
-    pairs = pair_chance(constant, constant)
-    assert np.isnan(pairs.corrected)
+    assert np.isnan(pair_chance(constant, constant).corrected)
     # After a negation the answer must change: a constant one breaks the rule each time.
     assert pair_chance(constant, constant, must_differ=True).corrected == 0.0
 

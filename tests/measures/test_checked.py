@@ -5,6 +5,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from helpers.errors import refuses
 from scipy.stats import beta, norm, t
 
 from paraconsist import paraphrastic_consistency
@@ -257,8 +258,7 @@ def test_a_comparer_that_tells_little_is_refused_with_the_number_that_would_do()
     found = corrected_rate(sheet(yes=(11, 9), no=(9, 11)))
     assert f"about {found.n_needed} labels would do" in found.refused
     assert found.n_needed > 40
-    many = corrected_rate(sheet(6000, (1100, 900), 4000, (900, 1100)))
-    assert many.refused == ""
+    assert corrected_rate(sheet(6000, (1100, 900), 4000, (900, 1100))).refused == ""
 
 
 def test_rogan_gladen_is_that_by_hand():
@@ -282,8 +282,7 @@ def test_differences_are_paired():
     apart = CheckedUnits.of(other.verdicts, other.labels, groups=np.arange(100, 200))
     assert error < corrected_difference(units, apart)[1]
     assert corrected_difference(units, units)[:2] == pytest.approx((0.0, 0.0))
-    with pytest.raises(InputError, match="were checked"):
-        corrected_difference(units, sheet(no=(2, 4)))
+    refuses("were checked", corrected_difference, units, sheet(no=(2, 4)))
 
 
 def above_chance_units(rng, n, spread, errors=(0.9, 0.05)):
@@ -323,8 +322,7 @@ def test_differences_above_chance_are_paired():
     assert corrected_difference(same, same, chance=(chance, chance))[:2] == pytest.approx((0.0, 0.0))
     alike = CheckedUnits.of([True] * 100, np.ones(100), groups=np.stack([np.arange(100), np.arange(100) + 1], axis=1))
     assert math.isnan(corrected_difference(same, same, chance=(chance, alike))[0])  # all answers are the same
-    with pytest.raises(InputError, match="were checked"):
-        corrected_difference(same, same, chance=(chance, chance.where(np.arange(200) < 20)))
+    refuses("were checked", corrected_difference, same, same, chance=(chance, chance.where(np.arange(200) < 20)))
 
 
 def test_models_that_err_otherwise_differ():
@@ -415,12 +413,10 @@ def test_the_cheapest_study_is_that_of_a_search():
 def test_labels_alone_may_be_too_few():
     plan = plan_labels(answered(np.random.default_rng(7), 300, 120))
     assert plan.problems_for(0.001, 120) is None
-    few = plan.problems_for(plan.half_width(120, 500), 120)
-    assert few == pytest.approx(500, abs=1)
+    assert plan.problems_for(plan.half_width(120, 500), 120) == pytest.approx(500, abs=1)
     assert plan.problems_for(plan.half_width(1, 1), 1) == 1
     assert plan.cheapest(10.0, 1.0, 1.0) == (1, 1)
 
 
 def test_labels_that_carry_no_correction_carry_no_plan():
-    with pytest.raises(InputError, match="carry a correction"):
-        plan_labels(sheet(yes=(2, 1)))
+    refuses("carry a correction", plan_labels, sheet(yes=(2, 1)))

@@ -128,8 +128,7 @@ def test_a_nearly_constant_answer_is_told_where_its_gain_is_not_above_zero(size)
 
 
 def test_counts_without_labels_are_of_two_labels():
-    counts = BucketCounts.from_counts([5, 3], [2, 0])
-    assert counts.same_label.tolist() == [2 * 2 + 3 * 3, 9]
+    assert BucketCounts.from_counts([5, 3], [2, 0]).same_label.tolist() == [2 * 2 + 3 * 3, 9]
 
 
 def test_buckets_with_fewer_answers_than_draws_are_counted_in_the_warning():

@@ -137,8 +137,7 @@ def test_register_is_idempotent_and_puts_new_content_first(tmp_path: Path, monke
     os.utime(edited, (1, 1))  # as if it had been registered long ago
     ahead = time.time() + 86_400  # by a clock that was set right since
     os.utime(first[metric_names().index("paraphrastic_consistency")], (ahead, ahead))
-    again = registry._copy(script, folder)
-    assert again == edited
+    assert registry._copy(script, folder) == edited
     assert len(list(folder.glob("*/paraphrastic_consistency.py"))) == 2
     assert max(folder.glob("*/paraphrastic_consistency.py"), key=lambda p: p.stat().st_mtime) == edited
     assert {len(copy.parent.name) for copy in (*first, edited)} == {64}

@@ -336,8 +336,7 @@ def test_a_coin_a_perfect_and_a_constant_model_stand_where_they_belong() -> None
 
 def test_consistently_wrong_is_not_the_same_answer() -> None:
     """22 phrasings, five options: seldom right, mostly wrong, and wrong in another way each time."""
-    rows = made("coin", 300, 22, 5)
-    result = paraphrastic_consistency(**rows)
+    result = paraphrastic_consistency(**made("coin", 300, 22, 5))
     assert result.paraphrastic_consistency_unbiased == pytest.approx(0.68, abs=0.01)
     assert result.agreement_unbiased == pytest.approx(0.2, abs=0.01)
     assert result.consistently_right == pytest.approx(0.04, abs=0.01)
@@ -355,8 +354,7 @@ def test_the_parts_of_consistency_equal_the_naive_loop(seed: int) -> None:
     result = paraphrastic_consistency(predictions.tolist(), gold.tolist(), buckets.tolist())
     parts = []
     for bucket in range(9):
-        right = (predictions == gold)[buckets == bucket].tolist()
-        pairs = list(permutations(right, 2))
+        pairs = list(permutations((predictions == gold)[buckets == bucket].tolist(), 2))
         if pairs:
             parts.append([np.mean([a and b for a, b in pairs]), np.mean([not (a or b) for a, b in pairs])])
     both = np.mean(parts, axis=0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.errors import refuses
 from helpers.scripts import load_script
 from scipy.special import stdtrit
 
@@ -172,21 +173,17 @@ def test_bad_plans() -> None:
         with pytest.raises(InputError) as problem:
             Target(**options)  # type: ignore[arg-type]
         assert problem.value.parameter == parameter
-    with pytest.raises(InputError, match="`budget` must pay for at least two buckets"):
-        spend(pilot, 3.0)
-    with pytest.raises(InputError, match="`bucket_cost` must be above 0"):
-        spend(pilot, 3.0, costs=Costs(0.0, 0.0))
+    refuses("`budget` must pay for at least two buckets", spend, pilot, 3.0)
+    refuses("`bucket_cost` must be above 0", spend, pilot, 3.0, costs=Costs(0.0, 0.0))
 
 
 def test_pilots_that_say_nothing() -> None:
     """Buckets that are all alike have variance 0, and two buckets would do: refused."""
     steady = BucketCounts.from_counts(np.full(60, 4), np.full(60, 4))
-    with pytest.raises(InputError, match="`pilot` must differ between buckets"):
-        plan(pilot_of(steady), half_width=0.02)
+    refuses("`pilot` must differ between buckets", plan, pilot_of(steady), half_width=0.02)
     some = drawn(np.random.default_rng(1), 60, 4)
     same = pilot_of_difference(some, some, both=some.correct)
-    with pytest.raises(InputError, match="`against` must differ between buckets"):
-        plan(pilot_of(some), difference=0.02, of_difference=same)
+    refuses("`against` must differ between buckets", plan, pilot_of(some), difference=0.02, of_difference=same)
 
 
 # ---------- Pilots: every product against its definition, variances at other sizes against all subsets of the rows
@@ -346,8 +343,7 @@ def test_too_small_pilots() -> None:
     with pytest.raises(InputError) as problem:
         pilot_of_difference(two, two)
     assert (problem.value.parameter, problem.value.got) == ("against", 2)
-    with pytest.raises(InputError, match="measure"):
-        pilot_of(two, "f1")
+    refuses("measure", pilot_of, two, "f1")
 
 
 def test_values() -> None:

@@ -120,8 +120,7 @@ def test_the_widening_from_small_pilots_has_an_unbiased_logarithm() -> None:
 def test_where_buckets_share_nothing_there_is_no_saving() -> None:
     """Coins: two of twenty wordings have 190 times the variance of a P_C, for a tenth of the calls."""
     rng, sizes = np.random.default_rng(5), np.full(4000, 5)
-    pilot = pilot_from(rng.binomial(20, 0.5, 20_000), 20, sizes, P_C)
-    rows = savings(pilot)
+    rows = savings(pilot_from(rng.binomial(20, 0.5, 20_000), 20, sizes, P_C))
     assert rows[0].widening == pytest.approx(np.sqrt(190), rel=0.1)
     assert not any(row.saves for row in rows)
 
@@ -150,8 +149,7 @@ def test_a_budget_for_contexts_buys_the_most_precise_design() -> None:
 
 
 def test_levels_that_a_pilot_does_not_have() -> None:
-    counts = BucketCounts.from_counts(np.full(50, 5), np.arange(50) % 6)
-    pilot = pilot_of(counts)
+    pilot = pilot_of(BucketCounts.from_counts(np.full(50, 5), np.arange(50) % 6))
     assert (pilot.context_variance, pilot.buckets_per_context) == (0.0, 1.0)
     assert all(row.widening_by_buckets is None for row in savings(pilot))
     for given in ({"costs": Costs(context=2.0)}, {"max_contexts": 10}):

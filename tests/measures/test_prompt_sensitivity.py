@@ -177,9 +177,7 @@ def test_score_names_the_column_of_the_wordings(tmp_path, command):
     path = tmp_path / "answers.csv"
     names = {"predictions": "prediction", "references": "label", "buckets": "bucket_id", "variants": "template"}
     pd.DataFrame(columns).rename(columns=names).to_csv(path, index=False)
-    code, out, _ = command("score", path, "--variant", "template", "--json")
-    assert code == 0
-    values = json.loads(out)["answers"]["measures"]["prompt_sensitivity"]
+    values = command.json("score", path, "--variant", "template")["answers"]["measures"]["prompt_sensitivity"]
     expected = prompt_sensitivity(**columns).to_dict()
     for name in ("max_accuracy", "mean_accuracy", "combined_performance_score", "variant_accuracies"):
         assert values[name] == pytest.approx(expected[name])
@@ -196,8 +194,7 @@ def test_score_names_the_column_of_the_wordings(tmp_path, command):
 def test_the_wordings_of_a_log_are_a_field_of_it(command):
     log = next((ROOT / "tests" / "fixtures" / "logs" / "lm_eval").glob("*/samples_which_place_*.jsonl"))
     arguments = ["score", log, "--bucket", "doc.meta.fact", "--json", "--variant"]
-    code, out, _ = command(*arguments, r"doc.id ~ '-(\d+)$'")
-    assert code == 0
+    out = command.out(*arguments, r"doc.id ~ '-(\d+)$'")
     accuracies = json.loads(out)["which_place"]["measures"]["prompt_sensitivity"]["variant_accuracies"]
     right = pd.DataFrame(
         [(r["doc"]["id"][-1], r["acc"]) for r in map(json.loads, log.read_text().splitlines())], columns=["last", "acc"]

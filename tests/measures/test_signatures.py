@@ -38,8 +38,7 @@ def test_every_measure_writes_its_parts_in_the_order_of_the_table():
 )
 def test_round_trip(measure: str, parts: dict[str, str]):
     parts = {key: value.strip() for key, value in parts.items()}
-    whole = Signature(measure, parts)
-    found = parse_signature(str(whole))
+    found = parse_signature(str(Signature(measure, parts)))
     assert found.measure == measure
     assert dict(found.parts) == parts
 

@@ -89,8 +89,7 @@ def test_groups_with_equal_content_are_one_distinct_unit() -> None:
 def test_bootstrap_over_patterns_has_the_distribution_of_drawing_buckets(n_alike: int) -> None:
     """Both ways of drawing weights (multinomial, one by one) against resampling the buckets themselves."""
     rng = np.random.default_rng(2)
-    base = random_counts(rng, 30)
-    counts = base.take(np.repeat(np.arange(30), n_alike))
+    counts = random_counts(rng, 30).take(np.repeat(np.arange(30), n_alike))
     ours = bootstrap(units_of(counts), measures_of_sums, 4000, np.random.default_rng(3))
     sums = bucket_sums(counts)
     n = len(counts)

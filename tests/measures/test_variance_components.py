@@ -9,7 +9,6 @@ import scipy.stats
 from helpers.errors import refuses
 
 import paraconsist as pc
-from paraconsist.errors import InputError
 from paraconsist.measures.noise_floor import trial_noise
 from paraconsist.measures.variance_components import variance_components
 
@@ -362,12 +361,7 @@ def test_levels_that_cannot_be_told_apart_are_one_component() -> None:
         (["a", None], {"problem": [1, 2]}, {}, "missing values"),
         ([[0, 1], [1, 0]], {"problem": [1, 2]}, {}, "list of at least two"),
         ([0, 1], {"problem": [1, 2]}, {"confidence_level": 1.0}, "between 0 and 1"),
-        (
-            [0, 1, 0, 1],
-            {"a": [1, 1, 1, 2], "b": [1, 1, 2, 2], "c": [1, 2, 3, 3]},
-            {},
-            "`levels` must have a design that can tell components apart",
-        ),
+        ([0, 1, 0, 1], {"a": [1, 1, 1, 2], "b": [1, 1, 2, 2], "c": [1, 2, 3, 3]}, {}, "`levels` must .* apart"),
     ],
 )
 def test_what_is_refused(outcomes: list[float], levels: Levels, options: dict[str, Any], sentence: str) -> None:
@@ -397,5 +391,4 @@ def test_components_are_unbiased_and_intervals_hold(name: str) -> None:
 
 @pytest.mark.parametrize("outcomes", [1, None, "text"])
 def test_what_is_no_list_is_refused(outcomes):
-    with pytest.raises(InputError, match="`outcomes` must be a list of numbers or texts"):
-        variance_components(outcomes, {"problem": [1, 2]})
+    refuses("`outcomes` must be a list of numbers or texts", variance_components, outcomes, {"problem": [1, 2]})

@@ -18,8 +18,7 @@ SHAPES = st.lists(
 
 @given(SHAPES, st.integers(1, 2000), st.integers(1, 20))
 def test_each_input_is_in_one_batch_and_budgets_hold(shapes, max_tokens, max_rows):
-    policy = BatchPolicy(max_tokens=max_tokens, max_rows=max_rows)
-    batches = plan_batches(shapes, policy)
+    batches = plan_batches(shapes, BatchPolicy(max_tokens=max_tokens, max_rows=max_rows))
     assert sorted(i for batch in batches for i in batch) == list(range(len(shapes)))
     for batch in batches:
         width = max(shapes[i].width for i in batch)
@@ -70,8 +69,7 @@ def test_parts_are_the_same_for_one_to_three_processes_which_end_together():
 def test_sentences_of_ordinary_lengths_leave_little_padding():
     rng = np.random.default_rng(0)
     shapes = [Shape(int(n), int(n), 1) for n in rng.poisson(30, size=2000) + 5]
-    batches = plan_batches(shapes, BatchPolicy())
-    assert padding_share(shapes, batches) < 0.03
+    assert padding_share(shapes, plan_batches(shapes, BatchPolicy())) < 0.03
     in_order = [list(range(start, min(start + 32, 2000))) for start in range(0, 2000, 32)]
     assert padding_share(shapes, in_order) > 0.2
 

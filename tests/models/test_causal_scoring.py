@@ -115,8 +115,7 @@ def test_a_pack_computes_what_is_common_once():
     assert [np.flatnonzero(row).tolist() for row in seen] == [
         [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 1, 2, 5], [0, 1, 2, 5, 6], [0, 1, 2, 5, 6, 7],
     ]  # fmt: skip
-    near = pack.visible(1, window=2).numpy()
-    assert np.flatnonzero(near[5]).tolist() == [5, 6]
+    assert np.flatnonzero(pack.visible(1, window=2).numpy()[5]).tolist() == [5, 6]
     reads = list(zip(pack.read_labels.tolist(), pack.read_places.tolist(), pack.read_tokens.tolist(), strict=True))
     assert reads == [(0, 2, 7), (1, 2, 8), (1, 3, 9), (2, 5, 7), (3, 5, 8), (3, 6, 9), (4, 2, 7), (5, 2, 8), (5, 3, 9)]
 
@@ -185,8 +184,7 @@ def test_packs_hold_prompts_that_begin_alike_and_each_once():
     assert sorted(i for pack in packs for i in pack) == list(range(30))
     longest = [max(n_tokens[i] for i in pack) for pack in packs]
     assert longest == sorted(longest, reverse=True)
-    contexts = sum(len({i % 3 for i in pack}) for pack in packs)
-    assert contexts <= len(packs) + 2
+    assert sum(len({i % 3 for i in pack}) for pack in packs) <= len(packs) + 2
     assert all(len(pack) <= 2 for pack in plan_packs(texts, n_tokens, max_tokens=1000, max_rows=2))
     assert plan_packs([], [], max_tokens=5) == []
 
@@ -311,8 +309,7 @@ def test_prompts_beyond_the_positions_of_a_model_with_dynamic_rope(scoring):
 
 def test_a_chat_goes_through_the_tokenizers_template_and_is_refused_without_one():
     rows = ragged_rows()
-    tokenizer = byte_tokenizer(chat=True)
-    model = scorer("llama", tokenizer, make_prompt(1), chat=True)
+    model = scorer("llama", byte_tokenizer(chat=True), make_prompt(1), chat=True)
     text = model.encode(TASK, rows[0])[0].text
     assert text.startswith(f"<s>system: {model.settings.prompt.template.instruction}</s><s>user: Premise: ")
     assert text.endswith("</s><s>assistant: ")
@@ -440,8 +437,7 @@ def test_generate_gives_texts_in_order_whatever_their_lengths_and_the_same_for_a
 
 
 def test_a_sequence_to_sequence_model_that_writes():
-    tokenizer = byte_tokenizer()
-    model = scorer("t5", tokenizer, make_prompt(), scoring="generate")
+    model = scorer("t5", byte_tokenizer(), make_prompt(), scoring="generate")
     assert isinstance(model, Seq2SeqWriter)
     written = model.write(model.prepare([model.encode(TASK, row) for row in ragged_rows()]))
     assert len(written) == len(ragged_rows())

@@ -86,8 +86,7 @@ def test_scores_of_a_language_model(kind):
 def test_answers_drawn_after_a_prefix(kind):
     options = {"scoring": "generate", "max_new_tokens": 5, "temperature": 1.0}
     model = scorer(kind, byte_tokenizer(), make_prompt(), **options)
-    rows = prepared(model, ragged_rows())
-    expected = model.write(rows)
+    expected = model.write(prepared(model, ragged_rows()))
     fresh = scorer(kind, byte_tokenizer(), make_prompt(), module=model.module, **options)
     with MockDevice():
         place(model.module)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
+from helpers.errors import refuses
 from helpers.faulty_server import KEY, FaultyServer, ToyBrain, at_random, first
 
 from paraconsist.data.prompts import Prompt, PromptTemplate, WrittenAnswer, templates
@@ -186,8 +187,7 @@ def test_a_server_that_is_gone_is_done_without():
         client, texts = post(EndpointSettings([url, server.url], timeout=5.0), n=40)
         assert len(server.answered()) == len(texts) == 40
         assert set(+client.retries) == {"unreachable"}
-    with pytest.raises(InputError, match="must be an address that can be reached"):
-        post(EndpointSettings([url, server.url], tries=2), n=20)
+    refuses("must be an address that can be reached", post, EndpointSettings([url, server.url], tries=2), n=20)
     with FaultyServer(script=lambda *_: "503") as one, FaultyServer(script=lambda *_: "503") as two:
         with pytest.raises(InputError, match="the endpoint gave no answer to input") as raised:
             post(EndpointSettings([one.url, two.url], tries=2), n=20)
@@ -204,10 +204,7 @@ def test_a_server_that_is_gone_is_done_without():
         ("500", r"the endpoint gave no answer to input 0, asked 2 times; the last time: 500: an error of the script's"),
         ("cut", r"the endpoint gave no answer to input 0, asked 2 times; the last time: the connection was cut"),
         ("malformed", r"asked 2 times; the last time: an answer that cannot be read"),
-        (
-            "html",
-            r"`endpoint` must be the address of an OpenAI-compatible API; .*It answers with a web page \(text/html\)",
-        ),
+        ("html", r"`endpoint` must be the address of an .*API; .*It answers with a web page \(text/html\)"),
         ("302", r"`endpoint` must be the address itself; .*It redirects \(302\)"),
         ("401", r"`api_key_variable` must name the environment variable of a key that the endpoint takes"),
         ("403", r"answered 403. Look at what the environment variable MY_KEY holds"),
@@ -237,8 +234,7 @@ def test_a_rate_that_never_allows_anything_ends():
 @pytest.mark.slow
 def test_an_account_without_quota_is_not_asked_again():
     with FaultyServer(script=lambda number, tag: "quota") as server:
-        with pytest.raises(InputError, match="the account's quota is used up"):
-            post(settings_of(server))
+        refuses("the account's quota is used up", post, settings_of(server))
         assert len(server.received) == 1
 
 
@@ -275,8 +271,7 @@ def test_settings_that_cannot_be(options, message):
 
 @pytest.mark.parametrize("given", ["temperature", "=1", "model=x", "echo=true"])
 def test_request_fields_that_cannot_be(given):
-    with pytest.raises(InputError, match="`request_field` must be"):
-        read_fields([given])
+    refuses("`request_field` must be", read_fields, [given])
 
 
 # what the environment says
@@ -462,8 +457,7 @@ def completion(tokens, values, text, *, written=1):
     ],
 )
 def test_a_label_behind_a_prompt(tokens, values, text, answer, expected):
-    found = echoed_label(completion(tokens, values, text), "A:", answer)
-    assert tuple(found) == expected
+    assert tuple(echoed_label(completion(tokens, values, text), "A:", answer)) == expected
 
 
 @pytest.mark.parametrize(
@@ -670,8 +664,6 @@ def test_the_journal_keeps_and_repairs(tmp_path):
         usage = add_up(journal.answers.values(), EndpointSettings("http://h/v1", price="2,30"))
         assert (usage.n_requests, usage.prompt_tokens, usage.completion_tokens, usage.n_uncounted) == (2, 10, 1, 1)
         assert usage.cost == pytest.approx((10 * 2 + 1 * 30) / 1e6)
-        with pytest.raises(InputError, match="not be in use by another run"):
-            Journal(tmp_path)
+        refuses("not be in use by another run", Journal, tmp_path)
     path.write_bytes(b'{"input_id": "j"}\n' + path.read_bytes())
-    with pytest.raises(InputError, match=r"answers.jsonl is damaged at line 1"):
-        Journal(tmp_path)
+    refuses(r"answers.jsonl is damaged at line 1", Journal, tmp_path)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.errors import refuses
 from helpers.models import tiny_encoder, tiny_tokenizer
 from helpers.processes import write_set
 
@@ -76,8 +77,7 @@ def test_prepared_rows_know_their_size(tmp_path):
     assert collated["input_ids"].shape == (4, 16)
     assert collated["attention_mask"].sum(1).tolist() == [13, 8, 16, 14]
     assert classifier.prepare([]) == []
-    with pytest.raises(InputError, match="not be empty"):
-        classifier.logits([])
+    refuses("not be empty", classifier.logits, [])
 
 
 def test_label_names_come_from_the_configuration_in_its_order(tmp_path):
@@ -88,8 +88,7 @@ def test_label_names_come_from_the_configuration_in_its_order(tmp_path):
 
 def test_nameless_labels_load_but_do_not_match(tmp_path):
     classifier = load_model(tiny_encoder(tmp_path, ("LABEL_0", "LABEL_1")), task=DEFEASIBLE)
-    with pytest.raises(InputError, match="`label_map` LABEL_0=TASK_LABEL"):
-        resolve_label_map(classifier.label_names, DEFEASIBLE.label_names)
+    refuses("`label_map` LABEL_0=TASK_LABEL", resolve_label_map, classifier.label_names, DEFEASIBLE.label_names)
 
 
 def test_long_inputs_are_cut_and_counted_once(tmp_path):
@@ -132,10 +131,8 @@ def test_the_limit_is_the_smaller_of_model_and_tokenizer(tmp_path):
     assert longest_input(module, tokenizer) == 33  # position numbers start behind the pad token's
     tokenizer.model_max_length = 20
     assert longest_input(module, tokenizer) == 20
-    classifier = load_model(tiny_encoder(tmp_path), task=DEFEASIBLE)
-    assert classifier.identity["max_length"] == "128"
-    with pytest.raises(InputError, match=r"`max_length` must be between 4 and 128.*got 129"):
-        load_model(tmp_path, task=DEFEASIBLE, max_length=129)
+    assert load_model(tiny_encoder(tmp_path), task=DEFEASIBLE).identity["max_length"] == "128"
+    refuses(r"`max_length` must be between 4 and 128.*got 129", load_model, tmp_path, task=DEFEASIBLE, max_length=129)
 
 
 def _multiple_choice(folder: Path) -> Path:
@@ -170,8 +167,7 @@ def test_multiple_choice(tmp_path):
             with torch.inference_mode():
                 expected[r, c] = module(**{k: v[:, None] for k, v in one.items()}).logits[0, 0]
     torch.testing.assert_close(classifier.logits(batch), expected, rtol=0, atol=1e-5)
-    with pytest.raises(InputError, match="because the model is multiple choice"):
-        load_model(tmp_path, task=DEFEASIBLE)
+    refuses("because the model is multiple choice", load_model, tmp_path, task=DEFEASIBLE)
 
 
 def _decoder(folder: Path) -> Path:
@@ -187,8 +183,7 @@ def _decoder(folder: Path) -> Path:
         bos_token_id=2, eos_token_id=3, id2label=dict(enumerate(labels)),
         label2id={name: i for i, name in enumerate(labels)},
     )  # fmt: skip
-    module = GPT2ForSequenceClassification(config)
-    module.save_pretrained(folder)
+    GPT2ForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     said = json.loads((folder / "tokenizer_config.json").read_text())
     assert "pad_token" not in said or said["pad_token"] is None
@@ -239,8 +234,7 @@ def test_auto_is_bfloat16_where_the_device_has_it_fast(tmp_path, monkeypatch, pr
     assert dtype_taken("float32", device) == "float32"
     assert dtype_taken(None, device) == ("float32" if gpu is None or device == "cpu" else taken)
     if gpu is None or gpu < (8, 0) or device == "cpu":
-        with pytest.raises(InputError, match="TF32 needs a GPU"):
-            dtype_taken("tf32", device)
+        refuses("TF32 needs a GPU", dtype_taken, "tf32", device)
     else:
         dtype_taken("tf32", device)
         assert torch.backends.cuda.matmul.allow_tf32
@@ -270,8 +264,7 @@ def test_the_dtype_of_a_run_stands_in_its_files_and_signatures(tmp_path, monkeyp
     assert "|dtype:bfloat16|data:set@" in str(scores.to_dict())
     for name in ("avx512_bf16", "amx_tile"):
         monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda: False, raising=False)
-    with pytest.raises(InputError, match="dtype: 'bfloat16' there, 'float32' now"):
-        paraconsist.run(folder, str(tmp_path / "set.jsonl"), **options)
+    refuses("dtype: 'bfloat16' there, 'float32' now", paraconsist.run, folder, str(tmp_path / "set.jsonl"), **options)
 
 
 def test_identity_changes_with_weights_and_settings(tmp_path):
@@ -308,8 +301,7 @@ def test_a_head_missing_from_the_weights_is_refused(tmp_path):
         tmp_path / "model.safetensors",
         metadata={"format": "pt"},
     )
-    with pytest.raises(InputError, match=r"lack classifier.bias, classifier.weight: answers would be random"):
-        load_model(tmp_path, task=DEFEASIBLE)
+    refuses(r"lack classifier.bias, classifier.weight: answers would be random", load_model, tmp_path, task=DEFEASIBLE)
 
 
 def changed(**values):
@@ -351,7 +343,5 @@ def test_folders_that_cannot_be_run(tmp_path, damage, match):
 
 
 def test_bow_and_unknown_names():
-    with pytest.raises(InputError, match="paraconsist train --model bow --task defeasible_nli"):
-        load_model("bow", task=DEFEASIBLE)
-    with pytest.raises(InputError, match="no such folder"):
-        load_model("runs/no/such", task=DEFEASIBLE)
+    refuses("paraconsist train --model bow --task defeasible_nli", load_model, "bow", task=DEFEASIBLE)
+    refuses("no such folder", load_model, "runs/no/such", task=DEFEASIBLE)

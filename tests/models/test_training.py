@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
+from helpers.errors import refuses
 from helpers.models import WORDS, tiny_encoder, tiny_tokenizer
 from helpers.processes import launch
 from helpers.rows import accuracy, easy_rows, record, write_csv
@@ -82,8 +83,7 @@ def test_two_processes_share_one_training(files, tmp_path, monkeypatch):
     for name, weight in weights[0].items():
         torch.testing.assert_close(weights[1][name], weight, rtol=0, atol=1e-4)
     monkeypatch.setattr(transformers.TrainingArguments, "world_size", 2)
-    with pytest.raises(InputError, match=r"`batch_size` must be a multiple of 2, .* got 15"):
-        train(_bow(rows, tmp_path / "odd", batch_size=15))
+    refuses(r"`batch_size` must be a multiple of 2, .* got 15", train, _bow(rows, tmp_path / "odd", batch_size=15))
 
 
 def test_a_limit_is_a_sample_that_the_seed_does_not_change(files, tmp_path):
@@ -110,12 +110,10 @@ def test_multiple_choice_bow(tmp_path):
     other = write_csv(tmp_path / "dev.csv", rows[::-1])
     with pytest.warns(UserWarning, match="200 of 200 evaluation inputs are also training inputs"):
         folder = train(_bow((file, other), tmp_path / "model"))
-    classifier = load_model(folder, task=ABDUCTIVE)
-    assert classifier.multiple_choice
+    assert load_model(folder, task=ABDUCTIVE).multiple_choice
     assert record(folder)["metrics"]["eval_accuracy"] > 0.95
     options = _bow((file, other), tmp_path / "single", head="classification", epochs=1.0)
-    single = train(replace(options, eval_file=None))
-    assert not load_model(single, task=ABDUCTIVE).multiple_choice
+    assert not load_model(train(replace(options, eval_file=None)), task=ABDUCTIVE).multiple_choice
 
 
 def test_training_goes_on_from_a_folder(files, tmp_path):
@@ -146,8 +144,7 @@ def _head(files, output, model, **overrides) -> TrainingOptions:
 
 def test_an_encoder_gets_a_head_and_learns(files, tmp_path):
     encoder = _bert(tmp_path / "encoder")
-    with pytest.raises(InputError, match="no trained head"):
-        load_model(encoder, task=DEFEASIBLE)
+    refuses("no trained head", load_model, encoder, task=DEFEASIBLE)
     said: list[str] = []
     folder = train(_head(files, tmp_path / "model", encoder, best_model=True), say=said.append)
     assert any("New weights, not from" in line and "classifier.weight" in line for line in said)
@@ -161,8 +158,7 @@ def test_an_encoder_gets_a_head_and_learns(files, tmp_path):
 def test_a_head_with_the_tasks_labels_keeps_its_own_order(files, tmp_path):
     model = tiny_encoder(tmp_path / "start", ("Strengthener", "WEAKENER"), words=[*WORDS, "happy"])
     folder = train(_head(files, tmp_path / "model", model))
-    classifier = load_model(folder, task=DEFEASIBLE)
-    assert classifier.label_names == ("strengthener", "weakener")
+    assert load_model(folder, task=DEFEASIBLE).label_names == ("strengthener", "weakener")
     assert record(folder)["metrics"]["eval_accuracy"] > 0.9
     said: list[str] = []
     other = tiny_encoder(tmp_path / "mnli", ("entailment", "neutral", "contradiction"))
@@ -223,11 +219,9 @@ def test_a_killed_training_resumes_to_the_same_weights(files, tmp_path):
     result = launch([*map(str, files), str(killed), "17"], script=(str(script),), check=False)
     assert result.returncode == -signal.SIGKILL, result.stderr
     assert record(killed)["status"] == "running"
-    with pytest.raises(InputError, match=r"config\.json"):
-        load_model(killed, task=DEFEASIBLE)
+    refuses(r"config\.json", load_model, killed, task=DEFEASIBLE)
     options = _bow(files, killed, epochs=3.0)
-    with pytest.raises(InputError, match=r"interrupted: give `resume`"):
-        train(options)
+    refuses(r"interrupted: give `resume`", train, options)
     (killed / "checkpoints" / "checkpoint-999").mkdir()
     expected = load_file(whole / "model.safetensors")
     for broken in ("trainer_state.json", "optimizer.pt", "model.safetensors", None):
@@ -265,23 +259,18 @@ def test_output_folders_are_not_overwritten(files, tmp_path):
     options = _bow(files, tmp_path / "model", epochs=1.0)
     train(options)
     before = (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns
-    with pytest.raises(InputError, match="this same training, finished: give `resume`"):
-        train(options)
+    refuses("this same training, finished: give `resume`", train, options)
     assert train(replace(options, resume=True)) == tmp_path / "model"
     with pytest.raises(InputError, match=r"not hold another training.*These differ: learning_rate, seed"):
         train(replace(options, resume=True, seed=1, learning_rate=1.0))
     write_csv(files[0], easy_rows(100))
-    with pytest.raises(InputError, match="These differ: the rows"):
-        train(replace(options, resume=True))
+    refuses("These differ: the rows", train, replace(options, resume=True))
     assert (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="new or empty folder"):
-        train(replace(options, output=tmp_path / "other"))
-    with pytest.raises(InputError, match="name a folder"):
-        train(replace(options, output=tmp_path / "other" / "notes.txt"))
-    with pytest.raises(InputError, match="folder that can be written"):
-        train(replace(options, output=tmp_path / "other" / "notes.txt" / "model"))
+    refuses("new or empty folder", train, replace(options, output=tmp_path / "other"))
+    refuses("name a folder", train, replace(options, output=tmp_path / "other" / "notes.txt"))
+    refuses("folder that can be written", train, replace(options, output=tmp_path / "other" / "notes.txt" / "model"))
 
 
 def test_inputs_that_are_cut_are_said_and_warned_of(files, tmp_path):
@@ -413,10 +402,8 @@ def test_several_seeds_are_several_trainings(few_files, tmp_path, capsys):
     assert sum("already holds this training" in line for line in said) == 2
     assert (tmp_path / "seeds" / "seed-4" / "training.json").is_file()
     for seeds in ([], [1, 1], [-1]):
-        with pytest.raises(InputError, match="`seeds` must be numbers from 0 on, each once"):
-            train_seeds(options, seeds)
-    with pytest.raises(InputError, match="not hold a single training"):
-        train_seeds(replace(options, output=alone), [0])
+        refuses("`seeds` must be numbers from 0 on, each once", train_seeds, options, seeds)
+    refuses("not hold a single training", train_seeds, replace(options, output=alone), [0])
     capsys.readouterr()
     command = ["train", "--model", "glove_bow", "--train-file", str(few_files[0]), "--eval-file", str(few_files[1]),
                "--epochs", "1", "--embedding-dim", "4", "--device", "cpu", "--output"]  # fmt: skip

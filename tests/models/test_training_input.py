@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.errors import refuses
 from helpers.rows import easy_rows, record, write_csv
 
 from paraconsist.data.published import published
 from paraconsist.data.tasks import get_task
-from paraconsist.errors import InputError
 from paraconsist.models.training.options import PRESETS, TrainingOptions, options_from_preset
 from paraconsist.models.training.trainer import train
 
@@ -39,8 +39,7 @@ def test_labels_by_name_ready_made_columns_and_other_formats(tmp_path):
     train(replace(options, output=tmp_path / "b", train_file=same, text_column="a", text_pair_column="b"))
     first, second = (record(tmp_path / name)["data"]["train"]["content_hash"] for name in "ab")
     assert first == second
-    with pytest.raises(InputError, match=r"`task` must be given.*defeasible_nli"):
-        train(replace(options, task=None, output=tmp_path / "c"))
+    refuses(r"`task` must be given.*defeasible_nli", train, replace(options, task=None, output=tmp_path / "c"))
 
 
 BASE = {"premise": "p", "hypothesis": "h", "update": "u"}
@@ -63,8 +62,7 @@ BASE = {"premise": "p", "hypothesis": "h", "update": "u"}
 def test_rows_that_cannot_be_trained_on(tmp_path, rows, match):
     file = write_csv(tmp_path / "rows.csv", rows, list(rows[0]) if rows else [*BASE, "label"])
     options = options_from_preset(None, output=tmp_path / "model", model="bow", task="defeasible_nli", train_file=file)
-    with pytest.raises(InputError, match=match):
-        train(options)
+    refuses(match, train, options)
     assert not (tmp_path / "model").exists()
 
 
@@ -91,10 +89,8 @@ def test_the_sample_set_trains_on_its_training_split_and_is_measured_on_its_vali
     )  # fmt: skip
     data = record(train(options))["data"]
     assert (data["train"]["n_rows"], data["eval"]["n_rows"], data["eval"]["n_in_train"]) == (480, 80, 0)
-    with pytest.raises(InputError, match="name a config of 'sample'"):
-        train(replace(options, dataset="sample:nothing"))
-    with pytest.raises(InputError, match="be builder:config"):
-        train(replace(options, dataset="nobody:nothing"))
+    refuses("name a config of 'sample'", train, replace(options, dataset="sample:nothing"))
+    refuses("be builder:config", train, replace(options, dataset="nobody:nothing"))
 
 
 @pytest.mark.slow
@@ -103,8 +99,7 @@ def test_texts_must_be_text(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     options = options_from_preset(None, output=tmp_path / "m", model="bow", task="defeasible_nli", train_file=file)
-    with pytest.raises(InputError, match=r"`sentence1` must be text; got None at row 1"):
-        train(options)
+    refuses(r"`sentence1` must be text; got None at row 1", train, options)
 
 
 @pytest.mark.parametrize(
@@ -131,8 +126,7 @@ def test_texts_must_be_text(tmp_path):
 )
 def test_options_that_cannot_be(tmp_path, overrides, match):
     settings = {"model": "bow", "output": tmp_path, "train_file": tmp_path / "x.csv"} | overrides
-    with pytest.raises(InputError, match=match):
-        TrainingOptions(**settings)
+    refuses(match, TrainingOptions, **settings)
 
 
 @pytest.mark.slow
@@ -141,8 +135,7 @@ def test_presets(tmp_path):
         "bow", "s24-roberta", "minilm-quick", "v23-glove-bow", "v23-bilstm", "v23-encoder", "s24-bilstm", "j22-becel",
         *(f"j22-{task}" for task in TASKS),
     ]  # fmt: skip
-    file = write_csv(tmp_path / "x.csv", easy_rows(4))
-    where = {"output": tmp_path / "m", "train_file": file}
+    where = {"output": tmp_path / "m", "train_file": write_csv(tmp_path / "x.csv", easy_rows(4))}
     options = options_from_preset("s24-roberta", **where, epochs=1.0)
     assert (options.model, options.batch_size, options.learning_rate, options.epochs) == (
         "FacebookAI/roberta-large", 64, 5e-6, 1.0,
@@ -153,8 +146,7 @@ def test_presets(tmp_path):
         ("bow", "org/encoder", "bow's settings are for bow"),
         ("v23-bilstm", "bow", "v23-bilstm's settings are for bilstm"),
     ):
-        with pytest.raises(InputError, match=match):
-            options_from_preset(name, model=model, **where)
+        refuses(match, options_from_preset, name, model=model, **where)
     v23 = options_from_preset("v23-encoder", model="org/encoder", **where)
     assert (v23.batch_size * v23.gradient_accumulation, v23.learning_rate, v23.epochs) == (32, 3e-6, 5.0)
     printed = {(row["dataset"], row["measure"]): row["value"] for row in published(paper="J22").to_pylist()}
@@ -167,5 +159,4 @@ def test_presets(tmp_path):
     for model, preset in (("bow", "bow"), ("glove_bow", "v23-glove-bow"), ("bilstm", "v23-bilstm")):
         assert options_from_preset(None, model=model, **where).preset == preset
     for more, match in (({"best_model": True}, "come with evaluation rows"), ({"max_length": 9}, "cuts nothing")):
-        with pytest.raises(InputError, match=match):
-            train(options_from_preset(None, model="bow", **where, **more))
+        refuses(match, train, options_from_preset(None, model="bow", **where, **more))

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from helpers.errors import refuses
 from helpers.examples import examples
 from helpers.models import tiny_encoder
 from helpers.rows import easy_rows, record, write_csv
@@ -122,10 +123,8 @@ def test_vectors_are_read_from_glove_and_word2vec_files(tmp_path):
     ],
 )
 def test_files_that_hold_no_vectors(tmp_path, lines, match):
-    with pytest.raises(InputError, match=match):
-        read_vectors(_vectors(tmp_path / "v.txt", lines), {"dog"})
-    with pytest.raises(InputError, match="a file that can be read"):
-        read_vectors(tmp_path / "absent.txt", {"dog"})
+    refuses(match, read_vectors, _vectors(tmp_path / "v.txt", lines), {"dog"})
+    refuses("a file that can be read", read_vectors, tmp_path / "absent.txt", {"dog"})
 
 
 def _naive_scores(classifier: WordClassifier, row: ModelInput) -> torch.Tensor:
@@ -216,25 +215,18 @@ def test_saved_and_loaded_it_gives_the_same_scores(tmp_path, name, options):
 
 
 def test_folders_that_cannot_be_run(tmp_path):
-    classifier = _classifier("glove_bow")
-    classifier.module.save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="Its vocabulary cannot be read"):
-        load_model(tmp_path, task=DEFEASIBLE)
+    _classifier("glove_bow").module.save_pretrained(tmp_path)
+    refuses("Its vocabulary cannot be read", load_model, tmp_path, task=DEFEASIBLE)
     Vocabulary(["a"]).save(tmp_path)
-    with pytest.raises(InputError, match="has 3 places, its weights 12"):
-        load_model(tmp_path, task=DEFEASIBLE)
+    refuses("has 3 places, its weights 12", load_model, tmp_path, task=DEFEASIBLE)
     (tmp_path / VOCABULARY_FILE).write_text('["a", "a"]')
-    with pytest.raises(InputError, match="not a list of distinct words"):
-        load_model(tmp_path, task=DEFEASIBLE)
+    refuses("not a list of distinct words", load_model, tmp_path, task=DEFEASIBLE)
     VOCABULARY.save(tmp_path)
-    with pytest.raises(InputError, match="cuts nothing"):
-        load_model(tmp_path, task=DEFEASIBLE, max_length=16)
+    refuses("cuts nothing", load_model, tmp_path, task=DEFEASIBLE, max_length=16)
     config = tmp_path / "config.json"
     config.write_text(config.read_text().replace('"splitting": 1', '"splitting": 0'))
-    with pytest.raises(InputError, match="another version of the word splitting"):
-        load_model(tmp_path, task=DEFEASIBLE)
-    with pytest.raises(InputError, match=r"be a trained model; got 'bilstm'.*train --model bilstm"):
-        load_model("bilstm", task=DEFEASIBLE)
+    refuses("another version of the word splitting", load_model, tmp_path, task=DEFEASIBLE)
+    refuses(r"be a trained model; got 'bilstm'.*train --model bilstm", load_model, "bilstm", task=DEFEASIBLE)
     single = _classifier("glove_bow", paired=False)
     with pytest.raises(InputError, match=r"trained on single texts.*'b' at row 1"):
         single.prepare([(ModelInput("a", None),), (ModelInput("a", "b"),)])
@@ -329,8 +321,7 @@ def test_single_texts_and_going_on_from_a_folder(tmp_path):
     assert (second / VOCABULARY_FILE).read_bytes() == (first / VOCABULARY_FILE).read_bytes()
     with pytest.raises(InputError, match=r"have the labels.*Start a new one with `model` bilstm"):
         train(replace(options, model=str(first), output=tmp_path / "c", label_names=("no", "yes")))
-    with pytest.raises(InputError, match="not be given for bilstm, which cuts nothing"):
-        train(replace(options, output=tmp_path / "d", max_length=9))
+    refuses("not be given for bilstm, which cuts nothing", train, replace(options, output=tmp_path / "d", max_length=9))
 
 
 def test_a_three_way_model_answers_two_way_rows_through_a_map(tmp_path):
@@ -481,12 +472,10 @@ def test_the_bag_gives_the_same_scores_when_loaded(tmp_path):
 
 def test_an_old_hashing_or_a_max_length_is_refused(tmp_path):
     _bow().module.save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="cuts nothing"):
-        load_model(tmp_path, task=DEFEASIBLE, max_length=16)
+    refuses("cuts nothing", load_model, tmp_path, task=DEFEASIBLE, max_length=16)
     config = tmp_path / "config.json"
     config.write_text(config.read_text().replace('"hashing": 1', '"hashing": 0'))
-    with pytest.raises(InputError, match="another version of the n-gram hashing"):
-        load_model(tmp_path, task=DEFEASIBLE)
+    refuses("another version of the n-gram hashing", load_model, tmp_path, task=DEFEASIBLE)
 
 
 def test_whole_sets_are_hashed_at_once():

@@ -6,12 +6,9 @@ from collections import defaultdict
 from contextlib import contextmanager
 
 import pytest
+from helpers.benchmark_rows import HashedModel, stand_in
 from helpers.harness import lm_eval as lm_eval_command
 from helpers.smollm2 import find_gguf, save_smollm2
-
-pytest.importorskip("lm_eval", reason="lm_eval is not installed: pip install 'paraconsist[integrations]'")
-
-from helpers.benchmark_rows import HashedModel, stand_in
 from lm_eval.api.model import CachingLM
 from lm_eval.evaluator import evaluate
 from lm_eval.loggers import EvaluationTracker
@@ -233,8 +230,7 @@ def test_a_groups_settings_hold_for_its_reworded_tasks(index, tmp_path):
     (tmp_path / "mine.yaml").write_text(tasks)
     source = index.task_index["arc_easy"].yaml_path
     (tmp_path / "arc_easy.yaml").write_text(f"include: {source}\ntask: arc_easy\n")
-    options = RewordOptions(kinds="case")
-    reword_lm_eval("mine", tmp_path / "new", options, include_path=tmp_path)
+    reword_lm_eval("mine", tmp_path / "new", RewordOptions(kinds="case"), include_path=tmp_path)
     manager = TaskManager(include_path=tmp_path / "new", include_defaults=False)
     task = manager.load("mine_reworded")["tasks"]["arc_easy_reworded"]
     assert (task.config.num_fewshot, task.config.description) == (2, "Boats: ")

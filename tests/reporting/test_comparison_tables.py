@@ -26,8 +26,7 @@ def page_tables(comparison: pc.Comparison) -> dict[str, Any]:
 
 
 def test_a_model_is_beaten_on_the_page_beyond_chance_only() -> None:
-    chance = page_tables(compared(0.2, 0.2))
-    assert list(chance) == ["Differences between the models, in points"]
+    assert list(page_tables(compared(0.2, 0.2))) == ["Differences between the models, in points"]
     _, beaten = page_tables(compared(0.05, 0.4)).items()
     assert beaten[0].endswith("accuracy against consistency")
     assert [[row[0].text, row[-1].text] for row in beaten[1].rows] == [["a", "not beaten"], ["b", "beaten by a"]]

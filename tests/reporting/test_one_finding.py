@@ -55,8 +55,7 @@ def behind_links(data, outcome):
 @pytest.mark.parametrize("start", range(0, _TABLES, _BATCH))
 def test_everything_says_the_same(start):
     for seed in range(start, min(start + _BATCH, _TABLES)):
-        frame = random_table(random.Random(seed))
-        scores = pc.score(frame)
+        scores = pc.score(random_table(random.Random(seed)))
         ((name, scored),) = scores.sets.items()
         written = to_strict_json(scored.to_dict())
         model = model_from(scores.opened, scores.sets)

@@ -5,8 +5,6 @@ import pytest
 
 import paraconsist as pc
 
-pytest.importorskip("matplotlib")
-
 
 def answers(kinds: str, *, labelled: bool = True) -> pd.DataFrame:
     """Two wordings of each problem: r right in both, d in one, w in none."""
@@ -22,8 +20,7 @@ def answers(kinds: str, *, labelled: bool = True) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("kinds", "sizes"), [("r" * 9 + "d" * 5 + "w" * 2, (9, 5, 2)), ("r" * 7 + "d" * 4, (7, 4))])
 def test_outcomes_are_the_first_plot_and_count_as_the_sentence_does(kinds: str, sizes: tuple[int, ...]) -> None:
-    scores = pc.score(answers(kinds), n_resamples=100)
-    figure = scores.plot()
+    figure = pc.score(answers(kinds), n_resamples=100).plot()
     assert [round(bar.get_width() * len(kinds) / 100) for bar in figure.axes[0].patches] == list(sizes)
     words = [
         text.get_text()

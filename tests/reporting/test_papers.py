@@ -51,9 +51,7 @@ def test_scores_show_it(command, tmp_path, stored_run):
     frame = scores.published()
     row = frame[(frame.key == PARAPHRASTIC.name) & (frame.model == "DeBERTa-V3 large")].iloc[0]
     assert (row["value"], row["set"]) == (0.828, "paranlu:delta_snli")
-    code, out, err = command("score", stored_run)
-    assert code == 0, err
-    assert "theirs is P_C publ." in out
+    assert "theirs is P_C publ." in command.out("score", stored_run)
     assert "GPT-3" not in command("score", stored_run, "--no-published")[1]
     scores.report(tmp_path / "page.html")
     assert "GPT-3 Curie" in (tmp_path / "page.html").read_text()

@@ -77,8 +77,7 @@ def test_all_metrics_and_going_on_after_a_failure(hub):
     hub.fail = lambda method, path: 503 if path == f"/api/spaces/org/{third}/commit/main" else False
     push("metric", "--all", "--namespace", "org", fails=r"reach a Hub that works; got 'status 503'")
     hub.fail = lambda method, path: False
-    printed = push("metric", "--all", "--namespace", "org")
-    assert printed.count("Nothing to send") == 2
+    assert push("metric", "--all", "--namespace", "org").count("Nothing to send") == 2
     assert {repo for _, repo in hub.repos} == {f"org/{name}" for name in metric_names()}
     assert all(len(repo.commits) == 2 for repo in hub.repos.values())
 
@@ -88,8 +87,7 @@ def test_public_only_where_asked_and_only_at_first(hub):
     assert "a new Space, public" in push(*METRIC, "--public")
     assert not hub.repos["space", "org/ie_test"].private
     push("metric", "fooling_rate", "--namespace", "org")
-    printed = push("metric", "fooling_rate", "--namespace", "org", "--public")
-    assert "It stays private" in printed
+    assert "It stays private" in push("metric", "fooling_rate", "--namespace", "org", "--public")
     assert hub.repos["space", "org/fooling_rate"].private
 
 
@@ -155,8 +153,7 @@ def test_the_cards_of_all_metrics_are_whole(hub):
 
 
 def test_the_sdk_version_is_the_one_the_tests_run_with():
-    pins = (ROOT / "constraints.txt").read_text()
-    assert f"gradio=={SDK_VERSION}\n" in pins
+    assert f"gradio=={SDK_VERSION}\n" in (ROOT / "constraints.txt").read_text()
 
 
 @pytest.mark.slow

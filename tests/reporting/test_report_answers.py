@@ -11,10 +11,6 @@ import paraconsist as pc
 from paraconsist.data.options import SourceOptions
 from paraconsist.reporting.page import ReportOptions, load_models, write_report
 
-pytest.importorskip("playwright.sync_api")
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
-
 pytestmark = in_chromium
 LONG = "word " * 20_000
 ANSWERS = {

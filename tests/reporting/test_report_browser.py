@@ -18,8 +18,6 @@ from paraconsist.reporting.page.browser import browser_data
 from paraconsist.reporting.tables import link
 
 playwright = pytest.importorskip("playwright.sync_api")
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
 
 pytestmark = in_chromium
 MANY = ANSWERS | {f"more{i}": "11" for i in range(30)}
@@ -178,8 +176,7 @@ def test_what_is_filtered_can_be_taken_along_and_hits_are_marked(opened, tmp_pat
 
 
 def test_focus_stays_single_letters_can_be_turned_off_and_marks_differ_without_colour(opened):
-    last = opened.get_by_role("button", name="Next")
-    last.focus()
+    opened.get_by_role("button", name="Next").focus()
     opened.keyboard.press("Enter")
     assert "page 2 of 2" in opened.locator("#pages").text_content()
     assert opened.evaluate("document.activeElement.textContent") == "Previous"

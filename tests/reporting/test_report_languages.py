@@ -7,9 +7,6 @@ from helpers.browser import in_chromium, visit, write_page
 
 from paraconsist.reporting.page.excerpts import MOST_LETTERS, excerpts
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
-pytest.importorskip("playwright")
 pytestmark = in_chromium
 
 #: What is asked, a rewording, the words left out, the words put in, and how the page writes it.

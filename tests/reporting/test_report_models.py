@@ -12,9 +12,6 @@ import numpy as np
 import pytest
 from helpers.report import rows, write_run
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
-
 from paraconsist.cli.app import main
 from paraconsist.reporting.page import write
 
@@ -179,8 +176,7 @@ def test_the_table_of_changes_names_labels_and_leads_to_the_rows(tmp_path):
 
 def test_of_many_models_only_differences_from_the_best_are_listed(tmp_path):
     """FAULTS P14: twelve models made 198 lines; signatures of pairs are said once."""
-    paths = runs(tmp_path, *np.linspace(0.4, 0.97, 8))
-    text = written(tmp_path, paths)
+    text = written(tmp_path, runs(tmp_path, *np.linspace(0.4, 0.97, 8)))
     page = tables(text)
     assert len(page["Differences from the best model, in points"]) == 1 + 7 * 3
     assert len(page["Differences in PC, in points, toy:set"]) == 1 + 8

@@ -10,10 +10,6 @@ from helpers.browser import QUICK, in_chromium, visit
 from helpers.report import write_run
 from test_report_models import answers_of
 
-pytest.importorskip("playwright.sync_api")
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
-
 from paraconsist.reporting.page import ReportOptions, load_models, site, write, write_report
 from paraconsist.reporting.page.models import Report
 
@@ -37,8 +33,7 @@ def addresses(tmp_path_factory):
     standings = [{**one.standings[i % 3], "model": name} for i, name in enumerate(NAMES)]
     of_three = one.ranking.standings
     placed = [replace(of_three[i % 3], model=name) for i, name in enumerate(NAMES)]
-    steadiness = dict.fromkeys(NAMES, 0.5)
-    ranking = replace(one.ranking, standings=placed, steadiness=steadiness)
+    ranking = replace(one.ranking, standings=placed, steadiness=dict.fromkeys(NAMES, 0.5))
     compared = [replace(one, pairs=pairs, standings=standings, ranking=ranking)]
     with (
         patch.object(write, "report_plots", lambda *_: []),

@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.colours import contrast, distance, lost_cones
+from helpers.errors import refuses
 from helpers.examples import examples
 from helpers.plots import KINDS, models
 from helpers.report import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.text import Text
 
 import paraconsist.reporting.page
-from paraconsist.errors import InputError
 from paraconsist.reporting.plots import Plot, inline_svg, write_plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.plots.canvas import COLOURS, drawn, series_colour, series_marker, told_apart
@@ -31,9 +32,6 @@ from paraconsist.reporting.plots.consistency import (
     outcomes_plot,
 )
 from paraconsist.reporting.plots.ie import ie_runs_plot
-
-pytest.importorskip("matplotlib")
-from matplotlib.text import Text
 
 STYLE = Path(paraconsist.reporting.page.__file__).parent / "templates" / "style.css"
 
@@ -97,12 +95,9 @@ def test_a_figure_is_as_wide_on_paper_as_it_is_told(plot, width, tmp_path):
     pictures = [stream.getvalue(), *((tmp_path / f"{name}.png").read_bytes() for name in ("bare", "no-ending"))]
     assert len({picture[:24] for picture in pictures}) == 1  # PNG all, of one size
     if width < 127:
-        with pytest.raises(InputError, match="pdf, svg"):
-            bare.savefig(tmp_path / "bare.eps")
-    with pytest.raises(InputError, match="from 50 to 500"):
-        drawn(plot, 8.5)
-    with pytest.raises(InputError, match="be a number of mm"):
-        drawn(plot, float("nan"))
+        refuses("pdf, svg", bare.savefig, tmp_path / "bare.eps")
+    refuses("from 50 to 500", drawn, plot, 8.5)
+    refuses("be a number of mm", drawn, plot, float("nan"))
 
 
 @pytest.mark.parametrize("plot", plots(), ids=lambda plot: plot.name)
@@ -159,8 +154,7 @@ def test_every_value_is_drawn_inside_and_no_two_texts_meet(kind, n_models, monke
     for artist in marks:
         outer, inner = artist.axes.get_window_extent().padded(0.5), artist.get_window_extent()
         if hasattr(artist, "get_xydata"):  # of a point its middle: markers reach over their place
-            middle = artist.axes.transData.transform(artist.get_xydata()[0])
-            assert outer.contains(*middle)
+            assert outer.contains(*artist.axes.transData.transform(artist.get_xydata()[0]))
         else:
             assert outer.x0 <= inner.x0 <= inner.x1 <= outer.x1
             assert outer.y0 <= inner.y0 <= inner.y1 <= outer.y1

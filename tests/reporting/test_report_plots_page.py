@@ -6,7 +6,6 @@ import struct
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import pytest
 from helpers.browser import in_chromium, quiet, write_page
 from helpers.plots import KINDS, models
 from helpers.report import write_run
@@ -14,7 +13,6 @@ from helpers.report import write_run
 import paraconsist.reporting.page
 from paraconsist.reporting.plots import inline_svg
 
-pytest.importorskip("matplotlib")
 pytestmark = in_chromium
 STYLE = (Path(paraconsist.reporting.page.__file__).parent / "templates" / "style.css").read_text()
 

@@ -10,9 +10,6 @@ from helpers.browser import QUICK
 from helpers.report import ANSWERS, write_run
 from test_report_models import FAST, Tables, answers_of, command
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
-
 from paraconsist.cli.app import main
 from paraconsist.errors import InputError
 from paraconsist.reporting.page import ReportOptions, load_models, site, write

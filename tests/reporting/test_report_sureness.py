@@ -18,9 +18,6 @@ from paraconsist.reporting.page import ReportOptions, load_models, write_report
 from paraconsist.reporting.plots.canvas import drawn
 from paraconsist.reporting.plots.sureness import Sureness, sureness_of, sureness_plot
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
-
 
 def _some(n: int, noise: float | None = None) -> Sureness:
     rng = np.random.default_rng(0)

@@ -9,9 +9,6 @@ import pytest
 from helpers.logs import inspect_log, lines, samples
 from helpers.report import rows, write_run
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("jinja2")
-
 from paraconsist.cli.app import main
 from paraconsist.data import bucket_sets
 from paraconsist.reporting.page import aligned as page_texts
@@ -32,8 +29,7 @@ def report(tmp_path, monkeypatch, capsys):
         said = capsys.readouterr()
         assert not code, said.err
         text = page.read_text(encoding="utf-8")
-        data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
-        return data, text, said.err
+        return json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1]), text, said.err
 
     return run
 

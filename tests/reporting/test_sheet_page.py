@@ -1,15 +1,10 @@
 """The page on which people fill in a sheet: what they press is what `score --checked` reads."""
 
-import json
-
 import pandas as pd
 import pytest
 from helpers.browser import in_chromium, quiet
 
 from paraconsist.data.tables import read_table
-
-pytest.importorskip("playwright.sync_api")
-pytest.importorskip("jinja2")
 
 pytestmark = in_chromium
 
@@ -34,8 +29,7 @@ def run(tmp_path):
 
 
 def drawn(command, run, name, *options):
-    code, _, err = command("sheet", run, "--same", "tokens", "--n", "24", "--output", run.parent / name, *options)
-    assert code == 0, err
+    command.done("sheet", run, "--same", "tokens", "--n", "24", "--output", run.parent / name, *options)
     return run.parent / name
 
 
@@ -69,9 +63,7 @@ def test_what_is_pressed_is_what_is_scored(command, run, tmp_path, chromium, mar
         by_page = saved(page, tmp_path / "by_page.csv")
     by_hand = [{**line, mark: word} for line, word in zip(lines_of(plain), words, strict=True)]
     assert lines_of(by_page) == by_hand
-    code, out, err = command("score", run, "--same", "tokens", "--checked", by_page, "--json")
-    assert code == 0, err
-    (result,) = json.loads(out).values()
+    (result,) = command.json("score", run, "--same", "tokens", "--checked", by_page).values()
     assert result["checked"]["rates"]["same_answer" if mark == "same" else "accuracy"]["n_labels"] == 24
 
 

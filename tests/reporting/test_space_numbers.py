@@ -110,8 +110,7 @@ def test_the_two_layouts_of_a_file_agree():
         "gold": c["label"] * 2,
         "group_id": c["group_id"] * 2,
     }
-    result = measured("ie_test", to_csv(long))
-    assert result.keys == measured("ie_test").keys
+    assert measured("ie_test", to_csv(long)).keys == measured("ie_test").keys
 
 
 def test_the_layouts_of_the_fooling_rate_agree_where_every_original_has_variants():
@@ -237,5 +236,4 @@ def test_what_cannot_be_judged_has_no_number_and_no_figure(answers):
     assert result.figure == ""
     form = module("paraphrastic_consistency")
     assert "undefined" in results_page(form, result, 0.95, report_of(form, result, {}))
-    page = results_page(form, result, 0.95)
-    assert page.count(result.keys["warnings"][0].split(" (")[0]) == 1
+    assert results_page(form, result, 0.95).count(result.keys["warnings"][0].split(" (")[0]) == 1

@@ -87,8 +87,7 @@ def test_markdown_escapes_and_keeps_as_many_cells_in_each_line():
 
 
 def test_html_of_the_page_escapes_links_and_explains():
-    html = to_html(TABLE, lambda label, meaning: f"<i>{label}: {meaning}</i>")
-    cells = parsed(html)
+    cells = parsed(to_html(TABLE, lambda label, meaning: f"<i>{label}: {meaning}</i>"))
     assert cells.rows[0] == ["model", "PC P_C: right alike", "A perturbed A perturbed: accuracy", "change"]
     assert cells.rows[1:] == [
         ["a heading"],

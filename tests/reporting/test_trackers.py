@@ -145,8 +145,7 @@ def test_what_others_see_names_no_folder(monkeypatch):
 )
 def test_a_refusal_is_one_sentence(command, tmp_path, monkeypatch, tracker, variable, value, sentence):
     monkeypatch.setenv(variable, value)
-    code, _, err = command("score", answers(tmp_path), "--log-to", tracker)
-    assert code == 2
+    err = command.refused("score", answers(tmp_path), "--log-to", tracker)
     assert err.splitlines()[-1].startswith(
         f"error: {sentence}" if "log_to" in sentence else f"error: score: {sentence}"
     )

@@ -72,8 +72,7 @@ def test_one_file_with_the_same_content_and_less_of_it(folder: Path, command: Co
     code, out, err = command("compact", folder)
     assert code == 0, err
     assert content(folder) == before
-    files = sorted(path.name for path in folder.rglob("*.jsonl"))
-    assert files == [JOURNAL, "rank-00000.jsonl"]
+    assert sorted(path.name for path in folder.rglob("*.jsonl")) == [JOURNAL, "rank-00000.jsonl"]
     now = sum(path.stat().st_size for path in folder.rglob("*.jsonl"))
     assert now < size / 2
     assert f"{size / 1e6:.1f} MB, now {now / 1e6:.1f} MB" in out + err

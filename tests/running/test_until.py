@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from helpers.commands import command
+from helpers.errors import refuses
 
 import paraconsist as pc
 from paraconsist.errors import InputError
@@ -103,8 +104,7 @@ def test_a_bound_is_decided_either_way(tmp_path: Path, bound: str, verdict: bool
 
 
 def test_the_mean_of_the_set_itself_is_known_when_all_is_asked(tmp_path: Path) -> None:
-    done = run(tmp_path / "run", until="wording_change ± 0.0001", until_set=True)
-    found = record(done)
+    found = record(run(tmp_path / "run", until="wording_change ± 0.0001", until_set=True))
     assert found["n_asked"] == N
     assert found["low"] == pytest.approx(found["high"]) == pytest.approx(found["value"]) == pytest.approx(1 / 6)
 
@@ -119,10 +119,8 @@ def test_some_wordings_of_each_bucket_are_drawn(tmp_path: Path) -> None:
 
 def test_another_condition_or_seed_needs_another_folder(tmp_path: Path) -> None:
     run(tmp_path / "run")
-    with pytest.raises(InputError, match="`until` must be that of the run in the folder"):
-        run(tmp_path / "run", until="wording_change ± 0.05")
-    with pytest.raises(InputError, match="Other than there: seed"):
-        run(tmp_path / "run", seed=1)
+    refuses("`until` must be that of the run in the folder", run, tmp_path / "run", until="wording_change ± 0.05")
+    refuses("Other than there: seed", run, tmp_path / "run", seed=1)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +136,7 @@ def test_options_that_do_not_go_with_it_are_refused_before_anything_is_asked(tmp
 
 @pytest.mark.parametrize("text", ["accuracy", "pc ± 2", "pc >= 7", "pc - a > 1.5", "steadiness ± 0.1", "pc = 0.5"])
 def test_what_is_no_condition_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="`until` must be QUANTITY"):
-        Until.read(text)
+    refuses("`until` must be QUANTITY", Until.read, text)
 
 
 def test_conditions_are_read_and_judged() -> None:
@@ -171,8 +168,7 @@ def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> N
 
 def test_models_of_such_runs_are_not_compared_by_tests_for_a_fixed_number(tmp_path: Path) -> None:
     folders = [str(run(tmp_path / name).folder) for name in "ab"]
-    with pytest.raises(InputError, match="`models` must not be runs that were asked until"):
-        pc.compare(*folders)
+    refuses("`models` must not be runs that were asked until", pc.compare, *folders)
 
 
 @pytest.mark.parametrize(
@@ -189,8 +185,7 @@ def test_a_sequential_gate_passes_fails_or_asks_for_more(tmp_path: Path, conditi
 def test_a_sequential_gate_refuses_other_runs_and_quantities(tmp_path: Path) -> None:
     fixed = pc.run(Model(), ROWS[:60], output=tmp_path / "fixed", version="1")
     assert command("gate", "pc >= 0.5", fixed.folder, "--sequential")[0] == 2
-    done = run(tmp_path / "run")
-    assert command("gate", "pc >= 0.5", done.folder, "--sequential")[0] == 2
+    assert command("gate", "pc >= 0.5", run(tmp_path / "run").folder, "--sequential")[0] == 2
 
 
 def test_an_ordinary_gate_says_why_another_interval_is_undefined(tmp_path: Path) -> None:
@@ -269,21 +264,17 @@ def test_scores_have_the_difference_and_the_models_own_interval(tmp_path: Path) 
 def test_values_are_subtracted_under_one_policy(tmp_path: Path) -> None:
     other = pc.run(Model(), ROWS, output=tmp_path / "a", version="1")
     done = run(tmp_path / "b", Better(), until=f"pc > {other.folder}")
-    with pytest.raises(InputError, match="`unparsed` must be wrong for a run whose condition names another run"):
-        done.score(unparsed="own_class")
+    refuses("`unparsed` must be wrong for a run whose condition names another run", done.score, unparsed="own_class")
 
 
 def test_another_set_is_no_reference(tmp_path: Path) -> None:
     other = pc.run(Model(), ROWS[:40], output=tmp_path / "a", version="1")
-    with pytest.raises(InputError, match="be over the same set"):
-        run(tmp_path / "b", until=f"pc > {other.folder}")
-    with pytest.raises(InputError, match="a run that exists"):
-        run(tmp_path / "b", until=f"pc > {tmp_path / 'none'}")
+    refuses("be over the same set", run, tmp_path / "b", until=f"pc > {other.folder}")
+    refuses("a run that exists", run, tmp_path / "b", until=f"pc > {tmp_path / 'none'}")
 
 
 def test_the_page_of_such_a_run_names_no_step_that_it_would_refuse(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
     done = run(tmp_path / "run")
     page = tmp_path / "page.html"
     command.done("report", done.folder, "--output", page)

@@ -60,8 +60,7 @@ def test_repeats_are_unparsed_as_the_run_is():
     again = [row | {"repeat": 1, "kind": "numeric"} for row in more[:4]]
     again[0]["prediction"] = -2  # this file alone has such an answer
     one, two = (Predictions(pa.Table.from_pylist(rows)) for rows in (more, again))
-    found = score_noise(one, Repeats(two), SourceOptions())
-    assert found["flip_rate"]["numeric"] == 0.25
+    assert score_noise(one, Repeats(two), SourceOptions())["flip_rate"]["numeric"] == 0.25
 
 
 def signed(n: int = 60, seed: int = 1) -> list[dict[str, Any]]:

@@ -66,15 +66,12 @@ def right(line):
 
 
 def drawn(command, *options, output):
-    code, _, err = command("sheet", *options, "--same", "tokens", "--output", output)
-    assert code == 0, err
+    command.done("sheet", *options, "--same", "tokens", "--output", output)
     return output
 
 
 def scored(command, *options):
-    code, out, err = command("score", *options, "--same", "tokens", "--json")
-    assert code == 0, err
-    (result,) = json.loads(out).values()
+    (result,) = command.json("score", *options, "--same", "tokens").values()
     return result
 
 
@@ -176,8 +173,7 @@ def test_a_part_of_it_covers_what_people_say(command, run, tmp_path):
     low, high = rates["same_answer"]["confidence_interval"]["corrected"]
     assert low < people(rows())[0] < high
     assert rates["same_answer"]["n_labels"] == 120
-    code, out, _ = command("score", run, "--same", "tokens", "--checked", pairs)
-    assert code == 0
+    out = command.out("score", run, "--same", "tokens", "--checked", pairs)
     assert "corrected by answers that people checked" in out
     scores = pc.score(run, same="tokens", checked=[pairs])
     assert scores.sets["small"].checked.rates["same_answer"].corrected == rates["same_answer"]["corrected"]
@@ -234,9 +230,7 @@ def test_consistency_above_chance_is_corrected_by_pairs_of_different_problems(co
 def test_a_transitive_comparer_has_its_own_chance(command, run, tmp_path):
     sheet, given = tmp_path / "pairs.csv", (run, "--same", "text")
     assert command("sheet", *given, "--apart", "60", "--n", "100", "--output", sheet)[0] == 0
-    code, out, _ = command("score", *given, "--checked", mark(sheet, same=same), "--json")
-    assert code == 0
-    (found,) = json.loads(out).values()
+    (found,) = command.json("score", *given, "--checked", mark(sheet, same=same)).values()
     rates = found["checked"]["rates"]
     assert rates["chance"]["observed"] == pytest.approx(found["wording"]["chance"], abs=0.01)
     assert rates["chance"]["n_labels"] == 60
@@ -254,16 +248,12 @@ def test_what_pairs_of_different_problems_cannot_carry_is_refused(command, run, 
     other = next(i for i, line in enumerate(lines) if line["bucket_id"] != line["bucket_id_2"])
     renamed = {**lines[other], "bucket_id_2": "b999"}
     mark(sheet, bucket_id_2=lambda line: renamed["bucket_id_2"] if line == lines[other] else line["bucket_id_2"])
-    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet)
-    assert code == 2
-    assert "show the answers of this run" in err
+    assert "show the answers of this run" in command.refused("score", run, "--same", "tokens", "--checked", sheet)
     for options, message in (
         (("--mark", "right", "--apart", "5"), "pairs of answers only"),
         (("--n", "0"), "`--n` must be above 0 without `--apart`"),
     ):
-        code, _, err = command("sheet", run, "--same", "tokens", *options, "--output", tmp_path / "none.csv")
-        assert code == 2
-        assert message in err
+        assert message in command.refused("sheet", run, "--same", "tokens", *options, "--output", tmp_path / "none.csv")
 
 
 def test_a_comparer_that_asks_a_model_for_every_pair_has_no_pairs_of_different_problems(run, monkeypatch):
@@ -330,17 +320,14 @@ def test_models_are_compared_by_corrected_rates(command, run, tmp_path):
     assert {line["model"] for line in lines_of(sheet)} == {"small", "large"}
     given = ("compare", run, tmp_path / "large.csv", "--same", "tokens", "--checked", mark(sheet, same=same))
     given += ("--n-permutations", "200", "--n-resamples", "200")
-    code, out, _ = command(*given, "--json")
-    assert code == 0
+    out = command.out(*given, "--json")
     (difference,) = json.loads(out)[0]["checked"]
     assert (difference["first"], difference["second"], difference["rate"]) == ("small", "large", "same_answer")
     assert difference["difference"] == pytest.approx(people(rows())[0] - people(rows(shift=1))[0])
     assert "differences of corrected rates" in command(*given)[1]
     apart = drawn(command, run, tmp_path / "large.csv", "--n", "0", "--apart", "400", output=tmp_path / "apart.csv")
     given += ("--checked", mark(apart, same=same))
-    code, out, err = command(*given, "--json")
-    assert code == 0, err
-    differences = {each["rate"]: each for each in json.loads(out)[0]["checked"]}
+    differences = {each["rate"]: each for each in command.json(*given)[0]["checked"]}
     sheets = [*given[5:7], *given[-2:]]
     small, large = (scored(command, path, *sheets)["checked"]["rates"] for path in (run, tmp_path / "large.csv"))
     expected = small["above_chance"]["corrected"] - large["above_chance"]["corrected"]
@@ -366,16 +353,14 @@ def test_corrected_rates_can_be_gated(command, run, tmp_path):
                 assert found[0] == code, (quantity, found)
     code, _, err = command("gate", "corrected.pc_published >= 0.1", run, "--same", "tokens", *given)
     assert code == 2  # a plug-in estimate is not corrected
-    code, _, err = command("gate", "corrected.same_answer >= 0.1", run, "--same", "tokens")
-    assert code == 2
+    err = command.refused("gate", "corrected.same_answer >= 0.1", run, "--same", "tokens")
     assert "must name a quantity of the results" in err
 
 
 def test_labels_are_planned_against_problems(command, run, tmp_path):
     pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)
     given = ("plan", run, "--same", "tokens", "--checked", pairs)
-    code, out, err = command(*given, "--half-width", "0.05", "--label-cost", "5", "--json")
-    assert code == 0, err
+    out = command.out(*given, "--half-width", "0.05", "--label-cost", "5", "--json")
     plan = json.loads(out)["same_answer"]
     rate = scored(command, run, "--checked", pairs)["checked"]["rates"]["same_answer"]
     assert plan["value"] == pytest.approx(rate["corrected"])
@@ -386,20 +371,15 @@ def test_labels_are_planned_against_problems(command, run, tmp_path):
     variance = plan["label_variance"] / labels + plan["problem_variance"] / problems
     assert plan["quantile"] * variance**0.5 <= 0.05
     assert cheapest["cost"] == 5 * labels + (1 + 4) * problems  # a problem, and an answer to each of its four wordings
-    code, out, _ = command(*given, "--half-width", "0.05", "--label-cost", "5")
-    assert code == 0
+    out = command.out(*given, "--half-width", "0.05", "--label-cost", "5")
     assert f"{labels:,} labels and {problems:,} buckets" in out
     for options, sentence in (
         (("--half-width", "0"), "`--half-width` must lie"),
         (("--half-width", "0.05", "--bucket-cost", "0", "--paraphrase-cost", "0"), "`--bucket-cost` must be above 0"),
     ):
-        code, _, err = command(*given, *options)
-        assert code == 2
-        assert sentence in err
+        assert sentence in command.refused(*given, *options)
     for option in ("--budget", "--difference"):
-        code, _, err = command(*given, option, "0.5")
-        assert code == 2
-        assert f"`{option}` must not be given with `--checked`" in err
+        assert f"`{option}` must not be given with `--checked`" in command.refused(*given, option, "0.5")
 
 
 def test_contexts_are_planned_where_problems_share_them(command, tmp_path):
@@ -418,8 +398,7 @@ def test_contexts_are_planned_where_problems_share_them(command, tmp_path):
 def test_no_plan_without_labels_of_the_pilot(command, run, tmp_path):
     pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "large.csv", index=False)
     pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)
-    code, _, err = command("plan", tmp_path / "large.csv", "--same", "tokens", "--checked", pairs)
-    assert code == 2
+    err = command.refused("plan", tmp_path / "large.csv", "--same", "tokens", "--checked", pairs)
     assert "same_answer: the sheet has no label of these answers" in err
 
 
@@ -441,37 +420,29 @@ def test_what_labels_cannot_carry_is_refused_in_a_warning(command, run, tmp_path
 )
 def test_a_changed_sheet_is_refused(command, run, tmp_path, change, message):
     sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), **{"same": same, **change})
-    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet)
-    assert code == 2
-    assert message in err
+    assert message in command.refused("score", run, "--same", "tokens", "--checked", sheet)
 
 
 def test_no_sheet_of_labels_and_no_table_as_a_sheet(command, run, tmp_path):
-    code, _, err = command("sheet", run, "--output", tmp_path / "s.csv")
-    assert code == 2
-    assert "labels need no checking" in err
+    assert "labels need no checking" in command.refused("sheet", run, "--output", tmp_path / "s.csv")
     with pytest.raises(InputError, match="have the columns"):
         read_checked([run])
 
 
 def test_a_marked_sheet_is_not_replaced(command, run, tmp_path):
     sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), same=same)
-    code, _, err = command("sheet", run, "--same", "tokens", "--output", sheet)
-    assert code == 2
-    assert "not be there already" in err
+    assert "not be there already" in command.refused("sheet", run, "--same", "tokens", "--output", sheet)
 
 
 def test_answers_without_accepted_ones_are_not_right(command, run, tmp_path):
     pd.DataFrame(rows()).drop(columns="label").to_csv(run, index=False)
-    code, _, err = command("sheet", run, "--same", "tokens", "--mark", "right", "--output", tmp_path / "s.csv")
-    assert code == 2
+    err = command.refused("sheet", run, "--same", "tokens", "--mark", "right", "--output", tmp_path / "s.csv")
     assert "accepted answers" in err
 
 
 def test_other_policies_are_refused(command, run, tmp_path):
     sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), same=same)
-    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet, "--unparsed", "own_class")
-    assert code == 2
+    err = command.refused("score", run, "--same", "tokens", "--checked", sheet, "--unparsed", "own_class")
     assert "--unparsed" in err
 
 
@@ -501,8 +472,7 @@ def test_people_on_natural_questions(command, tmp_path, data_folder):
 
 def test_a_sheet_that_nobody_has_marked_says_so(command, run, tmp_path):
     sheet = drawn(command, run, "--n", "20", output=tmp_path / "sheet.csv")
-    code, _, err = command("score", run, "--same", "tokens", "--checked", sheet)
-    assert code == 2
+    err = command.refused("score", run, "--same", "tokens", "--checked", sheet)
     assert "`--checked` must have yes or no in at least one row; got 0. Nobody has filled in" in err
 
 

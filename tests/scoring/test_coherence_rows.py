@@ -83,9 +83,7 @@ def test_relations_of_one_s_own_come_from_yaml(tmp_path: Path, command: Command)
     assert values(pc.score(rows, relations=own))["arbitrage_rate"] == 0.5
     code, out, err = command("score", tmp_path / "rows.csv", "--relations", own)
     assert (code, "50.0 %" in out) == (0, True), err
-    code, _, err = command("score", tmp_path / "rows.csv")
-    assert code == 2
-    assert "each once" in err
+    assert "each once" in command.refused("score", tmp_path / "rows.csv")
 
 
 @pytest.mark.parametrize("n_labels", [2, 3])
@@ -110,8 +108,7 @@ def test_rows_without_probabilities_are_left_out_and_counted(target: str, tmp_pa
     rows = labelled(target, 2) if target else statements()
     lost = rows["bucket_id"].isin(rows["bucket_id"].unique()[[3, 5]]) & ~rows["bucket_id"].duplicated()
     column = "probabilities" if target else "probability"
-    holes = rows.assign(**{column: rows[column].where(~lost)})
-    scores = pc.score(holes, measures=[NAME])
+    scores = pc.score(rows.assign(**{column: rows[column].where(~lost)}), measures=[NAME])
     rest = pc.score(rows[~rows["bucket_id"].isin(rows["bucket_id"][lost])], measures=[NAME])
     keys = ("arbitrage_rate", "arbitrage_violation", "confidence_interval")
     assert [values(scores)[key] for key in keys] == [values(rest)[key] for key in keys]
@@ -187,7 +184,6 @@ def test_the_most_incoherent_tuples_are_told_with_the_bets_that_win(command: Com
     assert "rows: by relation" in out
     assert f"{negations.gain[0]:.4f}" in out.split("the most incoherent")[1].split("Neg0")[1]
     pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
     command.done("report", tmp_path / "rows.csv", "--output", tmp_path / "page.html")
     assert "P 99.0 %, not_P 98.0 %" in (tmp_path / "page.html").read_text()
 

@@ -18,8 +18,7 @@ ENOUGH = ("--n-resamples", 400)
 
 
 def scored(command: Command, *arguments: object) -> dict[str, Any]:
-    code, out, err = command("score", "--json", *ENOUGH, *arguments)
-    assert code == 0, err
+    out = command.out("score", "--json", *ENOUGH, *arguments)
     (result,) = json.loads(out).values()
     return result
 
@@ -126,9 +125,7 @@ def test_labels_that_never_meet_are_refused_in_test_sets_and_comparisons(command
     good = write(tmp_path / "good.csv", long(*(("no", ["no", "yes"]), ("yes", ["yes", "yes"])) * 6))
     other = write(tmp_path / "other.csv", long(*(("no", ["A", "B"]), ("yes", ["B", "B"])) * 6))
     for call in (["score", good, "--test-predictions", other], ["compare", good, other], ["plan", other]):
-        code, _, err = command(*call)
-        assert code == 2
-        assert "must use the gold labels" in err
+        assert "must use the gold labels" in command.refused(*call)
 
 
 # ------------------------------------------------------------------------------------------ nothing to judge by
@@ -155,9 +152,7 @@ def test_what_cannot_be_judged_has_no_headline(command: Command, tmp_path: Path,
     for key, value in values.items():
         assert not isinstance(value, float) or key.endswith("accuracy"), key
     assert values["confidence_interval"][PARAPHRASTIC.headline] == [None, None]
-    code, out, _ = command("score", path)
-    assert code == 0
-    flat = " ".join(out.split())
+    flat = " ".join(command.out("score", path).split())
     assert f"warning: {reason}" in flat
     for quantity in PARAPHRASTIC.quantities:
         if quantity.key in values and not quantity.key.endswith("accuracy"):
@@ -206,22 +201,18 @@ def test_the_page_says_undefined(command: Command, tmp_path: Path, case: str) ->
     rows, reason = UNJUDGED[case]
     path, good = write(tmp_path / "mine.parquet", rows), write(tmp_path / "good.parquet", PARSED)
     page = tmp_path / "page.html"
-    code, _, err = command("report", path, "--output", page)
-    assert code == 0, err
+    command.done("report", path, "--output", page)
     assert re.search(r'class="value"[^>]*>undefined<|no interval: too few problems', page.read_text())
     assert reason.replace("P_C", "P<sub>C</sub>") in page.read_text()
     if case == "nothing parsed":
-        code, _, err = command("report", path, good, "--output", page)
-        assert code == 0, err
+        command.done("report", path, good, "--output", page)
         assert "undefined" in page.read_text()
 
 
 def test_nothing_is_compared_with_or_planned_from_no_answers(command: Command, tmp_path: Path) -> None:
     bad = write(tmp_path / "bad.parquet", [row | {"prediction": None} for row in PARSED])
     for call in (["compare", bad, write(tmp_path / "good.parquet", PARSED)], ["plan", bad]):
-        code, _, err = command(*call)
-        assert code == 2
-        assert "must have an answer that could be read; got 'bad'" in err
+        assert "must have an answer that could be read; got 'bad'" in command.refused(*call)
 
 
 # ------------------------------------------------------------------------------------------------- constancy

@@ -13,9 +13,7 @@ from paraconsist.reporting.table import Line, as_markdown, table
 
 def test_markdown_through_the_command(command):
     given = ("--bucket", "question_id", "--role", "kind", "--markdown", "--n-resamples", 400)
-    code, out, err = command("score", samples("yes_no"), *given)
-    assert code == 0, err
-    sentence, empty, *found = out.splitlines()
+    sentence, empty, *found = command.out("score", samples("yes_no"), *given).splitlines()
     assert sentence.startswith("yes_no: Two wordings of a problem get different answers 52.2 % of the time")
     assert empty == ""
     assert found[:4] == [

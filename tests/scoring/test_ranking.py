@@ -27,8 +27,7 @@ def test_pairs_are_tested_together_by_every_flip_of_the_signs(kind: str) -> None
     values = rng.integers(0, 3, (18, 4)) * (rng.random((18, 4)) < 0.8) + [0.0, 0.0, 0.4, 1.5]
     counted = rng.random((18, 4)) < 0.7 if kind in ("counted", "both") else None
     groups = np.arange(18) // 2 if kind in ("groups", "both") else None
-    units = UnitValues(values, counted, groups)
-    one, two, sums, p = units.pair_tests(n_draws=40_000)
+    one, two, sums, p = UnitValues(values, counted, groups).pair_tests(n_draws=40_000)
     assert list(zip(one, two, strict=True)) == list(combinations(range(4), 2))
     each = []
     for i, j in combinations(range(4), 2):

@@ -1,6 +1,5 @@
 """Several pairs of one original are not independent: intervals and tests take them together, whatever the ids say."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +77,7 @@ def test_compare_takes_the_originals_together_whatever_the_ids_say(command, tmp_
     results = []
     for groups in GROUPS:
         files = [write_columns(tmp_path / f"{i}.parquet", paraphrase_set(drawn(i), groups)) for i in (1, 2)]
-        code, out, err = command("compare", *files, "--measure", "semantic_inconsistency", "--json")
-        assert code == 0, err
-        results.append(json.loads(out))
+        results.append(command.json("compare", *files, "--measure", "semantic_inconsistency"))
     assert results[0] == results[1] == results[2]
     assert "|ci:group-" in results[0][0]["pairs"][0]["result"]["signature"]
 
@@ -122,9 +119,7 @@ def test_plans_are_one_plan(command, tmp_path):
     plans = []
     for groups in GROUPS:
         path = write_columns(tmp_path / "pilot.parquet", paraphrase_set(drawn(6), groups))
-        code, out, err = command("plan", path, "--measure", "inconsistency", "--half-width", "0.05", "--json")
-        assert code == 0, err
-        plans.append(json.loads(out))
+        plans.append(command.json("plan", path, "--measure", "inconsistency", "--half-width", "0.05"))
     assert plans[0] == plans[1] == plans[2]
 
 

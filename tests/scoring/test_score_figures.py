@@ -175,8 +175,7 @@ def test_score_shows_them_on_demand(command, tmp_path):
 
 
 def test_without_probabilities_only_the_first_table(command, tmp_path):
-    code, out, _ = command("score", write(tmp_path / "p.csv", GOOD), "--figures")
-    assert code == 0
+    out = command.out("score", write(tmp_path / "p.csv", GOOD), "--figures")
     assert "predictions by gold label" in out
     assert "Mean probability" not in out
 
@@ -189,9 +188,7 @@ def test_run_shows_them_on_demand(capsys, command, tmp_path):
     assert "predictions by gold label" not in capsys.readouterr().out
     score_and_show(tmp_path, ScoreOptions(n_resamples=20), figures=True)
     assert "predictions by gold label" in capsys.readouterr().out
-    code, out, _ = command("run", "--help")
-    assert code == 0
-    assert "--figures" in out
+    assert "--figures" in command.out("run", "--help")
 
 
 def test_many_transitions_are_cut_and_said(command, tmp_path):

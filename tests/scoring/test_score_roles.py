@@ -4,7 +4,6 @@ PaRTE's golden numbers are those of the authors' own prediction file (Verma et a
 by up to half a point).
 """
 
-import json
 from itertools import combinations
 from typing import Any
 
@@ -105,14 +104,12 @@ def test_buckets_that_lack_a_place_are_named(command, tmp_path, broken, sentence
 
 
 def test_an_unknown_measure(command, tmp_path):
-    code, _, err = command("score", write(tmp_path / "p.csv", GOOD), "--measure", "bleu")
-    assert code == 2
+    err = command.refused("score", write(tmp_path / "p.csv", GOOD), "--measure", "bleu")
     assert "`--measure` must be one of paraphrastic_consistency" in err
 
 
 def test_the_table_of_inconsistencies(command, tmp_path):
-    code, out, _ = command("score", write(tmp_path / "mine.csv", GOOD))
-    assert code == 0
+    out = command.out("score", write(tmp_path / "mine.csv", GOOD))
     assert "Inconsistency, in per cent, lower is better" in out
     assert "mine (symmetric)" in out
     assert "50.0" in out
@@ -173,9 +170,7 @@ def test_models_are_compared_over_texts_that_additive_rows_share(command, tmp_pa
     rows_of = additive(12, input_id=text)
     right = [row | ({"prediction": 1} if row["role"] == "merged" else {}) for row in rows_of]
     other = write(tmp_path / "other.csv", right)
-    code, out, err = command("compare", write(tmp_path / "one.csv", rows_of), other, "--json")
-    assert code == 0, err
-    (pair,) = json.loads(out)[0]["pairs"]
+    (pair,) = command.json("compare", write(tmp_path / "one.csv", rows_of), other)[0]["pairs"]
     pairs = tuple(zip(*combinations(range(12), 2), strict=True))
     direct = inconsistency_difference([i % 3 != 1 for i in pairs[0]], [0] * 66, groups=pairs)
     assert pair["result"]["p_value"] == pytest.approx(direct.p_value)

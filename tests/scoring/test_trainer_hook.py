@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
+from helpers.errors import refuses
 from transformers import EvalPrediction, Trainer, TrainingArguments
 
 from paraconsist.errors import InputError
@@ -76,8 +77,7 @@ def test_the_numbers_are_those_of_the_function(rows, tmp_path):
     ],
 )
 def test_settings_that_move_rows_are_refused_before_anything_runs(rows, tmp_path, setting, said):
-    with pytest.raises(InputError, match=said):
-        trainer(rows, BucketEvaluation(rows, label="labels"), tmp_path, **setting)
+    refuses(said, trainer, rows, BucketEvaluation(rows, label="labels"), tmp_path, **setting)
 
 
 def test_batch_metrics_are_refused():
@@ -89,11 +89,9 @@ def test_batch_metrics_are_refused():
 def test_other_rows_than_the_set_s(rows, tmp_path):
     evaluation = BucketEvaluation(rows, label="labels")
     loop = trainer(rows, evaluation, tmp_path)
-    with pytest.raises(InputError, match=f"for each of the {len(rows)} rows; got 'shape \\(5, 2\\)'"):
-        loop.evaluate(rows.select(range(5)))
+    refuses(f"for each of the {len(rows)} rows; got 'shape \\(5, 2\\)'", loop.evaluate, rows.select(range(5)))
     order = np.argsort(rows["labels"], kind="stable")
-    with pytest.raises(InputError, match="`label_ids` must be the set's labels"):
-        loop.evaluate(rows.select(order))
+    refuses("`label_ids` must be the set's labels", loop.evaluate, rows.select(order))
     outputs = np.zeros((len(rows), 2))
     outputs[3, 0] = np.nan
     with pytest.raises(InputError, match=r"be finite; got .* at row 3"):
@@ -107,9 +105,6 @@ def test_without_the_callback_nothing_is_computed(rows):
 
 
 def test_columns_that_are_not_there(rows):
-    with pytest.raises(InputError, match="`label` must be a column of the evaluation set"):
-        BucketEvaluation(rows)
-    with pytest.raises(InputError, match="`label` must not be empty"):
-        BucketEvaluation({"bucket_id": [], "label": []})
-    with pytest.raises(InputError, match="hold label numbers; got 'x' at row 0"):
-        BucketEvaluation({"bucket_id": ["a"], "label": ["x"]})
+    refuses("`label` must be a column of the evaluation set", BucketEvaluation, rows)
+    refuses("`label` must not be empty", BucketEvaluation, {"bucket_id": [], "label": []})
+    refuses("hold label numbers; got 'x' at row 0", BucketEvaluation, {"bucket_id": ["a"], "label": ["x"]})

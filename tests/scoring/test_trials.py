@@ -1,7 +1,5 @@
 """Tables in which every wording was answered several times: `score --trial`."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,9 +31,7 @@ def test_the_first_trial_is_scored_and_all_give_the_noise_floor(tmp_path, comman
     assert floor["n_repeats"] == 3
     bounds = floor["confidence_interval"]["variance/paraphrase"]
     assert bounds == pytest.approx(direct.confidence_interval["variance/paraphrase"])
-    code, out, _ = command("score", tmp_path / "rows.csv", "--trial", "trial")
-    assert code == 0
-    assert "noise floor, 3 repeats" in out
+    assert "noise floor, 3 repeats" in command.out("score", tmp_path / "rows.csv", "--trial", "trial")
 
 
 @pytest.mark.parametrize("name", [int, str, lambda number: number + 8, lambda number: f"{number + 8}"])
@@ -90,13 +86,10 @@ def test_a_problem_counts_once_however_many_epochs(command, tmp_path):
         rows.drop(columns="trial").to_csv(paths[-1], index=False)
     result = scored(command, paths[0])
     assert result["measures"]["paraphrastic_consistency"]["n_buckets"] == result["wording"]["n_problems"] == 30
-    code, out, err = command("compare", *paths, "--json")
-    assert code == 0, err
-    (compared,) = json.loads(out)
+    (compared,) = command.json("compare", *paths)
     assert (compared["n_common_buckets"], compared["n_buckets"]) == (30, {"a": 30, "b": 30})
     assert compared["pairs"][0]["result"]["n_buckets"] == 30
-    code, _, err = command("report", paths[0], "--output", tmp_path / "page.html")
-    assert code == 0, err
+    command.done("report", paths[0], "--output", tmp_path / "page.html")
     assert "30 problems in 360 wordings" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

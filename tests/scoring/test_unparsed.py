@@ -110,8 +110,7 @@ def test_unknown_policy():
 def test_the_command_shows_every_policy(command, tmp_path):
     path = tmp_path / "mine.parquet"
     pq.write_table(table(PAIRS, "paraphrase"), path)
-    code, out, _ = command("score", path, "--measure", "semantic_inconsistency", "--unparsed", "own_class")
-    assert code == 0
+    out = command.out("score", path, "--measure", "semantic_inconsistency", "--unparsed", "own_class")
     assert "What unparsed answers count as (per cent)" in out
     lines = [line.split() for line in out.splitlines()]
     assert ["mine", "(semantic)", "33.3", "wrong", "66.7", "[22.3,", "95.7]"] in lines

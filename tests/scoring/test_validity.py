@@ -46,9 +46,7 @@ def test_wide_bounds_are_withheld():
 
 def test_score_shows_share_and_bounds(command, run, tmp_path):
     judged = sheet(tmp_path / "s.csv", source=["t5"] * 30 + ["bt"] * 30)
-    code, out, _ = command("score", run, "--validity", judged, "--json")
-    assert code == 0
-    (result,) = json.loads(out).values()
+    (result,) = command.json("score", run, "--validity", judged).values()
     found = result["validity"]
     assert (found["n_labels"], found["n_buckets"], found["invalid"]) == (60, 60, pytest.approx(0.05))
     low, high = found["confidence_interval"]
@@ -65,7 +63,6 @@ def test_score_shows_share_and_bounds(command, run, tmp_path):
     scores = pc.score(run, validity=judged)
     assert next(iter(scores.sets.values())).validity.invalid == pytest.approx(0.05)
     pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
     assert command("report", run, "--validity", judged, "--output", tmp_path / "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text()
     assert "wordings that people judged" in page
@@ -106,9 +103,7 @@ def valid_pairs(rows, roles):
 
 def test_rates_among_valid_wordings_are_those_by_hand_where_all_are_judged(command, tmp_path):
     run, judged, rows = judged_run(tmp_path, 1.0)
-    code, out, _ = command("score", run, "--validity", judged, "--json")
-    assert code == 0
-    found = next(iter(json.loads(out).values()))["validity"]["among_valid"]
+    found = next(iter(command.json("score", run, "--validity", judged).values()))["validity"]["among_valid"]
     for key, roles in ((P_C, ["paraphrase"]), ("same_answer", ["paraphrase", "original"])):
         assert found[key]["value"] == pytest.approx(valid_pairs(rows, roles), abs=1e-12)
         low, high = found[key]["confidence_interval"]

@@ -20,8 +20,6 @@ from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, U
 from paraconsist.studies.ie.rows import sample_rows, unit_seed
 from paraconsist.studies.ie.runs import Matched, family_of_counts, family_of_vectors, read_families
 
-pytest.importorskip("sklearn")
-
 OTHER_ORDER = ("contradiction", "entailment", "neutral")
 
 

@@ -64,8 +64,7 @@ def test_the_answer_key_moves_with_the_options(form):
         place = number % 4
         options = {"labels": PROMPT.options, "texts": OPTIONS}.get(form, ())
         answer = {"written label": f"({'ABCD'[place]})", "written text": OPTIONS[place]}.get(form, place)
-        prompt = Prompt(PROMPT.text, options, answer)
-        new = reworded(prompt, "option_order", 0, str(number))
+        new = reworded(Prompt(PROMPT.text, options, answer), "option_order", 0, str(number))
         by_label = shown(new.text)
         assert sorted(by_label.values()) == sorted(OPTIONS)
         assert by_label != shown(PROMPT.text)

@@ -440,10 +440,8 @@ def test_a_corpus_without_a_noun_is_refused():
 
 
 def test_wordnet_absent(monkeypatch, tmp_path):
-    pytest.importorskip("nltk")
     monkeypatch.setattr("paraconsist.transforms.lexicon.find_wordnet", lambda folder: None)
-    with pytest.raises(InputError, match=r"`wordnet` must be found, and nltk installed.*wordnet-base"):
-        load_lexicon(str(tmp_path / "never"))
+    refuses(r"`wordnet` must be found, and nltk installed.*wordnet-base", load_lexicon, str(tmp_path / "never"))
 
 
 def test_the_lexicon_is_wordnets():
