@@ -79,7 +79,6 @@ def test_only_what_needs_an_extra_asks_for_it(tmp_path):
 
 @pytest.mark.slow
 def test_a_report_needs_its_own_extra_only(tmp_path):
-    pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")
     write_file(tmp_path / SAMPLE)
     done = subprocess.run([sys.executable, "-c", REPORT], capture_output=True, text=True, cwd=tmp_path)

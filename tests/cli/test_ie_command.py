@@ -56,7 +56,6 @@ def test_one_command_from_rows_to_a_decision(undisturbed):
 
 @pytest.mark.slow
 def test_plots_of_all_kinds_are_drawn(undisturbed):
-    pytest.importorskip("matplotlib")
     names = sorted(file.name for file in (undisturbed[0] / "plots").iterdir())
     assert names == sorted(
         f"{name}.{kind}"

@@ -172,10 +172,7 @@ def test_nothing_is_overwritten_unasked(nli_file, tmp_path):
     [
         ({}, "`property` must be given"),
         ({"property_name": "magic"}, "be one of symmetric, transitive, additive, negation, antonym; got 'magic'"),
-        (
-            {"property_name": "symmetric", "column": ["a=b"]},
-            "`column` must be FIELD=COLUMN, with a column of the rows; got 'a=b'",
-        ),
+        ({"property_name": "symmetric", "column": ["a=b"]}, "`column` must be FIELD=COLUMN, with .*; got 'a=b'"),
         ({"property_name": "symmetric", "task": "sentiment"}, "`text` must be a column of nli"),
         ({"property_name": "additive"}, "hold for the task: nli is not among those of the paper"),
         ({"property_name": "symmetric", "checked": Path("sheet.csv")}, "be given without `property`"),

@@ -1,6 +1,5 @@
 """`paraconsist plan`: what it prints, and that its numbers are those of the library from the same rows."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +49,7 @@ def write_two(folder: Path, rights: tuple[np.ndarray, ...], k: int, *, ids: bool
 
 
 def run(command: Command, *args: Any) -> dict[str, Any]:
-    out = command.out("plan", *args, "--json")
-    result: dict[str, Any] = json.loads(out)
+    result: dict[str, Any] = command.json("plan", *args)
     return result
 
 
@@ -179,7 +177,6 @@ def test_contexts_are_recommended_and_savings_said_first(command: Command, tmp_p
 
 
 def test_several_sets_are_planned_and_drawn(command: Command, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     runs = [tmp_path / "one" / "predictions", tmp_path / "two" / "predictions"]
     for seed, folder in enumerate(runs):
         folder.mkdir(parents=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers.logs import LM_EVAL, LOGS, check, double_loop, entries, inspect_log, lines, samples, scored
+from helpers.logs import LM_EVAL, LOGS, check, double_loop, entries, inspect_log, lines, places, samples, scored
 
 from paraconsist.data.logs.fields import Records, Table, value_of
 from paraconsist.data.logs.reading import built_in, detect, formats, read_logs
@@ -481,14 +481,6 @@ def test_the_fixtures_are_small():
     assert all(file.stat().st_size < 60_000 for file in LOGS.rglob("*") if file.is_file())
 
 
-def places(value: Any, depth: int = 3) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every part of a value."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
-    for key, part in inner if depth else ():
-        yield (key,)
-        yield from ((key, *path) for path in places(part, depth - 1))
-
-
 def replaced(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
     """Return a copy with another value at a path."""
     if not path:
@@ -512,7 +504,7 @@ def test_a_part_of_another_shape_is_read_or_refused(tmp_path, odd):
         with suppress(InputError):
             read_logs([file], BY_QUESTION)
     rows, query = lines(samples("which_place"))[:3], SourceOptions(bucket="doc.question_id")
-    for path in places(rows[0]):
+    for path in places(rows[0], 3):
         file = write(tmp_path / "samples.jsonl", [replaced(rows[0], path, odd), *rows[1:]])
         with suppress(InputError):
             read_logs([file], query)

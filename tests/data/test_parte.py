@@ -115,10 +115,7 @@ def test_what_is_no_released_file(data, message):
     ("change", "message"),
     [
         ({"gold_label": "1"}, r"`gold_label` must be entailed or not_entailed; got '1' at row prte_1\."),
-        (
-            {"paraphrased_pair_id": "RTE1_test.column_0_IR_x"},
-            "`paraphrased_pair_id` must be .* with one of _p, _h, _ph",
-        ),
+        ({"paraphrased_pair_id": "RTE1_test.column_0_IR_x"}, "`paraphrased_pair_id` must .* one of _p, _h, _ph"),
         ({"paraphrased_pair_hypothesis": "Other."}, "`paraphrased_pair_hypothesis` must be the original's"),
         ({"paraphrased_pair_premise": 'Fact, number 0 " quoted "'}, "`paraphrased_pair_premise` must differ from"),
         ({"gold_label": "not_entailed"}, "`original_pair_id` must name one pair|`pairs` must be as many as published"),

@@ -146,10 +146,7 @@ def test_every_command_takes_it(index, command, tmp_path):
     [
         ("paranlu/larg", r"got 'published:paranlu/larg'. Do you mean paranlu/large"),
         ("nonsense", "There are paranlu/large, paranlu/small, paranlu/other"),
-        (
-            "paranlu/large:delta_atomic",
-            r"a set of published:paranlu/large \(delta_snli, delta_snli_test\); got 'delta_a",
-        ),
+        ("paranlu/large:delta_atomic", r"published:paranlu/large \(delta_snli, delta_snli_test\); got 'delta_a"),
     ],
 )
 def test_a_name_that_is_not_there(index, name, words):
@@ -159,10 +156,7 @@ def test_a_name_that_is_not_there(index, name, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (
-            "another file",
-            r"be the published file at file:.*large/delta_snli.json, sha256 \w+\.\.\., [\d,]+ bytes; got '",
-        ),
+        ("another file", r"be the published file at file:.*delta_snli.json, sha256 \w+\.\.\., [\d,]+ bytes; got '"),
         ("no file", "be fetched from file:.*large/delta_snli.json; got '.*[Nn]o such file"),
         ("404", "be fetched from http:.*large/delta_snli.json; got 'HTTP Error 404"),
         ("offline", "be fetched from https://raw.githubusercontent.com/owner/name/c0ffee/.*offline mode is on"),

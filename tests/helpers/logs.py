@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,14 @@ def entries(path: Path) -> dict[str, Any]:
     return found
 
 
+def places(value: Any, depth: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every part of a value, of lists the first two."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for key, part in inner if depth else ():
+        yield (key,)
+        yield from ((key, *path) for path in places(part, depth - 1))
+
+
 def double_loop(rows: Iterable[tuple[Any, bool]]) -> float:
     """P_C as the paper defines it: over buckets, the share of pairs of wordings both right or both wrong."""
     buckets: dict[Any, list[bool]] = {}
@@ -46,9 +54,7 @@ def double_loop(rows: Iterable[tuple[Any, bool]]) -> float:
 
 
 def scored(command, *args: object) -> dict[str, Any]:
-    code, out, err = command("score", *args, "--json", "--n-resamples", 400)
-    assert code == 0, err
-    (result,) = json.loads(out).values()
+    (result,) = command.json("score", *args, "--n-resamples", 400).values()
     return result
 
 

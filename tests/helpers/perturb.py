@@ -30,7 +30,6 @@ def write_csv(path, columns, rows):
 
 def wordnet_or_skip():
     """Return nltk's reader of WordNet."""
-    pytest.importorskip("nltk", reason="nltk is not installed: pip install 'paraconsist[nlp]'")
     if find_wordnet() is None:
         pytest.skip("WordNet not found: python -m nltk.downloader wordnet, or apt-get install wordnet-base")
     return load_wordnet()

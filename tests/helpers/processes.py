@@ -47,6 +47,10 @@ def write_set(path: Path, n_rows: int = N_ROWS, *, seed: int = 0) -> Path:
     return path
 
 
+#: The runner with a fault: its kind, when and in which process, before the arguments.
+FAULTY = (str(Path(__file__).with_name("faulty_run.py")),)
+
+
 def launch(
     args: list[str],
     *,

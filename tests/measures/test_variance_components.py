@@ -361,12 +361,7 @@ def test_levels_that_cannot_be_told_apart_are_one_component() -> None:
         (["a", None], {"problem": [1, 2]}, {}, "missing values"),
         ([[0, 1], [1, 0]], {"problem": [1, 2]}, {}, "list of at least two"),
         ([0, 1], {"problem": [1, 2]}, {"confidence_level": 1.0}, "between 0 and 1"),
-        (
-            [0, 1, 0, 1],
-            {"a": [1, 1, 1, 2], "b": [1, 1, 2, 2], "c": [1, 2, 3, 3]},
-            {},
-            "`levels` must have a design that can tell components apart",
-        ),
+        ([0, 1, 0, 1], {"a": [1, 1, 1, 2], "b": [1, 1, 2, 2], "c": [1, 2, 3, 3]}, {}, "`levels` must .* apart"),
     ],
 )
 def test_what_is_refused(outcomes: list[float], levels: Levels, options: dict[str, Any], sentence: str) -> None:

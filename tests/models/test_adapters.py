@@ -108,10 +108,7 @@ def broken(folder, tmp_path, change):
     ("change", "said"),
     [
         (lambda place: (place / "adapter_config.json").write_text("{"), "names no base model"),
-        (
-            lambda place: (place / "adapter_config.json").write_text('{"base_model_name_or_path": null}'),
-            "names no base",
-        ),
+        (lambda place: (place / "adapter_config.json").write_text('{"base_model_name_or_path": null}'), "no base"),
         (lambda place: (place / "adapter_config.json").write_text('{"base_model_name_or_path": "/no/x"}'), "'/no/x'"),
         (lambda place: (place / "adapter_model.safetensors").unlink(), r"has no adapter_model\.safetensors"),
         (lambda place: (place / "adapter_model.safetensors").write_bytes(b"x"), "adapter cannot be read"),

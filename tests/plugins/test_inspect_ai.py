@@ -20,8 +20,6 @@ from paraconsist.models.prompted import PromptSettings
 from paraconsist.running.by_name import load_pools, prompt_for
 from paraconsist.running.options import PromptOptions
 
-pytest.importorskip("inspect_ai", reason="inspect_ai is not installed: pip install 'paraconsist[integrations]'")
-
 SET, POOL = "sample:defeasible_nli", "sample:defeasible_nli_train"
 SAID = ("W", " W.", "S", "strengthener", "weakener", "hm", "W or S", "", "The answer is S", "s")
 METRICS = ("pc", "pc_low", "pc_high", "accuracy")

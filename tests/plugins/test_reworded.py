@@ -6,12 +6,9 @@ from collections import defaultdict
 from contextlib import contextmanager
 
 import pytest
+from helpers.benchmark_rows import HashedModel, stand_in
 from helpers.harness import lm_eval as lm_eval_command
 from helpers.smollm2 import find_gguf, save_smollm2
-
-pytest.importorskip("lm_eval", reason="lm_eval is not installed: pip install 'paraconsist[integrations]'")
-
-from helpers.benchmark_rows import HashedModel, stand_in
 from lm_eval.api.model import CachingLM
 from lm_eval.evaluator import evaluate
 from lm_eval.loggers import EvaluationTracker

@@ -16,8 +16,6 @@ from paraconsist.data.logs.reading import read_logs
 from paraconsist.errors import InputError
 from paraconsist.transforms.reworded_tasks import RewordOptions
 
-pytest.importorskip("inspect_ai", reason="inspect_ai is not installed: pip install 'paraconsist[integrations]'")
-
 TASKS = Path(inspect_evaluations.__file__).with_name("inspect_tasks.py")
 RULES = {"contraction", "phrase", "structure"}
 #: Task -> what its wordings may be, beside an instruction.

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from helpers.browser import in_chromium, visit
+from helpers.browser import in_chromium, quiet
 from helpers.report import rows, write_run
 from test_report_models import FAST, Tables, answers_of, command
 from test_report_site import without_plots
@@ -104,22 +104,19 @@ class TestBrowser:
     pytestmark = in_chromium
 
     def test_it_is_read_and_sorted_at_every_width(self, board, chromium):
-        context = chromium.new_context()
-        page = visit(context, (board[0] / "site" / "index.html").as_uri())
-        names = "[...document.querySelector('#board-1 tbody').rows].map((row) => row.cells[0].textContent.trim())"
-        before = page.evaluate(names)
-        assert before[3:] == ["few", "constant"]
-        page.locator("#board-1 th button").nth(1).focus()
-        page.keyboard.press("Enter")
-        down = page.evaluate(names)
-        assert [name for name in down if name in before[:3]] == before[:3]  # the best is the steadiest
-        page.keyboard.press("Enter")
-        assert page.evaluate(names)[0] == before[2]
-        for width in (390, 1440):
-            for scheme in ("light", "dark"):
-                page.set_viewport_size({"width": width, "height": 900})
-                page.emulate_media(color_scheme=scheme)
-                assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.locator("svg.bar rect").first.bounding_box()["width"] > 1
-        assert context.problems == []
-        context.close()
+        with quiet(chromium, (board[0] / "site" / "index.html").as_uri()) as page:
+            names = "[...document.querySelector('#board-1 tbody').rows].map((row) => row.cells[0].textContent.trim())"
+            before = page.evaluate(names)
+            assert before[3:] == ["few", "constant"]
+            page.locator("#board-1 th button").nth(1).focus()
+            page.keyboard.press("Enter")
+            down = page.evaluate(names)
+            assert [name for name in down if name in before[:3]] == before[:3]  # the best is the steadiest
+            page.keyboard.press("Enter")
+            assert page.evaluate(names)[0] == before[2]
+            for width in (390, 1440):
+                for scheme in ("light", "dark"):
+                    page.set_viewport_size({"width": width, "height": 900})
+                    page.emulate_media(color_scheme=scheme)
+                    assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.locator("svg.bar rect").first.bounding_box()["width"] > 1

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from helpers.browser import in_chromium, luminance, visit, write_page
+from helpers.browser import in_chromium, luminance, quiet, visit, write_page
 from helpers.report import ANSWERS, HOSTILE, write_run
 
 pytestmark = in_chromium
@@ -43,15 +43,12 @@ def test_axe_finds_nothing_serious_or_moderate(chromium, addresses, n_models, sc
     import axe_playwright_python
 
     source = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-    context = chromium.new_context(color_scheme=scheme)
-    page = visit(context, addresses[n_models])
-    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    page.evaluate(source)
-    for width in (390, 1440):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate(AXE) == []
-    assert context.problems == []
-    context.close()
+    with quiet(chromium, addresses[n_models], color_scheme=scheme) as page:
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        page.evaluate(source)
+        for width in (390, 1440):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate(AXE) == []
 
 
 #: What can be done on the page, as far as it is there to be seen.
@@ -64,27 +61,24 @@ _REACHED = f"""() => {{
 
 @pytest.mark.parametrize("n_models", [1, 6])
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(chromium, addresses, n_models):
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
-    page = visit(context, addresses[n_models])
-    page.evaluate(
-        """() => {
-          window.reached = new Set();
-          window.unseen = [];
-          document.addEventListener("focusin", ({ target }) => {
-            window.reached.add(target);
-            const style = getComputedStyle(target);
-            const isSeen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
-            if (!isSeen) window.unseen.push(target.outerHTML.slice(0, 100));
-          });
-        }"""
-    )
-    n_steps = page.evaluate(f"document.querySelectorAll(`{_DOES}`).length")
-    for _ in range(n_steps + 5):
-        page.keyboard.press("Tab")
-    assert page.evaluate(_REACHED) == []
-    assert page.evaluate("window.unseen") == []
-    assert context.problems == []
-    context.close()
+    with quiet(chromium, addresses[n_models], viewport={"width": 1440, "height": 900}) as page:
+        page.evaluate(
+            """() => {
+              window.reached = new Set();
+              window.unseen = [];
+              document.addEventListener("focusin", ({ target }) => {
+                window.reached.add(target);
+                const style = getComputedStyle(target);
+                const isSeen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+                if (!isSeen) window.unseen.push(target.outerHTML.slice(0, 100));
+              });
+            }"""
+        )
+        n_steps = page.evaluate(f"document.querySelectorAll(`{_DOES}`).length")
+        for _ in range(n_steps + 5):
+            page.keyboard.press("Tab")
+        assert page.evaluate(_REACHED) == []
+        assert page.evaluate("window.unseen") == []
 
 
 _EDGES = """() => [...document.querySelectorAll("button:not(:disabled), select, input")]
@@ -102,29 +96,27 @@ _EDGES = """() => [...document.querySelectorAll("button:not(:disabled), select, 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_controls_stand_out_and_forced_colours_keep_right_and_wrong_apart(chromium, addresses, scheme):
-    context = chromium.new_context(color_scheme=scheme)
-    page = visit(context, addresses[1])
-    for control, edge, under in page.evaluate(_EDGES):
-        light, dark = sorted(map(luminance, (edge, under)), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) >= 3, control
-    page.emulate_media(forced_colors="active")
-    bucket = page.locator("#list .bucket").first
-    inks = {}
-    for kind in ("right", "wrong"):
-        mark = bucket.locator(f".answer.{kind} .mark").first
-        style = "(e) => { const s = getComputedStyle(e); return [s.backgroundColor, s.borderTopColor]; }"
-        inks[kind] = mark.evaluate(style)
-    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert inks["right"][0] not in (paper, "rgba(0, 0, 0, 0)")
-    assert inks["wrong"][0] in (paper, "rgba(0, 0, 0, 0)")
-    assert inks["wrong"][1] not in (paper, "rgba(0, 0, 0, 0)")
-    words = bucket.locator("tbody tr").nth(1)
-    decorations = [
-        words.locator(name).first.evaluate("(e) => getComputedStyle(e).textDecorationLine") for name in ("ins", "del")
-    ]
-    assert decorations == ["underline", "line-through"]
-    assert context.problems == []
-    context.close()
+    with quiet(chromium, addresses[1], color_scheme=scheme) as page:
+        for control, edge, under in page.evaluate(_EDGES):
+            light, dark = sorted(map(luminance, (edge, under)), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 3, control
+        page.emulate_media(forced_colors="active")
+        bucket = page.locator("#list .bucket").first
+        inks = {}
+        for kind in ("right", "wrong"):
+            mark = bucket.locator(f".answer.{kind} .mark").first
+            style = "(e) => { const s = getComputedStyle(e); return [s.backgroundColor, s.borderTopColor]; }"
+            inks[kind] = mark.evaluate(style)
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert inks["right"][0] not in (paper, "rgba(0, 0, 0, 0)")
+        assert inks["wrong"][0] in (paper, "rgba(0, 0, 0, 0)")
+        assert inks["wrong"][1] not in (paper, "rgba(0, 0, 0, 0)")
+        words = bucket.locator("tbody tr").nth(1)
+        decorations = [
+            words.locator(name).first.evaluate("(e) => getComputedStyle(e).textDecorationLine")
+            for name in ("ins", "del")
+        ]
+        assert decorations == ["underline", "line-through"]
 
 
 @pytest.mark.parametrize(

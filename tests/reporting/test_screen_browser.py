@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from helpers.browser import QUICK, in_chromium, quiet, visit, write_page
+from helpers.browser import QUICK, in_chromium, quiet, write_page
 from helpers.report import write_run
 
 from paraconsist.reporting.page import ReportOptions, load_models, screen, write_report
@@ -24,10 +24,8 @@ def address(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(chromium, address):
-    context = chromium.new_context(viewport={"width": 1100, "height": 800})
-    yield visit(context, address)
-    assert context.problems == []
-    context.close()
+    with quiet(chromium, address, viewport={"width": 1100, "height": 800}) as opened:
+        yield opened
 
 
 def test_every_part_of_a_bar_lists_as_many_problems_as_it_says(page):
@@ -102,53 +100,47 @@ def test_no_width_scrolls_sideways(page):
 
 def test_a_reader_finds_what_matters_on_the_first_screen(chromium, address):
     """Finding, interval, problems, the worst problem and what to do next are read without scrolling."""
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
-    page = visit(context, address)
-    seen = page.evaluate(
-        """() => { const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), texts = [];
-        for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-          const range = document.createRange(); range.selectNodeContents(node);
-          const box = range.getBoundingClientRect();
-          if (box.height > 0 && box.bottom <= 900) texts.push(node.textContent.trim());
-        } return texts.filter(Boolean).join(" "); }"""
-    )
-    seen = seen.replace("\N{NO-BREAK SPACE}", " ")
-    finding = re.search(r"Two wordings of a problem get different answers from mine ([\d.]+) % of the time\.", seen)
-    interval = re.search(r"95 % interval ([\d.]+) to ([\d.]+); (\d+) of 40 problems change\.", seen)
-    assert float(interval[1]) < float(finding[1]) < float(interval[2])
-    assert "40 problems · ± " in seen
-    assert re.search(r"The surest flip .* gold: ", seen)
-    assert re.search(r"What to do next Read the \d+ answers lost to rewording ", seen)
-    context.close()
+    with quiet(chromium, address, viewport={"width": 1440, "height": 900}) as page:
+        seen = page.evaluate(
+            """() => { const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), texts = [];
+            for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+              const range = document.createRange(); range.selectNodeContents(node);
+              const box = range.getBoundingClientRect();
+              if (box.height > 0 && box.bottom <= 900) texts.push(node.textContent.trim());
+            } return texts.filter(Boolean).join(" "); }"""
+        )
+        seen = seen.replace("\N{NO-BREAK SPACE}", " ")
+        finding = re.search(r"Two wordings of a problem get different answers from mine ([\d.]+) % of the time\.", seen)
+        interval = re.search(r"95 % interval ([\d.]+) to ([\d.]+); (\d+) of 40 problems change\.", seen)
+        assert float(interval[1]) < float(finding[1]) < float(interval[2])
+        assert "40 problems · ± " in seen
+        assert re.search(r"The surest flip .* gold: ", seen)
+        assert re.search(r"What to do next Read the \d+ answers lost to rewording ", seen)
 
 
 def test_what_is_to_be_copied_is_copied(chromium, address):
-    context = chromium.new_context(viewport={"width": 1100, "height": 800})
-    page = visit(context, address)
-    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    page.get_by_text("A sentence for a paper").click()
-    page.locator(".brief details .copy").click()
-    copied = page.evaluate("window.copied").replace("\N{NO-BREAK SPACE}", " ")
-    assert re.fullmatch(
-        r"Two wordings .* of the time \(95 % interval .*; 40 problems, toy:set; paraconsist .*\)\.", copied
-    )
-    page.locator(".next .copy").first.click()
-    assert page.evaluate("window.copied").startswith("paraconsist ")
-    context.close()
+    with quiet(chromium, address, viewport={"width": 1100, "height": 800}) as page:
+        page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+        page.get_by_text("A sentence for a paper").click()
+        page.locator(".brief details .copy").click()
+        copied = page.evaluate("window.copied").replace("\N{NO-BREAK SPACE}", " ")
+        assert re.fullmatch(
+            r"Two wordings .* of the time \(95 % interval .*; 40 problems, toy:set; paraconsist .*\)\.", copied
+        )
+        page.locator(".next .copy").first.click()
+        assert page.evaluate("window.copied").startswith("paraconsist ")
 
 
 def test_the_list_stands_beside_the_problem_where_there_is_room(chromium, address):
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
-    page = visit(context, address)
-    names = page.locator("#names button")
-    assert names.count() == page.locator("#list > .bucket").count() == 20
-    names.nth(7).click()
-    assert page.evaluate("document.activeElement.bucket.id") == names.nth(7).locator("bdi").text_content()
-    assert page.locator("#list > .bucket").nth(7).is_visible()
-    assert page.evaluate("document.documentElement.scrollHeight") < 6000
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert not page.locator("#names").is_visible()
-    context.close()
+    with quiet(chromium, address, viewport={"width": 1440, "height": 900}) as page:
+        names = page.locator("#names button")
+        assert names.count() == page.locator("#list > .bucket").count() == 20
+        names.nth(7).click()
+        assert page.evaluate("document.activeElement.bucket.id") == names.nth(7).locator("bdi").text_content()
+        assert page.locator("#list > .bucket").nth(7).is_visible()
+        assert page.evaluate("document.documentElement.scrollHeight") < 6000
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert not page.locator("#names").is_visible()
 
 
 @pytest.mark.parametrize("n_models", [1, 3, 30])

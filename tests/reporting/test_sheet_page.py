@@ -31,8 +31,7 @@ def run(tmp_path):
 
 
 def drawn(command, run, name, *options):
-    code, _, err = command("sheet", run, "--same", "tokens", "--n", "24", "--output", run.parent / name, *options)
-    assert code == 0, err
+    command.done("sheet", run, "--same", "tokens", "--n", "24", "--output", run.parent / name, *options)
     return run.parent / name
 
 

@@ -61,7 +61,6 @@ def test_an_app_starts_its_own_page_and_finds_what_it_needs(name):
 
 @pytest.mark.slow
 def test_every_page_builds():
-    pytest.importorskip("gradio")
     code = """
 import json
 from paraconsist.reporting.space.app import build, looks
@@ -140,16 +139,8 @@ def test_what_excel_writes_is_read(tmp_path, encoding, sign):
         ("a.jsonl", b'{"a": 1\n', "read: `file` must be a readable, whole file; got 'a.jsonl'"),
         ("a.csv", b"a,b\n", "read: `file` must have at least one row; got 'a.csv'"),
         ("a.csv", b"a,a\n1,2\n", "read: `file` must name each of its columns once"),
-        (
-            "a.xls",
-            b"\xd0\xcf",
-            "read: `file` must end in one of .parquet, .csv, .tsv, .jsonl, .json, .xlsx; got 'a.xls'",
-        ),
-        (
-            "a.xlsx",
-            b"PK",
-            "read: `file` must be a readable, whole file; got 'a.xlsx'. It could not be read: File is not",
-        ),
+        ("a.xls", b"\xd0\xcf", "read: `file` must end in one of .parquet, .csv, .tsv, .jsonl, .json, .xlsx; got 'a.x"),
+        ("a.xlsx", b"PK", "`file` must be a readable, whole file; got 'a.xlsx'. It could not be read: File is not"),
     ],
 )
 def test_a_broken_file_is_refused_by_its_name_and_deleted(tmp_path, name, content, message):
@@ -228,7 +219,6 @@ def test_one_process_reads_file_after_file(monkeypatch):
 
 @pytest.mark.slow
 def test_what_nobody_foresaw_says_what_is_expected():
-    pytest.importorskip("gradio")
     code = """
 from paraconsist.reporting.space.app import _safely, expected_columns
 from paraconsist.reporting.space.catalogue import module
@@ -375,7 +365,6 @@ def test_differences_are_points_and_a_jaccard_similarity_runs_the_other_way():
 
 @pytest.mark.slow
 def test_the_command_opens_a_page_on_this_machine():
-    pytest.importorskip("gradio")
     port = free_port()
     call = [sys.executable, "-m", "paraconsist", "space", "ie_test", "--port", str(port)]
     with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:

@@ -15,7 +15,6 @@ from helpers.space import as_query, by_command, by_function
 from paraconsist.reporting.space.catalogue import module
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytest.importorskip("gradio", reason="gradio is not installed: pip install paraconsist[space]")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [
     pytest.mark.slow,

@@ -28,7 +28,6 @@ def rows() -> dict[str, list[object]]:
 
 
 def test_the_page_lists_what_eight_rows_show_before_what_two_do(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     path = pc.score(rows(), n_resamples=20).report(tmp_path / "page.html")
     data = json.loads(re.search(r'id="data">(.*?)</script>', Path(path).read_text(encoding="utf-8"), re.S)[1])
     first = [bucket["id"].rpartition(".")[0] for bucket in data["buckets"][:4]]

@@ -12,7 +12,7 @@ from helpers.commands import Command, in_process, words
 from helpers.endpoint import predictions, refused
 from helpers.language_models import save_language_model
 from helpers.models import WORDS, tiny_encoder
-from helpers.processes import HERE, launch, shards, write_set
+from helpers.processes import FAULTY, launch, shards, write_set
 
 from paraconsist.data.predictions import read_predictions
 from paraconsist.data.prompts import parse_answer
@@ -100,8 +100,7 @@ def test_the_file_says_how_the_model_was_asked(undisturbed):
 
 @pytest.mark.slow
 def test_killed_in_two_processes_and_resumed_in_one(place, undisturbed, tmp_path):
-    faulty = (str(HERE / "faulty_run.py"),)
-    done = launch(["mid_line", "2", "1", *few_shot(place, tmp_path)], script=faulty, processes=2, check=False)
+    done = launch(["mid_line", "2", "1", *few_shot(place, tmp_path)], script=FAULTY, processes=2, check=False)
     assert done.returncode != 0
     assert sum(shards(tmp_path).values()) > 0
     within.done(few_shot(place, tmp_path))

@@ -104,7 +104,6 @@ def test_a_file_without_the_models_price_is_refused_before_anything_is_sent(data
 
 def test_the_page_says_what_each_set_cost(data, tmp_path):
     pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
     with FaultyServer() as server:
         done(arguments(server.url, data, tmp_path / "run", scoring="generate", price="1000,2000", max_tokens=3))
     command.done("report", tmp_path / "run", "--output", tmp_path / "page.html")

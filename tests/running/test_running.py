@@ -15,7 +15,7 @@ from helpers.commands import words
 from helpers.endpoint import predictions
 from helpers.errors import refuses
 from helpers.models import WORDS, tiny_encoder
-from helpers.processes import HERE, N_ROWS, Forked, launch, shards, write_set
+from helpers.processes import FAULTY, N_ROWS, Forked, launch, shards, write_set
 
 from paraconsist.data.predictions import KEY_COLUMNS
 from paraconsist.models.batching import check_device
@@ -117,7 +117,7 @@ def test_fewer_rows_than_processes(place, tmp_path):
 
 @pytest.mark.parametrize("point", ["before", "mid_line", "after"])
 def test_killed_at_a_fault_point_and_resumed(place, undisturbed, tmp_path, point):
-    done = launch([point, "4", "0", *arguments(place, tmp_path)], script=(str(HERE / "faulty_run.py"),), check=False)
+    done = launch([point, "4", "0", *arguments(place, tmp_path)], script=FAULTY, check=False)
     assert done.returncode == -signal.SIGKILL
     shard = next(tmp_path.glob("store/*/rank-00000.jsonl")).read_bytes()
     kept = shard.count(b"\n")
@@ -131,12 +131,7 @@ def test_killed_at_a_fault_point_and_resumed(place, undisturbed, tmp_path, point
 
 
 def test_one_of_two_processes_killed_then_resumed_by_one(place, undisturbed, tmp_path):
-    done = launch(
-        ["mid_line", "2", "1", *arguments(place, tmp_path)],
-        script=(str(HERE / "faulty_run.py"),),
-        processes=2,
-        check=False,
-    )
+    done = launch(["mid_line", "2", "1", *arguments(place, tmp_path)], script=FAULTY, processes=2, check=False)
     assert done.returncode != 0
     assert not list((tmp_path / "predictions").glob("*.parquet"))
     launch(arguments(place, tmp_path))
@@ -198,12 +193,7 @@ def test_a_model_that_was_moved_goes_on_with_its_run(place, undisturbed, tmp_pat
 
 
 def test_a_problem_of_one_process_is_said_once(place, tmp_path):
-    done = launch(
-        ["refuse", "2", "1", *arguments(place, tmp_path)],
-        script=(str(HERE / "faulty_run.py"),),
-        processes=2,
-        check=False,
-    )
+    done = launch(["refuse", "2", "1", *arguments(place, tmp_path)], script=FAULTY, processes=2, check=False)
     assert done.returncode != 0
     assert done.stderr.count("error: run: the model returned numbers that are not finite") == 1
     assert shards(tmp_path)["rank-00000.jsonl"] > shards(tmp_path)["rank-00001.jsonl"] > 0
@@ -213,7 +203,7 @@ def test_a_problem_of_one_process_is_said_once(place, tmp_path):
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_process_that_hangs_is_named(place, tmp_path, rank):
     waiting = ["wait", "2", str(rank), *arguments(place, tmp_path, batch_tokens=1000)]
-    done = launch(waiting, script=(str(HERE / "faulty_run.py"),), processes=2)
+    done = launch(waiting, script=FAULTY, processes=2)
     assert done.stderr.count(f"warning: process {rank} of 2 ") == 1
     assert f"process {1 - rank} of 2" not in done.stderr
 
@@ -232,7 +222,7 @@ def test_another_library_or_device_between_two_halves_is_said(place, tmp_path):
 def test_one_process_alone_looks_into_the_store(place, undisturbed, tmp_path):
     """What each looked up for itself differed where the store changed meanwhile."""
     launch(arguments(place, tmp_path, limit=40))
-    launch(["look", "1", "1", *arguments(place, tmp_path)], script=(str(HERE / "faulty_run.py"),), processes=2)
+    launch(["look", "1", "1", *arguments(place, tmp_path)], script=FAULTY, processes=2)
     assert_same_rows(predictions(tmp_path).table, undisturbed.table)
 
 

@@ -287,7 +287,6 @@ def test_another_set_is_no_reference(tmp_path: Path) -> None:
 
 def test_the_page_of_such_a_run_names_no_step_that_it_would_refuse(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
     done = run(tmp_path / "run")
     page = tmp_path / "page.html"
     command.done("report", done.folder, "--output", page)

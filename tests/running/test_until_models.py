@@ -29,7 +29,6 @@ def test_an_endpoint_is_asked_each_input_once_and_says_what_the_rest_takes(tmp_p
 
 @pytest.mark.slow
 def test_a_loaded_model_stops_too(tmp_path):
-    pytest.importorskip("torch")
     from helpers.commands import command
     from helpers.models import tiny_encoder
 

@@ -66,15 +66,12 @@ def right(line):
 
 
 def drawn(command, *options, output):
-    code, _, err = command("sheet", *options, "--same", "tokens", "--output", output)
-    assert code == 0, err
+    command.done("sheet", *options, "--same", "tokens", "--output", output)
     return output
 
 
 def scored(command, *options):
-    code, out, err = command("score", *options, "--same", "tokens", "--json")
-    assert code == 0, err
-    (result,) = json.loads(out).values()
+    (result,) = command.json("score", *options, "--same", "tokens").values()
     return result
 
 
@@ -176,8 +173,7 @@ def test_a_part_of_it_covers_what_people_say(command, run, tmp_path):
     low, high = rates["same_answer"]["confidence_interval"]["corrected"]
     assert low < people(rows())[0] < high
     assert rates["same_answer"]["n_labels"] == 120
-    code, out, _ = command("score", run, "--same", "tokens", "--checked", pairs)
-    assert code == 0
+    out = command.out("score", run, "--same", "tokens", "--checked", pairs)
     assert "corrected by answers that people checked" in out
     scores = pc.score(run, same="tokens", checked=[pairs])
     assert scores.sets["small"].checked.rates["same_answer"].corrected == rates["same_answer"]["corrected"]
@@ -234,9 +230,7 @@ def test_consistency_above_chance_is_corrected_by_pairs_of_different_problems(co
 def test_a_transitive_comparer_has_its_own_chance(command, run, tmp_path):
     sheet, given = tmp_path / "pairs.csv", (run, "--same", "text")
     assert command("sheet", *given, "--apart", "60", "--n", "100", "--output", sheet)[0] == 0
-    code, out, _ = command("score", *given, "--checked", mark(sheet, same=same), "--json")
-    assert code == 0
-    (found,) = json.loads(out).values()
+    (found,) = command.json("score", *given, "--checked", mark(sheet, same=same)).values()
     rates = found["checked"]["rates"]
     assert rates["chance"]["observed"] == pytest.approx(found["wording"]["chance"], abs=0.01)
     assert rates["chance"]["n_labels"] == 60
@@ -326,17 +320,14 @@ def test_models_are_compared_by_corrected_rates(command, run, tmp_path):
     assert {line["model"] for line in lines_of(sheet)} == {"small", "large"}
     given = ("compare", run, tmp_path / "large.csv", "--same", "tokens", "--checked", mark(sheet, same=same))
     given += ("--n-permutations", "200", "--n-resamples", "200")
-    code, out, _ = command(*given, "--json")
-    assert code == 0
+    out = command.out(*given, "--json")
     (difference,) = json.loads(out)[0]["checked"]
     assert (difference["first"], difference["second"], difference["rate"]) == ("small", "large", "same_answer")
     assert difference["difference"] == pytest.approx(people(rows())[0] - people(rows(shift=1))[0])
     assert "differences of corrected rates" in command(*given)[1]
     apart = drawn(command, run, tmp_path / "large.csv", "--n", "0", "--apart", "400", output=tmp_path / "apart.csv")
     given += ("--checked", mark(apart, same=same))
-    code, out, err = command(*given, "--json")
-    assert code == 0, err
-    differences = {each["rate"]: each for each in json.loads(out)[0]["checked"]}
+    differences = {each["rate"]: each for each in command.json(*given)[0]["checked"]}
     sheets = [*given[5:7], *given[-2:]]
     small, large = (scored(command, path, *sheets)["checked"]["rates"] for path in (run, tmp_path / "large.csv"))
     expected = small["above_chance"]["corrected"] - large["above_chance"]["corrected"]
@@ -369,8 +360,7 @@ def test_corrected_rates_can_be_gated(command, run, tmp_path):
 def test_labels_are_planned_against_problems(command, run, tmp_path):
     pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)
     given = ("plan", run, "--same", "tokens", "--checked", pairs)
-    code, out, err = command(*given, "--half-width", "0.05", "--label-cost", "5", "--json")
-    assert code == 0, err
+    out = command.out(*given, "--half-width", "0.05", "--label-cost", "5", "--json")
     plan = json.loads(out)["same_answer"]
     rate = scored(command, run, "--checked", pairs)["checked"]["rates"]["same_answer"]
     assert plan["value"] == pytest.approx(rate["corrected"])
@@ -381,8 +371,7 @@ def test_labels_are_planned_against_problems(command, run, tmp_path):
     variance = plan["label_variance"] / labels + plan["problem_variance"] / problems
     assert plan["quantile"] * variance**0.5 <= 0.05
     assert cheapest["cost"] == 5 * labels + (1 + 4) * problems  # a problem, and an answer to each of its four wordings
-    code, out, _ = command(*given, "--half-width", "0.05", "--label-cost", "5")
-    assert code == 0
+    out = command.out(*given, "--half-width", "0.05", "--label-cost", "5")
     assert f"{labels:,} labels and {problems:,} buckets" in out
     for options, sentence in (
         (("--half-width", "0"), "`--half-width` must lie"),

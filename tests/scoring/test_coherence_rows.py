@@ -184,7 +184,6 @@ def test_the_most_incoherent_tuples_are_told_with_the_bets_that_win(command: Com
     assert "rows: by relation" in out
     assert f"{negations.gain[0]:.4f}" in out.split("the most incoherent")[1].split("Neg0")[1]
     pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
     command.done("report", tmp_path / "rows.csv", "--output", tmp_path / "page.html")
     assert "P 99.0 %, not_P 98.0 %" in (tmp_path / "page.html").read_text()
 

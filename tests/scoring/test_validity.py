@@ -64,7 +64,6 @@ def test_score_shows_share_and_bounds(command, run, tmp_path):
     scores = pc.score(run, validity=judged)
     assert next(iter(scores.sets.values())).validity.invalid == pytest.approx(0.05)
     pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
     assert command("report", run, "--validity", judged, "--output", tmp_path / "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text()
     assert "wordings that people judged" in page

@@ -96,7 +96,6 @@ def _nothing():
 
 
 def test_three_labels_are_filtered_too() -> None:
-    pytest.importorskip("sklearn.linear_model")
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 240)
     rows = rng.normal(size=(240, 5))

@@ -204,7 +204,6 @@ def test_a_missing_label_is_said_before_anything_is_trained(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_the_command_writes_table_and_figures(files: Path) -> None:
-    pytest.importorskip("matplotlib")
     line = ("sweep", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
             "--shares", "1", "--vary", "embedding_dim=2,4", "--set", "epochs=1", "--device", "cpu",
             "--n-resamples", 20, "--output", files / "sweep")  # fmt: skip

@@ -440,7 +440,6 @@ def test_a_corpus_without_a_noun_is_refused():
 
 
 def test_wordnet_absent(monkeypatch, tmp_path):
-    pytest.importorskip("nltk")
     monkeypatch.setattr("paraconsist.transforms.lexicon.find_wordnet", lambda folder: None)
     refuses(r"`wordnet` must be found, and nltk installed.*wordnet-base", load_lexicon, str(tmp_path / "never"))
 
