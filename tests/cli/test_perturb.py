@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.errors import refuses
+from helpers.logs import lines
 from helpers.perturb import NLI_ROWS, write_csv
 
 from paraconsist.cli.options import as_command
@@ -50,13 +50,9 @@ def test_what_is_written_can_be_run(nli_file, tmp_path, ending, capsys):
     printed = capsys.readouterr()
     assert "2 transitive items from 4 rows" in printed.out
     assert "--checked" in printed.err
-    raw = pq.read_table(output) if ending == "parquet" else pa.Table.from_pylist(_json_rows(output))
+    raw = pq.read_table(output) if ending == "parquet" else pa.Table.from_pylist(lines(output))
     assert raw["input_id"].to_pylist() == found.table["input_id"].to_pylist()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["nli.csv", "set.check.csv", f"set.{ending}"]
-
-
-def _json_rows(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_all_formats_and_pieces_give_the_same_rows(tmp_path, monkeypatch):
@@ -68,7 +64,7 @@ def test_all_formats_and_pieces_give_the_same_rows(tmp_path, monkeypatch):
         )
     table = pq.read_table(tmp_path / "a.parquet")
     assert table.num_rows == 33
-    assert table.to_pylist() == _json_rows(tmp_path / "a.jsonl")
+    assert table.to_pylist() == lines(tmp_path / "a.jsonl")
     assert (tmp_path / "a.parquet.csv").read_bytes() == (tmp_path / "a.jsonl.csv").read_bytes()
 
 

@@ -5,6 +5,7 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
+from helpers.commands import write
 from helpers.endpoint import arguments as run_arguments
 from helpers.endpoint import done, refused
 from helpers.faulty_server import FaultyServer
@@ -42,11 +43,6 @@ def _answered(server, requests, fails=()):
     return lines
 
 
-def _write(path, lines):
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return str(path)
-
-
 def _import(output, *files):
     return ["import-answers", *map(str, files), "--output", str(output), "--n-resamples", "20"]
 
@@ -77,7 +73,7 @@ def test_imported_answers_are_those_of_a_run(data, tmp_path, options):
         assert sorted(map(json.dumps, sent)) == sorted(json.dumps(request["body"]) for request in requests)
         half = len(requests) // 2
         lines = _answered(server, requests)
-    files = [_write(tmp_path / "a.jsonl", lines[:half]), _write(tmp_path / "b.jsonl", lines[half:])]
+    files = [write(tmp_path / "a.jsonl", lines[:half]), write(tmp_path / "b.jsonl", lines[half:])]
     done(_import(tmp_path / "batch", *files))
     for kind in ("predictions", "texts", "noise"):
         ours, theirs = (tmp_path / name / kind / "set.parquet" for name in ("batch", "run"))
@@ -113,7 +109,7 @@ def test_failed_requests_are_named_and_exported_again(data, answered, tmp_path):
         some = _answered(server, requests, fails={3, 5})
         some[0] = {**some[0], "response": None, "error": {"code": "batch_expired", "message": "It took too long."}}
         some[1]["response"]["body"]["choices"][0].pop("logprobs")
-    said = refused(_import(output, _write(tmp_path / "a.jsonl", some[:-2])))
+    said = refused(_import(output, write(tmp_path / "a.jsonl", some[:-2])))
     # refused or unreadable ones are kept as failed; what was not processed, or is in no file, is not there
     expired = some[0]["custom_id"].partition("-")[0]
     assert f"3 of {len(requests)} inputs have no answer; 1 failed: {expired} (It took too long.)." in said
@@ -124,7 +120,7 @@ def test_failed_requests_are_named_and_exported_again(data, answered, tmp_path):
         left = _requests(output)
         assert {one["custom_id"] for one in left} == {requests[i]["custom_id"] for i in numbers}
         with FaultyServer(echo=False) as server:
-            out = done(_import(output, _write(tmp_path / "b.jsonl", _answered(server, left))))
+            out = done(_import(output, write(tmp_path / "b.jsonl", _answered(server, left))))
         counts = read_predictions(output / "predictions" / "set.parquet").metadata["inputs"]
         assert (counts["n_failed"], counts["failed"]) == ((0, {}) if option else (3, {"refused": 2, "no answer": 1}))
     assert "have no answer" not in out
@@ -132,7 +128,7 @@ def test_failed_requests_are_named_and_exported_again(data, answered, tmp_path):
         done([*run_arguments(server.url, data, live), "--retry-failed"])  # or a server answers what is left
         assert len(server.answered()) == 6
     whole = shutil.copytree(answered[0], tmp_path / "whole")
-    done(_import(whole, _write(tmp_path / "all.jsonl", lines)))
+    done(_import(whole, write(tmp_path / "all.jsonl", lines)))
     tables = [pq.read_table(folder / "predictions" / "set.parquet") for folder in (output, live, whole)]
     assert tables[0].equals(tables[2])
     assert tables[1].equals(tables[2])
@@ -143,13 +139,13 @@ def test_requests_that_were_all_refused_for_one_reason_say_which(data, tmp_path)
     with FaultyServer(echo=False, length_field="max_completion_tokens") as server:
         done(_export(data, tmp_path / "batch"))
         lines = _answered(server, _requests(tmp_path / "batch"))
-        said = refused(_import(tmp_path / "batch", _write(tmp_path / "a.jsonl", lines)))
+        said = refused(_import(tmp_path / "batch", write(tmp_path / "a.jsonl", lines)))
         assert "use 'max_completion_tokens'" in said
         assert "max_tokens=null and max_completion_tokens=N" in said
         fields = [f"--request-field={field}" for field in ("max_tokens=null", "max_completion_tokens=1")]
         done(_export(data, tmp_path / "again", *fields))
         lines = _answered(server, _requests(tmp_path / "again"))
-    done(_import(tmp_path / "again", _write(tmp_path / "b.jsonl", lines)))
+    done(_import(tmp_path / "again", write(tmp_path / "b.jsonl", lines)))
 
 
 @pytest.mark.faults
@@ -158,7 +154,7 @@ def test_half_an_emoji_and_an_absurd_count_do_not_block_an_import(data, tmp_path
     with FaultyServer(write=lambda text, body: "S \ud83d") as server:
         lines = _answered(server, _requests(tmp_path))
     lines[0]["response"]["body"]["usage"] = {"prompt_tokens": 10**1000}
-    done(_import(tmp_path, _write(tmp_path / "a.jsonl", lines)))
+    done(_import(tmp_path, write(tmp_path / "a.jsonl", lines)))
     raw = read_predictions(tmp_path / "predictions" / "set.parquet").table["raw_output"]
     assert set(raw.to_pylist()) == {"S \ufffd"}
 
@@ -181,7 +177,7 @@ def test_answers_that_do_not_belong(data, answered, tmp_path):
         ([lines[0], changed], "differs from an earlier answer"),
         (None, "must be whole files of JSON lines, one an answer"),
     ):
-        file = cut if given is None else _write(tmp_path / "given.jsonl", given)
+        file = cut if given is None else write(tmp_path / "given.jsonl", given)
         said = refused(_import(folder, file))
         assert message in said, said
         assert said.count("\n") == 1
@@ -207,6 +203,6 @@ def test_a_template_that_changed_meanwhile_is_said(data, tmp_path):
     with FaultyServer(echo=False) as server:
         lines = _answered(server, _requests(tmp_path / "batch"))
     template.write_text(text.replace("{premise} ", "{premise}. "))
-    said = refused(_import(tmp_path / "batch", _write(tmp_path / "a.jsonl", lines)))
+    said = refused(_import(tmp_path / "batch", write(tmp_path / "a.jsonl", lines)))
     assert "prompt_hash: " in said
     assert said.count("\n") == 1

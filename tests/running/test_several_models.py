@@ -1,10 +1,8 @@
 """Several models in one call: each as if it ran alone, with its own options, over sets that are prepared once."""
 
-import json
-
 import pyarrow as pa
 import pytest
-from helpers.commands import command, done, refused
+from helpers.commands import command, done, refused, write
 from helpers.faulty_server import FaultyServer
 from helpers.models import tiny_encoder
 from helpers.processes import launch, write_set
@@ -26,8 +24,7 @@ def answer(text, body):
 
 @pytest.fixture
 def questions(tmp_path):
-    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in QUESTIONS))
-    return tmp_path / "q.jsonl"
+    return write(tmp_path / "q.jsonl", QUESTIONS)
 
 
 @pytest.fixture

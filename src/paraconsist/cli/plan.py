@@ -306,8 +306,7 @@ def variance(
     from paraconsist.measures.variance_components import variance_components
     from paraconsist.scoring.variance import ranked_under, read_outcomes
 
-    columns = read_pairs("variance", "level", level)
-    outcomes, levels, values = read_outcomes(paths, columns, outcome, read)
+    outcomes, levels, values = read_outcomes(paths, read_pairs("variance", "level", level), outcome, read)
     result = variance_components(outcomes, levels, nested=nested or (), confidence_level=confidence_level)
     written, shown = {"outcome": outcome, **result.to_dict()}, [*_of_components(result, outcome)]
     if rank is not None:

@@ -124,18 +124,16 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
             )
     if words := margin_words(pair):
         test = result["margin_test"]
-        p = [p_value(test[key]) for key in ("p_not_worse1", "p_not_worse2", "p_equivalent")]
+        keys = "p_not_worse1", "p_not_worse2", "p_equivalent"
+        p = [p_value(test[key]) for key in keys]
         ends = interval(test["interval"], percent, signed=True)
         notes.append(
             f"Margin: {words} (p of non-inferiority: model 1 {p[0]}, model 2 {p[1]}; of equivalence {p[2]}; the "
             f"interval that goes with these is {ends})."
         )
         if "corrected_p_equivalent" in test:
-            keys = ("corrected_p_not_worse1", "corrected_p_not_worse2", "corrected_p_equivalent")
-            p = [p_value(test[key]) for key in keys]
-            notes.append(
-                f"The margin's p, {correction_words(comparison)}, by which the verdict is: {p[0]}, {p[1]}, {p[2]}."
-            )
+            corrected = ", ".join(p_value(test[f"corrected_{key}"]) for key in keys)
+            notes.append(f"The margin's p, {correction_words(comparison)}, by which the verdict is: {corrected}.")
     if pair.simultaneous_interval:
         ends = interval(pair.simultaneous_interval, percent, signed=True)
         p_of_all = p_value(pair.simultaneous_p_value)

@@ -194,8 +194,7 @@ class Scores(_Shown):
         check_margin(conditions, against, margin)
         results: Mapping[str, Values] = {name: scored.to_dict() for name, scored in self.sets.items()}
         if against is not None:
-            comparing = compare_options(options, margin)
-            results = with_margin_tests(results, self.opened, against.opened, comparing)
+            results = with_margin_tests(results, self.opened, against.opened, compare_options(options, margin))
         return with_worst(check(conditions, results, allow_degenerate=allow_degenerate), self.sets)
 
     def _tables(self) -> Iterator[Part]:

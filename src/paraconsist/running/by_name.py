@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 #: Tokens of an answer in free text, unless said otherwise.
 ANSWER_TOKENS = 256
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
@@ -253,13 +254,14 @@ class NamedSets:
         return shown_to(model, loaded[spec].limited(limit), sets.input_columns)
 
 
-def _trained_columns(model: str) -> list[str] | None:
-    """Return the columns that the model in a folder was trained on; None for all columns or without a record."""
+def trained_with(model: str, option: str, kind: type[_Kind]) -> _Kind | None:
+    """Return an option of the training that wrote a model's folder; None if it has none of this kind, or no record."""
     try:
         record = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
-        return list(record["options"]["input_columns"])
+        value = record["options"][option]
     except (OSError, ValueError, TypeError, KeyError):
         return None
+    return value if isinstance(value, kind) else None
 
 
 def shown_to(model: str, bucket_set: BucketSet, input_columns: str | None) -> BucketSet:
@@ -272,7 +274,7 @@ def shown_to(model: str, bucket_set: BucketSet, input_columns: str | None) -> Bu
             must = "not be given with questions in free text"
             raise input_error("run", "input_columns", must, got=input_columns, remedy="Leave columns out of the rows.")
         return bucket_set
-    trained = _trained_columns(model)
+    trained = trained_with(model, "input_columns", list)
     columns = trained if input_columns is None else [name.strip() for name in input_columns.split(",")]
     if trained is not None and columns is not None and set(columns) != set(trained):
         must = f"be those that the model was trained on ({', '.join(trained)})"

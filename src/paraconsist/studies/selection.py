@@ -7,7 +7,6 @@ decile of a model's confidence, so many easy and so many difficult.
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -103,12 +102,10 @@ def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tup
 
     The items are compared with the training file that the model's folder names, if it still exists.
     """
-    try:
-        record = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
-        file = Path(record["options"]["train_file"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    if not file.is_file():
+    from paraconsist.running.by_name import trained_with
+
+    named = trained_with(model, "train_file", str)
+    if named is None or not (file := Path(named)).is_file():
         return
     columns = read_table(file, function=_FUNCTION, parameter=parameter).to_pydict()
     by = group_columns if group_columns is not None and set(group_columns) <= set(columns) else None
