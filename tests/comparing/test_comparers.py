@@ -230,6 +230,9 @@ def test_triples_that_are_not_transitive_are_counted():
     compared = compare_within(answers, np.zeros(4, dtype=np.intp), get_comparer("tokens:0.5"))
     assert compared.intransitive == 1.0  # a-b and b-c are the same, a-c are not; the fourth is the first once more
     assert compared.classes.tolist() in ([0, 0, 1, 0], [0, 1, 1, 0])
+    closed = ["x1 y1", "x1 y1 z1", "y1 z1", None]  # one triple more, all of whose pairs are the same
+    compared = compare_within([*answers, *closed], np.repeat([0, 1], 4), get_comparer("tokens:0.5"))
+    assert (compared.intransitive, compared.classes[4:].tolist()) == (0.5, [0, 0, 0, -1])
 
 
 def test_a_function_of_the_user(tmp_path, monkeypatch):
@@ -252,6 +255,7 @@ def test_a_function_of_the_user(tmp_path, monkeypatch):
         ("number:2", "number:0.01"),
         ("number:x", "number:0.01"),
         ("tokens:0", "above 0"),
+        ("tokens:1.5", "at most 1"),
         ("date:ymd", "dmy"),
         ("regex", "regular expression"),
         ("regex:(", "regular expression"),
