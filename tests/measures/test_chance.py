@@ -267,3 +267,17 @@ def test_a_negative_value_above_chance_of_a_model_that_answers_originals_alike_i
     assert calls[0].chance_corrected == pytest.approx(1 - 1 / (1 - 0.15 / 2) * 199 / 200)
     assert ["every original is answered 0" in " ".join(result.warnings) for result in calls] == [True, False]
     assert "originals" in ABOVE_CHANCE.meaning
+
+
+@pytest.mark.parametrize(("n", "k"), [(60, 4), (60, 3)])
+def test_intervals_cover_where_few_buckets_have_the_rarer_answer(n: int, k: int) -> None:
+    """Nine in ten answers are alike: buckets that always get the other may be missing (Fieller's held 88 %)."""
+    rng, held = np.random.default_rng(8), []
+    truth = 1.0 / 6.0  # the intraclass correlation of a beta distribution of 4.5 and .5
+    for _ in range(300):
+        answers = (rng.random((n, k)) < rng.beta(4.5, 0.5, n)[:, None]).astype(int)
+        of = np.repeat(np.arange(n), k)
+        low, high = agreement_chance(*count_buckets(of, n, answers.ravel(), np.zeros(n, int), 2)[:2]).interval()[0]
+        if not np.isnan(low):
+            held.append(low <= truth <= high)
+    assert 0.92 <= np.mean(held) <= 1.0

@@ -75,10 +75,10 @@ class ChanceLevel:
 
         `groups`, shape (n,), are those of each row or bucket. Above 1/2 a t interval for the logarithm of the ratio of
         the two shares: it ends below 1. Below, Fieller's for that ratio, since the two shares vary together, at
-        Satterthwaite's degrees of freedom. Where all rows (buckets, groups) are alike it is a Clopper-Pearson type
-        bound. nan for too few units, and where the answers that are not the commonest are held by less than 8 (Kish's
-        effective number): nearly constant answers. Rows that share members (`Dyads`) have the first of the three
-        throughout.
+        Satterthwaite's degrees of freedom; the upper end with half a unit more that breaks no rule. Where all rows
+        (buckets, groups) are alike it is a Clopper-Pearson type bound. nan for too few units, and where the answers
+        that are not the commonest are held by less than 8 (Kish's effective number): nearly constant answers. Rows that
+        share members (`Dyads`) have the first of the three throughout.
         """
         none, nan = (float("nan"), float("nan")), float("nan")
         units = self.units(None if isinstance(groups, Dyads) else groups)
@@ -93,7 +93,7 @@ class ChanceLevel:
             linearised = linearised_errors(units, _corrected)
             error, degrees = float(linearised.standard_error[0]), float(linearised.degrees_of_freedom[0])
         weight = units.multiplicity
-        _, broken, shuffled = units.sums.T
+        size, broken, shuffled = units.sums.T
         effective = (weight @ shuffled) ** 2 / (weight @ shuffled**2)
         if np.isnan(error) or too_few(units) or effective < _FEWEST:
             return none, error, n
@@ -106,13 +106,18 @@ class ChanceLevel:
             step = float(np.exp(stdtrit(freedom, tail) * error / ratio))
             ends = ratio / step, ratio * step
         else:
-            ends = _fieller(broken, shuffled, weight, float(stdtrit(min(freedom, degrees), tail)))
+            quantile = float(stdtrit(min(freedom, degrees), tail))
+            # half a unit that breaks nothing, of the rarest answers seen: units that hold such ones may all be missing
+            half = float(weight @ size) / units.n * float((shuffled / size).max())
+            more = np.append(broken, 0.0), np.append(shuffled, half), np.append(weight, 0.5)
+            ends = _fieller(broken, shuffled, weight, quantile)
+            ends = float(np.fmin(ends[0], _fieller(*more, quantile)[0])), ends[1]
         return (1.0 - min(ends[1], 1.0 / self.shuffled), 1.0 - max(ends[0], 0.0)), error, n
 
 
-def _fieller(broken: Floats, shuffled: Floats, weight: Integers, t: float) -> tuple[float, float]:
+def _fieller(broken: Floats, shuffled: Floats, weight: Floats | Integers, t: float) -> tuple[float, float]:
     """Return Fieller's interval of (sum of `broken`) / (sum of `shuffled`); nan where it has no ends."""
-    n = int(weight.sum())
+    n = float(weight.sum())
     totals = np.array([weight @ broken, weight @ shuffled])
     centred = np.stack([broken, shuffled]) - totals[:, np.newaxis] / n
     terms = np.outer(totals, totals) - t**2 * n / (n - 1.0) * (centred * weight) @ centred.T
