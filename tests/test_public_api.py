@@ -141,6 +141,23 @@ def test_comparison(command: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
+def test_scores_are_compared_by_their_own_options() -> None:
+    """Scores of buckets without unparsed answers were compared on all buckets, with 95 % intervals for their 90 %."""
+    rows = {
+        name: {**ROWS, "answer": ["" if i % 9 == j else ROWS["answer"][i] for i in range(80)]}
+        for j, name in enumerate("ab")
+    }
+    options = {**COLUMNS, "unparsed": "drop_bucket", "confidence_level": 0.9, "n_resamples": 50}
+    scores = {name: pc.score(answers, **options) for name, answers in rows.items()}
+    expected = pc.compare(rows, **options)
+    assert pc.compare(scores).to_dict() == expected.to_dict()
+    assert expected.sets[0].pairs[0].result["n_buckets"] < 20
+    assert pc.compare(scores, unparsed="wrong").sets[0].pairs[0].result["n_buckets"] == 20
+    with pytest.raises(pc.InputError, match="`unparsed` must be given"):
+        pc.compare(scores["a"], pc.score(rows["b"], **COLUMNS))
+
+
+@pytest.mark.faults
 def test_a_comparison_names_columns_takes_a_mapping_and_has_every_quantity() -> None:
     rows = {**ROWS, "gpt": ROWS["answer"], "claude": ["yes"] * 80}
     scores = {name: pc.score(rows, **{**COLUMNS, "prediction": name}) for name in ("gpt", "claude")}

@@ -148,7 +148,10 @@ def test_other_shapes_of_lm_eval(tmp_path):
         row["resps"] = [[one] for one in row["filtered_resps"]]
         del row["filter"], row["metrics"]
 
-    assert measures(rewritten(tmp_path, "yes_no", older), metric=None) == wanted
+    file = rewritten(tmp_path, "yes_no", older)
+    assert measures(file, metric=None) == wanted
+    file.write_text(json.dumps(lines(file), indent=2))  # as lm-eval up to 0.4.2 wrote it: it was a plain table
+    assert measures(file, metric=None) == wanted
 
     def shuffled(row: dict[str, Any]) -> None:  # the same two choices, the other way round in some rows
         if row["doc_id"] % 3 == 0:

@@ -321,8 +321,10 @@ def test_the_folder_of_an_ie_experiment_is_a_report_of_its_own(tmp_path, command
     runs = Path(__file__).parents[1] / "ie_runs" / "snli.csv"
     assert command("ie-test", "--from", runs, "--rhos=0,1", "--output", tmp_path / "ie", "--no-plots")[0] == 0
     (family,) = json.loads((tmp_path / "ie" / "results.json").read_text())["families"]
-    command.done("report", tmp_path / "ie")
+    out = command.out("report", tmp_path / "ie")
     page = (tmp_path / "ie" / "report.html").read_text(encoding="utf-8")
+    assert "flip browser" not in out  # "all buckets in the flip browser", which is hidden: the skip link led nowhere
+    assert '<a class="skip" href="#ie">' in page
     section = re.search(r'<section id="ie">.*?</section>', page, re.S)[0]
     assert all(f'id="plot-ie-0-{name}"' in section for name in ("smallest-p", "accuracy", "difference"))
     for one in family["by_rho"]:

@@ -314,7 +314,7 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
     ----------
     *models : Scores, path or table; or one mapping of names to these
         Two or more, as `score` takes them; or a table with rows of several, named in its column model. Options that say
-        how files are read do not apply to `Scores`.
+        how files are read do not apply to `Scores`; other options are by default those that the `Scores` share.
     names : sequence of str, optional
         Names of the models; by default their own names, the shortest ends of the paths that differ, or, of tables, the
         columns of their predictions.
@@ -324,11 +324,16 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
     InputError
         If there are fewer than two models, or they have no set in common.
     """
-    from paraconsist.scoring.compare import compare_opened
+    from paraconsist.scoring.compare import compare_opened, compare_options
 
-    columns, comparing = taken(compare, options, SourceOptions, CompareOptions)
     if len(models) == 1 and isinstance(models[0], Mapping):
         names, models = names or [*models[0]], tuple(models[0].values())
+    own = [compare_options(next(iter(model.sets.values())).options) for model in models if isinstance(model, Scores)]
+    if "unparsed" not in options and len(policies := {each.policy for each in own}) > 1:
+        raise input_error("compare", "unparsed", "be given, as the scores differ in it", got=sorted(policies))
+    values = {name: [vars(each)[name] for each in own] for name in (vars(own[0]) if own else ())}
+    shared = {name: first for name, (first, *others) in values.items() if all(other == first for other in others)}
+    columns, comparing = taken(compare, {**shared, **options}, SourceOptions, CompareOptions)
     opened = [
         opened
         for model in models

@@ -19,7 +19,7 @@ from paraconsist.data.logs.format import Head, LogFormat, bad_log, check_one_mod
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import RUN, Predictions, read_predictions
 from paraconsist.data.store import RunFolder
-from paraconsist.data.tables import ENDINGS, column_of
+from paraconsist.data.tables import ENDINGS, column_of, json_rows
 from paraconsist.entry_points import added, load
 from paraconsist.errors import InputError, first_line, input_error
 
@@ -230,7 +230,8 @@ def _head(path: Path) -> Head:
     except OSError as problem:
         raise bad_log("name a file that can be read", path, remedy=f"{problem.strerror}.") from None
     try:
-        row = json.loads(first)
+        is_array = path.suffix == ".jsonl" and first.lstrip().startswith(b"[")  # lm-eval up to 0.4.2 wrote one
+        row = next(json_rows(path), {}) if is_array else json.loads(first)
     except (ValueError, RecursionError):
         row = {}
     return Head(start, row if isinstance(row, dict) else {})
