@@ -390,6 +390,7 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         raise input_error("run", "dataset", must, got=str(path), remedy="`paraconsist init` writes an example.")
     comparers = {key: str(common[key]) for key in ("same", "right") if key in common}
     rows: list[Json] = []  # one for each wording
+    ids: set[str] = set()
     for number, entry in enumerate(entries):
         known = {*_ENTRY, "bucket_id", "role"}
         if not isinstance(entry, Mapping) or not set(entry) <= known:
@@ -406,6 +407,10 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         shared = {key: value for key, value in {**common, **entry}.items() if key not in told}
         shared["bucket_id"] = str(entry.get("id") or entry.get("bucket_id") or f"{path.stem}-{number + 1}")
         shared.setdefault("role", "paraphrase")
+        if "wordings" in entry and shared["bucket_id"] in ids:
+            remedy = f"Mend {path}: entries of one id would be one question."
+            raise input_error("run", "id", "be another in each entry", got=entry.get("id"), row=number, remedy=remedy)
+        ids.add(shared["bucket_id"])
         if "question" in entry and "wordings" in entry:
             rows.append({**shared, "role": "original"})
         rows += [{**shared, "question": each} for each in wordings] if "wordings" in entry else [shared]
