@@ -360,6 +360,7 @@ ASKED = ("messages", "question", "prompt")
 _ROLES = ("system", "user", "assistant", "developer")
 _ENTRY = ("id", "wordings", *ASKED, "context", "choices", "system", "expected")
 _COMMON = ("system", "context", "same", "right")
+_QUOTES = 'Put texts with : ? # or , into quotes, such as "Shipping: how much?".'
 _EQUAL = ("equals", "icontains", "contains", "is-json")  # promptfoo's assertions whose value is an accepted answer
 
 
@@ -374,7 +375,11 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
 
     InputError, with the number of the entry, if it is no such file.
     """
-    given = read_yaml("run", "dataset", path, typed=False)
+    try:
+        given = read_yaml("run", "dataset", path, typed=False)
+    except InputError as problem:
+        problem.remedy += f" {_QUOTES}" * bool(problem.remedy)  # a file that is absent has none
+        raise
     entries: Any = given
     common: Json = {}
     if isinstance(given, Mapping):
@@ -417,7 +422,7 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
     for row, values in enumerate(rows):
         for column in ("question", "prompt", "context", "system", "bucket_id", "role", "expected"):
             if isinstance(values.get(column), dict if column == "expected" else (list, dict)):
-                raise wrong_value(str(path), column, "be text", values[column], row)
+                raise wrong_value(str(path), column, "be text", values[column], row, f"Mend {path}. {_QUOTES}")
     return table_of_rows(rows), comparers
 
 
