@@ -245,6 +245,27 @@ def test_options_of_another_kind_of_model_are_refused(options, parameter, file, 
 
 @pytest.mark.faults
 @pytest.mark.parametrize(
+    "wordings", ["[How much?, What does it cost?]", '\n      - "How much?"\n      - Shipping: how much?']
+)
+def test_texts_that_yaml_reads_otherwise_are_told_of_quotes(wordings, tmp_path):
+    (tmp_path / "shop.yaml").write_text(f"questions:\n  - id: fee\n    wordings: {wordings}\n")
+    with pytest.raises(InputError, match="into quotes, such as"):
+        pc.load_bucket_set(tmp_path / "shop.yaml")
+    with pytest.raises(InputError) as absent:
+        pc.load_bucket_set(tmp_path / "absent.yaml")
+    assert "quotes" not in str(absent.value)
+
+
+@pytest.mark.faults
+def test_two_questions_of_one_id_are_refused(tmp_path):
+    """A copied entry whose id was left as it was joined two questions, whose answers must differ, to one."""
+    (tmp_path / "shop.yaml").write_text(YAML.replace("id: fee", "id: days").replace('[5, "4.99"]', "30"))
+    with pytest.raises(InputError, match="`id` must be another in each entry; got 'days' at row 1"):
+        pc.load_bucket_set(tmp_path / "shop.yaml")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
     ("columns", "words"),
     [
         (["question", "topic"], "`bucket_id` must be a column .* by `column`: bucket_id=NAME"),

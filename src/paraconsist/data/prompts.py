@@ -360,6 +360,7 @@ ASKED = ("messages", "question", "prompt")
 _ROLES = ("system", "user", "assistant", "developer")
 _ENTRY = ("id", "wordings", *ASKED, "context", "choices", "system", "expected")
 _COMMON = ("system", "context", "same", "right")
+_QUOTES = 'Put texts with : ? # or , into quotes, such as "Shipping: how much?".'
 _EQUAL = ("equals", "icontains", "contains", "is-json")  # promptfoo's assertions whose value is an accepted answer
 
 
@@ -374,7 +375,11 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
 
     InputError, with the number of the entry, if it is no such file.
     """
-    given = read_yaml("run", "dataset", path, typed=False)
+    try:
+        given = read_yaml("run", "dataset", path, typed=False)
+    except InputError as problem:
+        problem.remedy += f" {_QUOTES}" * bool(problem.remedy)  # a file that is absent has none
+        raise
     entries: Any = given
     common: Json = {}
     if isinstance(given, Mapping):
@@ -390,6 +395,7 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         raise input_error("run", "dataset", must, got=str(path), remedy="`paraconsist init` writes an example.")
     comparers = {key: str(common[key]) for key in ("same", "right") if key in common}
     rows: list[Json] = []  # one for each wording
+    ids: set[str] = set()
     for number, entry in enumerate(entries):
         known = {*_ENTRY, "bucket_id", "role"}
         if not isinstance(entry, Mapping) or not set(entry) <= known:
@@ -406,13 +412,17 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         shared = {key: value for key, value in {**common, **entry}.items() if key not in told}
         shared["bucket_id"] = str(entry.get("id") or entry.get("bucket_id") or f"{path.stem}-{number + 1}")
         shared.setdefault("role", "paraphrase")
+        if "wordings" in entry and shared["bucket_id"] in ids:
+            remedy = f"Mend {path}: entries of one id would be one question."
+            raise input_error("run", "id", "be another in each entry", got=entry.get("id"), row=number, remedy=remedy)
+        ids.add(shared["bucket_id"])
         if "question" in entry and "wordings" in entry:
             rows.append({**shared, "role": "original"})
         rows += [{**shared, "question": each} for each in wordings] if "wordings" in entry else [shared]
     for row, values in enumerate(rows):
         for column in ("question", "prompt", "context", "system", "bucket_id", "role", "expected"):
             if isinstance(values.get(column), dict if column == "expected" else (list, dict)):
-                raise wrong_value(str(path), column, "be text", values[column], row)
+                raise wrong_value(str(path), column, "be text", values[column], row, f"Mend {path}. {_QUOTES}")
     return table_of_rows(rows), comparers
 
 
