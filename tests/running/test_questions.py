@@ -283,7 +283,7 @@ def test_columns_of_other_names_are_told_how_to_be_named(columns, words, tmp_pat
 @pytest.mark.parametrize(
     ("before", "after", "parameter", "words"),
     [
-        ("same: number", "same: numbr", "same", "Did you mean 'number'"),
+        ("same: number", "same: nummer", "same", "Did you mean 'number'"),
         ("same: number", "same: number\nright: contain", "right", "Did you mean 'contains'"),
         ('    expected: [5, "4.99"]\n', "", "label", "It is column expected. Give every question an accepted answer"),
         ("expected: 30", "expected: a month", "label", "answers that the comparer can read; got 'a month'"),
