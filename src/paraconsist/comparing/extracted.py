@@ -171,10 +171,12 @@ _LETTERS = [
     re.compile(r"(?i:answer(?:\s+is|\s*:))\s*\(?([a-z])\)?\W*$"),
     re.compile(rf"\bANSWER\s*:\s*{_LETTER}"),
     re.compile(rf"(?i:answer|choice|option)(?i:\s+is|\s*:|\s*=)?\s*(?i:option\s+|choice\s+)?:?\s*{_LETTER}(?![\w'])"),
+    re.compile(rf"(?i:\b(?:choose|chose|pick|picked|select|selected|go with)\s+(?:option\s+)?){_LETTER}(?![\w'])"),
+    re.compile(r"(?<![\w'])([A-Z])\)?\s+(?i:is|would be|seems)\s+(?i:the\s+)?(?i:correct|right|best|answer|most)\b"),
     re.compile(r"<answer>\s*([A-Z])\s*</answer>"),
     re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*\(?([A-Z])\)?\s*\}"),
     re.compile(r"^\W*([A-Z])\s*[).:]"),
-    re.compile(r"\(([A-Z])\)"),
+    re.compile(r"(?<!\bnot )(?<!\bthan )\(([A-Z])\)"),
 ]
 
 
