@@ -423,6 +423,14 @@ def test_a_log_of_several_epochs_beside_one_of_one_says_which_option_chooses(com
     assert "P_C" in command.done(*given, "--epoch", 1)
 
 
+def test_logs_are_compared_under_the_names_of_their_models(command, tmp_path):
+    """Their files are called by the time or the task."""
+    copied(tmp_path / "a"), copied(tmp_path / "b", model_name="other")
+    given = ("--bucket", "doc.question_id", "--role", "doc.kind", "--n-resamples", 50, "--n-permutations", 50)
+    (found,) = command.json("compare", tmp_path / "a", tmp_path / "b", *given)
+    assert {*found["n_buckets"]} == {"tiny-random-llama", "other"}
+
+
 def test_folders_of_several_runs(tmp_path):
     copied(tmp_path / "versions" / "a"), copied(tmp_path / "versions" / "b", lm_eval_version="0.4.2")
     refused(tmp_path / "versions", r"one version of the tool; got \['0.4.13', '0.4.2'\].*by themselves")

@@ -39,7 +39,7 @@ from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.outcomes import Ranking, rank
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, per_problem, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
-from paraconsist.scoring.sources import Opened, Source
+from paraconsist.scoring.sources import Opened, Source, public_model
 
 if TYPE_CHECKING:
     from paraconsist.scoring.checked import CheckedDifference
@@ -228,6 +228,10 @@ def _names(opened: Sequence[Opened], names: Sequence[str] | None) -> list[str]:
         ways: list[list[str | None]] = [[each.model for each in sources], [each.columns.prediction for each in sources]]
         own = next((way for way in ways if None not in way and len(set(way)) == len(way)), ways[0])
         return [f"model {i}" if own.count(name) > 1 or name is None else name for i, name in enumerate(own, 1)]
+    of_logs = [{public_model(s.predictions) if s.is_log else None for s in one.sets.values()} for one in opened]
+    said = [name for of_log in of_logs if len(of_log) == 1 for name in of_log if name is not None]
+    if len(said) == len(opened) == len(set(said)):  # logs are called by when they were written, or by their task
+        return said
     parts = [[*path.resolve().parts[:-1], path.stem if path.is_file() else path.name] for path in paths]
     for path, part, one in zip(paths, parts, opened, strict=True):  # a file of several models is named by each
         part += {source.model or "" for source in one.sets.values()} if paths.count(path) > 1 else ()

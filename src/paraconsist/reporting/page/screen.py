@@ -484,6 +484,8 @@ def _ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, st
     letters = {row.model: set(row.letters) for row in ranking.standings}
     rivals = [model for model in others if letters[model] & letters[best]]
     claim = f"{best} is the steadiest of {len(results)} models"
+    if not others:
+        claim = f"Of {len(results)} models only {best} can be ranked"
     sentence = f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}"
     values = {model: result.measures.get(PARAPHRASTIC.name, {}) for model, result in results.items()}
     sentence = _with_rivals(sentence, rivals, bool(others), values)
