@@ -369,8 +369,9 @@ def parts_from(paraphrastic: Values, wording: Outcomes) -> list[str]:
     """Return a warning where P_C and `same_answer` are far apart."""
     if not are_far_apart(paraphrastic, wording):
         return []
+    originals = ", and originals are left out" * (paraphrastic.get("original_accuracy") is not None)
     return [
         f"P_C is {100 * paraphrastic[PARAPHRASTIC.headline]:.1f} % and two wordings get the same answer "
         f"{100 * wording.same_answer:.1f} % of the time: P_C compares whether answers are right, so two different "
-        "wrong answers count as consistent, and originals are left out"
+        f"wrong answers count as consistent{originals}"
     ]
