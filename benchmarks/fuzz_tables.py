@@ -42,9 +42,8 @@ def naive_scores(columns: Columns, policy: str) -> dict[str, dict[str, float]]:
     for measure, (role, *parts) in _RULES.items():
         if role in by_role:
             values[measure] = _conclusions(by_role, role, parts)
-    for measure, scores in values.items():  # undefined: nothing was read, or one bucket is not enough
-        counted = {row["bucket_id"] for row in by_role[_PAIRS.get(measure) or _RULES.get(measure, ["paraphrase"])[0]]}
-        alone = len(counted) == 1 or scores.get("n_examples", 0) == scores.get("n_buckets", 1)
+    for scores in values.values():  # undefined: nothing was read, or no bucket has two rows
+        alone = scores.get("n_examples", 0) == scores.get("n_buckets", 1)
         for key, value in scores.items():
             if isinstance(value, float) and (silent or (alone and not key.endswith("accuracy"))):
                 scores[key] = NAN

@@ -22,6 +22,7 @@ from paraconsist.errors import InputError
 from paraconsist.files import locked
 from paraconsist.models.endpoint.protocol import Answered, TokenUse
 from paraconsist.models.endpoint.queue import Journal
+from paraconsist.reporting.formatting import byte_size
 from paraconsist.running.checking import check_folder
 from paraconsist.running.parts import compact_run
 
@@ -75,7 +76,7 @@ def test_one_file_with_the_same_content_and_less_of_it(folder: Path, command: Co
     assert sorted(path.name for path in folder.rglob("*.jsonl")) == [JOURNAL, "rank-00000.jsonl"]
     now = sum(path.stat().st_size for path in folder.rglob("*.jsonl"))
     assert now < size / 2
-    assert f"{size / 1e6:.1f} MB, now {now / 1e6:.1f} MB" in out + err
+    assert f"{byte_size(size)}, now {byte_size(now)}" in out + err
     assert [file for file in check_folder(folder) if file.problem] == []
     assert f"{N + 3} lines" in {file.content for file in check_folder(folder)}
     whole = {path: path.read_bytes() for path in folder.rglob("*.jsonl")}

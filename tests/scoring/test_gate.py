@@ -114,7 +114,7 @@ def test_every_set_that_has_the_quantity():
     ],
 )
 def test_bad_conditions(condition, said):
-    refuses(said, check, parse_conditions(condition), ONE)
+    refuses(said, lambda: check(parse_conditions(condition), ONE))
 
 
 def test_whose_key():
