@@ -8,6 +8,7 @@ from helpers.score_roles import scored
 
 import paraconsist as pc
 from paraconsist.measures.catalogue import BUILT_IN
+from paraconsist.reporting.tables import rates
 
 pytestmark = pytest.mark.faults
 
@@ -89,6 +90,16 @@ def test_command_gate_comparison_and_page(answers, command, tmp_path):
     assert command("plan", a, "--half-width", 0.05, "--measure", "inconsistency")[0] == 0
     command.done("report", a, b, "--output", tmp_path / "page.html")
     assert "left out" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_table_of_rates_has_what_is_known_without_gold(answers):
+    """It had PSS, accuracy and majority, each undefined."""
+    scores = pc.score(answers[answers.role == "paraphrase"])
+    (table,) = rates({"a": scores.sets})
+    assert [column.label for column in table.columns] == ["set", "wording change", "above chance", "rows"]
+    assert table.rows[0][1].value == scores.sets["predictions"].wording.wording_change
+    (whole,) = rates({"a": pc.score(answers.groupby("bucket_id").head(2)).sets})
+    assert [column.label for column in whole.columns][-1] == "rows"
 
 
 def test_paraphrases_alone_rank_models(answers, command, tmp_path):

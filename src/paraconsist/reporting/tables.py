@@ -19,7 +19,7 @@ from paraconsist.measures.catalogue import (
     MeasureSpec,
     Quantity,
 )
-from paraconsist.reporting.formatting import Values, bounds, count, decimal, known, percent, plural
+from paraconsist.reporting.formatting import UNDEFINED, Values, bounds, count, decimal, known, percent, plural
 from paraconsist.reporting.table import (
     NUMBER,
     P_VALUE,
@@ -327,23 +327,29 @@ def rates(by_model: ByModel, *, own_tables: bool = True) -> Iterator[Table]:
     if not (lines := list(_rate_lines(by_model, own_tables=own_tables))):
         return
     specs = [spec for _, _, spec, *_ in lines]
-    rows = []
-    for name, model, spec, scored, values in lines:
-        shares = [share(values, key) for key in (spec.headline, ABOVE_CHANCE.key)]
+    known_by = [scored.headline(spec) for _, _, spec, scored, _ in lines]
+    rows: list[list[Cell]] = []
+    for (name, model, spec, scored, values), quantity in zip(lines, known_by, strict=True):
+        holder = values if quantity.key == spec.headline else scored.wording or {}
+        shares = [share(holder, quantity.key), share(values, ABOVE_CHANCE.key)]
         accuracies = [Cell(values.get(key), unit=PERCENT) for key in ("accuracy", "perturbed_accuracy")]
         first = Cell(name, below="" if spec.short in name else spec.short, head=True)
         rows.append([first, Cell(model), *shares, Cell(_population(values)), *accuracies, Cell(scored.majority_rate)])
     of_rows = "what the share is of; for transitive and additive sets: rows whose parts are right, of all"
+    known_as = {quantity.symbol for quantity in known_by if quantity.key not in {spec.headline for spec in specs}}
     columns = [
         SET,
         MODEL,
-        Column(common_symbol(specs), _RATE, interval="interval"),
+        Column(known_as.pop() if known_as else common_symbol(specs), _RATE, interval="interval"),
         Column(ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning, short=ABOVE_CHANCE.symbol),
         Column("rows", of_rows, short="rows"),
         Column("A", "accuracy on the originals", short="acc."),
         Column("A perturbed", "accuracy on the perturbed side", short="pert."),
         Column("majority", "accuracy of always giving the originals' commonest label", short="maj."),
     ]
+    first_accuracy = 5
+    told = [i for i in range(len(columns)) if i < first_accuracy or any(row[i].text != UNDEFINED for row in rows)]
+    columns, rows = [columns[i] for i in told], [[row[i] for i in told] for row in rows]
     yield laid_out(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, len(by_model))
 
 
