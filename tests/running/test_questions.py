@@ -298,6 +298,12 @@ def test_what_scoring_would_refuse_is_refused_before_anything_is_asked(before, a
     assert words in str(problem.value)
 
 
+def test_a_comparer_that_loads_a_model_is_not_loaded_beside_the_runs_own(tmp_path):
+    (tmp_path / "shop.yaml").write_text(YAML.replace("same: number", "same: nli:absent"))
+    run = pc.run(app, tmp_path / "shop.yaml", output=tmp_path / "run", version="1")
+    assert run.score(same="number").sets["shop"].measures
+
+
 def test_columns_of_questions_cannot_be_hidden(file, tmp_path):
     options = ["--model", "m", "--dataset", file, "--output", tmp_path / "run", "--input-columns", "question"]
     assert "--input-columns" in refused("run", *options)
