@@ -395,7 +395,12 @@ def test_a_row_twice_and_two_models_in_one_file(tmp_path):
         tmp_path / "c.jsonl", r"a model that the table names; got 'c'. The table names a, b", SourceOptions(model="c")
     )
     numbered = [row | {"example_id": i, "Model": i % 2} for i, row in enumerate(plain)]
-    refused(write(tmp_path / "e.jsonl", numbered), "Column Model of e.jsonl names 2 models", SourceOptions())
+    refused(
+        write(tmp_path / "e.jsonl", numbered),
+        "Column Model of e.jsonl names 2 models; if it is of something else",
+        SourceOptions(),
+    )
+    assert read_logs([tmp_path / "e.jsonl"], SourceOptions(stratum=["Model"]))
     refused(write(tmp_path / "d.jsonl", plain), "The table names no models", SourceOptions(model="c"))
     assert read_logs([tmp_path / "c.jsonl"], SourceOptions(stratum=["model"]))
 

@@ -13,7 +13,7 @@ from helpers.errors import refuses
 import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.measures.results import parse_signature
-from paraconsist.running.run import Drawn, _said
+from paraconsist.running.run import _said
 from paraconsist.scoring.until import Known, Until
 
 N = 400
@@ -73,10 +73,10 @@ def parts(result: Any) -> Any:
 def test_what_is_not_known_takes_another_round_at_least() -> None:
     """With every bucket alike three rounds were said to take "about 0 more (0 rows)"."""
     found = Known("wording_change ± 0.05", "wording_change", False, 0.0, 0.0, 0.166, 24, 120, 24, None)
-    drawn = Drawn(None, range(3, 361, 3), {}, [])  # type: ignore[arg-type]
-    assert "takes about 8 more (24 rows, cost 1.0000)." in _said("q", found, drawn, 3.0)
-    assert "takes about 1 more (3 rows)." in _said("q", replace(found, n_asked=119, n_expected=119), drawn, 0.0)
-    assert "takes about 20 more (60 rows)." in _said("q", replace(found, n_expected=44), drawn, 0.0)
+    ends = range(3, 361, 3)
+    assert "takes about 8 more (24 rows, cost 1.0000)." in _said("q", found, ends, 3.0)
+    assert "takes about 1 more (3 rows)." in _said("q", replace(found, n_asked=119, n_expected=119), ends, 0.0)
+    assert "takes about 20 more (60 rows)." in _said("q", replace(found, n_expected=44), ends, 0.0)
 
 
 def test_a_run_stops_when_the_interval_is_narrow_enough(tmp_path: Path) -> None:

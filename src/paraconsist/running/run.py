@@ -660,7 +660,7 @@ def rounds(
         found = on_main(look)
         for of_set in sorted(pending):
             if say is not None:
-                say(_said(of_set, found[of_set], drawn[of_set], cost()))
+                say(_said(of_set, found[of_set], drawn[of_set].ends, cost()))
         job.known.update(found)
         pending = {s for s in pending if found[s].verdict is None and n_asked[s] < len(drawn[s].ends)}
 
@@ -692,20 +692,20 @@ def _next(n: int, n_in_all: int) -> int:
     return min(n + max(_LEAST, n // _SHARE), n_in_all)
 
 
-def _said(of_set: str, found: Known, drawn: Drawn, cost: float) -> str:
-    """Return what is known, what it cost in this command, and about what the rest costs."""
+def _said(of_set: str, found: Known, ends: Sequence[int], cost: float) -> str:
+    """Return what is known, what it cost in this command, and about what the rest costs; `ends` as `Drawn` has them."""
     n = found.n_asked
     rest = max(found.n_expected, _next(n, found.n_in_all)) - n
-    inputs = drawn.ends[n - 1]
+    inputs = ends[n - 1]
     spent = f"{inputs:,} rows{f', cost {cost:,.4f}' if cost else ''}"
     what = found.quantity if found.reference is None else f"{found.quantity} less that of {found.reference}"
     line = f"{of_set}: {what} {found.low:.3f} to {found.high:.3f} after {n:,} of {found.n_in_all:,} ({spent})"
     if found.verdict is not None:
-        ends = "is known" if found.verdict else "does not hold"
-        return f"{line}: {found.condition} {ends}."
+        verdict = "is known" if found.verdict else "does not hold"
+        return f"{line}: {found.condition} {verdict}."
     if n == found.n_in_all:
         return f"{line}: all is asked, and {found.condition} is not known."
-    more = f"{drawn.ends[n + rest - 1] - inputs:,} rows{f', cost {cost * rest / n:,.4f}' if cost else ''}"
+    more = f"{ends[n + rest - 1] - inputs:,} rows{f', cost {cost * rest / n:,.4f}' if cost else ''}"
     return f"{line}; {found.condition} takes about {rest:,} more ({more})."
 
 

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,23 +51,21 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
 
 def of_one_model(predictions: Predictions, query: SourceOptions, of_file: str = "") -> Predictions:
     """Return the rows of the only model that columns name, or of `query.model`; SeveralModels if there are more."""
-    table, metadata = predictions.table, predictions.metadata
-    names = [
-        name for name in table.column_names if name.lower() in _MODEL_COLUMNS and name not in (query.stratum or ())
-    ]
+    table, metadata, strata = predictions.table, predictions.metadata, query.stratum or ()
+    names = [name for name in table.column_names if name.lower() in _MODEL_COLUMNS and name not in strata]
     names = [n for n in names if pa.types.is_string(kind := table[n].type) or pa.types.is_integer(kind)]
-    named = {name: table[name].cast(pa.string()) for name in names}
-    models = {name: column.unique().drop_null().to_pylist() for name, column in named.items()}
     if query.model is not None:
-        column = next((name for name, known in models.items() if query.model in known), None)
-        if column is None:
-            remedy = f"The table names {', '.join([*chain(*models.values())][:8]) or 'no models'}."
+        named = {name: pc.fill_null(pc.equal(table[name].cast(pa.string()), query.model), False) for name in names}
+        chosen = next((name for name, rows in named.items() if pc.any(rows).as_py()), None)
+        if chosen is None:
+            known = [str(one) for name in names for one in table[name].unique().drop_null().to_pylist()]
+            remedy = f"The table names {', '.join(known[:8]) or 'no models'}."
             raise input_error("score", "model", "be a model that the table names", got=query.model, remedy=remedy)
-        table = table.filter(pc.equal(named.pop(column), query.model))
-        metadata = {**metadata, "model": {"model": query.model}}
-    for name in named:
-        known = table[name].unique().drop_null().to_pylist()
-        check_one_model("predictions", known, beside=f"Column {name}{of_file} names {len(known)} models. ")
+        table, metadata = table.filter(named[chosen]), {**metadata, "model": {"model": query.model}}
+    for name in names:
+        models = table[name].unique().drop_null().to_pylist()
+        told = f"Column {name}{of_file} names {len(models)} models; if it is of something else, give it as `stratum`. "
+        check_one_model("predictions", models, beside=told)
     return Predictions(table, metadata)
 
 
