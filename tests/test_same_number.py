@@ -61,6 +61,7 @@ RARE = {
     "label_names": "no,yes", "original_prediction": "first", "trial": "wording", "places": "no,yes",
     "relations": "groups", "encoding": "latin-1", "metric": "accuracy", "filter": "none", "epoch": 1, "same": "text",
     "right": "exact", "classes": "groups", "checked": "groups", "validity": "groups", "model": "a",
+    "labelled": True,
 }  # fmt: skip
 #: Options that name files of the folder.
 FILES = {"exclude": "marked.csv"} | dict.fromkeys(
@@ -158,6 +159,7 @@ def fixture(folder: Path) -> Consistency:
 
 
 @examples(170)
+@example(options={"n_resamples": 20, "model": "a"}, beside={})
 @given(drawn(OF_SCORE), st.sampled_from([{}, {}, {"test": "--test-predictions"}, {"training": "--training-file"}]))
 def test_score(folder: Path, options: dict[str, Any], beside: dict[str, str]) -> None:
     (path, other, _), options = tables(folder), whole(folder, options)

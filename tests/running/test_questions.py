@@ -285,7 +285,6 @@ def test_columns_of_other_names_are_told_how_to_be_named(columns, words, tmp_pat
     [
         ("same: number", "same: nummer", "same", "Did you mean 'number'"),
         ("same: number", "same: number\nright: contain", "right", "Did you mean 'contains'"),
-        ('    expected: [5, "4.99"]\n', "", "label", "It is column expected. Give every question an accepted answer"),
         ("expected: 30", "expected: a month", "label", "answers that the comparer can read; got 'a month'"),
     ],
 )
@@ -296,6 +295,18 @@ def test_what_scoring_would_refuse_is_refused_before_anything_is_asked(before, a
         pc.run(lambda p: asked.extend(p) or app(p), tmp_path / "shop.yaml", output=tmp_path / "run", version="1")
     assert (problem.value.parameter, asked) == (parameter, [])
     assert words in str(problem.value)
+
+
+def test_questions_of_which_only_some_have_accepted_answers_are_asked(tmp_path):
+    partly = YAML.replace('    expected: [5, "4.99"]\n', "")
+    (tmp_path / "shop.yaml").write_text(partly)
+    run = pc.run(app, tmp_path / "shop.yaml", output=tmp_path / "run", version="1")
+    (of_all,), (of_some,) = run.score().sets.values(), run.score(labelled=True).sets.values()
+    assert (of_all.wording.n_problems, of_some.wording.n_problems) == (2, 1)
+    assert "accuracy" in of_some.measures["paraphrastic_consistency"]
+    (tmp_path / "shop.yaml").write_text(partly.replace("expected: 30", "expected: a month"))
+    with pytest.raises(InputError, match="answers that the comparer can read; got 'a month'"):
+        pc.run(app, tmp_path / "shop.yaml", output=tmp_path / "other", version="1")
 
 
 def test_a_comparer_that_loads_a_model_is_not_loaded_beside_the_runs_own(tmp_path):

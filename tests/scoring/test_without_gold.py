@@ -1,8 +1,11 @@
 """Answers without gold labels: what needs none is measured, by every way in; what needs them is left out by name."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.errors import refuses
 from helpers.metric_loading import load_metric
 from helpers.score_roles import scored
 
@@ -147,3 +150,41 @@ def test_evaluate(in_batches):
         assert values[key] == direct[key]
         again = metric.compute(**given, references=given["predictions"][:1] * 4)
         assert {"correct_to_incorrect", "accuracy"} & set(again)
+
+
+PARTLY = {  # two problems with accepted answers, one with some, one without
+    "bucket_id": ["a", "a", "b", "b", "c", "c", "d", "d"],
+    "prediction": ["Paris", "paris", "yes", "no", "30", "31", "x", "x"],
+    "gold": ["Paris", "Paris", "", None, "30", "30", "x", ""],
+}
+
+
+@pytest.mark.parametrize("same", ["text", None])
+def test_problems_with_gold_labels_can_be_scored_alone(same):
+    (scored,) = pc.score(PARTLY, same=same, label="gold", labelled=True).sets.values()
+    chosen = {name: [values[i] for i in (0, 1, 4, 5)] for name, values in PARTLY.items()}
+    (expected,) = pc.score(chosen, same=same, label="gold").sets.values()
+    values, of_chosen = scored.measures["paraphrastic_consistency"], expected.measures["paraphrastic_consistency"]
+    same_but_signature = repr({**values, "signature": ""}) == repr({**of_chosen, "signature": ""})
+    assert same_but_signature
+    assert "|excluded:2|" in values["signature"]
+    assert "2 buckets (4 rows) without a gold label are left out" in scored.warnings
+    assert pc.compare(PARTLY, PARTLY | {"prediction": PARTLY["prediction"][::-1]}, same=same, label="gold",
+                      labelled=True, names=["one", "other"]).sets[0].n_common_buckets == 2  # fmt: skip
+    (left,) = pc.score(PARTLY, same=same, label="gold", labelled=True, exclude=["a", "b"]).sets.values()
+    assert left.to_dict()["excluded"] == {"n_buckets": 3, "n_rows": 6}
+
+
+def test_accepted_answers_of_some_problems_leave_what_needs_none_for_all():
+    (scored,) = pc.score(PARTLY, same="text", label="gold").sets.values()
+    assert (scored.wording.wording_change, scored.wording.n_problems) == (0.5, 4)
+    note = "2 of 4 problems have no accepted answer, so what needs one is left out of all"
+    assert f"{note}; `labelled` scores the others alone" in scored.warnings
+    assert list(scored.measures) == ["prompt_sensitivity"]
+    assert "accuracy" not in scored.measures["prompt_sensitivity"]
+    remedy = "or leave such problems out (`labelled`), or the labels of all (`label` '')"
+    sentence = f"score: `label` must not be empty; got None at row 2. It is column gold. Fill it in; {remedy}"
+    refuses(re.escape(sentence), pc.score, PARTLY | {"gold": [*"aa", None, None, *"ccdd"]}, label="gold")
+    none = PARTLY | {"gold": [""] * 8}
+    assert pc.score(none, same="text", label="gold").sets["predictions"].wording.wording_change == 0.5
+    refuses("a problem whose wordings all have one, with `labelled`", pc.score, none, label="gold", labelled=True)

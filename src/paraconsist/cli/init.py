@@ -20,7 +20,7 @@ questions:
       - How many days do I have to return a pair of shoes?
       - Within how many days can I send shoes back?
       - What is the deadline for a return, in days?
-    expected: 30        # or a list of accepted answers; of every question, or of none
+    expected: 30        # or a list of accepted answers; where you know them
   - id: shipping
     wordings:
       - What does shipping cost, in euro?

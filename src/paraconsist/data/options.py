@@ -142,6 +142,9 @@ class SourceOptions:
         rare=True,
     )
     epoch: int | None = option(None, "For inspect logs with several epochs: only this one.", min=1, rare=True)
+    labelled: bool = option(
+        False, "Leave out the problems that have a wording without a gold label (or accepted answer).", rare=True
+    )
     exclude: Path | Sequence[str] | None = option(
         None,
         "A table with a column bucket_id: buckets to leave out, such as those marked in a report.",

@@ -421,7 +421,7 @@ def gold_labels(
     allowed = allowed_labels(table[_ALLOWED].to_pylist(), None if named else predictions.label_names)
     for row in np.flatnonzero(empty).tolist():
         if not allowed[row]:
-            raise tables.column_error("label", label, "not be empty", None, row, tables.EMPTY)
+            raise tables.empty_cell("label", label, None, row)
     if empty.any():
         none: Any = "(none)" if named else -1
         of_rules = [rule[0] if len(rule) == 1 else none for rule in allowed]

@@ -573,15 +573,20 @@ def values_of(table: pa.Table, name: str, *, parameter: str, function: str = "sc
     return list(column.to_pylist())
 
 
-EMPTY = "Fill it in, or drop the row."
-
-
 def column_error(
     parameter: str, name: str, must: str, got: Any, row: int | None = None, remedy: str = ""
 ) -> InputError:
     """Return the error for a value of column `name`, about the parameter that names the column."""
     where = "" if name == parameter else f"It is column {name}. "
     return input_error("score", parameter, must, got=got, row=row, remedy=f"{where}{remedy}".rstrip())
+
+
+def empty_cell(parameter: str, name: str, got: str | None, row: int) -> InputError:
+    """Return the error for an empty cell of column `name`."""
+    remedy = "Fill it in, or drop the row."
+    if parameter == "label":
+        remedy = "Fill it in; or leave such problems out (`labelled`), or the labels of all (`label` '')."
+    return column_error(parameter, name, "not be empty", got, row, remedy)
 
 
 def numeric(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -629,7 +634,7 @@ def plain_column(column: pa.ChunkedArray, name: str, parameter: str) -> NDArray[
     """Return a column without missing values, as integers or text (`is_text`)."""
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
-        raise column_error(parameter, name, "not be empty", None, row, EMPTY)
+        raise empty_cell(parameter, name, None, row)
     kind, must = column.type, "hold whole numbers or text"
     if pa.types.is_string(kind):
         coded = column.dictionary_encode().combine_chunks()
@@ -660,7 +665,7 @@ def filled_column(table: pa.Table, name: str, parameter: str) -> NDArray[Any]:
     """Return a column as `plain_column` does; empty text counts as missing."""
     values = plain_column(column_of(table, name, parameter=parameter), name, parameter)
     if is_text(values) and (values == "").any():
-        raise column_error(parameter, name, "not be empty", "", int(np.argmax(values == "")), EMPTY)
+        raise empty_cell(parameter, name, "", int(np.argmax(values == "")))
     return values
 
 

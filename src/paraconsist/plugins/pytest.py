@@ -29,7 +29,7 @@ class Consistency:
     def __init__(self, folder: Path, record: Callable[[str, object], None], of_mark: dict[str, Any]) -> None:
         self._folder, self._record, self._of_mark = folder, record, of_mark
 
-    def score(self, model: Any, **options: Any) -> Scores:
+    def score(self, model: Any, /, **options: Any) -> Scores:
         """Score a function or model, run as by `paraconsist.run`, or the file or run folder of its answers.
 
         Options of `paraconsist.score` apply to both; others are those of the run.
@@ -55,6 +55,7 @@ class Consistency:
     def assert_consistent(
         self,
         model: Any,
+        /,
         sets: Any = None,
         *,
         pc_low: float | None = None,

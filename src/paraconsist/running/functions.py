@@ -28,6 +28,7 @@ from paraconsist.running.run import Job, check_until, distinct_rows, group_sets,
 
 _OF_LOADED = ("device", "batch_tokens", "deterministic", "compile", "noise_floor", "repeats")
 _CALLED_WITH = "It is called with a list of inputs, and returns a list with an answer for each."
+_OF_ONE = "Of a function `ask` of one input make `lambda inputs: [ask(text) for text in inputs]`."
 _ROUNDING = 1e-3  # of probabilities in half precision
 
 
@@ -145,7 +146,8 @@ def _pass(
             return
         if not isinstance(answers, list) or len(answers) != len(ids):
             must = f"return a list with an answer for each of the {len(ids)} inputs of a call"
-            raise input_error("run", "model", must, got=len(answers) if isinstance(answers, list) else answers)
+            got = len(answers) if isinstance(answers, list) else answers
+            raise input_error("run", "model", must, got=got, remedy=_OF_ONE if isinstance(answers, str) else "")
         yield ids, [read(input_id, answer) for input_id, answer in zip(ids, answers, strict=True)]
 
     def read(input_id: str, answer: Any) -> Result:

@@ -300,6 +300,8 @@ def _check_gold(bucket_set: BucketSet) -> None:
     labels in a bucket whose consistency is measured."""
     if bucket_set.task is QUESTIONS:
         rows = bucket_set.table
+        has_gold = pc.greater(pc.fill_null(pc.list_value_length(rows["label"]), 0), 0)
+        rows = rows.filter(has_gold) if pc.any(has_gold).as_py() else rows
         answers = pa.nulls(len(rows), pa.string())
         asked = {"bucket_id": rows["bucket_id"], "expected": rows["label"], "prediction": answers}
         choices = pa.array(offered(rows[CHOICES].to_pylist()), pa.list_(pa.string()))

@@ -33,8 +33,8 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
 
     An answer is right that is the same as an accepted one, by the comparer `right`, else by `same`; the metadata's
     `classes`, which were made by hand, come before both (`paraconsist.scoring.by_hand`). InputError if there
-    is no such comparer, a column is missing or holds no texts, some questions have an accepted answer and others none,
-    or it cannot be read.
+    is no such comparer, a column is missing or holds no texts, or an accepted answer cannot be read. Where only some
+    questions have one nothing is right or wrong, which a note says.
     """
     metadata = predictions.metadata
     same = same or metadata.get("same")
@@ -54,7 +54,8 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     found = compare_within(answers, buckets, comparer, choices)
     names = _class_names(answers, found, buckets, is_transitive=comparer.is_transitive)
     columns_of = {name: table[name] for name in table.column_names if name not in (_ALLOWED, columns.label)}
-    values, accepted = found.values, _accepted(table, columns.label)
+    values, cells = found.values, _accepted(table, columns.label)
+    accepted = cells if cells and all(cells) else None
     by_hand = numbers_by_hand(answers, buckets, list(ids), metadata.get("classes", {}))
     before, is_right = values, np.zeros(len(answers), dtype=np.bool_)
     if accepted is not None:
@@ -69,6 +70,12 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
         columns_of[ACCEPTED] = pa.array(accepted, pa.list_(pa.string()))
     more: Metadata = {**metadata, "same": same, "right": right, "same_pairs": None, "label_names": []}
     notes: list[str] = []
+    if cells and accepted is None:
+        n_without = len({bucket for bucket, cell in zip(of_rows, cells, strict=True) if not cell})
+        notes.append(
+            f"{n_without:,} of {len(ids):,} problems have no accepted answer, so what needs one is left out of all; "
+            "`labelled` scores the others alone"
+        )
     if found.same is not None:
         more["same_pairs"] = frozenset(pair for pair, is_same in found.same.items() if is_same)
         if found.intransitive > 0.0:
@@ -141,21 +148,16 @@ def _texts(column: pa.ChunkedArray, name: str, parameter: str) -> list[str | Non
     return texts
 
 
-def _accepted(table: pa.Table, label: str) -> list[list[str]] | None:
-    """Return the accepted answers of every row, in a list or a text that is one; None where no row has any."""
+def _accepted(table: pa.Table, label: str) -> list[list[str]]:
+    """Return the accepted answers of every row, in a list or a text that is one; no list where no row has any."""
     if not label or label not in table.column_names:
-        return None
+        return []
     column = table[label]
     if pa.types.is_list(column.type):
         cells = [[str(text) for text in cell or () if text] for cell in column.to_pylist()]
     else:
         cells = [_listed(text) for text in _texts(column, label, "label")]
-    if not any(cells):
-        return None
-    if not all(cells):
-        remedy = "Give every question an accepted answer, or none."
-        raise column_error("label", label, "not be empty", None, cells.index([]), remedy)
-    return cells
+    return cells if any(cells) else []
 
 
 def _listed(text: str | None) -> list[str]:

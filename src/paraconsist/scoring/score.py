@@ -84,9 +84,8 @@ _ALWAYS = ("set", "task", "model", "limit")
 
 _ABOVE_ALL = "PVAP is above 100 %: it is unbiased, not bounded, and as far as these buckets tell wording decides all"
 _NEED_NONE = ", ".join(spec.name for spec in BUILT_IN if spec.target and not spec.needs_gold)
-_NO_GOLD = (
-    "there is no column of gold labels (name it as `label`{perhaps}), so what needs them is left out: accuracy, "
-    + ", ".join(spec.name for spec in BUILT_IN if spec.target and spec.needs_gold)
+_NO_GOLD = "{there_is_none}, so what needs them is left out: accuracy, " + ", ".join(
+    spec.name for spec in BUILT_IN if spec.target and spec.needs_gold
 )
 
 
@@ -395,7 +394,9 @@ def _notes(scores: SetScores) -> Iterator[str]:
         yield _ABOVE_ALL
     if scores.rows.is_without_gold:
         gold = likely_column(predictions.table, "label", columns.label)
-        yield _NO_GOLD.format(perhaps="" if gold in (None, columns.prediction, columns.label) else f": {gold!r}?")
+        perhaps = "" if gold in (None, columns.prediction, columns.label) else f": {gold!r}?"
+        unnamed = f"there is no column of gold labels (name it as `label`{perhaps})"
+        yield _NO_GOLD.format(there_is_none=unnamed if columns.label else "no gold labels are read")
     if scores.overlap is not None:
         yield from scores.overlap.warnings()
     if scores.until is not None:

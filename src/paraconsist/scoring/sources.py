@@ -38,6 +38,7 @@ from paraconsist.scoring.noise import Repeats, split_trials
 
 _TEST = "_test"
 _BUCKET, _SET = "bucket_id", "set"  # columns of lists of buckets to exclude
+_NONE: Sequence[Any] = (None, "", [])  # cells that hold no gold label
 _STATEMENT = "probability"  # of files of statements, which have no predictions, where no other column is named
 
 
@@ -144,7 +145,7 @@ def open_source(
         opened = _as_run(RunFolder(paths[0]), sources)
     else:
         opened = Opened({source.name: source for source in sources}, path=paths[0] if len(paths) == 1 else None)
-    if lines:  # saved results are by the comparer alone, and of all buckets
+    if lines or options.labelled:  # saved results are by the comparer alone, and of all buckets
         opened = replace(opened, saved={})
     if options.exclude is not None:
         opened = replace(opened, sets=without_listed(opened.sets, options.exclude, function), saved={})
@@ -282,11 +283,17 @@ def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[Clas
         predictions = _of_statements(predictions, statement, columns)
     if options.original_prediction is not None:
         predictions, columns = long_format(predictions, columns, options.original_prediction)
+    if options.labelled:
+        source = _with_gold(replace(source, predictions=predictions, columns=columns))
+        predictions = source.predictions
     if lines:
         columns = replace(columns, classes=options.classes)
         classes = {(line.bucket, line.answer): line.named for line in lines if _is_about(line.set, source)}
         predictions = replace(predictions, metadata={**predictions.metadata, "classes": classes})
+    has_labels = columns.label in predictions.table.column_names
     predictions = compared(predictions, columns, options.same, options.right)
+    if has_labels and columns.label not in predictions.table.column_names:  # no problem, or not each, has one
+        columns = replace(columns, label="")
     if options.trial is not None:
         example = TRIED if source.is_log else options.example
         predictions, noise = split_trials(predictions, columns.bucket, example, options.trial)
@@ -418,13 +425,13 @@ def without_listed(sources: Mapping[str, Source], listed: Any, function: str) ->
     excluded: dict[str, set[str]] = {name: set() for name in sources}
     for row, (set_name, bucket) in enumerate(_lines(listed, function)):
         of_line = [name for name, source in sources.items() if _is_about(set_name, source)]
-        holding = [name for name in of_line if bucket in ids[name]]
+        holding = [name for name in of_line if bucket in ids[name] or bucket in sources[name].excluded]
         if not holding:
             must = f"hold ids of buckets of {'the predictions' if set_name is None else f'set {set_name}'}"
             remedy = f"These are of {', '.join(sources)}. Take out the lines that are of other predictions."
             raise input_error(function, "exclude", must, got=bucket, row=row, remedy=remedy)
         for name in holding:
-            excluded[name].add(bucket)
+            excluded[name] |= {bucket} & ids[name]
     for name in sources:
         if excluded[name] == ids[name]:
             raise input_error(function, "exclude", f"leave a bucket of {name}", got=f"all {len(ids[name])} of them")
@@ -437,13 +444,28 @@ def without_buckets(predictions: Predictions, bucket: str, excluded: Collection[
     return replace(predictions, table=predictions.table.filter(pa.array(kept)))
 
 
-def _without(source: Source, excluded: Collection[str]) -> Source:
+def _without(source: Source, excluded: Collection[str], which: str = "of a list") -> Source:
     kept = without_buckets(source.predictions, source.columns.bucket, excluded)
     n_rows = source.predictions.table.num_rows - kept.table.num_rows
-    note = f"{len(excluded):,} bucket{'s' * (len(excluded) > 1)} ({n_rows:,} rows) of a list are left out"
-    metadata: Metadata = {**source.predictions.metadata, "excluded": {"n_buckets": len(excluded), "n_rows": n_rows}}
+    note = f"{len(excluded):,} bucket{'s' * (len(excluded) > 1)} ({n_rows:,} rows) {which} are left out"
+    before = source.predictions.metadata.get("excluded", {"n_buckets": 0, "n_rows": 0})
+    counts = {"n_buckets": before["n_buckets"] + len(excluded), "n_rows": before["n_rows"] + n_rows}
+    metadata: Metadata = {**source.predictions.metadata, "excluded": counts}
     metadata["notes"] = [*metadata.get("notes", ()), note]
-    return replace(source, predictions=replace(kept, metadata=metadata), excluded=frozenset(excluded))
+    return replace(source, predictions=replace(kept, metadata=metadata), excluded=source.excluded | {*excluded})
+
+
+def _with_gold(source: Source) -> Source:
+    """Return a set without the buckets that have a row without a gold label, a rule or an accepted answer."""
+    table, label = source.predictions.table, source.columns.label
+    column_of(table, label, parameter="label")
+    gold = [table[name].to_pylist() for name in (label, "allowed_labels") if name in table.column_names]
+    ids = bucket_ids(source)
+    excluded = {of for of, cells in zip(ids, zip(*gold, strict=True), strict=True) if all(c in _NONE for c in cells)}
+    if excluded == {*ids}:
+        must = "have a problem whose wordings all have one, with `labelled`"
+        raise input_error("score", "label", must, got=f"none of {len(excluded):,} has")
+    return _without(source, excluded, "without a gold label") if excluded else source
 
 
 def bucket_ids(source: Source) -> list[str]:
