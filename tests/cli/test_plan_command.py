@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.commands import Command
 from helpers.scripts import load_script
 from pyarrow.csv import read_csv
 
+import paraconsist as pc
 from paraconsist.data.predictions import write_predictions
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.planning import Costs, pilot_of, pilot_of_difference, plan, spend
@@ -111,6 +113,35 @@ def test_rows_of_two_models_are_matched(command: Command, tmp_path: Path) -> Non
     independent = {row["paraphrases"]: row["buckets_for_difference"] for row in other["plan"]}
     assert independent[2] > 1.05 * at[2]  # the models take the same texts alike: fewer buckets do
     assert independent[5] == pytest.approx(at[5], rel=0.01)  # the pilot's own number
+
+
+@pytest.mark.faults
+def test_without_gold_labels_the_wording_change_is_planned(command: Command, tmp_path: Path) -> None:
+    """It was refused: "needs gold labels". Rows of two models are matched by id, and intransitive verdicts count."""
+    rng, tables = np.random.default_rng(5), []
+    for seed in (0, 1):
+        rows = [(f"b{b}", f"{b}.{w}", rng.choice(["left", "left turn", "right turn"], p=[0.6, 0.2, 0.2]))
+                for b in range(40) for w in range(4)]  # fmt: skip
+        tables.append(pd.DataFrame(rows, columns=["bucket_id", "example_id", "prediction"]))
+        tables[-1].sample(frac=1.0, random_state=seed).to_csv(tmp_path / f"{seed}.csv", index=False)
+    one, two = (tmp_path / f"{seed}.csv" for seed in (0, 1))
+    for same in (None, "contains"):
+        options = ["--same", same] if same else []
+        found = run(command, one, "--against", two, "--half-width", 0.05, *options)
+        values = [pc.score(path, same=same).sets[path.stem].wording.wording_change for path in (one, two)]
+        assert found["pilot"]["measure"] == "wording_change"
+        assert found["pilot"]["value"] == pytest.approx(values[0], abs=1e-12)
+        assert found["against"]["value"] == pytest.approx(values[0] - values[1], abs=1e-12)
+        assert not [words for words in found["against"]["warnings"] if "texts" in words or "place" in words]
+    for table, path in zip(tables, (one, two), strict=True):
+        table.drop(columns="example_id").to_csv(path, index=False)
+    again = run(command, one, "--against", two, "--half-width", 0.05, "--same", "contains")
+    assert again["plan"] == found["plan"]
+    assert again["against"]["products"] == pytest.approx(found["against"]["products"], abs=1e-12)
+    out = command.out("plan", one, "--half-width", 0.05)
+    assert "wording change: " in out
+    assert "wordings" in out
+    assert "paraphrases" not in out
 
 
 @pytest.mark.parametrize("k", [2, 4, 20])

@@ -21,6 +21,7 @@ from paraconsist.measures.planning import (
     detectable_difference,
     half_width,
     pilot_of,
+    pilot_of_changes,
     pilot_of_difference,
     plan,
     spend,
@@ -260,6 +261,59 @@ def test_a_smaller_study_is_a_subset_of_the_rows(measure: str, k: int) -> None:
         assert pilot.variance(k) == pytest.approx(np.mean(squares) - pilot.squared_value, abs=1e-12)
     statistic = [value(right, measure) for right in first]
     assert pilot_of(counted(first), measure).variance(5) == pytest.approx(np.var(statistic, ddof=1), abs=1e-12)
+
+
+def changes(seed: int, n: int, sizes: tuple[int, int]) -> list[np.ndarray]:
+    """Which pairs of k answers of three differ, and some that the comparer takes for the same though no third is."""
+    rng, matrices = np.random.default_rng(seed), []
+    for _ in range(n):
+        own = rng.choice(3, int(rng.integers(sizes[0], sizes[1] + 1)), p=rng.dirichlet([1, 1, 0.5]))
+        kept = np.triu(rng.random((len(own), len(own))) < 0.8)
+        matrices.append((own[:, np.newaxis] != own) & (kept | kept.T))
+    return matrices
+
+
+def test_products_of_wording_changes_are_means_over_all_choices_of_pairs() -> None:
+    """e_j by its definition, and V(k) as that over all subsets of k wordings, for one model and for two."""
+    first = changes(0, 40, (4, 6))
+    rng = np.random.default_rng(1)
+    second = [matrix ^ (upper | upper.T) for matrix in first for upper in [np.triu(rng.random(matrix.shape) < 0.2, 1)]]
+    none = [np.zeros_like(matrix) for matrix in first]
+    for other, pilot in ((none, pilot_of_changes(first)), (second, pilot_of_changes(first, second))):
+        kernels = [one.astype(int) - two for one, two in zip(first, other, strict=True)]
+        for j in range(3):
+            at = [
+                np.mean([d[a] * d[b] for a in permutations(range(len(d)), 2) for b in permutations(range(len(d)), 2)
+                         if len({*a} & {*b}) == j])
+                for d in kernels
+            ]  # fmt: skip
+            assert pilot.products[j] == pytest.approx(np.mean(at), abs=1e-12)
+        statistic = [d.sum() / (len(d) * (len(d) - 1)) for d in kernels]
+        assert pilot.value == pytest.approx(np.mean(statistic), abs=1e-12)
+    fives = changes(2, 40, (5, 5))
+    for k in (2, 3, 4, 5):
+        parts = [matrix[np.ix_(rows, rows)] for matrix in fives for rows in combinations(range(5), k)]
+        squares = [(part.sum() / (k * (k - 1))) ** 2 for part in parts]
+        pilot = pilot_of_changes(fives)
+        assert pilot.variance(k) == pytest.approx(np.mean(squares) - pilot.squared_value, abs=1e-12)
+    shared, apart = (pilot_of_changes(fives, changes(3, 40, (5, 5)), same_texts=same) for same in (True, False))
+    assert shared.variance(5) == pytest.approx(apart.variance(5), abs=1e-12)  # the pilot's own, either way
+
+
+def test_half_widths_of_wording_changes_are_those_of_fresh_studies() -> None:
+    rng, n, k = np.random.default_rng(3), 200, 3
+    pilot = pilot_of_changes([own[:, np.newaxis] != own for own in answers_of_three(rng, 20_000, 5)])
+    own = answers_of_three(rng, 500 * n, k).reshape(500, n, k)
+    values = np.mean([own[..., i] != own[..., j] for i, j in combinations(range(k), 2)], axis=0)
+    fresh = stdtrit(n - 1, 0.975) * values.std(axis=1, ddof=1) / np.sqrt(n)
+    assert half_width(pilot, n, k) == pytest.approx(fresh.mean(), rel=0.02)
+    assert pilot.value == pytest.approx(values.mean(), abs=0.005)
+
+
+def answers_of_three(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    """Return k answers to each of n problems, shape (n, k); each problem has its own shares of three answers."""
+    shares = rng.dirichlet([1, 1, 0.5], n).cumsum(axis=1)
+    return (rng.random((n, k))[..., np.newaxis] > shares[:, np.newaxis, :2]).sum(axis=-1)
 
 
 def test_the_covariance_of_two_models_stays_and_their_correlation_does_not() -> None:

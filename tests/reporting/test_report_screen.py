@@ -328,7 +328,8 @@ def test_the_command_beside_half_the_interval_plans_it(tmp_path):
     (block,), entries = screen(write_run(tmp_path / "run", answers=MANY))
     low, high = bounds(entries[0].sets["toy:set"].wording.confidence_interval, "wording_change")
     (step,) = [step for step in block.steps if "would halve the interval" in step.words]
-    assert step.command == f"paraconsist plan PREDICTIONS --half-width {(high - low) / 4.0:.2g}"
+    half = f"{(high - low) / 4.0:.2g}"
+    assert step.command == f"paraconsist plan PREDICTIONS --measure wording_change --half-width {half}"
 
 
 @pytest.mark.faults

@@ -89,7 +89,7 @@ def test_command_gate_comparison_and_page(answers, command, tmp_path):
     code, out, err = command("compare", a, b)
     assert (code, "semantic inconsistency" in out) == (0, True), err
     assert "--label" in command.refused("compare", a, b, "--measure", "paraphrastic_consistency")
-    assert "--label" in command.refused("plan", a, "--half-width", 0.05)
+    assert "--label" in command.refused("plan", a, "--half-width", 0.05, "--measure", "accuracy")
     assert command("plan", a, "--half-width", 0.05, "--measure", "inconsistency")[0] == 0
     command.done("report", a, b, "--output", tmp_path / "page.html")
     assert "left out" in (tmp_path / "page.html").read_text(encoding="utf-8")

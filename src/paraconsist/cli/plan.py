@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist.cli.options import AS_JSON, REQUIRED, argument, read_numbers, read_pairs, show_results
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import check_choice, check_fraction, input_error, renamed
+from paraconsist.errors import check_fraction, input_error, renamed
 from paraconsist.reporting.formatting import count, decimal, interval, percent
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ def plan(
     correlation: float = option(
         0.0, "Assumed correlation of two models over buckets, without --against. 0 is cautious."
     ),
-    measure: str = option(
-        "paraphrastic_consistency_unbiased",
-        "paraphrastic_consistency_unbiased, vap_unbiased, accuracy, or inconsistency with the original.",
+    measure: str | None = option(
+        None,
+        "paraphrastic_consistency_unbiased (the default), wording_change (the default without gold labels), "
+        "vap_unbiased, accuracy, or inconsistency with the original.",
     ),
     paraphrases: str = option("2,3,4,5,6,8,10,15,20", "Numbers of paraphrases per bucket to show."),
     set_name: str | None = option(None, "Use only this set of the run folder.", option="--set"),
@@ -84,12 +85,11 @@ def plan(
         source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
         prices = label_cost, bucket_cost, paraphrase_cost
         return show_results(*_label_plans(source, checked, half_width, prices, confidence_level), as_json=as_json)
-    from paraconsist.measures.planning import MEASURES, Costs, Target, savings, spend
+    from paraconsist.measures.planning import Costs, Target, savings, spend
     from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.reporting.table import Line
     from paraconsist.scoring.planning import pilot_of_rows, pilot_of_two, pilot_sets
 
-    check_choice("plan", "measure", measure, MEASURES)
     sizes = read_numbers("plan", "paraphrases", paraphrases)
     target = Target(confidence_level, assurance, power, correlation)
     costs = Costs(bucket_cost, paraphrase_cost, context_cost)
@@ -107,7 +107,7 @@ def plan(
             second = next(iter(others.values())) if len(sets) == len(others) == 1 else others.get(name)
             if second is None:
                 raise input_error("plan", "against", f"have the set {name!r} of `pilot`", got=sorted(others))
-            paired = pilot_of_two(rows, second, measure)
+            paired = pilot_of_two(rows, second, single.measure)
         if buckets_per_context is not None:
             single = single.in_contexts_of(buckets_per_context)
             paired = None if paired is None else paired.in_contexts_of(buckets_per_context)
@@ -192,9 +192,10 @@ def _tables(
     shares = (target.confidence_level, target.power, target.assurance)
     level, power, assured = (f"{100 * share:g} %" for share in shares)
     of_pilot = f"{single.measure.replace('_', ' ')}: {single.value:.4f} in a pilot of {single.n_buckets:,} buckets"
+    wordings = _wordings(single)
     yield Line(of_pilot, "title")
     if planned:
-        columns, cells = ["paraphrases\nper bucket"], [[str(row.paraphrases) for row in planned]]
+        columns, cells = [f"{wordings}\nper bucket"], [[str(row.paraphrases) for row in planned]]
         heads = {"half_width": f"+-{wanted['half_width']} at {level}"}
         heads["difference"] = f"find {wanted['difference']} in {power}"
         for key, head in heads.items():
@@ -208,7 +209,7 @@ def _tables(
             caption += f"; {assured} of studies of this size have the half-width or less"
         yield table("What it takes", columns, zip(*cells, strict=True), caption=caption)
     if bought:
-        columns = ["paraphrases\nper bucket", "\nbuckets", "\nrows"]
+        columns = [f"{wordings}\nper bucket", "\nbuckets", "\nrows"]
         keys = ["paraphrases", "buckets", "rows"]
         if bought[0].contexts is not None:
             columns, keys = [*columns, "\ncontexts", "buckets\nof each"], [*keys, "contexts", "buckets_per_context"]
@@ -229,7 +230,7 @@ def _tables(
         if best.contexts is not None:
             divided = f"{best.buckets_per_context:,} buckets x {best.contexts:,} contexts"
         precision = f"{best.rows:,} rows, +-{decimal(best.half_width)}"
-        yield Line(f"Most precise: {best.paraphrases} paraphrases x {divided}: {precision}.")
+        yield Line(f"Most precise: {best.paraphrases} {wordings} x {divided}: {precision}.")
     if len(curve) > 1:
         yield from _savings(single, curve)
     if paired is not None:
@@ -242,12 +243,20 @@ def _tables(
     yield from remarks([*single.warnings, *(paired.warnings if paired is not None else ())], [])
 
 
+def _wordings(pilot: Pilot) -> str:
+    """Return what the rows of a bucket are; of wording changes, the original is one of them."""
+    from paraconsist.measures.planning import WORDING_CHANGE
+
+    return "wordings" if pilot.measure == WORDING_CHANGE else "paraphrases"
+
+
 def _savings(pilot: Pilot, rows: Sequence[SavingRow]) -> Iterator[Part]:
     """Return the table of fewer calls, and the sentence that says whether they save anything."""
     from paraconsist.reporting.table import Line, table
 
+    wordings = _wordings(pilot)
     unit, first, whole = "contexts" if pilot.has_contexts else "buckets", rows[0], rows[-1]
-    columns, ways = ["paraphrases\nof each bucket", "\ncalls", "wider by fewer\nparaphrases"], ["widening"]
+    columns, ways = [f"{wordings}\nof each bucket", "\ncalls", f"wider by fewer\n{wordings}"], ["widening"]
     if pilot.has_contexts:
         columns, ways = [*columns, "buckets of\neach context"], [*ways, "widening_by_buckets"]
     columns, ways = [*columns, f"\n{unit}"], [*ways, "widening_by_contexts"]
@@ -256,15 +265,15 @@ def _savings(pilot: Pilot, rows: Sequence[SavingRow]) -> Iterator[Part]:
         factors = [getattr(row, way) for way in ways]
         shown = ["-" if factor is None else f"{factor:.2f}" for factor in factors]
         cells.append([str(row.paraphrases), f"{100 * row.share:.0f} %", *shown])
-    caption = f"times as wide an interval as all {whole.paraphrases} paraphrases of each bucket give"
+    caption = f"times as wide an interval as all {whole.paraphrases} {wordings} of each bucket give"
     yield table("What fewer calls lose", columns, cells, caption=caption)
     if any(row.saves for row in rows[:-1]):
-        calls = f"{first.paraphrases} of {whole.paraphrases} paraphrases, {100 * first.share:.0f} % of the calls"
+        calls = f"{first.paraphrases} of {whole.paraphrases} {wordings}, {100 * first.share:.0f} % of the calls"
         other = f"to save as many with fewer {unit} widens it {first.widening_by_contexts:.2f} times"
         yield Line(f"{calls}, widen the interval {first.widening:.2f} times here; {other}.")
     else:
         reason = "buckets share nothing" if pilot.lasting_variance <= 0 else f"fewer {unit} lose less"
-        yield Line(f"No saving is possible by fewer paraphrases: {reason}.")
+        yield Line(f"No saving is possible by fewer {wordings}: {reason}.")
 
 
 def _starred(cells: Sequence[str], values: Sequence[float]) -> list[str]:

@@ -17,8 +17,8 @@ between two population means", Biometrics 45, 969-977 (half-widths); Julious, Ow
 clinical studies allowing for uncertainty about the variance", Pharmaceutical Statistics 5, 29-37 (power).
 
 Over buckets of k paraphrases a measure is the mean of one U-statistic a bucket. Its kernel takes m paraphrases: whether
-one is right (m = 1), whether two differ in that (m = 2), or the difference between two models' kernels. Over B buckets
-the measure has variance V(k)/B,
+one is right (m = 1), whether two differ in that, or in their answers (m = 2), or the difference between two models'
+kernels. Over B buckets the measure has variance V(k)/B,
 
     V(k) = sum over j of P_j(k) e_j - (expected value)^2,    P_j(k) = C(m, j) C(k-m, m-j) / C(k, m)
 
@@ -47,7 +47,7 @@ import numpy as np
 from scipy.special import chdtri, comb, fdtri, nctdtrit, stdtrit
 
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
-from paraconsist.measures.array_types import Floats, Integers
+from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.bucket_model import BucketModel, fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts, partition
 from paraconsist.measures.intervals import NO_SPREAD, on_logit_scale, sums_by_group
@@ -56,6 +56,7 @@ from paraconsist.measures.results import Record
 MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "inconsistency")
 """Measures of plans; the last is a share of rows, such as answers that differ from the original's."""
 
+WORDING_CHANGE = "wording_change"  # planned from pairs of answers, not from counts
 _OF_PAIRS = {MEASURES[0]: 1.0, MEASURES[1]: 0.5}  # the kernel where two paraphrases differ
 _FEW_BUCKETS = 30
 _HAVE_CONTEXTS = "be given only for buckets in shared contexts"
@@ -68,7 +69,7 @@ _TINY = 1e-300
 class Pilot(Record):
     """The variance of a measure, or of its difference between two models, estimated from a pilot."""
 
-    measure: str  # one of `MEASURES`
+    measure: str  # one of `MEASURES`, or ``wording_change``
     value: float  # the pilot's estimate (mean over buckets); for two models first minus second
     #: V(k) for infinitely many paraphrases, without what shared contexts add; nan if no bucket has the 2m
     #: paraphrases that it requires.
@@ -88,7 +89,7 @@ class Pilot(Record):
     warnings: tuple[str, ...]
     #: Of the estimates `context_variance`, `squared_value`, e_0, ..., e_m, shape (m + 3, m + 3); not in `to_dict`.
     covariance: Floats = field(repr=False)
-    #: Of the buckets used; None for two models and shared contexts; not in `to_dict`.
+    #: Of the buckets used; None for two models, shared contexts and wording changes; not in `to_dict`.
     counts: BucketCounts | None = field(repr=False)
     paraphrases: int  # of the pilot's buckets, on average
     per_context: float | None = None  # buckets of each context of the study; None: as in the pilot
@@ -231,6 +232,63 @@ def pilot_of_difference(
     return _pilot(measure, value, statistic, products, groups, used, [], None, round(one[0].mean()))
 
 
+def pilot_of_changes(
+    differ: Sequence[Mask],
+    other: Sequence[Mask] | None = None,
+    *,
+    same_texts: bool = True,
+    groups: Integers | None = None,
+) -> Pilot:
+    """Return how the wording change varies in a pilot, or its difference between two models.
+
+    `differ` are symmetric matrices, shape (k, k), that say which pairs of the k wordings of a bucket get different
+    answers; sizes may differ as for `pilot_of`. `other` are those of the second model for the same buckets; with
+    `same_texts` also for the same wordings, in one order. `groups` as for `pilot_of`. InputError if fewer than two
+    buckets (three for two models) have two wordings.
+
+    >>> changed, kept = ~np.eye(2, dtype=bool), np.zeros((2, 2), dtype=bool)
+    >>> pilot = pilot_of_changes([changed, kept, kept, kept])
+    >>> pilot.value, round(pilot.variance(2), 4)
+    (0.25, 0.25)
+    """
+    pairs, least = list(zip(differ, differ if other is None else other, strict=True)), 2 if other is None else 3
+    used = np.flatnonzero([min(len(one), len(two)) >= 2 for one, two in pairs])
+    if len(used) < least:
+        must, few = f"have at least {least} buckets with two wordings", f"{len(used)} of {len(pairs)} buckets"
+        raise input_error("plan", "pilot", must, got=few)
+    firsts, seconds = zip(*(pairs[i] for i in used.tolist()), strict=True)
+    of_first = _products_of_changes(firsts, firsts)
+    statistic, products = of_first[:, 2], of_first
+    if other is not None:
+        of_second = _products_of_changes(seconds, seconds)
+        crossed = (statistic * of_second[:, 2])[:, np.newaxis]
+        if same_texts:
+            crossed = _products_of_changes(firsts, seconds)
+        statistic, products = statistic - of_second[:, 2], of_first + of_second - 2.0 * crossed
+    k = round(float(np.mean([len(matrix) for matrix in firsts])))
+    return _pilot(WORDING_CHANGE, float(statistic.mean()), statistic, products, groups, used, [], None, k)
+
+
+def _products_of_changes(firsts: Sequence[Mask], seconds: Sequence[Mask]) -> Floats:
+    """Return unbiased estimates of e_0 to e_2 of two models in every bucket, as `_products` does of right answers."""
+    sums = np.empty((len(firsts), 4))
+    for row, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
+        pairs, ends = int((first & second).sum()), (first.sum(axis=0), second.sum(axis=0))
+        sums[row] = len(first), int(ends[0].sum()) * int(ends[1].sum()), int(ends[0] @ ends[1]) - pairs, pairs
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _per_choice(*sums.T)
+
+
+def _per_choice(k: Floats, crossed: Floats, triples: Floats, pairs: Floats) -> Floats:
+    """Return means over all choices of two pairs of k rows that share none, one or both, from sums over ordered ones.
+
+    `crossed` is the product of the two sums of pairs: any choice of two.
+    """
+    n = k * (k - 1.0)
+    none = crossed - 4.0 * triples - 2.0 * pairs
+    return np.stack([none / (n * (k - 2.0) * (k - 3.0)), triples / (n * (k - 2.0)), pairs / n], axis=1)
+
+
 def _statistic(measure: str, k: Floats, right: Floats) -> Floats:
     """Return each bucket's mean kernel: the share of right rows, or of pairs that differ."""
     if measure not in _OF_PAIRS:
@@ -261,10 +319,8 @@ def _products(measure: str, k: Floats, first: Floats, second: Floats, both: Floa
             + only_second * (first * (k - second) - only_first)
             + neither * (first * second - both)
         )
-        quadruples = 4.0 * first * (k - first) * second * (k - second) - 4.0 * triples - 2.0 * pairs
-        n = k * (k - 1.0)
-        products = [quadruples / (n * (k - 2.0) * (k - 3.0)), triples / (n * (k - 2.0)), pairs / n]
-    return _OF_PAIRS[measure] ** 2 * np.stack(products, axis=1)
+        crossed = 4.0 * first * (k - first) * second * (k - second)
+        return _OF_PAIRS[measure] ** 2 * _per_choice(k, crossed, triples, pairs)
 
 
 def _pilot(

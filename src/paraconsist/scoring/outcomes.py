@@ -193,6 +193,25 @@ def same_pairs(rows: Rows, of_bucket: NDArray[np.integer[Any]], n_buckets: int) 
     return total
 
 
+def differing_pairs(rows: Rows) -> list[NDArray[np.bool_]]:
+    """Return which pairs of wordings of each bucket get different answers: matrices, shape (k, k), by bucket id.
+
+    `rows` are wordings; those of a bucket keep their order.
+    """
+    codes, answers = np.unique(np.asarray(rows.buckets), return_inverse=True)[1], answer_codes(rows)
+    order = np.argsort(codes, kind="stable")
+    matrices = []
+    for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
+        own = answers[places]
+        differ = own[:, np.newaxis] != own
+        if rows.same is not None and rows.values is not None:
+            values = rows.values[places].tolist()
+            for i, j in np.argwhere(differ).tolist():
+                differ[i, j] = (min(values[i], values[j]), max(values[i], values[j])) not in rows.same
+        matrices.append(differ)
+    return matrices
+
+
 def problems_of(rows: Rows) -> Problems:
     """Return what becomes of each problem; `rows` are as a policy for unparsed answers has left them.
 

@@ -350,10 +350,9 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     if half is None or half > _MANY_POINTS:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
         wanted = 0.02 if half is None else half / 2.0
-        command = f"paraconsist plan PREDICTIONS --half-width {wanted:.2g}"
-        if result.rows.is_without_gold or (result.until is not None and half is not None):  # `plan` needs gold labels
-            of = WORDING_CHANGE.key if result.until is None else result.until.quantity
-            command = f"paraconsist run ... --until '{of} ± {wanted:.2g}'"
+        command = f"paraconsist plan PREDICTIONS{precision.measure} --half-width {wanted:.2g}"
+        if result.until is not None and half is not None:
+            command = f"paraconsist run ... --until '{result.until.quantity} ± {wanted:.2g}'"
         yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
     if is_run:
         return
@@ -383,6 +382,7 @@ class _Precision:
     half_width: float | None  # of the interval; None without one
     effect: float | None  # the design effect
     noun: str = "problem"
+    measure: str = ""  # the option of `plan` that names it
 
     @classmethod
     def of(cls, key: str, values: Values, noun: str) -> _Precision:
@@ -392,7 +392,8 @@ class _Precision:
         clusters, effect = (part.get(key) if isinstance(part, Mapping) else part for part in of_keys)
         ends = bounds(values.get("confidence_interval"), key)
         half = None if ends is None else (ends[1] - ends[0]) / 2
-        return cls(n, int(clusters) if known(clusters) else n, half, effect if known(effect) else None, noun)
+        measure = f" --measure {key}" if key == WORDING_CHANGE.key else ""
+        return cls(n, int(clusters) if known(clusters) else n, half, effect if known(effect) else None, noun, measure)
 
     @property
     def sample(self) -> str:
