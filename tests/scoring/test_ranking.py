@@ -233,3 +233,20 @@ def test_models_that_are_equally_steady_keep_their_order() -> None:
 
 def source_of(frame: pd.DataFrame) -> Source:
     return Source("toy", Predictions(pa.Table.from_pandas(frame)), SourceOptions())
+
+
+def test_a_p_of_just_the_level_sets_models_apart() -> None:
+    """With nine draws the least p is 1 / 10, which 1 - .9 is below by rounding; the intervals exclude 0."""
+    frames = {}
+    for model, n_steady in (("steady", 30), ("other", 0), ("worse", 0)):
+        answers = np.where(np.arange(60)[:, None] < 2 * n_steady, np.arange(60)[:, None] % 2, [[0, 1]]).ravel()
+        frames[model] = pd.DataFrame({"bucket_id": np.arange(120) // 2, "role": "paraphrase", "label": 0})
+        frames[model]["prediction"] = answers
+    models = {model: {"toy": source_of(frame)} for model, frame in frames.items()}
+    options = CompareOptions(confidence_level=0.9, n_permutations=9)
+    (compared,), (ranked,) = compare(models, options), rank_models(models, options)
+    pair = next(pair for pair in compared.pairs if pair.second == "other")
+    assert pair.simultaneous_p_value == 0.1
+    assert pair.simultaneous_interval[0] > 0.0
+    for standing in (compared.standings, ranked.standings, compared.ranking.standings, ranked.ranking.standings):
+        assert {row.model: row.rank_high for row in standing}["steady"] == 1

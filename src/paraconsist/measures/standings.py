@@ -17,6 +17,7 @@ import numpy.typing as npt
 from paraconsist.errors import check_choice, check_fraction, input_error
 from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.buckets import check_rows, check_unmasked, rectangular
+from paraconsist.measures.difference_tests import rejects
 from paraconsist.measures.intervals import sums_by_group
 from paraconsist.measures.results import Record
 
@@ -400,7 +401,8 @@ def pareto_table(
         bought = [
             other
             for other, t in others.items()
-            if t.accuracy < 0.0 < t.consistency and max(t.accuracy_corrected, t.consistency_corrected) <= alpha
+            if t.accuracy < 0.0 < t.consistency
+            and rejects(max(t.accuracy_corrected, t.consistency_corrected), 1.0 - alpha)
         ]
         untested = [other for other in accuracy if other not in (name, *others)]
         rows.append(ParetoRow(name, float(accuracy[name]), float(consistency[name]), better, bought, untested))
@@ -410,6 +412,6 @@ def pareto_table(
 def _beats(test: PairTest, alpha: float) -> bool:
     """Return whether the first model is better in one beyond chance, and not worse in the other."""
     axes = (test[:3], test[3:])
-    better = [difference > 0.0 and corrected <= alpha for difference, _, corrected in axes]
-    worse = [difference < 0.0 and p <= alpha for difference, p, _ in axes]
+    better = [difference > 0.0 and rejects(corrected, 1.0 - alpha) for difference, _, corrected in axes]
+    worse = [difference < 0.0 and rejects(p, 1.0 - alpha) for difference, p, _ in axes]
     return any(better) and not any(worse)
