@@ -32,6 +32,7 @@ from paraconsist.measures.intervals import (
     distinct,
     group_units,
     linearised_errors,
+    ratio_interval,
     too_few,
 )
 
@@ -110,23 +111,9 @@ class ChanceLevel:
             # half a unit that breaks nothing, of the rarest answers seen: units that hold such ones may all be missing
             half = float(weight @ size) / units.n * float((shuffled / size).max())
             more = np.append(broken, 0.0), np.append(shuffled, half), np.append(weight, 0.5)
-            ends = _fieller(broken, shuffled, weight, quantile)
-            ends = float(np.fmin(ends[0], _fieller(*more, quantile)[0])), ends[1]
+            ends = ratio_interval(broken, shuffled, weight, quantile)
+            ends = float(np.fmin(ends[0], ratio_interval(*more, quantile)[0])), ends[1]
         return (1.0 - min(ends[1], 1.0 / self.shuffled), 1.0 - max(ends[0], 0.0)), error, n
-
-
-def _fieller(broken: Floats, shuffled: Floats, weight: Floats | Integers, t: float) -> tuple[float, float]:
-    """Return Fieller's interval of (sum of `broken`) / (sum of `shuffled`); nan where it has no ends."""
-    n = float(weight.sum())
-    totals = np.array([weight @ broken, weight @ shuffled])
-    centred = np.stack([broken, shuffled]) - totals[:, np.newaxis] / n
-    terms = np.outer(totals, totals) - t**2 * n / (n - 1.0) * (centred * weight) @ centred.T
-    (constant, mixed), (_, square) = terms
-    discriminant = mixed**2 - square * constant
-    if square <= 0.0 or discriminant < 0.0:
-        return float("nan"), float("nan")
-    half = discriminant**0.5
-    return float((mixed - half) / square), float((mixed + half) / square)
 
 
 def _corrected(sums: Floats) -> Floats:
