@@ -57,6 +57,14 @@ def test_no_p_is_below_one_over_the_draws_and_the_observed_signs() -> None:
     assert p.tolist() == [1 / 100]
 
 
+def test_a_difference_that_is_the_same_in_all_units_is_bounded_by_their_number() -> None:
+    """Flips alone found .0005; in 12 units a share of 1 / 10 that differs by 1 is missing with probability .9^12."""
+    values = np.repeat([[0.9, 1.0, 0.2]], 12, axis=0)
+    *_, p = UnitValues(values).pair_tests(n_draws=1_999)
+    assert p[0] == pytest.approx(2 * 0.9**12)
+    assert max(p[1:]) < 0.005
+
+
 @pytest.mark.parametrize("equal", [True, False])
 def test_all_true_ranks_lie_in_their_intervals_together(equal: bool) -> None:
     """Ten models whose true shares are known, two and two alike or all alike, on questions that are hard for all."""
