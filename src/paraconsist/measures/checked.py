@@ -456,7 +456,9 @@ def rate_among_valid(
 
 
 def _among_valid_interval(units: Units, confidence_level: float) -> tuple[float, list[float]]:
-    """Return the rate among valid pairs and Fieller's interval; the upper end with half a unit more that is invalid.
+    """Return the rate among valid pairs and Fieller's interval: its ends are with half a unit more, valid or invalid.
+
+    The former is no hit, for the lower end, the latter is for the upper one: such problems may not have been judged.
 
     `units` have the sums of all pairs, of hits, of judged pairs, of invalid ones and of those that are hits.
     """
@@ -477,12 +479,14 @@ def _among_valid_interval(units: Units, confidence_level: float) -> tuple[float,
         return value, [math.nan, math.nan]
     quantile = float(stdtrit(units.effective(only_judged)[0] - 1.0, 0.5 + confidence_level / 2.0))
     half = units.total[3] / units.counted(only_judged)[0] / 2.0
-    more = Units.of(np.vstack([units.sums, [0.0, 0.0, 0.0, half, half, 0.0]]), [*units.multiplicity, 1])
-    low, high = ratio_interval(of_valid, valid, units.multiplicity, quantile)
-    higher = ratio_interval(*parts(more), more.multiplicity, quantile)[1]
-    if math.isnan(low) or math.isnan(higher):
+    found = [ratio_interval(of_valid, valid, units.multiplicity, quantile)]
+    for row in ([0.0, half, 0.0, half, 0.0, 0.0], [0.0, 0.0, 0.0, half, half, 0.0]):
+        more = Units.of(np.vstack([units.sums, row]), [*units.multiplicity, 1])
+        found.append(ratio_interval(*parts(more), more.multiplicity, quantile))
+    if np.isnan(found).any():
         return value, [0.0, 1.0]
-    return value, [min(max(low, 0.0), value), max(min(max(high, higher), 1.0), value)]
+    low, high = min(ends[0] for ends in found[:2]), max(ends[1] for ends in found[::2])
+    return value, [min(max(low, 0.0), value), max(min(high, 1.0), value)]
 
 
 def label_share(labels: Any, groups: Any, confidence_level: float = 0.95) -> tuple[float, list[float]]:
