@@ -25,7 +25,9 @@ from scipy import stats
 from scipy.special import expit, ndtr, ndtri
 
 from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
-from paraconsist.measures.buckets import BucketCounts
+from paraconsist.measures.buckets import BucketCounts, count_buckets
+from paraconsist.measures.chance import agreement_chance
+from paraconsist.measures.checked import CheckedUnits, corrected_rate, rate_among_valid
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.fooling_rate import fooling_rate
@@ -35,6 +37,7 @@ from paraconsist.measures.paraphrastic import measures_of_counts, paraphrastic_c
 from paraconsist.measures.prediction_change import prediction_change
 from paraconsist.measures.probability_coherence import probability_coherence
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity, variant_indices
+from paraconsist.measures.rankings import rankings
 
 LOWEST, HIGHEST = 93.0, 98.5
 LEAST_SHOWN = 0.05
@@ -474,6 +477,102 @@ def variant_designs() -> Iterator[Design]:
         yield Design(name, truth | ({"equal wordings": 0.5} if wordings.effect == 0.0 else {}), draw, ceiling=100.0)
 
 
+# ------------------------------------------------------------------------------------- few judged problems, rankings
+
+
+def same_answers(rng: np.random.Generator, n: int, k: int, steady: tuple[float, float]) -> tuple[Array, Array, Array]:
+    """Return which pairs of k answers to each of n problems are the same, and the places of the pairs' answers."""
+    first, second = np.triu_indices(k, 1)
+    usual = rng.random((n, k)) < rng.beta(*steady, n)[:, np.newaxis]
+    answers = np.where(usual, 0, rng.integers(1, 4, (n, k)))
+    return answers[:, first] == answers[:, second], first, second
+
+
+def checked_designs() -> Iterator[Design]:
+    """Yield a comparer's errors from sheets of few problems, where it errs by problem: concentration, s, f."""
+    keys = ("corrected", "sensitivity", "false_match_rate")
+    for n, n_judged, (own, s, f) in (
+        (40, 40, (1.0, 0.9, 0.05)),
+        (60, 60, (0.3, 0.9, 0.05)),
+        (300, 40, (0.5, 0.8, 0.2)),
+    ):
+
+        def judged(
+            rng: np.random.Generator, n: int, own: float = own, s: float = s, f: float = f
+        ) -> tuple[Array, Array]:
+            same, *_ = same_answers(rng, n, 4, (1.4, 0.6))
+            yes, no = (rng.beta(own * p, own * (1 - p), n)[:, np.newaxis] for p in (s, f))
+            return same, rng.random(same.shape) < np.where(same, yes, no)
+
+        def draw(rng: np.random.Generator, n: int = n, n_judged: int = n_judged, judged: Any = judged) -> Intervals:
+            same, said = judged(rng, n)
+            labels = np.where(np.arange(n)[:, np.newaxis] < n_judged, same, np.nan)
+            units = CheckedUnits.of(said.ravel(), labels.ravel(), groups=np.repeat(np.arange(n), 6))
+            return {key: corrected_rate(units).confidence_interval[key] for key in keys}
+
+        same, said = judged(np.random.default_rng(6), 400_000)
+        truth = {"corrected": same.mean(), "sensitivity": said[same].mean(), "false_match_rate": said[~same].mean()}
+        # rates near 0 of few problems have intervals as wide as those of few rows
+        yield Design(f"{n_judged} of {n}, errors by problem {own}", truth, draw, ceiling=99.8)
+
+
+def valid_designs() -> Iterator[Design]:
+    """Yield rates among valid pairs of few judged problems: how invalid wordings cluster, how rarely they hit."""
+    for n, n_judged, bad, missed in (
+        (200, 20, (0.3, 0.7), 1.0),
+        (100, 25, (0.25, 0.75), 0.8),
+        (25, 25, (0.3, 1.7), 0.5),
+    ):
+
+        def draw_pairs(rng: np.random.Generator, n: int, bad: Any = bad, missed: float = missed) -> tuple[Array, Array]:
+            same, first, second = same_answers(rng, n, 4, (8.0, 1.0))
+            invalid = rng.random((n, 4)) < rng.beta(*bad, n)[:, np.newaxis]
+            either = invalid[:, first] | invalid[:, second]
+            return same & ~(either & (rng.random(same.shape) < missed)), either
+
+        def draw(rng: np.random.Generator, n: int = n, n_judged: int = n_judged, pairs: Any = draw_pairs) -> Intervals:
+            hits, either = pairs(rng, n)
+            marks = np.where(np.arange(n)[:, np.newaxis] < n_judged, either, np.nan)
+            groups = np.repeat(np.arange(n), 6)
+            found = rate_among_valid(hits.ravel(), marks.ravel(), np.ones(hits.size), groups)
+            return {"among_valid": (found.confidence_interval[0], found.confidence_interval[1])}
+
+        hits, either = draw_pairs(np.random.default_rng(7), 400_000)
+        truth = {"among_valid": hits[~either].mean()}
+        yield Design(f"{n_judged} of {n}, beta{bad}", truth, draw, ceiling=99.5)
+
+
+def chance_designs() -> Iterator[Design]:
+    """Yield consistency above chance of two wordings and nearly constant answers: buckets, share, correlation."""
+    for n, share, likeness in ((60, 0.9, 0.2), (60, 0.9, 0.4), (120, 0.95, 0.2), (250, 0.97, 0.2), (60, 0.5, 0.4)):
+        size = 1.0 / likeness - 1.0
+
+        def draw(rng: np.random.Generator, n: int = n, shape: Any = (size * share, size * (1.0 - share))) -> Intervals:
+            answers, of = rng.random((n, 2)) < rng.beta(*shape, n)[:, np.newaxis], np.repeat(np.arange(n), 2)
+            counts, pool, _ = count_buckets(of, n, answers.ravel().astype(int), np.zeros(n, int), 2)
+            return {"above_chance": agreement_chance(counts, pool).interval()[0]}
+
+        yield Design(f"{n} x 2, {share:.0%} alike, {likeness}", {"above_chance": likeness}, draw, ceiling=99.0)
+
+
+def ranking_designs() -> Iterator[Design]:
+    """Yield tau of systems whose means are apart by so many standard deviations between wordings; two may be equal."""
+    for n, means in (
+        (10, (0.0, 1.0, 2.0)),
+        (10, (0.0, 1.2, 2.5, 3.8, 5.0)),
+        (14, (0.0, 0.5, 1.0)),
+        (10, (0.0, 0.0, 4.0)),
+    ):
+
+        def draw(rng: np.random.Generator, n: int = n, means: Any = means) -> Intervals:
+            scores = means + rng.standard_normal((n, len(means)))
+            wordings, systems = np.indices(scores.shape).reshape(2, -1)
+            return {"tau": rankings(scores.ravel(), systems, wordings).confidence_interval["tau"]}
+
+        pairs = [float(2.0 * ndtr((b - a) / 2**0.5) - 1.0) for i, a in enumerate(means) for b in means[i + 1 :]]
+        yield Design(f"{n} wordings, {means}", {"tau": np.mean(np.square(pairs))}, draw, ceiling=100.0)
+
+
 FAMILIES: Mapping[str, Callable[[], Iterator[Design]]] = {
     "buckets": bucket_designs,
     "corrected": corrected_designs,
@@ -482,6 +581,10 @@ FAMILIES: Mapping[str, Callable[[], Iterator[Design]]] = {
     "shift": shift_designs,
     "differences": difference_designs,
     "variants": variant_designs,
+    "checked": checked_designs,
+    "valid": valid_designs,
+    "chance": chance_designs,
+    "rankings": ranking_designs,
 }
 
 

@@ -269,13 +269,13 @@ def test_a_negative_value_above_chance_of_a_model_that_answers_originals_alike_i
     assert "originals" in ABOVE_CHANCE.meaning
 
 
-@pytest.mark.parametrize(("n", "k"), [(60, 4), (60, 3)])
-def test_intervals_cover_where_few_buckets_have_the_rarer_answer(n: int, k: int) -> None:
-    """Nine in ten answers are alike: buckets that always get the other may be missing (Fieller's held 88 %)."""
+@pytest.mark.parametrize(("n", "k", "common"), [(60, 4, 0.9), (60, 3, 0.9), (250, 2, 0.97)])
+def test_intervals_cover_where_few_buckets_have_the_rarer_answer(n: int, k: int, common: float) -> None:
+    """Most answers are alike: buckets that always get the other may be missing (Fieller's held 88 %)."""
     rng, held = np.random.default_rng(8), []
-    truth = 1.0 / 6.0  # the intraclass correlation of a beta distribution of 4.5 and .5
+    truth = 1.0 / 6.0  # the intraclass correlation of a beta distribution whose parameters sum to 5
     for _ in range(300):
-        answers = (rng.random((n, k)) < rng.beta(4.5, 0.5, n)[:, None]).astype(int)
+        answers = (rng.random((n, k)) < rng.beta(5.0 * common, 5.0 - 5.0 * common, n)[:, None]).astype(int)
         of = np.repeat(np.arange(n), k)
         low, high = agreement_chance(*count_buckets(of, n, answers.ravel(), np.zeros(n, int), 2)[:2]).interval()[0]
         if not np.isnan(low):

@@ -362,6 +362,18 @@ def test_wrong_input_is_refused(labels, columns, message):
     refuses(message, lambda: corrected_rate(CheckedUnits.of([True, False], labels, **columns)))
 
 
+@pytest.mark.parametrize("missed", [2, 4, 8])
+def test_few_problems_that_are_missed_throughout_count_as_problems(missed):
+    """Of 40 problems with six pairs each a comparer misses all of some: these few are what is uncertain (Jeffreys)."""
+    problem = np.repeat(np.arange(60), 6)
+    labels = np.where(problem < 40, 1.0, 0.0)
+    verdicts = (problem >= missed) & (problem < 40)
+    low, high = corrected_rate(CheckedUnits.of(verdicts, labels, groups=problem)).confidence_interval["sensitivity"]
+    lowest, highest = beta.ppf([0.025, 0.975], 40.5 - missed, missed + 0.5)
+    assert low <= lowest < highest <= high
+    assert high - low < 1.25 * (highest - lowest)
+
+
 @pytest.mark.parametrize(("sensitivity", "false"), [(0.75, 0.1), (0.97, 0.03)])
 def test_intervals_cover(sensitivity, false):
     """Of 300 sheets of 120 labels, 95 % less or more 3 standard errors; never where nothing is corrected."""

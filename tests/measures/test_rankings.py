@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import kendalltau
+from scipy.special import expit, logit
+from scipy.stats import kendalltau, t
 
 import paraconsist as pc
 from paraconsist.errors import InputError
@@ -132,6 +133,23 @@ def test_the_interval_of_tau_covers_where_rankings_nearly_agree_or_have_no_order
         assert low <= found.tau <= high
         held.append(low <= truth <= high)
     assert np.mean(held) > 0.92  # the jackknife's alone: 0.69, 0.6, 0.1, 0.93
+
+
+def test_two_systems_in_no_order_beside_a_third_leave_room_for_the_length_of_the_mean():
+    """Half of ten wordings rank a before b: tau is 17 / 27 in the sample and 2 / 3 of all; the interval was a point."""
+    found = pc.rankings(*long(np.array([[0.6, 0.5, 0.1], [0.5, 0.6, 0.1]] * 5)[..., None]))
+    assert found.tau == pytest.approx(17 / 27)
+    assert found.confidence_interval["tau"][1] == pytest.approx(2 / 3)
+
+
+def test_the_lower_end_allows_for_the_skewness_of_the_jackknife():
+    """Three systems a standard deviation apart, ten wordings: 90.3 % held. By scipy, leaving out one at a time."""
+    means = np.arange(3) + np.random.default_rng(11).normal(size=(10, 3))
+    taus = np.array([[kendalltau(one, two).statistic for two in means] for one in means])
+    without = [np.delete(np.delete(taus, i, 0), i, 1)[np.triu_indices(9, 1)].mean() for i in range(10)]
+    tau, error = taus[np.triu_indices(10, 1)].mean(), 3 * np.std(without)
+    low, _ = pc.rankings(*long(means[..., None])).confidence_interval["tau"]
+    assert low <= expit(logit(tau) - t.ppf(0.975, 9) * error / (tau * (1 - tau))) + 1e-12
 
 
 def test_wordings_that_all_rank_alike_do_not_prove_that_others_do():

@@ -57,6 +57,14 @@ def test_no_p_is_below_one_over_the_draws_and_the_observed_signs() -> None:
     assert p.tolist() == [1 / 100]
 
 
+def test_a_difference_that_is_the_same_in_all_units_is_bounded_by_their_number() -> None:
+    """Flips alone found .0005; in 12 units a share of 1 / 10 that differs by 1 is missing with probability .9^12."""
+    values = np.repeat([[0.9, 1.0, 0.2]], 12, axis=0)
+    *_, p = UnitValues(values).pair_tests(n_draws=1_999)
+    assert p[0] == pytest.approx(2 * 0.9**12)
+    assert max(p[1:]) < 0.005
+
+
 @pytest.mark.parametrize("equal", [True, False])
 def test_all_true_ranks_lie_in_their_intervals_together(equal: bool) -> None:
     """Ten models whose true shares are known, two and two alike or all alike, on questions that are hard for all."""
@@ -233,3 +241,20 @@ def test_models_that_are_equally_steady_keep_their_order() -> None:
 
 def source_of(frame: pd.DataFrame) -> Source:
     return Source("toy", Predictions(pa.Table.from_pandas(frame)), SourceOptions())
+
+
+def test_a_p_of_just_the_level_sets_models_apart() -> None:
+    """With nine draws the least p is 1 / 10, which 1 - .9 is below by rounding; the intervals exclude 0."""
+    frames = {}
+    for model, n_steady in (("steady", 30), ("other", 0), ("worse", 0)):
+        answers = np.where(np.arange(60)[:, None] < 2 * n_steady, np.arange(60)[:, None] % 2, [[0, 1]]).ravel()
+        frames[model] = pd.DataFrame({"bucket_id": np.arange(120) // 2, "role": "paraphrase", "label": 0})
+        frames[model]["prediction"] = answers
+    models = {model: {"toy": source_of(frame)} for model, frame in frames.items()}
+    options = CompareOptions(confidence_level=0.9, n_permutations=9)
+    (compared,), (ranked,) = compare(models, options), rank_models(models, options)
+    pair = next(pair for pair in compared.pairs if pair.second == "other")
+    assert pair.simultaneous_p_value == 0.1
+    assert pair.simultaneous_interval[0] > 0.0
+    for standing in (compared.standings, ranked.standings, compared.ranking.standings, ranked.ranking.standings):
+        assert {row.model: row.rank_high for row in standing}["steady"] == 1

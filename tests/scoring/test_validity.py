@@ -152,6 +152,25 @@ def test_intervals_among_valid_pairs_cover(n, k, share, q, of_invalid):
     assert covered / n_known <= 0.985
 
 
+def test_intervals_among_few_judged_problems_allow_for_a_share_of_invalid_pairs_that_is_off():
+    """Twenty of 200 problems judged; invalid pairs are no hits. Intervals on the logit scale held 91 %, all too low."""
+    rng, (first, second), held = np.random.default_rng(0), np.triu_indices(4, 1), []
+    for _ in range(250):
+        invalid = rng.random((200, 4)) < rng.beta(0.3, 0.7, 200)[:, None]
+        bad = invalid[:, first] | invalid[:, second]
+        hits = ~bad & (rng.random(bad.shape) < rng.beta(8, 2, 200)[:, None])
+        marks = np.where(np.arange(200)[:, None] < 20, bad, np.nan)
+        of = rate_among_valid(hits.ravel(), marks.ravel(), np.ones(hits.size), np.repeat(np.arange(200), 6))
+        held.append(of.confidence_interval[0] <= 0.8 <= of.confidence_interval[1])
+    assert np.mean(held) >= 0.93
+
+
+def test_no_valid_judged_pair_has_no_rate_among_valid_ones():
+    found = rate_among_valid([1, 0] * 20, [1.0] * 20 + [np.nan] * 20, [1.0] * 40, range(40))
+    assert np.isnan([found.value, *found.confidence_interval]).all()
+    assert found.refused == "every judged pair has an invalid wording"
+
+
 def test_people_are_averaged_and_rejected_candidates_left_out(tmp_path):
     ids = ["a", "b", "b.rejected_1"]
     table = {"example_id": ids, "original": ids, "valid_1": ["yes", "yes", "no"], "valid_2": ["no", "", "no"]}

@@ -32,6 +32,7 @@ from paraconsist.measures.intervals import (
     distinct,
     group_units,
     linearised_errors,
+    ratio_interval,
     too_few,
 )
 
@@ -75,8 +76,9 @@ class ChanceLevel:
 
         `groups`, shape (n,), are those of each row or bucket. Above 1/2 a t interval for the logarithm of the ratio of
         the two shares: it ends below 1. Below, Fieller's for that ratio, since the two shares vary together, at
-        Satterthwaite's degrees of freedom; the upper end with half a unit more that breaks no rule. Where all rows
-        (buckets, groups) are alike it is a Clopper-Pearson type bound. nan for too few units, and where the answers
+        Satterthwaite's degrees of freedom; the upper end with half a unit more that breaks no rule, and at 0 and below
+        with a whole one (no unit may hold the rarer answer twice: half a one held 87 to 92 %). Where all rows (buckets,
+        groups) are alike it is a Clopper-Pearson type bound. nan for too few units, and where the answers
         that are not the commonest are held by less than 8 (Kish's effective number): nearly constant answers. Rows that
         share members (`Dyads`) have the first of the three throughout.
         """
@@ -108,25 +110,12 @@ class ChanceLevel:
         else:
             quantile = float(stdtrit(min(freedom, degrees), tail))
             # half a unit that breaks nothing, of the rarest answers seen: units that hold such ones may all be missing
-            half = float(weight @ size) / units.n * float((shuffled / size).max())
-            more = np.append(broken, 0.0), np.append(shuffled, half), np.append(weight, 0.5)
-            ends = _fieller(broken, shuffled, weight, quantile)
-            ends = float(np.fmin(ends[0], _fieller(*more, quantile)[0])), ends[1]
+            held = float(weight @ size) / units.n * float((shuffled / size).max())
+            n_more = 0.5 if ratio < 1.0 else 1.0
+            more = np.append(broken, 0.0), np.append(shuffled, held), np.append(weight, n_more)
+            ends = ratio_interval(broken, shuffled, weight, quantile)
+            ends = float(np.fmin(ends[0], ratio_interval(*more, quantile)[0])), ends[1]
         return (1.0 - min(ends[1], 1.0 / self.shuffled), 1.0 - max(ends[0], 0.0)), error, n
-
-
-def _fieller(broken: Floats, shuffled: Floats, weight: Floats | Integers, t: float) -> tuple[float, float]:
-    """Return Fieller's interval of (sum of `broken`) / (sum of `shuffled`); nan where it has no ends."""
-    n = float(weight.sum())
-    totals = np.array([weight @ broken, weight @ shuffled])
-    centred = np.stack([broken, shuffled]) - totals[:, np.newaxis] / n
-    terms = np.outer(totals, totals) - t**2 * n / (n - 1.0) * (centred * weight) @ centred.T
-    (constant, mixed), (_, square) = terms
-    discriminant = mixed**2 - square * constant
-    if square <= 0.0 or discriminant < 0.0:
-        return float("nan"), float("nan")
-    half = discriminant**0.5
-    return float((mixed - half) / square), float((mixed + half) / square)
 
 
 def _corrected(sums: Floats) -> Floats:

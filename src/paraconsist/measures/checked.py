@@ -25,7 +25,7 @@ from scipy.special import betainc, ndtri, stdtrit
 
 from paraconsist.errors import check_fraction, input_error
 from paraconsist.measures.array_types import Floats
-from paraconsist.measures.intervals import Dyads, Units, intervals
+from paraconsist.measures.intervals import Dyads, Units, rare_interval, ratio_interval, too_few
 from paraconsist.measures.results import Record
 
 #: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
@@ -128,8 +128,13 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     values: dict[str, Any] = {"observed": fit.observed, "corrected": fit.value}
     errors = {"observed": fit.observed_error, "corrected": fit.error}
     ends = dict(fit.ends)
-    for name, (yes, no) in {"sensitivity": (fit.yes, fit.no), "false_match_rate": (fit.yes.less, fit.no.less)}.items():
-        values[name], errors[name], ends[name] = _found(fit, yes, no)
+    labels = np.where(units.is_labelled, np.stack([units.labels, 1.0 - units.labels]), 0.0)
+    parts = {"sensitivity": (fit.yes, fit.no), "false_match_rate": (fit.yes.less, fit.no.less)}
+    for (name, (yes, no)), people in zip(parts.items(), labels, strict=True):
+        by_problem = None
+        if not of_set and units.groups.ndim == 1 and fit.n_clusters < fit.n_labels:
+            by_problem = _by_problem(units, fit.label_weights * people, confidence_level)
+        values[name], errors[name], ends[name] = _found(fit, yes, no, by_problem)
     refused, n_needed = _refusal(units, values, fit)
     if refused:
         values["corrected"], errors["corrected"], ends["corrected"] = math.nan, math.nan, [math.nan, math.nan]
@@ -427,7 +432,7 @@ def rate_among_valid(
     With r the share of all pairs, e that of the judged pairs that have an invalid wording and s that of judged pairs
     that are hits and have one, it is (r - s) / (1 - e). Judged wordings are taken for a random part of all. Arrays have
     shape (n_pairs,): `invalid` is in [0, 1], nan where a wording is not judged; `weights` say how much a pair counts.
-    Refused below 10 judged pairs with an invalid wording.
+    Refused below 10 judged pairs with an invalid wording, and where all have one.
 
     Examples
     --------
@@ -438,23 +443,50 @@ def rate_among_valid(
     marks, size = np.asarray(invalid, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     is_judged, hit = ~np.isnan(marks), np.asarray(hits, dtype=np.float64)
     n_pairs, n_invalid = int(is_judged.sum()), int((marks > 0.5).sum())
-    if n_invalid < LEAST_LABELS:
+    is_void = n_invalid >= LEAST_LABELS and not (size * (marks < 1.0)).any()
+    if n_invalid < LEAST_LABELS or is_void:
         text, nan = f"{n_invalid} judged pairs have an invalid wording, and {LEAST_LABELS} are needed", math.nan
+        text = "every judged pair has an invalid wording" if is_void else text
         return AmongValid(value=nan, confidence_interval=[nan, nan], n_pairs=n_pairs, n_invalid=n_invalid, refused=text)
     bad, judged = size * np.where(is_judged, marks, 0.0), size * is_judged
     codes = np.unique(np.asarray(groups), return_inverse=True)[1]
     units = Units.of_rows(np.stack([size, size * hit, judged, bad, bad * hit], axis=1), codes)
-
-    def among_valid(total: Floats) -> Floats:
-        _, all_pairs, of_hits, of_judged, of_bad, of_both = np.moveaxis(total, -1, 0)
-        value = (of_hits / all_pairs - of_both / of_judged) / (1.0 - of_bad / of_judged)
-        return np.asarray(value)[..., np.newaxis]
-
-    value = float(np.clip(among_valid(units.total)[0], 0.0, 1.0))
-    level, judged_pairs = confidence_level, [3]  # groups without one do not count
-    found = intervals(units, among_valid, [(0.0, 1.0)], [False], "auto", level, reported=[value], over=judged_pairs)
-    ends = [float(found.low[0]), float(found.high[0])]
+    value, ends = _among_valid_interval(units, confidence_level)
     return AmongValid(value=value, confidence_interval=ends, n_pairs=n_pairs, n_invalid=n_invalid)
+
+
+def _among_valid_interval(units: Units, confidence_level: float) -> tuple[float, list[float]]:
+    """Return the rate among valid pairs and Fieller's interval: its ends are with half a unit more, valid or invalid.
+
+    The former is no hit, for the lower end, the latter is for the upper one: such problems may not have been judged.
+
+    `units` have the sums of all pairs, of hits, of judged pairs, of invalid ones and of those that are hits.
+    """
+
+    def parts(units: Units) -> tuple[Floats, Floats]:
+        """Return what each unit adds to the shares of valid hits and of valid pairs, linearised."""
+        every, of_hits, of_judged, of_bad, of_both = units.total[1:]
+        _, size, hits, judged, bad, both = units.sums.T
+        rate, bad_rate, both_rate = of_hits / every, of_bad / of_judged, of_both / of_judged
+        of_valid = (hits - rate * size) / every - (both - both_rate * judged) / of_judged
+        valid = (bad_rate * judged - bad) / of_judged
+        return of_valid + (rate - both_rate) / units.n, valid + (1.0 - bad_rate) / units.n
+
+    of_valid, valid = parts(units)
+    ratio = float(units.multiplicity @ of_valid / (units.multiplicity @ valid))
+    value, only_judged = min(max(ratio, 0.0), 1.0), [3]  # groups without a judged pair do not count
+    if too_few(units, only_judged)[0] or np.abs(of_valid - ratio * valid).max() < 1e-12:
+        return value, [math.nan, math.nan]
+    quantile = float(stdtrit(units.effective(only_judged)[0] - 1.0, 0.5 + confidence_level / 2.0))
+    half = units.total[3] / units.counted(only_judged)[0] / 2.0
+    found = [ratio_interval(of_valid, valid, units.multiplicity, quantile)]
+    for row in ([0.0, half, 0.0, half, 0.0, 0.0], [0.0, 0.0, 0.0, half, half, 0.0]):
+        more = Units.of(np.vstack([units.sums, row]), [*units.multiplicity, 1])
+        found.append(ratio_interval(*parts(more), more.multiplicity, quantile))
+    if np.isnan(found).any():
+        return value, [0.0, 1.0]
+    low, high = min(ends[0] for ends in found[:2]), max(ends[1] for ends in found[::2])
+    return value, [min(max(low, 0.0), value), max(min(high, 1.0), value)]
 
 
 def label_share(labels: Any, groups: Any, confidence_level: float = 0.95) -> tuple[float, list[float]]:
@@ -489,6 +521,7 @@ class _Fit(NamedTuple):
     error: float
     sampled: float  # the part of its square that is due to problems
     influence: Floats  # each unit's part in the sampling error, shape (n,)
+    label_weights: Floats  # what each label counts of all units, shape (n,)
     observed: float
     observed_error: float
     yes: _Part  # units with the verdict yes
@@ -558,6 +591,7 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
         error=error,
         sampled=sampled,
         influence=of_labels if of_set else of_labels + of_units,
+        label_weights=inside * sizes[post],
         observed=observed,
         observed_error=observed_error,
         yes=part(True),
@@ -592,11 +626,27 @@ def _inside(share: Any, n: Any) -> Any:
     return (share * n + 0.5) / (n + 1.0)
 
 
-def _found(fit: _Fit, yes: _Part, no: _Part) -> Rate:
+def _by_problem(units: CheckedUnits, weights: Floats, confidence_level: float) -> tuple[float, float] | None:
+    """Return an interval of the share of verdicts yes by `weights`, over groups with several labels; None for one.
+
+    A comparer may err throughout a problem, and such problems may be missing from a sheet of 50. `rare_interval` adds
+    half a problem (Fay and Feuer 1997), `_limits` half a label: alone, these held 92 %.
+    """
+    codes = np.unique(units.groups, return_inverse=True)[1]
+    sizes, values = (np.bincount(codes, each).astype(np.float64) for each in (weights, weights * units.verdicts))
+    held = sizes > 1e-12
+    sizes, values = sizes[held], np.minimum(values, sizes)[held]
+    if len(sizes) < 2:
+        return None
+    most = max(weights.sum() ** 2 / float(weights @ weights), len(sizes))
+    return rare_interval(sizes, values, np.ones(len(sizes), dtype=np.intp), confidence_level, most)
+
+
+def _found(fit: _Fit, yes: _Part, no: _Part, by_problem: tuple[float, float] | None) -> Rate:
     """Return the share of verdicts yes among units that `yes` and `no` are shares of, its error and interval.
 
     The distances that the limits of each part make are squared and added (MOVER: Zou and Donner 2008, Statistics in
-    Medicine 27, 1693-1702).
+    Medicine 27, 1693-1702); the interval also spans that `by_problem`.
     """
 
     def share(*parts: float) -> float:
@@ -609,6 +659,8 @@ def _found(fit: _Fit, yes: _Part, no: _Part) -> Rate:
     moved = [[share(*values[:i], end, *values[i + 1 :]) for i, end in enumerate(ends)] for ends in (lower, upper)]
     value = share(*values)
     low, high = value - math.dist(moved[0], [value] * 3), value + math.dist(moved[1], [value] * 3)
+    if by_problem:
+        low, high = min(low, by_problem[0]), max(high, by_problem[1])
     return value, (high - low) / 2.0 / fit.quantile, [max(low, 0.0), min(high, 1.0)]
 
 

@@ -47,6 +47,17 @@ _ROUNDING = 1e-9  # a p that differs from 1 - level by less is equal to it, and 
 Ends = tuple[float, float]
 
 
+def rejects(p_value: Any, level: float) -> Any:
+    """Return whether p-values, a number or an array, reject at 1 - `level`: where intervals exclude the hypothesis.
+
+    Every decision by a p-value that has an interval goes through here: 1 - .9 is below .1 by rounding.
+
+    >>> rejects(0.1, 0.9), 0.1 <= 1.0 - 0.9
+    (True, False)
+    """
+    return p_value <= 1.0 - level + _ROUNDING
+
+
 class DifferenceTest(Protocol):
     """A test of one difference."""
 
@@ -169,9 +180,9 @@ class NullTest:
         return self.p_value if delta == 0.0 else 0.0
 
     def interval(self, level: float) -> Ends:
-        if self.p_value > 1.0 - level + _ROUNDING:
-            return min(0.0, self.point), max(0.0, self.point)
-        return self.point, self.point
+        if rejects(self.p_value, level):
+            return self.point, self.point
+        return min(0.0, self.point), max(0.0, self.point)
 
 
 @dataclass(frozen=True)
@@ -220,8 +231,7 @@ class MarginTest(_CorrectedMarginTest):
 def margin_verdict(p_first: float, p_second: float, level: float) -> str:
     """Return what two p-values of non-inferiority show at 1 - `level`."""
     verdict = {(True, True): "equivalent", (True, False): "first_not_worse", (False, True): "second_not_worse"}
-    first, second = (p <= 1.0 - level + _ROUNDING for p in (p_first, p_second))
-    return verdict.get((first, second), "undecided")
+    return verdict.get((rejects(p_first, level), rejects(p_second, level)), "undecided")
 
 
 def margin_test(test: DifferenceTest, point: float, margin: float, level: float, *, up_is_good: bool) -> MarginTest:
@@ -286,8 +296,13 @@ def sign_flip_test(
     draws where there are more than 131,072 different assignments.
 
     For means over buckets this is the test of a zero mean of signed differences, which holds its level also for models
-    that are not exchangeable, if there are many units (the flips have the variance of the mean). For other measures
-    (PVAP) exchangeability is what is tested.
+    that are not exchangeable, if there are many units (the flips have the variance of the mean). With few it does not
+    where differences are skewed: of two models with the same mean, .95, one that is all wrong in few buckets and one
+    that is a little wrong in many differ at 5 % in 12 to 20 % of samples of 12 to 40 buckets. These lack the few, so
+    nothing in them shows it (Bahadur and Savage 1956, Annals of Mathematical Statistics 27, 1115-1122: no test of a
+    mean holds its level for all distributions). The studentized test (Janssen 1997, Statistics and Probability Letters
+    36, 9-21) is the same one: flips leave the sum of squares as it is. For other measures (PVAP) exchangeability is
+    what is tested.
 
     Five buckets, the first model right in all, the second in none: 2 of 32 assignments are as extreme.
 

@@ -461,6 +461,23 @@ def on_logit_scale(
     return np.where(bounded, ends[0], point - half), np.where(bounded, ends[1], point + half)
 
 
+def ratio_interval(upper: Floats, lower: Floats, multiplicity: Floats | Whole, quantile: float) -> tuple[float, float]:
+    """Return Fieller's interval of (sum of `upper`) / (sum of `lower`) over units; nan where it has no ends.
+
+    Fieller (1954), "Some problems in interval estimation", Journal of the Royal Statistical Society B 16, 175-185.
+    """
+    n = float(multiplicity.sum())
+    totals = np.array([multiplicity @ upper, multiplicity @ lower])
+    centred = np.stack([upper, lower]) - totals[:, np.newaxis] / n
+    terms = np.outer(totals, totals) - quantile**2 * n / (n - 1.0) * (centred * multiplicity) @ centred.T
+    (constant, mixed), (_, square) = terms
+    discriminant = mixed**2 - square * constant
+    if square <= 0.0 or discriminant < 0.0:
+        return float("nan"), float("nan")
+    half = discriminant**0.5
+    return float((mixed - half) / square), float((mixed + half) / square)
+
+
 def boundary_interval(
     value: float, low: float, high: float, n_units: float, confidence_level: float = 0.95
 ) -> tuple[float, float]:
@@ -554,6 +571,9 @@ def rare_interval(
     for quantile, share in ((tail, shares.min() / 3.0), (1.0 - tail, (shares.max() + 2.0) / 3.0)):
         mean = (float(multiplicity @ values) + share * half) / n_rows
         squares = float(multiplicity @ (values - mean * sizes) ** 2) + 2.0 * ((share - mean) * half) ** 2
+        if squares <= 0.0:  # all have the share of this end
+            ends.append(mean)
+            continue
         size = min(mean * (1.0 - mean) * n_rows**2 / squares * ratio**2, most * n_rows / total)
         more = (0.5, 0.0) if quantile < 0.5 else (0.0, 0.5)
         ends.append(float(betaincinv(mean * size + more[0], (1.0 - mean) * size + more[1], quantile)))

@@ -20,7 +20,13 @@ from paraconsist.measures.buckets import (
     check_rows,
     partition,
 )
-from paraconsist.measures.intervals import FEW_UNITS, NO_SPREAD, boundary_interval, korn_graubard_interval
+from paraconsist.measures.intervals import (
+    FEW_UNITS,
+    NO_SPREAD,
+    boundary_interval,
+    korn_graubard_interval,
+    on_logit_scale,
+)
 from paraconsist.measures.results import Record, Result, documented, signature
 
 _FUNCTION = "rankings"
@@ -201,8 +207,8 @@ def _over_wordings(signs: Floats, level: float) -> tuple[float, list[float], flo
 
     The mean over all wordings there could be is the squared length of their mean row of `signs`. The jackknife's
     interval is too short where nearly all rankings are the same, or few systems are in no order: it is joined with Korn
-    and Graubard's interval of that length, from where each wording lies in the direction of the mean. Wordings under
-    which all systems are equal are left out.
+    and Graubard's interval of that length, from where each wording lies in the direction of the mean, with the
+    jackknife's on the logit scale, and with the length itself. Wordings under which all systems are equal are left out.
     """
     signs = signs[~np.isnan(signs).any(axis=1)]
     n, nan = len(signs), float("nan")
@@ -215,18 +221,20 @@ def _over_wordings(signs: Floats, level: float) -> tuple[float, list[float], flo
         return tau, [nan] * 2, nan, n
     without = (sums.sum() - 2.0 * sums) / ((n - 1) * (n - 2))
     error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
-    half = float(stdtrit(n - 1, 0.5 + level / 2.0)) * error
+    half, mean = float(stdtrit(n - 1, 0.5 + level / 2.0)) * error, signs.mean(axis=0)
     if tau > 1.0 - NO_SPREAD:
         ends = boundary_interval(1.0, 0.0, 1.0, n, level)
     else:
-        mean = signs.mean(axis=0)
         along = signs @ mean / max(np.linalg.norm(mean), NO_SPREAD)
         across = (1.0 - (along**2).mean()) / (n - 1)  # what the other directions add to the squared length
         share = 0.5 + 0.5 * np.sqrt(max(float(mean @ mean) - across, 0.0))
         spread = max(float(along.std(ddof=1)) / 2.0 / np.sqrt(n), NO_SPREAD)
         ends = korn_graubard_interval(share, spread, _MOST_ROWS, n, level)
     low, high = (2.0 * end - 1.0 for end in ends)
-    low, high = min(tau - half, max(low, 0.0) ** 2), max(tau + half, max(high, -low) ** 2)
+    # below 1 the jackknife's error is skewed; of two systems in no order the mean's own length is an upper bound
+    skewed = on_logit_scale(np.array([tau]), np.array([half]), np.array([[0.0, 1.0]]))[0][0] if tau > 0.0 else tau
+    high = max(tau + half, float(mean @ mean), max(high, -low) ** 2)
+    low = min(tau - half, float(skewed), max(low, 0.0) ** 2)
     return tau, [max(low, min(tau, 0.0)), min(high, 1.0)], error, n  # tau of all wordings is not below 0
 
 

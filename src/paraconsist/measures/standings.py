@@ -17,6 +17,7 @@ import numpy.typing as npt
 from paraconsist.errors import check_choice, check_fraction, input_error
 from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.buckets import check_rows, check_unmasked, rectangular
+from paraconsist.measures.difference_tests import rejects
 from paraconsist.measures.intervals import sums_by_group
 from paraconsist.measures.results import Record
 
@@ -94,8 +95,10 @@ class UnitValues:
         """Test every pair of models: two columns of places, the pairs' differences (sums), and their p-values.
 
         These hold for all pairs together: the single-step max-T of joint sign flips, as in `joint_test`, of |sum d| /
-        sqrt(sum d^2), which rises with the paired t. Where all units count for every model, all pairs' spreads are one
-        product of matrices, and a draw is flipped once for all models: 4,950 pairs take as long as 30 of `joint_test`.
+        sqrt(sum d^2), which rises with the paired t: the studentized test too. A pair that differs by the same in all
+        units shows the flips no spread; its p is at least that of `boundary_interval`. Where all units count for every
+        model, all pairs' spreads are one product of matrices, and a draw is flipped once for all models: 4,950 pairs
+        take as long as 30 of `joint_test`.
         """
         one, two = np.triu_indices(self.values.shape[1], 1)
         if self.counted is None:
@@ -116,7 +119,10 @@ class UnitValues:
         ranked = np.sort(np.round(np.concatenate(greatest), 9))
         as_large = n_draws - np.searchsorted(ranked, statistics, side="left")
         p_values: Floats = np.divide(as_large + 1.0, n_draws + 1.0, dtype=np.float64)
-        return one, two, sums, p_values
+        mean = np.abs(sums) / len(each)
+        is_flat = len(each) * mean**2 >= (1.0 - _ROUNDING) * squares
+        at_boundary = np.where(is_flat, 2.0 * np.maximum(1.0 - mean, 0.0) ** len(each), 0.0)
+        return one, two, sums, np.maximum(p_values, np.minimum(at_boundary, 1.0))
 
 
 def _signed_sums(columns: Floats, n_draws: int, seed: int, width: int = 0) -> Iterator[Floats]:
@@ -400,7 +406,8 @@ def pareto_table(
         bought = [
             other
             for other, t in others.items()
-            if t.accuracy < 0.0 < t.consistency and max(t.accuracy_corrected, t.consistency_corrected) <= alpha
+            if t.accuracy < 0.0 < t.consistency
+            and rejects(max(t.accuracy_corrected, t.consistency_corrected), 1.0 - alpha)
         ]
         untested = [other for other in accuracy if other not in (name, *others)]
         rows.append(ParetoRow(name, float(accuracy[name]), float(consistency[name]), better, bought, untested))
@@ -410,6 +417,6 @@ def pareto_table(
 def _beats(test: PairTest, alpha: float) -> bool:
     """Return whether the first model is better in one beyond chance, and not worse in the other."""
     axes = (test[:3], test[3:])
-    better = [difference > 0.0 and corrected <= alpha for difference, _, corrected in axes]
-    worse = [difference < 0.0 and p <= alpha for difference, p, _ in axes]
+    better = [difference > 0.0 and rejects(corrected, 1.0 - alpha) for difference, _, corrected in axes]
+    worse = [difference < 0.0 and rejects(p, 1.0 - alpha) for difference, p, _ in axes]
     return any(better) and not any(worse)

@@ -17,7 +17,7 @@ from paraconsist.errors import InputError, check_choice, input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, reads_probabilities
 from paraconsist.measures.consistency_difference import ConsistencyDifferenceResult, consistency_difference, unit_values
-from paraconsist.measures.difference_tests import METHODS, MarginTest, margin_verdict
+from paraconsist.measures.difference_tests import METHODS, MarginTest, margin_verdict, rejects
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
 from paraconsist.measures.results import Record, parse_signature
 from paraconsist.measures.rules import ORIGINAL
@@ -378,11 +378,10 @@ def _standings(
     spec: MeasureSpec, models: Sequence[str], pairs: Sequence[ModelPair], options: CompareOptions
 ) -> list[Standing]:
     """Return the models' ranks and letters."""
-    alpha = 1.0 - options.confidence_level
     mine = {(pair.first, pair.second): pair for pair in pairs if pair.measure == spec.name}
     sign = 1.0 if spec is PARAPHRASTIC else -1.0  # of violations fewer are better
     better = {who: sign * pair.result["difference"] >= 0.0 for who, pair in mine.items()}
-    differ = {who: (pair.simultaneous_p_value or 0.0) <= alpha for who, pair in mine.items()}
+    differ = {who: rejects(pair.simultaneous_p_value or 0.0, options.confidence_level) for who, pair in mine.items()}
     return standings(spec.name, models, better, differ)
 
 
@@ -442,7 +441,7 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
         pairs = [(models[i], models[j]) for i, j in zip(one.tolist(), two.tolist(), strict=True)]
         is_better = (sums >= 0.0) if spec is PARAPHRASTIC else (sums <= 0.0)  # of violations fewer are better
         better = dict(zip(pairs, is_better.tolist(), strict=True))
-        differ = dict(zip(pairs, (p <= 1.0 - options.confidence_level).tolist(), strict=True))
+        differ = dict(zip(pairs, rejects(p, options.confidence_level).tolist(), strict=True))
         ranked += standings(spec.name, models, better, differ)
     return SetRanking(name, aligned.n_common, ranked, rank(aligned.rows, {}, options), left_out)
 

@@ -20,6 +20,7 @@ from paraconsist.data.rows import Rows
 from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets
 from paraconsist.measures.catalogue import PARAPHRASTIC, Quantity
 from paraconsist.measures.chance import agreement_chance
+from paraconsist.measures.difference_tests import rejects
 from paraconsist.measures.prompt_sensitivity import Sums
 from paraconsist.measures.results import METHODS, Estimates, Record, Result, Values, interval_options
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
@@ -372,7 +373,7 @@ def rank(rows: Mapping[str, Rows], unranked: dict[str, str], options: CompareOpt
     models, n = list(able), len(units.values)
     pairs = [(models[i], models[j]) for i, j in zip(one.tolist(), two.tolist(), strict=True)]
     better = dict(zip(pairs, (sums >= 0.0).tolist(), strict=True))  # of two alike the first
-    differ = dict(zip(pairs, (p <= 1.0 - options.confidence_level).tolist(), strict=True))
+    differ = dict(zip(pairs, rejects(p, options.confidence_level).tolist(), strict=True))
     values = dict(zip(models, units.values.mean(axis=0).tolist(), strict=True))
     ranked = standings(STEADINESS.key, models, better, differ)
     return Ranking(n, {row.model: values[row.model] for row in ranked}, ranked, unranked)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from paraconsist._version import __version__
 from paraconsist.errors import InputError
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, Quantity
+from paraconsist.measures.difference_tests import rejects
 from paraconsist.measures.results import parse_signature
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.reporting.formatting import (
@@ -458,8 +459,8 @@ def _compared(
     tested = tested_by(spec).name
     pairs = [p for p in (comparison.pairs if comparison else ()) if p.measure == tested and best in (p.first, p.second)]
     corrected = [(p, p.corrected_p_value if p.simultaneous_p_value is None else p.simultaneous_p_value) for p in pairs]
-    alpha = 1.0 - float(level(values[best]).removesuffix(" %")) / 100.0
-    rivals = [p.second if p.first == best else p.first for p, p_of_pair in corrected if not p_of_pair <= alpha]
+    confidence = float(level(values[best]).removesuffix(" %")) / 100.0
+    rivals = [p.second if p.first == best else p.first for p, p_of in corrected if not rejects(p_of, confidence)]
     left_out = f" Left out, as their answers are degenerate: {listed(void)}." if void else ""
     sentence = _with_rivals(sentence, rivals, bool(pairs), {model: values[model] for model in able}) + left_out
     return claim, f"{sentence[0].upper()}{sentence[1:]}"
