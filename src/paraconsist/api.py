@@ -75,13 +75,13 @@ def run(
         renamed_columns,
     )
     from paraconsist.data.prompts import table_of_rows
+    from paraconsist.data.tables import in_arrow
     from paraconsist.errors import input_error, renamed, unknown_option
     from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
     from paraconsist.reporting.result import Run
     from paraconsist.running.by_name import read_models
     from paraconsist.running.functions import Function, run_function
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
-    from paraconsist.scoring.sources import in_arrow
 
     kinds = (Function, LoadOptions, RunOptions, EndpointSettings, AskOptions)
     names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} for kind in kinds}

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data import tables
+from paraconsist.data.arrays import rows_counted
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
 from paraconsist.errors import input_error
@@ -628,6 +629,22 @@ def shared_buckets(table: pa.Table, names: SourceOptions) -> str | None:
         return None
     buckets = tables.values_of(table, names.bucket, parameter="bucket")
     return names.bucket if len(set(buckets)) < table.num_rows else None
+
+
+def check_ids(table: pa.Table, columns: SourceOptions) -> None:
+    """Refuse two rows of a bucket with one id."""
+    keys = [columns.bucket, columns.example]
+    if columns.bucket == columns.example or not set(keys) <= set(table.column_names):
+        return
+    counted = rows_counted(table, keys)
+    if counted is not None and len(counted) < len(table):
+        twice = counted.filter(pc.greater(counted["count_all"], 1))
+        bucket, example = twice[columns.bucket][0].as_py(), twice[columns.example][0].as_py()
+        remedy = (
+            f"Bucket {bucket!r} has it more than once, as have {len(twice) - 1:,} other pairs: leave copies out; name "
+            "another column as `example`; or, if wordings were asked several times, name the column of the `trial`."
+        )
+        raise input_error("score", "example", "differ within a bucket", got=example, remedy=remedy)
 
 
 def named_labels(predictions: Predictions, column: str, answered: str, label_names: list[str]) -> Predictions:

@@ -174,6 +174,30 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
     return pa.table(columns).replace_schema_metadata(table.schema.metadata) if columns else table
 
 
+def in_arrow(table: Any, function: str = "score") -> pa.Table:
+    """Return a table in memory as an Arrow table, without the index of a data frame.
+
+    InputError if it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns.
+    """
+    if isinstance(table, Mapping) and (texts := [name for name, value in table.items() if isinstance(value, str)]):
+        must, remedy = "have a list of values in each column", "Of rows make a table: pandas.DataFrame(rows)."
+        raise input_error(function, "path", must, got=f"text in {', '.join(map(str, texts))}", remedy=remedy)
+    try:
+        if hasattr(table, "with_format"):  # of datasets: a selection or a shuffle is known to it alone
+            table = table.with_format("arrow")[:]
+        elif hasattr(table, "iloc") and hasattr(table, "columns"):
+            table = pa.Table.from_pandas(table, preserve_index=False)
+        elif isinstance(table, Mapping) or hasattr(table, "__arrow_c_stream__"):
+            table = pa.table(dict(table) if isinstance(table, Mapping) else table)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
+        remedy = f"Its columns cannot be stored ({first_line(problem)})."
+        raise input_error(function, "path", "be a table whose columns hold values of one kind", remedy=remedy) from None
+    if not isinstance(table, pa.Table):
+        wanted = "be a path or a table (pandas, polars, pyarrow, datasets, a mapping of columns)"
+        raise input_error(function, "path", wanted, got=type(table).__name__)
+    return plain_table(table, function=function)
+
+
 def column_of(table: pa.Table, name: str, *, parameter: str, function: str = "score") -> Any:
     """Return a column; raise an error about `parameter` if the table does not have it."""
     if name not in table.column_names:

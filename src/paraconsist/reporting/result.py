@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist._version import __version__
 from paraconsist.data.options import SourceOptions, documented, taken
-from paraconsist.data.tables import read_table
+from paraconsist.data.tables import in_arrow, read_table
 from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
@@ -23,7 +23,7 @@ from paraconsist.reporting.table import Part, as_html, as_latex, as_markdown, as
 from paraconsist.reporting.tables import cited, score_tables
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.score import SetScores, score_sources
-from paraconsist.scoring.sources import Opened, in_arrow, open_models, open_source
+from paraconsist.scoring.sources import Opened, open_models, open_source
 
 if TYPE_CHECKING:
     import pandas as pd

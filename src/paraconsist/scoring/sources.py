@@ -14,20 +14,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from paraconsist.data.arrays import rows_counted
 from paraconsist.data.foreign import read_yaml
 from paraconsist.data.logs.format import GOLD_CONFIDENCE, SeveralModels
 from paraconsist.data.logs.reading import LogTexts, of_one_model, read_logs
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import TRIED, Metadata, Predictions, read_predictions
 from paraconsist.data.published import PREFIX, published_folder
-from paraconsist.data.rows import Rows, long_format, named_labels, with_groups
+from paraconsist.data.rows import Rows, check_ids, long_format, named_labels, with_groups
 from paraconsist.data.sharing import local_names
 from paraconsist.data.store import RunFolder
-from paraconsist.data.tables import column_error, column_of, floats, plain_column, plain_table, read_table, values_of
-from paraconsist.errors import first_line, input_error
+from paraconsist.data.tables import column_error, column_of, floats, in_arrow, plain_column, read_table, values_of
+from paraconsist.errors import input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import COHERENCE
 from paraconsist.measures.results import Values
@@ -165,30 +163,6 @@ def open_models(named: Any, options: SourceOptions | None = None, *, function: s
         return [open_source(named, each, function=function) for each in chosen]
 
 
-def in_arrow(table: Any, function: str = "score") -> pa.Table:
-    """Return a table in memory as an Arrow table, without the index of a data frame.
-
-    InputError if it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns.
-    """
-    if isinstance(table, Mapping) and (texts := [name for name, value in table.items() if isinstance(value, str)]):
-        must, remedy = "have a list of values in each column", "Of rows make a table: pandas.DataFrame(rows)."
-        raise input_error(function, "path", must, got=f"text in {', '.join(map(str, texts))}", remedy=remedy)
-    try:
-        if hasattr(table, "with_format"):  # of datasets: a selection or a shuffle is known to it alone
-            table = table.with_format("arrow")[:]
-        elif hasattr(table, "iloc") and hasattr(table, "columns"):
-            table = pa.Table.from_pandas(table, preserve_index=False)
-        elif isinstance(table, Mapping) or hasattr(table, "__arrow_c_stream__"):
-            table = pa.table(dict(table) if isinstance(table, Mapping) else table)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
-        remedy = f"Its columns cannot be stored ({first_line(problem)})."
-        raise input_error(function, "path", "be a table whose columns hold values of one kind", remedy=remedy) from None
-    if not isinstance(table, pa.Table):
-        wanted = "be a path or a table (pandas, polars, pyarrow, datasets, a mapping of columns)"
-        raise input_error(function, "path", wanted, got=type(table).__name__)
-    return plain_table(table, function=function)
-
-
 def model_of(predictions: Predictions) -> str | None:
     """Return the model's name, where the file says it."""
     model = predictions.metadata.get("model")
@@ -298,7 +272,7 @@ def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[Clas
         example = TRIED if source.is_log else options.example
         predictions, noise = split_trials(predictions, columns.bucket, example, options.trial)
     elif not source.is_log:
-        _check_once(predictions.table, columns)
+        check_ids(predictions.table, columns)
     return replace(source, predictions=predictions, columns=columns, noise=noise)
 
 
@@ -341,22 +315,6 @@ def _columns_of_log(source: Source, options: SourceOptions) -> SourceOptions:
         confidence=GOLD_CONFIDENCE if GOLD_CONFIDENCE in names else None,
         stratum=options.stratum or (None if "strata" in source.predictions.metadata else ()),
     )
-
-
-def _check_once(table: pa.Table, columns: SourceOptions) -> None:
-    """Refuse two rows of a bucket with one id."""
-    keys = [columns.bucket, columns.example]
-    if columns.bucket == columns.example or not set(keys) <= set(table.column_names):
-        return
-    counted = rows_counted(table, keys)
-    if counted is not None and len(counted) < len(table):
-        twice = counted.filter(pc.greater(counted["count_all"], 1))
-        bucket, example = twice[columns.bucket][0].as_py(), twice[columns.example][0].as_py()
-        remedy = (
-            f"Bucket {bucket!r} has it more than once, as have {len(twice) - 1:,} other pairs: leave copies out; name "
-            "another column as `example`; or, if wordings were asked several times, name the column of the `trial`."
-        )
-        raise input_error("score", "example", "differ within a bucket", got=example, remedy=remedy)
 
 
 def _statement_column(table: pa.Table, names: SourceOptions) -> str | None:
