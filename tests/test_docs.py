@@ -51,6 +51,14 @@ def test_tests_that_documents_name_are_there() -> None:
     assert [(file, path) for file, path in named if not (ROOT / path).is_file()] == []
 
 
+def test_every_extra_of_users_is_explained() -> None:
+    """The extra `scale`, which docs/scale.md installs, was not among those of docs/install.md."""
+    _, _, section = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("optional-dependencies]\n")
+    extras = re.findall(r"^(\w+) = ", section.partition("\n[")[0], re.MULTILINE)
+    explained = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "install.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(explained) == set(extras) - {"test", "lint", "docs", "all"}
+
+
 def test_workflows_name_actions_by_commit_and_version() -> None:
     files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
     used = [line for file in files for line in file.read_text().splitlines() if "uses:" in line]

@@ -10,6 +10,7 @@ import pytest
 from paraconsist.cli import app as application
 from paraconsist.data.logs.reading import built_in
 from paraconsist.errors import input_error
+from paraconsist.models.endpoint.settings import EndpointSettings
 
 FOLDER = Path(application.__file__).parent
 TREES = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.py")}
@@ -72,7 +73,25 @@ def test_help_begins_with_examples_that_parse(command, name):
     for line in (line for line in called.examples if line.startswith("paraconsist ")):  # lm_eval's own is another
         program, word, *arguments = shlex.split(line)
         assert (program, word) == ("paraconsist", name)
-        called.make_context(name, arguments)
+        given = called.make_context(name, arguments).params
+        assert [*(given.get("dataset") or ())] != ["sample"], "a set of several configs is refused without one"
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("name", application.COMMANDS)
+def test_help_calls_options_as_they_are_typed(name):
+    """`score --checked` said "With `same`", `run --dry-run` "With `endpoint`", `plan --label-cost` "with `checked`"."""
+    for parameter in application.app.get_command(None, name).params:
+        words = re.findall(r"`([a-z_]+)`", getattr(parameter, "help", "") or "")
+        assert [word for word in words if word not in application.COMMANDS] == [], parameter.name
+
+
+@pytest.mark.faults
+def test_help_says_how_long_and_how_often_an_endpoint_is_asked(command):
+    page = " ".join(command("run", "--help")[1].split())
+    settings = EndpointSettings(urls="http://localhost/v1")
+    for name in ("concurrency", "timeout", "tries"):
+        assert re.search(rf"--{name} \w+ [^-]*by default {getattr(settings, name):g}[;.]", page), name
 
 
 @pytest.mark.faults

@@ -183,7 +183,9 @@ def test_pilots_that_say_nothing() -> None:
     refuses("`pilot` must differ between buckets", plan, pilot_of(steady), half_width=0.02)
     some = drawn(np.random.default_rng(1), 60, 4)
     same = pilot_of_difference(some, some, both=some.correct)
-    refuses("`against` must differ between buckets", plan, pilot_of(some), difference=0.02, of_difference=same)
+    with pytest.raises(InputError, match="`against` must differ between buckets") as problem:
+        plan(pilot_of(some), difference=0.02, of_difference=same)
+    assert problem.value.got == "0 in all 60 buckets"  # it said -0
 
 
 # ---------- Pilots: every product against its definition, variances at other sizes against all subsets of the rows

@@ -65,24 +65,16 @@ class Fields:
     def parameters(self) -> Iterator[click.Parameter]:
         """Yield a parameter for each field."""
         hints = get_type_hints(self.group)
-        options = {one.name: self._option(one) for one in self}
         for one in self:
             family = [kind for kind in self.group.__mro__ if one.name in getattr(kind, "__dataclass_fields__", ())]
             panel = self.panel or getattr(family[-1], "panel", None)  # the last declares the field
             metadata = {"panel": panel, **one.metadata}
-            metadata["help"] = re.sub(r"`(\w+)`", lambda match: options.get(match[1], match[0]), metadata["help"])
             if one.name in self.names:
                 metadata.pop("option", None)
             is_unset = one.name in self.unset or one.default_factory is not MISSING or one.default == ()
             default = None if is_unset else one.default
             default = ",".join(default) if isinstance(default, tuple) else default
             yield _parameter(self.names.get(one.name, one.name), hints[one.name], default, metadata)
-
-    def _option(self, one: Field[Any]) -> str:
-        """How the help of other fields calls a field."""
-        usual = f"--{self.names.get(one.name, one.name).replace('_', '-')}"
-        declared = usual if one.name in self.names else one.metadata.get("option", usual)
-        return str(declared if isinstance(declared, str) else declared[0]).partition("/")[0]
 
     def take(self, values: Given) -> Given:
         """Take the fields' values out of the options' values."""
@@ -123,6 +115,10 @@ def as_command(name: str, function: Callable[..., None]) -> Command:
         _check_output(name, values)
         function(**{name: kind(**group.take(values)) for name, (group, kind) in groups.items()}, **values)
 
+    options = [one for one in parameters if isinstance(one, click.Option)]
+    typed = {one.name: one.opts[0] for one in options}
+    for one in options:  # a help text names Python parameters, also those of another group of options
+        one.help = re.sub(r"`(\w+)`", lambda match: typed.get(match[1], match[0]), one.help or "")
     return Command(name, params=parameters, callback=run, help=inspect.getdoc(function))
 
 

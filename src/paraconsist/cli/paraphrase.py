@@ -77,7 +77,7 @@ def paraphrase(
 ) -> None:
     """Generate paraphrases, filter them, and write a bucket set with a sheet for human judgement.
 
-    paraconsist paraphrase rows.csv --output set.parquet
+    paraconsist paraphrase rows.csv --nli-model ORG/NLI --output set.parquet
     paraconsist paraphrase questions.yaml --generator MODEL --endpoint http://localhost:8000/v1
     """
     quiet_libraries()

@@ -63,14 +63,14 @@ def run(
     prompts: Annotated[Given, _PROMPTS],
     ask: Annotated[Given, Fields(AskOptions, unset=_ASK)],
     endpoint: Annotated[Given, endpoint_fields()],
-    dry_run: bool = option(False, "With `endpoint`: show three requests and the estimate, and send nothing."),
+    dry_run: bool = option(False, "With --endpoint: show three requests and the estimate, and send nothing."),
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
     scoring: Annotated[ScoreOptions, Fields(without=("measures", "unparsed", "checked", "validity"))],
 ) -> None:
     """Run a model over bucket sets and print its consistency.
 
     paraconsist run --model ORG/MODEL --dataset paranlu:delta_snli --output runs/a
-    paraconsist run --model NAME --endpoint http://localhost:8000/v1 --dataset sample --output runs/b
+    paraconsist run --model NAME --endpoint http://localhost:8000/v1 --dataset questions.yaml --output runs/b
     """
     options = replace(running, label_map=read_label_map("run", label_map), seed=scoring.seed)
     ask = {**ask, "template_arguments": read_fields(ask.get("template_arguments"), "template_argument")}
@@ -177,8 +177,8 @@ def export_requests(
 ) -> None:
     """Write the requests of a run as batch files, for engines that answer them in bulk.
 
-    paraconsist export-requests --model NAME --dataset sample --output requests
-    paraconsist export-requests --model NAME --dataset sample --output requests --per-file 1000
+    paraconsist export-requests --model NAME --dataset sample:defeasible_nli --output requests
+    paraconsist export-requests --model NAME --dataset sample:defeasible_nli --output requests --per-file 1000
     """
     from paraconsist.running.requests import export_named
 

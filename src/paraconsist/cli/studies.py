@@ -121,8 +121,8 @@ def adversarial(
 ) -> None:
     """Train with and without variants of the training rows, run both, and compare them on the same rows.
 
-    paraconsist adversarial --model bow --dataset sample --train-file a.csv --columns premise --output runs/a
-    paraconsist adversarial --model bow --dataset sample --train-file a.csv --columns premise --output runs/a --control
+    paraconsist adversarial --model bow --dataset set.jsonl --train-file a.csv --columns premise --output adv
+    paraconsist adversarial --model bow --dataset set.jsonl --train-file a.csv --columns premise --output adv --control
     """
     quiet_libraries()
     from paraconsist.studies.adversarial import adversarial as run_study

@@ -55,7 +55,7 @@ def _conclude(folder: Path, record: Mapping[str, Any]) -> None:
     if "eval_accuracy" in metrics:
         _say_accuracy(f"{record['data']['eval']['n_rows']:,} evaluation rows", metrics)
     else:
-        say_status("No evaluation rows were given (--eval-file): how good it is, nobody has measured yet.")
+        say_status("No evaluation rows were given (--eval-file), so its accuracy was not measured.")
     say_status(f"Next: paraconsist run --model {shlex.quote(str(folder))} --dataset SET --output FOLDER")
 
 

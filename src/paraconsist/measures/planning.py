@@ -657,7 +657,7 @@ def _checked(paraphrases: Sequence[int], pilot: Pilot, of_difference: Pilot | No
             check_whole("plan", "paraphrases", k, at_least=len(source.products) - 1)
             if source.variance(k) <= 0.0:
                 name, must = "pilot" if source is pilot else "against", "differ between buckets or paraphrases"
-                raise input_error("plan", name, must, got=f"{source.value:g} in all {source.n_buckets} buckets")
+                raise input_error("plan", name, must, got=f"{source.value + 0.0:g} in all {source.n_buckets} buckets")
     return paraphrases
 
 

@@ -43,15 +43,15 @@ class EndpointSettings:
     urls: Sequence[str] = option(
         MISSING,
         "Address of an OpenAI-compatible API, as http://localhost:8000/v1; the model is named as it is there. "
-        "Repeated, for several servers of one model: each request goes to the one with the fewest.",
+        "Repeated, for several servers of one model: each request goes to the one with the fewest in progress.",
         option="--endpoint",
     )
     api: str = option("completions", "completions (a text to go on with) or chat.")
-    concurrency: int = option(16, "How many requests may be under way at a time.", min=1)
-    timeout: float = option(120.0, "Seconds that a request may take.")
+    concurrency: int = option(16, "How many requests may be under way at a time; by default 16.", min=1)
+    timeout: float = option(120.0, "Seconds that a request may take; by default 120.")
     tries: int = option(
         8,
-        "How often a request is sent before the run gives up; refusals because of the rate limit do not count.",
+        "How often a request is sent before the run gives up, by default 8; refusals by the rate limit do not count.",
         min=1,
     )
     patience: float = option(600.0, "Seconds of nothing but rate-limit refusals before the run gives up.")

@@ -43,7 +43,7 @@ class GeneratorSettings:
     #: With a number: that many groups of beams as candidates, each one beam, where a token costs this much for every
     #: earlier group that chose it at the same place (Vijayakumar et al. 2018).
     diversity: float | None = option(None, "Diverse beam search: penalty for tokens of other groups.")
-    temperature: float | None = option(1.0, "Temperature of sampling (and of the scores, with `diversity`).")
+    temperature: float | None = option(1.0, "Temperature of sampling, and of the scores in diverse beam search.")
     top_k: int | None = option(None, "Sample among this many of the likeliest tokens.")
     top_p: float | None = option(None, "Sample among the likeliest tokens with this much probability.")
     most_jaccard: float | None = option(None, "Drop candidates that share at least this much of their words.")
