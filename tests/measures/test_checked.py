@@ -17,6 +17,7 @@ from paraconsist.measures.checked import (
     corrected_rate,
     corrected_variance,
     differs,
+    label_share,
     plan_labels,
     rate_among_valid,
     rogan_gladen,
@@ -372,6 +373,16 @@ def test_few_problems_that_are_missed_throughout_count_as_problems(missed):
     lowest, highest = beta.ppf([0.025, 0.975], 40.5 - missed, missed + 0.5)
     assert low <= lowest < highest <= high
     assert high - low < 1.25 * (highest - lowest)
+
+
+def test_shares_of_labels_of_few_problems_cover():
+    """One paraphrase in ten is invalid, most of them of few of 20 problems: 92 % held, the others too low."""
+    rng, held = np.random.default_rng(0), []
+    for _ in range(500):
+        labels = rng.random((20, 4)) < rng.beta(0.1, 0.9, 20)[:, None]
+        low, high = label_share(labels.ravel().astype(float), np.repeat(np.arange(20), 4))[1]
+        held.append(low <= 0.1 <= high)
+    assert 0.93 <= np.mean(held) <= 0.985
 
 
 @pytest.mark.parametrize(("sensitivity", "false"), [(0.75, 0.1), (0.97, 0.03)])

@@ -408,7 +408,8 @@ def intervals(
     error, bootstrap_error, degrees = linearised_errors(units, estimate, over)
     spread = error > NO_SPREAD
     if skewed:
-        degrees = np.minimum(n_units - 1.0, 1.0 / (2.0 / degrees + 1.0 / units.counted(over)))
+        counted = np.maximum(units.counted(over), 1)
+        degrees = np.minimum(n_units - 1.0, 1.0 / (2.0 / degrees + 1.0 / counted))
     else:
         degrees = np.where(means, n_units - 1.0, np.minimum(n_units - 1.0, degrees))
     t = stdtrit(np.maximum(degrees, 1.0), (1.0 + confidence_level) / 2.0)
