@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paraconsist.models.batching import BatchPolicy, Shape, deal, plan_batches
+from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 
 SHAPES = st.lists(
     st.tuples(st.integers(1, 200), st.sampled_from([1, 2])).map(
@@ -47,23 +47,6 @@ def test_padding_and_the_cost_of_batches_are_least_together(widths, batch_cost):
 def test_padding_never_ends_a_batch_that_costs_all():
     shapes = [Shape(width, width, 1) for width in (1, 500, 3, 90)]
     assert plan_batches(shapes, BatchPolicy(batch_cost=math.inf)) == [[1, 3, 2, 0]]
-
-
-@given(st.lists(st.integers(1, 500), max_size=200), st.integers(1, 3000), st.integers(1, 9))
-def test_dealing_gives_every_input_to_exactly_one_process(sizes, max_tokens, n_ranks):
-    hands = [deal(np.array(sizes, int), max_tokens, rank, n_ranks) for rank in range(n_ranks)]
-    assert sorted(i for hand in hands for part in hand for i in range(*part)) == list(range(len(sizes)))
-    assert sum(map(bool, hands)) == min(len(sizes), n_ranks) or len(sizes) > n_ranks
-
-
-def test_parts_are_the_same_for_one_to_three_processes_which_end_together():
-    sizes = np.sort(np.random.default_rng(0).poisson(30, size=9000))[::-1]
-    whole = deal(sizes, 4096, 0, 1)
-    for n_ranks in (2, 3):
-        hands = [deal(sizes, 4096, rank, n_ranks) for rank in range(n_ranks)]
-        assert sorted(part for hand in hands for part in hand) == whole
-        loads = [sum(sizes[start:end].sum() for start, end in hand) for hand in hands]
-        assert max(loads) < 1.02 * sizes.sum() / n_ranks
 
 
 def test_sentences_of_ordinary_lengths_leave_little_padding():

@@ -18,12 +18,12 @@ from helpers.prompts import TASK, make_prompt, prepared, ragged_rows, scorer
 from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.store import Store
 from paraconsist.errors import InputError
-from paraconsist.models.batching import BatchPolicy, Memory, check_device
+from paraconsist.models.batching import BatchPolicy, check_device
 from paraconsist.models.causal_engine import FrozenLayer, Pack
 from paraconsist.models.loading import load_model
 from paraconsist.models.prompted import PromptSettings
 from paraconsist.running import loop
-from paraconsist.running.loop import _results, compute, start_accelerator
+from paraconsist.running.loop import Memory, _results, compute, start_accelerator
 
 pytestmark = pytest.mark.faults
 #: For the results of a batch.

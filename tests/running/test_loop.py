@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from paraconsist.models.batching import BatchPolicy, Shape, plan_batches
 from paraconsist.models.classifier import Classifier
-from paraconsist.running.loop import _batches, _note_environment
+from paraconsist.running.loop import _batches, _note_environment, deal
 
 
 @given(st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=30), max_size=6), st.integers(60, 1000))
@@ -45,6 +45,23 @@ def test_overlapping_parts_lose_less_together_than_apart():
     apart = wasted([[part[i] for i in batch] for part in shapes for batch in plan_batches(part, policy)])
     together = wasted(rows for _, rows in _batches(model, policy, zip(names, names, shapes, strict=True)))
     assert whole <= together < apart
+
+
+@given(st.lists(st.integers(1, 500), max_size=200), st.integers(1, 3000), st.integers(1, 9))
+def test_dealing_gives_every_input_to_exactly_one_process(sizes, max_tokens, n_ranks):
+    hands = [deal(np.array(sizes, int), max_tokens, rank, n_ranks) for rank in range(n_ranks)]
+    assert sorted(i for hand in hands for part in hand for i in range(*part)) == list(range(len(sizes)))
+    assert sum(map(bool, hands)) == min(len(sizes), n_ranks) or len(sizes) > n_ranks
+
+
+def test_parts_are_the_same_for_one_to_three_processes_which_end_together():
+    sizes = np.sort(np.random.default_rng(0).poisson(30, size=9000))[::-1]
+    whole = deal(sizes, 4096, 0, 1)
+    for n_ranks in (2, 3):
+        hands = [deal(sizes, 4096, rank, n_ranks) for rank in range(n_ranks)]
+        assert sorted(part for hand in hands for part in hand) == whole
+        loads = [sum(sizes[start:end].sum() for start, end in hand) for hand in hands]
+        assert max(loads) < 1.02 * sizes.sum() / n_ranks
 
 
 @pytest.mark.faults

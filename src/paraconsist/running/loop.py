@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,7 +41,7 @@ from paraconsist.data.store import (
 )
 from paraconsist.errors import InputError
 from paraconsist.files import Json, read_record, write_json
-from paraconsist.models.batching import BatchPolicy, Memory, check_device, deal, fitted, plan_batches
+from paraconsist.models.batching import BatchPolicy, Shape, check_device, plan_batches
 from paraconsist.models.progress import ProgressBar
 from paraconsist.running.processes import naming_silent
 
@@ -62,6 +62,9 @@ _N_FIRST = 64
 _N_OBJECTS = 200_000
 #: Batches that a pass must have for the size of a batch to be fitted to an accelerator's memory.
 _WORTH_FITTING = 4
+_PART = 16  # batches in a part at most
+#: Of an accelerator's free memory, the share that batches may take; the largest batch, in default ones.
+_OF_FREE, _MOST_DEFAULTS = 0.8, 4
 
 
 @dataclass(frozen=True)
@@ -262,7 +265,7 @@ def _fitted(
         _answers(model, [row] * n_rows)
         return n_rows * row.width * row.n_sequences
 
-    fits = fitted(policy, accelerator.device.type, answer, max(1, _n_workers(model, accelerator)))
+    fits = fit_tokens(policy, accelerator.device.type, answer, max(1, _n_workers(model, accelerator)))
     return replace(fits, max_tokens=min(gather_object([fits.max_tokens])))
 
 
@@ -271,6 +274,36 @@ def _prepare(model: Classifier, inputs: DistinctInputs, part: Places) -> tuple[l
     rows = inputs.take(part)
     texts = model.encode_all(inputs.task, rows)
     return rows["input_id"].to_pylist(), texts, model.prepare(texts)
+
+
+def fit_tokens(policy: BatchPolicy, device: str, compute: Callable[[int], int], n_workers: int = 1) -> BatchPolicy:
+    """Return the policy with the tokens of a batch that fit in a device's free memory, at most four times the default.
+
+    `compute` computes a batch of about the number of tokens that it takes and returns the exact number. The peaks of
+    two sizes give the memory of a token and of a batch. `n_workers` batches are computed at a time. Unchanged for a
+    device that does not report its memory, such as the CPU and MPS.
+    """
+    memory: Any = torch.get_device_module(device)
+    if not hasattr(memory, "mem_get_info"):
+        return policy
+    small, large = max(1, policy.max_tokens // 32), max(1, policy.max_tokens // 8)
+    peaks: list[tuple[int, int]] = []
+    for size in (small, small, large):  # first without measuring: libraries allocate, and models check themselves
+        memory.reset_peak_memory_stats()
+        before = memory.memory_allocated()
+        try:
+            n_tokens = compute(size)
+        except RuntimeError as problem:
+            if not should_reduce_batch_size(problem):
+                raise
+            return replace(policy, max_tokens=max(1, size // 2), fits=True)
+        peaks.append((n_tokens, memory.max_memory_allocated() - before))
+    (_, (n_small, small_peak), (n_large, large_peak)) = peaks
+    each = (large_peak - small_peak) / (n_large - n_small) if n_large > n_small else large_peak / n_large
+    constant = max(0.0, small_peak - each * n_small)
+    free = memory.mem_get_info()[0] + memory.memory_reserved() - memory.memory_allocated()
+    n_fit = int((_OF_FREE * free / n_workers - constant) / each) if each > 0 else policy.max_tokens
+    return replace(policy, max_tokens=min(max(1, n_fit), _MOST_DEFAULTS * policy.max_tokens), fits=True)
 
 
 def _batches(
@@ -295,6 +328,28 @@ def _batches(
         yield from _taken(both, plan[:n_now])
         (left,) = _taken(both, [[*chain.from_iterable(plan[n_now:])]])
     yield from _taken(left, plan_batches(left[1], policy))
+
+
+def deal(sizes: NDArray[np.integer[Any]], max_tokens: int, rank: int, n_ranks: int) -> list[tuple[int, int]]:
+    """Cut inputs, in their order, into parts; return start and end of those of one process.
+
+    `sizes` are the inputs' tokens, estimated. A part has at most sixteen full batches, fewer towards the end; it goes
+    to the process with the least work, so that all end together. If no part is a whole share, the cuts are the same for
+    one process as for two and three.
+    """
+    ends = np.cumsum(sizes)
+    most, share = -(-len(sizes) // n_ranks), max(4, 4 * n_ranks // 3)
+    loads, mine, start = [0] * n_ranks, [], 0
+    while start < len(sizes):
+        done = int(ends[start - 1]) if start else 0
+        goal = min(_PART * max_tokens, max((int(ends[-1]) - done) // share, max_tokens // 4))
+        end = int(np.clip(np.searchsorted(ends, done + goal, "right"), start + 1, start + most))
+        least = loads.index(min(loads))
+        loads[least] += int(ends[end - 1]) - done
+        if least == rank:
+            mine.append((start, end))
+        start = end
+    return mine
 
 
 def _taken(inputs: Batch, places: Iterable[Sequence[int]]) -> list[Batch]:
@@ -379,6 +434,29 @@ def _in_turn(pool: ThreadPoolExecutor | None, function: Callable[[S], T], items:
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
+
+
+class Memory:
+    """The tokens of a batch that fit in memory, learnt from the batches that did not: each halves what is tried."""
+
+    def __init__(self) -> None:
+        self.max_tokens = math.inf
+
+    def refused(self, rows: Sequence[Shape]) -> None:
+        """Note that these rows did not fit together."""
+        self.max_tokens = min(self.max_tokens, _n_computed(rows) // 2)
+
+    def parts(self, rows: Sequence[Shape]) -> list[slice]:
+        """Cut rows, in their order, into parts that may fit; a row that alone has more tokens is a part."""
+        starts = [0]
+        for place in range(1, len(rows)) if _n_computed(rows) > self.max_tokens else ():
+            if _n_computed(rows[starts[-1] : place + 1]) > self.max_tokens:
+                starts.append(place)
+        return [slice(start, end) for start, end in pairwise([*starts, len(rows)])]
+
+
+def _n_computed(rows: Sequence[Shape]) -> int:
+    return max(row.width for row in rows) * sum(row.n_sequences for row in rows)
 
 
 @torch.inference_mode()
