@@ -351,13 +351,15 @@ def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level
     """
     found, fit = corrected_rate(checked, confidence_level=confidence_level), _fit(units, False, confidence_level)
     sensitivity, false, of_errors = found.sensitivity, found.false_match_rate, found.standard_error
-    value = min(max((fit.observed - false) / (sensitivity - false), 0.0), 1.0) if not found.refused else math.nan
+    if not (refused := found.refused) and sensitivity <= false:
+        refused = f"its sensitivity {sensitivity:.2f} is not above its false-match rate {false:.2f}"
+    value = math.nan if refused else min(max((fit.observed - false) / (sensitivity - false), 0.0), 1.0)
     parts = (fit.observed_error, value * of_errors["sensitivity"], (1.0 - value) * of_errors["false_match_rate"])
-    error = math.hypot(*parts) / (sensitivity - false) if not found.refused else math.nan
+    error = math.hypot(*parts) / (sensitivity - false) if not refused else math.nan
     quantile = float(stdtrit(max(found.n_clusters - 2, 1), 0.5 + confidence_level / 2.0))
     observed = fit.observed, fit.observed_error, fit.ends["observed"]
     corrected = value, error, _limits([(value, error, _inside(value, found.n_labels))], quantile, confidence_level)[0]
-    return found.having(observed, corrected, n_units=len(units.labels), method="rogan_gladen")
+    return found.having(observed, corrected, n_units=len(units.labels), method="rogan_gladen", refused=refused)
 
 
 def differs(one: Corrected, other: Corrected) -> bool:
