@@ -283,6 +283,15 @@ def test_rogan_gladen_is_that_by_hand():
     assert high > 0.0
 
 
+@pytest.mark.faults
+def test_errors_that_do_not_tell_answers_apart_correct_no_other_units():
+    """All checked verdicts are no, and so are their labels: s = f = 0 once divided by 0."""
+    checked = CheckedUnits.of([False] * 40, [0.0] * 40)
+    found = rogan_gladen(CheckedUnits.of([False] * 100, [NAN] * 100), checked)
+    assert "sensitivity 0.00 is not above its false-match rate 0.00" in found.refused
+    assert math.isnan(found.corrected)
+
+
 def test_differences_are_paired():
     units, other = sheet(), sheet(yes=(16, 4))
     value, error, (low, high) = corrected_difference(units, other)

@@ -121,6 +121,11 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     >>> round(corrected_rate(CheckedUnits.of(verdicts, labels)).corrected, 4)  # .6 * 18/20 + .4 * 5/20
     0.64
     """
+    return _corrected(units, of_set, confidence_level)[0]
+
+
+def _corrected(units: CheckedUnits, of_set: bool, confidence_level: float) -> tuple[Corrected, _Fit]:
+    """Return a corrected rate and the fit that it is of."""
     check_fraction("corrected_rate", "confidence_level", confidence_level)
     if not units.is_labelled.any():
         raise input_error("corrected_rate", "labels", "hold at least one label", got=0)
@@ -138,7 +143,7 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
     refused, n_needed = _refusal(units, values, fit)
     if refused:
         values["corrected"], errors["corrected"], ends["corrected"] = math.nan, math.nan, [math.nan, math.nan]
-    return Corrected(
+    rate = Corrected(
         n_units=len(units.labels),
         n_labels=fit.n_labels,
         n_clusters=fit.n_clusters,
@@ -148,6 +153,7 @@ def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_se
         refused=refused,
         n_needed=n_needed,
     )
+    return rate, fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,9 +199,10 @@ def plan_labels(units: CheckedUnits, *, confidence_level: float = 0.95) -> Label
 
     InputError if the correction is refused.
     """
-    if refused := corrected_rate(units, confidence_level=confidence_level).refused:
-        raise input_error("plan", "checked", "carry a correction", got=refused)
-    fit, n = _fit(units, False, confidence_level), len(np.unique(units.groups))
+    rate, fit = _corrected(units, False, confidence_level)
+    if rate.refused:
+        raise input_error("plan", "checked", "carry a correction", got=rate.refused)
+    n = len(np.unique(units.groups))
     return LabelPlan(
         n_labels=fit.n_labels,
         n_problems=n,
@@ -220,13 +227,15 @@ def corrected_difference(
     With the `chance` of both, as `corrected_above_chance` takes it, the difference is of consistency above chance, nan
     where all answers of one are the same. InputError if a rate's correction is refused.
     """
+    fits = []
     for units in (first, second, *(chance or ())):
-        if refused := corrected_rate(units, confidence_level=confidence_level).refused:
-            raise input_error("corrected_difference", "units", "carry a correction", got=refused)
-    one, two = (_fit(units, of_set, confidence_level) for units in (first, second))
+        rate, fit = _corrected(units, False, confidence_level)
+        if rate.refused:
+            raise input_error("corrected_difference", "units", "carry a correction", got=rate.refused)
+        fits.append(_fit(units, True, confidence_level) if of_set else fit)
+    one, two, *by_chance = fits
     value, most, parts = one.value - two.value, 1.0, [(first, one, 1.0), (second, two, -1.0)]
     if chance:
-        by_chance = [_fit(units, of_set, confidence_level) for units in chance]
         if max(fit.value for fit in by_chance) > 1.0 - 1e-12:
             return math.nan, math.nan, [math.nan, math.nan]
         left = [1.0 - fit.value for fit in by_chance]
@@ -253,14 +262,15 @@ def corrected_variance(
     / (a (1 - a)), the unbiased ones of S24; down is good, and 1 less PVAP is P_C above chance. Sensitivity and
     false-match rate are those of `alike`. VAP is refused where P is, PVAP also where a is.
     """
-    found, of_answers = (corrected_rate(units, confidence_level=confidence_level) for units in (alike, accuracy))
+    of_pairs, of_answers = (_corrected(units, False, confidence_level) for units in (alike, accuracy))
+    found = of_pairs[0]
     errors, ends = found.standard_error, found.confidence_interval
     halves = [
         ((1.0 - found[name]) / 2.0, errors[name] / 2.0, [(1.0 - end) / 2.0 for end in ends[name][::-1]])
         for name in ("observed", "corrected")
     ]
     of_all = lambda a: 2.0 * a * (1.0 - a), lambda a: 2.0 - 4.0 * a
-    return found.having(*halves), _ratio((alike, found), (accuracy, of_answers), *of_all, confidence_level)
+    return found.having(*halves), _ratio((alike, *of_pairs), (accuracy, *of_answers), *of_all, confidence_level)
 
 
 def corrected_above_chance(
@@ -275,9 +285,9 @@ def corrected_above_chance(
     With P and c the corrected rates, the second is (P - c) / (1 - c), at most 1; up is good. Sensitivity and
     false-match rate are those of `same`. It is refused where P or c is, and nan where all answers are the same.
     """
-    found, by_chance = (corrected_rate(units, confidence_level=confidence_level) for units in (same, chance))
-    below = _ratio((same, found), (chance, by_chance), lambda c: 1.0 - c, lambda _: -1.0, confidence_level)
-    return by_chance, complement(below)
+    of_same, by_chance = (_corrected(units, False, confidence_level) for units in (same, chance))
+    below = _ratio((same, *of_same), (chance, *by_chance), lambda c: 1.0 - c, lambda _: -1.0, confidence_level)
+    return by_chance[0], complement(below)
 
 
 def complement(rate: Corrected) -> Corrected:
@@ -288,8 +298,8 @@ def complement(rate: Corrected) -> Corrected:
 
 
 def _ratio(
-    first: tuple[CheckedUnits, Corrected],
-    second: tuple[CheckedUnits, Corrected],
+    first: tuple[CheckedUnits, Corrected, _Fit],
+    second: tuple[CheckedUnits, Corrected, _Fit],
     whole: Callable[[float], float],
     slope: Callable[[float], float],
     confidence_level: float,
@@ -298,10 +308,9 @@ def _ratio(
 
     Its interval is symmetric on the scale of logarithms.
     """
-    (one, found), (two, other) = first, second
+    (one, found, fit), (two, other, second_fit) = first, second
 
-    def ratio(one: CheckedUnits, two: CheckedUnits) -> Rate:
-        a, b = (_fit(units, False, confidence_level) for units in (one, two))
+    def ratio(a: _Fit, b: _Fit) -> Rate:
         if (size := whole(b.value)) < 1e-12:  # nothing varies
             return math.nan, math.nan, [math.nan, math.nan]
         inner = max(1.0 - a.value, 0.5 / (a.n_labels + 1))
@@ -310,9 +319,10 @@ def _ratio(
         return value, error * middle, [min(middle * math.exp(-half), value), middle * math.exp(half)]
 
     # where the verdicts are the labels, the corrected rate is the observed one
-    observed = ratio(*(replace(units, labels=units.verdicts.astype(np.float64)) for units in (one, two)))
+    as_said = (replace(units, labels=units.verdicts.astype(np.float64)) for units in (one, two))
+    observed = ratio(*(_fit(units, False, confidence_level) for units in as_said))
     refused = found.refused or other.refused
-    corrected = (math.nan, math.nan, [math.nan, math.nan]) if refused else ratio(one, two)
+    corrected = (math.nan, math.nan, [math.nan, math.nan]) if refused else ratio(fit, second_fit)
     return found.having(observed, corrected, refused=refused, n_needed=found.n_needed or other.n_needed)
 
 
@@ -346,13 +356,15 @@ def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level
     """
     found, fit = corrected_rate(checked, confidence_level=confidence_level), _fit(units, False, confidence_level)
     sensitivity, false, of_errors = found.sensitivity, found.false_match_rate, found.standard_error
-    value = min(max((fit.observed - false) / (sensitivity - false), 0.0), 1.0) if not found.refused else math.nan
+    if not (refused := found.refused) and sensitivity <= false:
+        refused = f"its sensitivity {sensitivity:.2f} is not above its false-match rate {false:.2f}"
+    value = math.nan if refused else min(max((fit.observed - false) / (sensitivity - false), 0.0), 1.0)
     parts = (fit.observed_error, value * of_errors["sensitivity"], (1.0 - value) * of_errors["false_match_rate"])
-    error = math.hypot(*parts) / (sensitivity - false) if not found.refused else math.nan
+    error = math.hypot(*parts) / (sensitivity - false) if not refused else math.nan
     quantile = float(stdtrit(max(found.n_clusters - 2, 1), 0.5 + confidence_level / 2.0))
     observed = fit.observed, fit.observed_error, fit.ends["observed"]
-    corrected = value, error, _limits(value, error, _inside(value, found.n_labels), quantile, confidence_level)
-    return found.having(observed, corrected, n_units=len(units.labels), method="rogan_gladen")
+    corrected = value, error, _limits([(value, error, _inside(value, found.n_labels))], quantile, confidence_level)[0]
+    return found.having(observed, corrected, n_units=len(units.labels), method="rogan_gladen", refused=refused)
 
 
 def differs(one: Corrected, other: Corrected) -> bool:
@@ -582,14 +594,15 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     sampled, square = (0.0, 0.0) if of_set else (both, variance(of_verdicts) or of_inner)
     error, observed_error = math.sqrt(float(sizes**2 @ spread) + sampled), math.sqrt(square)
 
-    def part(verdict: bool) -> _Part:
+    def part(verdict: bool) -> tuple[float, float, float]:
         held = np.unique(post[units.verdicts == verdict])
         if not len(held):
-            return _Part(0.5, 0.0, 1.0)
+            return 0.5, math.inf, 0.5  # anything is possible
         share = sizes[held] / sizes[held].sum()
-        mean, inner = float(share @ means[held]), float(share @ smoothed[held])
-        return _Part(mean, *_limits(mean, math.sqrt(share**2 @ spread[held]), inner, quantile, confidence_level))
+        return float(share @ means[held]), math.sqrt(share**2 @ spread[held]), float(share @ smoothed[held])
 
+    rates = [part(True), part(False), (observed, observed_error, inner), (value, error, float(sizes @ smoothed))]
+    yes, no, of_observed, of_value = _limits(rates, quantile, confidence_level)
     return _Fit(
         value=value,
         error=error,
@@ -598,31 +611,32 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
         label_weights=inside * sizes[post],
         observed=observed,
         observed_error=observed_error,
-        yes=part(True),
-        no=part(False),
+        yes=_Part(rates[0][0], *yes),
+        no=_Part(rates[1][0], *no),
         n_units=len(post),
         n_labels=int(n_labelled.sum()),
         n_clusters=n_clusters,
         quantile=quantile,
-        ends={
-            "observed": _limits(observed, observed_error, inner, quantile, confidence_level),
-            "corrected": _limits(value, error, float(sizes @ smoothed), quantile, confidence_level),
-        },
+        ends={"observed": of_observed, "corrected": of_value},
     )
 
 
-def _limits(value: float, error: float, inner: float, quantile: float, level: float) -> list[float]:
-    """Return the mid-P interval for the number of units of which a share `inner`, inside of (0, 1), has this error."""
-    if not error > 0.0:
-        return [value, value]
-    size = inner * (1.0 - inner) * float(ndtri(0.5 + level / 2.0) / (quantile * error)) ** 2
-    hits, misses = max(value * size, 1e-12), max((1.0 - value) * size, 1e-12)
-    low, high, wanted = np.zeros(2), np.ones(2), 0.5 + level / 2.0 * np.array([-1.0, 1.0])
+def _limits(rates: Sequence[tuple[float, float, float]], quantile: float, level: float) -> list[list[float]]:
+    """Return the mid-P interval of each (value, error, inner).
+
+    It is that for the number of units of which a share `inner`, inside of (0, 1), has this error.
+    """
+    value, error, inner = np.array(rates).T[:, :, np.newaxis]
+    is_known = ~(error > 0.0)
+    size = inner * (1.0 - inner) * (ndtri(0.5 + level / 2.0) / (quantile * np.where(is_known, 1.0, error))) ** 2
+    hits, misses = np.maximum(value * size, 1e-12), np.maximum((1.0 - value) * size, 1e-12)
+    low, high, wanted = np.zeros((len(rates), 2)), np.ones((len(rates), 2)), 0.5 + level / 2.0 * np.array([-1.0, 1.0])
     for _ in range(50):  # by halves: half the chance of as many, and the chance of more
         middle = (low + high) / 2.0
         is_below = (betainc(hits, misses + 1.0, middle) + betainc(hits + 1.0, misses, middle)) / 2.0 < wanted
         low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    return [float(low[0]), float(high[1])]
+    ends: list[list[float]] = np.where(is_known, value, np.stack([low[:, 0], high[:, 1]], axis=1)).tolist()
+    return ends
 
 
 def _inside(share: Any, n: Any) -> Any:
