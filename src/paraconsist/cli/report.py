@@ -151,7 +151,7 @@ def leaderboard(
 ) -> None:
     """Rank models on every set: consistency with intervals, ranks that hold for all pairs, groups that do not differ.
 
-    Models of a set are compared on the buckets that all of them answered; who cannot be is shown and not ranked. The
+    Models of a set are compared on the buckets that all of them answered; others are shown and not ranked. The
     folder can be served as it is, as by GitHub Pages, and its pages load nothing from anywhere.
 
     paraconsist leaderboard runs/a runs/b runs/c
@@ -171,7 +171,7 @@ def space(
     *,
     name: str = argument("The metric, as evaluate.load knows it."),
     port: int | None = option(
-        None, "Where it listens; by default GRADIO_SERVER_PORT, or the first free one of 7860 up.", min=0, max=65535
+        None, "Port to listen on; by default GRADIO_SERVER_PORT, or the first free one from 7860.", min=0, max=65535
     ),
     browser: bool = option(False, "Open it in the browser.", option="--browser"),
 ) -> None:

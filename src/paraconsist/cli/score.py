@@ -126,7 +126,7 @@ def sheet(
         "same", "What people mark: whether two answers are the same, or whether an answer is right."
     ),
     n: int = option(200, "Rows of the sheet, of all models together.", option="--n", min=0),
-    apart: int = option(0, "Rows more, of answers to different problems: for consistency above chance.", min=0),
+    apart: int = option(0, "Further rows, of answers to different problems, for consistency above chance.", min=0),
     people: int = option(1, "How many people mark it: each has a column.", min=1),
     question: str | None = option(None, "Column of the questions' texts, if the run kept none."),
     seed: int = option(0, "Random seed of the sample.", min=0),

@@ -118,7 +118,7 @@ class SourceOptions:
         "(`paraconsist list --comparers`), or a function of yours, module:function.",
     )
     right: str | None = option(
-        None, "With `same`: when an answer is the same as an accepted one (gold label), if otherwise.", rare=True
+        None, "With `same`: when an answer is the same as an accepted one (gold label); by default `same`.", rare=True
     )
     classes: Path | None = option(
         None,

@@ -37,7 +37,7 @@ class SetOptions:
     )
     task: str | None = option(None, "Task of the sets; by default inferred from their columns.")
     column: list[str] | None = option(
-        None, "FIELD=COLUMN, where files or Hub sets name a column otherwise, as question=prompt; repeat for several."
+        None, "FIELD=COLUMN, where a column of the set has another name, as question=prompt; repeat for several."
     )
     split: str = option("test", "Split of the sets.")
     input_columns: str | None = option(

@@ -57,7 +57,7 @@ class RowOptions:
     """Where labelled rows come from; `columns` and `label_names` are of files, the last two fields of other sets."""
 
     task: str | None = option(None, TASK)
-    columns: Sequence[str] = option((), "FIELD=COLUMN, where a file names a column otherwise; repeat for several.")
+    columns: Sequence[str] = option((), "FIELD=COLUMN, where a column of a file has another name; repeat for several.")
     label_names: tuple[str, ...] | None = option(
         None, "Names of numbered labels in order, such as entailment,not_entailment."
     )

@@ -100,7 +100,7 @@ class TrainingOptions:
         None, "Word vectors (GloVe text format) for glove_bow and bilstm to start from; random ones otherwise."
     )
     extra_words: int = option(
-        0, "Also take the first words of that file that no training row has: how many.", at_least=0
+        0, "Number of further words to take from that file, its first ones that no training row has.", at_least=0
     )
     freeze_vectors: bool = option(False, "Leave the word vectors as they are.")
     min_count: int = option(
