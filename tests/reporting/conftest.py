@@ -13,3 +13,12 @@ def chromium():
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A small Hub on this machine that takes what is pushed."""
+    from helpers.push import hub_for_push
+
+    with hub_for_push(monkeypatch) as server:
+        yield server

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.local_hub import Blob, card_data
-from helpers.push import METRIC, OLD_UPLOADS, hub_for_push, push, states
+from helpers.push import METRIC, OLD_UPLOADS, push, states
 from huggingface_hub import constants
 
 from paraconsist.errors import InputError
@@ -17,12 +17,6 @@ from paraconsist.reporting.hub.spaces import SDK_VERSION, complete_metadata, met
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = OLD_UPLOADS
-
-
-@pytest.fixture
-def hub(monkeypatch):
-    with hub_for_push(monkeypatch) as server:
-        yield server
 
 
 # ---------------------------------------------------------------------------- metrics

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from helpers.local_hub import Blob, card_data
-from helpers.push import OLD_UPLOADS, SAMPLE, hub_for_push, push, states
+from helpers.push import OLD_UPLOADS, SAMPLE, push, states
 from helpers.run import write_run
 from huggingface_hub import parse_eval_result_entries
 
@@ -22,12 +22,6 @@ from paraconsist.measures.catalogue import scored_measures
 from paraconsist.reporting.hub.runs import eval_result_entries
 
 pytestmark = OLD_UPLOADS
-
-
-@pytest.fixture
-def hub(monkeypatch):
-    with hub_for_push(monkeypatch) as server:
-        yield server
 
 
 # ---------------------------------------------------------------------------- bucket sets

@@ -4,16 +4,10 @@ import time
 
 import pytest
 from helpers.local_hub import Blob
-from helpers.push import METRIC, OLD_UPLOADS, SAMPLE, hub_for_push, push, states
+from helpers.push import METRIC, OLD_UPLOADS, SAMPLE, push, states
 from huggingface_hub import constants
 
 pytestmark = [OLD_UPLOADS, pytest.mark.slow]
-
-
-@pytest.fixture
-def hub(monkeypatch):
-    with hub_for_push(monkeypatch) as server:
-        yield server
 
 
 # ---------------------------------------------------------------------------- connections that are cut

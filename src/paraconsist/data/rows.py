@@ -584,9 +584,9 @@ _MOST_NAMES = 3
 
 
 def long_format(
-    predictions: Predictions, names: SourceOptions, original_prediction: str, role: str = "paraphrase"
+    predictions: Predictions, names: SourceOptions, original_prediction: str
 ) -> tuple[Predictions, SourceOptions]:
-    """Turn each row into a bucket of two rows: the original, and the perturbed text, whose role is `role`.
+    """Turn each row into a bucket of two rows: the original, and the perturbed text, a paraphrase.
 
     `names.prediction` is the column of the perturbed texts, `original_prediction` that of the originals. Probabilities
     are dropped, since a row has them for at most one of its texts. The file's own buckets, if they have several rows,
@@ -611,7 +611,7 @@ def long_format(
             columns[group] = table[grouped_by]
         return pa.table(columns)
 
-    sides = [side(original_prediction, "original"), side(names.prediction, role)]
+    sides = [side(original_prediction, "original"), side(names.prediction, "paraphrase")]
     try:
         spread = pa.concat_tables(sides, promote_options="permissive")
     except pa.ArrowException:

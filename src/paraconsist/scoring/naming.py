@@ -33,22 +33,19 @@ class _File:
         return self.path.stem, folder.name, folder.parent.name, f"{folder.name}/{self.path.stem}"
 
 
-def arranged(
-    opened: Sequence[Opened], names: Sequence[str] = (), sets: Sequence[str] = (), function: str = "report"
-) -> list[tuple[str, Opened]]:
+def arranged(opened: Sequence[Opened], names: Sequence[str], sets: Sequence[str]) -> list[tuple[str, Opened]]:
     """Return what was opened, in its order, each with its model's name and under its sets' names.
 
     Files that name the same set, or have buckets in common, are of one set. A model is called as `names` or the files
     say, else by its file, or by the folder if one set has several files of that name. If no two files share a set,
     they are of one model. A set is called as `sets` or the files say; sets that lack a name are told apart by what all
-    of their files are called, or by their folders. `names` and `sets` are in the order of the files.
-    InputError if two files are of one model and set, or their number is not that of `names` or `sets`.
+    of their files are called, or by their folders. `names` and `sets`, one for each
+    file or none, are in the order of the files. InputError if two files are of one model and set.
     """
-    check_numbers([each.path or Path() for each in opened], names, sets, function)
-    files = list(_files(opened, names, sets, function))
-    _find_parts(files, function)
-    _name_models([file for file in files if file.model is None], files, function)
-    _check_once(files, function)
+    files = list(_files(opened, names, sets))
+    _find_parts(files)
+    _name_models([file for file in files if file.model is None], files)
+    _check_once(files)
     _name_sets(files)
     result = []
     for index, each in enumerate(opened):
@@ -59,12 +56,12 @@ def arranged(
     return result
 
 
-def check_numbers(paths: Sequence[Path], names: Sequence[str], sets: Sequence[str], function: str) -> None:
+def check_numbers(paths: Sequence[Path], names: Sequence[str], sets: Sequence[str]) -> None:
     """Raise InputError if names of models or sets are given, but not one for each path."""
     for parameter, given in (("name", names), ("set", sets)):
         if given and len(given) != len(paths):
             must = f"be given once for each of these, in order: {', '.join(map(str, paths))}"
-            raise input_error(function, parameter, must, got=list(given))
+            raise input_error("report", parameter, must, got=list(given))
 
 
 def is_run(opened: Opened) -> bool:
@@ -86,12 +83,12 @@ def model_name(sources: Sequence[Source]) -> str | None:
     return "/".join([*collections, names.pop()]) if len(names) == 1 else None
 
 
-def _files(opened: Sequence[Opened], names: Sequence[str], sets: Sequence[str], function: str) -> Iterator[_File]:
+def _files(opened: Sequence[Opened], names: Sequence[str], sets: Sequence[str]) -> Iterator[_File]:
     for index, each in enumerate(opened):
         path = each.path or Path()
         if sets and len(each.sets) != 1:
             must, got = "be given for files of one set only", f"{len(each.sets)} sets in {path}"
-            raise input_error(function, "set", must, got=got)
+            raise input_error("report", "set", must, got=got)
         run = is_run(each)
         model = names[index] if names else model_name([*each.sets.values()]) or (path.resolve().name if run else None)
         for name, source in each.sets.items():
@@ -99,7 +96,7 @@ def _files(opened: Sequence[Opened], names: Sequence[str], sets: Sequence[str], 
             yield _File(index, source, path, model, known, run)
 
 
-def _find_parts(files: Sequence[_File], function: str) -> None:
+def _find_parts(files: Sequence[_File]) -> None:
     """Number the connected parts of the files, and give a part the one name that its files say."""
     for part, file in enumerate(files):
         file.part = part
@@ -120,12 +117,12 @@ def _find_parts(files: Sequence[_File], function: str) -> None:
         if len(known) > 1:
             unnamed = next(file.path for file in members if file.set_name is None)
             must, remedy = f"say which set {unnamed} is of", f"Give it once for each file, such as {known[0]}."
-            raise input_error(function, "set", must, got=known, remedy=f"It has buckets of several sets. {remedy}")
+            raise input_error("report", "set", must, got=known, remedy=f"It has buckets of several sets. {remedy}")
         for file in members:
             file.set_name = known[0] if known else None
 
 
-def _name_models(nameless: Sequence[_File], files: Sequence[_File], function: str) -> None:
+def _name_models(nameless: Sequence[_File], files: Sequence[_File]) -> None:
     """Give files that do not say their model the first kind of name by which no two of one set have the same."""
     if len(nameless) > 1 and len({file.part for file in files}) == len(files):
         stems = {file.path.stem for file in nameless}
@@ -143,7 +140,7 @@ def _name_models(nameless: Sequence[_File], files: Sequence[_File], function: st
         file.model = file.names[kind]
 
 
-def _check_once(files: Sequence[_File], function: str) -> None:
+def _check_once(files: Sequence[_File]) -> None:
     """Refuse two files of one model and set; runs are told apart by their folders."""
     seen: dict[tuple[Any, ...], _File] = {}
     for file in files:
@@ -156,7 +153,7 @@ def _check_once(files: Sequence[_File], function: str) -> None:
                 f"Both {other.path} and {file.path} are of model {file.model}: name the models of all {n_files} files "
                 f"in order ({typed}), or leave one out."
             )
-            raise input_error(function, "name", must, got=file.model, remedy=remedy)
+            raise input_error("report", "name", must, got=file.model, remedy=remedy)
 
 
 def _name_sets(files: Sequence[_File]) -> None:

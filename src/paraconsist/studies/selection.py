@@ -119,11 +119,9 @@ def check_unseen(model: str, parameter: str, items: Items, *, group_columns: tup
         raise input_error(_FUNCTION, parameter, must, got=model, remedy=remedy)
 
 
-def round_robin(
-    strata: NDArray[np.int64], size: int, *, rng: np.random.Generator, n_strata: int = 10
-) -> NDArray[np.intp]:
-    """Draw `size` positions (at most n), one from each of the strata (0 to n_strata - 1, shape (n,)) in turn."""
-    queues = [rng.permutation(np.flatnonzero(strata == s))[::-1] for s in range(n_strata)]
+def round_robin(strata: NDArray[np.int64], size: int, *, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Draw `size` positions (at most n), one from each of the ten strata (0 to 9, shape (n,)) in turn."""
+    queues = [rng.permutation(np.flatnonzero(strata == s))[::-1] for s in range(10)]
     in_turn = (i for of_each in zip_longest(*queues) for i in of_each if i is not None)
     return np.array([*islice(in_turn, size)], dtype=np.intp)
 

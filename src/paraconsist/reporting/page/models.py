@@ -159,7 +159,7 @@ def load_models(
     experiments = {path: model for path in paths if (model := _experiment(path)) is not None}
     of_paths = [[Opened({}, path=p)] if p in experiments else open_models(p, read, function="report") for p in paths]
     opened, paths = [*chain(*of_paths)], [path for path, each in zip(paths, of_paths, strict=True) for _ in each]
-    check_numbers(paths, names, sets, "report")
+    check_numbers(paths, names, sets)
     models, runs = list[Model](), set[int]()
     for index, (path, (name, each)) in enumerate(zip(paths, arranged(opened, names, sets), strict=True)):
         if path in experiments:
