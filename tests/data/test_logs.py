@@ -471,6 +471,29 @@ def test_options_that_the_log_does_not_know(tmp_path):
     refused(write(tmp_path / "c.jsonl", asked), "leave one answer to each question.*take_first")
 
 
+@pytest.mark.faults
+def test_a_scorer_with_several_values_is_refused_with_their_names(tmp_path):
+    found = entries(inspect_log("which-place"))
+    told = [content for name, content in found.items() if name.startswith("samples/")]
+    (scorer,) = told[0]["scores"]
+    for one in told:
+        one["scores"][scorer]["value"] = {"right": 1, "length": 3}
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps(found["header.json"] | {"samples": told}))
+    refused(file, f"the log has {scorer}.right, {scorer}.length: choose one")
+    assert measures(file, bucket="metadata.fact", metric=f"{scorer}.right")
+
+
+@pytest.mark.faults
+def test_repeats_that_a_filter_leaves_out_are_told(tmp_path):
+    rows = [row for row in lines(samples("yes_no_generated")) if row["filter"] == "first_word"]
+    once = read_logs([write(tmp_path / "a.jsonl", rows)], SourceOptions("question_id"))
+    thrice = [row | {"resps": [row["resps"][0] * 3]} for row in rows]
+    told = read_logs([write(tmp_path / "b.jsonl", thrice)], SourceOptions("question_id"))
+    assert not once["a"].metadata["notes"]
+    assert "asked 3 times" in told["b"].metadata["notes"][0]
+
+
 def test_of_a_reworded_task_the_first_filter_counts_unless_another_is_given(tmp_path):
     def marked(row: dict[str, Any]) -> None:
         row["doc"] |= {"bucket_id": row["doc"]["question_id"], "wording": "w", "kind": "phrase"}

@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import random
+import re
 import ssl
 import subprocess
 import sys
@@ -28,17 +29,29 @@ from paraconsist.models.endpoint.client import (
     find_key,
     retry_after,
 )
-from paraconsist.models.endpoint.label_scoring import Method, find_method, method_key, result_of, wanted_parts
+from paraconsist.models.endpoint.label_scoring import (
+    Method,
+    find_method,
+    method_key,
+    part_request,
+    result_of,
+    wanted_parts,
+)
 from paraconsist.models.endpoint.protocol import (
     Answered,
     GaveUp,
+    Interrupted,
+    Malformed,
     Question,
     Refused,
     TokenUse,
     Wishes,
     as_label,
     echoed_label,
+    failure_of,
     first_token,
+    message_of,
+    read_answer,
     refusal,
     request_body,
     text_of,
@@ -255,6 +268,7 @@ def test_an_unreachable_host():
         ({"urls": "http://h:8000/v1/chat/completions"}, "`endpoint` must be the address of the API, not of one of its"),
         ({"urls": f"http://me:{KEY}@h/v1"}, "`endpoint` must be an address without user name, password and query"),
         ({"urls": f"http://h/v1?key={KEY}"}, "`endpoint` must be an address without user name, password and query"),
+        ({"urls": f"http://h/v1?api-version=1&key={KEY}"}, "Azure's address that ends in /openai/v1 takes no api-v"),
         ({"urls": "http://h:port/v1"}, "`endpoint` must be an address that can be read"),
         ({"urls": ["http://h/v1", "http://h/v1/"]}, "`endpoint` must be one address or several, each once"),
         ({"api": "responses"}, "`api` must be one of completions, chat; got 'responses'"),
@@ -597,6 +611,17 @@ def test_an_unknown_model_is_told_with_those_there_are():
             '(1) is supported." Give `request_field` temperature=null: answers are then drawn.',
         ),
         (404, "The model `toy` does not exist.", ["toy"], "The model `toy` does not exist."),
+        (
+            400,
+            "'temperature' does not support 0.",
+            ["gpt-4o"],
+            '0." Give `request_field` temperature=null: answers are',
+        ),
+        (400, "gpt-5 models don't support temperature=0.0.", [], "Give `request_field` temperature=null"),
+        (422, '[{"type": "extra_forbidden", "loc": ["body", "seed"]}]', [], "Give `request_field` seed=null."),
+        (400, "Unsupported parameter: 'stop'.", [], "Give `request_field` stop=null."),
+        (400, "Please try again with higher max_tokens.", [], "Give a higher `max_new_tokens`."),
+        (400, "integer below minimum value.", [], "Give a higher `max_new_tokens`."),
         (400, "This model does not support tools.", [], "This model does not support tools."),
     ],
 )
@@ -605,6 +630,113 @@ def test_a_refusal_that_names_a_model_is_told_as_the_endpoint_said_it(status, me
     told = str(refusal(EndpointSettings("http://h/v1", api="chat"), Refused(status, message), "toy", "it", served))
     assert words in told
     assert "It serves" not in told
+
+
+@pytest.mark.faults
+def test_a_refusal_in_a_list_or_with_a_parameter_s_name_is_told_in_plain_text():
+    body = b'[{"error": {"code": 400, "message": "`temperature` is deprecated.", "status": "INVALID_ARGUMENT"}}]'
+    assert message_of(body) == "'temperature' is deprecated."
+
+
+def raw_server(body: bytes, *, n: int = 10**9, status: int = 200, kind: str = "application/json") -> FaultyServer:
+    """A server whose first `n` answers have this body."""
+    return FaultyServer(
+        script=lambda number, tag: "raw" if number < n else None, raw={"raw": (status, {"Content-Type": kind}, body)}
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"error": "Unexpected endpoint or method. (POST /completions)"}', "The address often ends in /v1"),
+        (b'{"error": {"code": 401, "message": "No credentials"}}', "must name the environment variable of a key"),
+        (b'{"error": {"code": 400, "message": "No such field"}}', "No such field"),
+    ],
+)
+def test_a_refusal_in_the_body_of_an_answer_is_told_at_once(body, words):
+    with raw_server(body) as server, pytest.raises(InputError, match=re.escape(words)):
+        method_of(server, EndpointPrompt("toy", DELTA, scoring="generate"))
+    assert len(server.received) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_a_first_request_whose_answers_cannot_be_read_is_sent_a_few_times():
+    with raw_server(b'{"choices": []}') as server, pytest.raises(InputError, match="it has no choices"):
+        method_of(server, EndpointPrompt("toy", DELTA, scoring="generate"))
+    assert len(server.received) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_log_probabilities_that_a_key_may_not_see_are_done_without():
+    said = b'{"error": {"message": "You are not allowed to request logprobs from this model."}}'
+    with raw_server(said, n=2, status=403) as server:
+        method = method_of(server, EndpointPrompt("toy", DELTA, max_new_tokens=20), api="chat")
+    assert method.scoring == "generate"
+    assert server.received[-1].body["max_tokens"] == 20  # too few are refused by models that reason
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_an_input_that_is_flagged_is_refused_and_no_other():
+    said = b'{"error": {"message": "toy requires moderation. Your input was flagged."}}'
+    with raw_server(said, status=403) as server, pytest.raises(Refused) as raised:
+        post(settings_of(server))
+    assert failure_of(raised.value, "toy") == "refused"
+
+
+def events(*choices: dict) -> bytes:
+    """An answer as servers stream it."""
+    pieces = [{"id": "x", "model": "toy", "choices": [choice], "usage": None} for choice in choices]
+    lines = [f"data: {json.dumps(piece)}\n\n" for piece in [*pieces, {"choices": [], "usage": {"prompt_tokens": 3}}]]
+    return "".join([": PROCESSING\n\n", *lines, "data: [DONE]\n\n"]).encode()
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_an_answer_that_is_streamed_unasked_is_joined():
+    """With the key of the tests in two pieces."""
+    deltas = [
+        {"role": "assistant", "content": "ye"},
+        {"content": f"s {KEY[:9]}"},
+        {"content": KEY[9:]},
+        {"content": None},
+    ]
+    chat = events(*({"index": 0, "delta": delta} for delta in deltas), {"delta": {}, "finish_reason": "length"})
+    with raw_server(chat, kind="text/event-stream") as server:
+        assert post(settings_of(server, api="chat"), Key(KEY))[1] == ["yes ***"]
+    body = read_answer(chat, str)
+    assert Answered.of("i", "text", body, text_of).ending.cut
+    assert (body["model"], tokens_used(body).prompt) == ("toy", 3)
+    assert text_of(read_answer(events({"text": "y"}, {"text": "es", "finish_reason": "stop"}), str)) == "yes"
+    top = [{"token": " W", "logprob": -1.0}]
+    scored = events({"delta": {"content": " W"}, "logprobs": {"content": [{"token": " W", "top_logprobs": top}]}})
+    assert first_token(read_answer(scored, str)) == {" W": -1.0}
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [(b"data: [1]\n\n", "not a JSON object"), (b'data: {"choices": [\n', "Expecting"), (b": x\n", "no c")],
+)
+def test_a_stream_that_cannot_be_read(body, message):
+    with pytest.raises(Malformed, match=message):
+        text_of(read_answer(body, str))
+    with pytest.raises(Interrupted, match="overloaded"):
+        text_of(read_answer(b'data: {"error": {"message": "overloaded"}}\n\n', str))
+
+
+@pytest.mark.faults
+def test_a_field_that_is_taken_out_is_not_sent():
+    """The text that ends an answer, too, which some models that reason refuse."""
+    template = PromptTemplate(**{**vars(DELTA.template), "stop": "\n"})
+    prompt = EndpointPrompt("toy", Prompt(template), scoring="generate")
+    for fields, stop in ({}, ["\n"]), ({"stop": None}, None):
+        settings = EndpointSettings("http://h/v1", request_fields=fields)
+        assert part_request(settings, prompt, Method("generate"), Question("A:"), "text")[0].get("stop") == stop
 
 
 def test_method_and_template_and_wish_decide_the_method_s_file():

@@ -271,7 +271,9 @@ def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *
     name, _, part = scorer.partition(".")
     scores = [sample["scores"].get(name) for sample in samples]
     values = [None if score is None else _value(score.get("value"), part) for score in scores]
-    others = list(dict.fromkeys(scorer for sample in samples for scorer in sample["scores"]))
+    every = [item for sample in samples for item in sample["scores"].items()]
+    of_each = [[f"{one}.{key}" for key in v] if isinstance(v := s.get("value"), Mapping) else [one] for one, s in every]
+    others = list(dict.fromkeys(name for names in of_each for name in names))
     known = [0.0 if score is None else value for score, value in zip(scores, values, strict=True)]
     right = None if compared else logs.verdicts(known, scorer, others)
     texts = [None if score is None else score.get("answer") for score in scores]

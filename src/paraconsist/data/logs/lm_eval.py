@@ -78,6 +78,12 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
             f"the results file of {path.name} reports {metric} {reported:.4f}, its rows give {right.mean():.4f}: "
             "were rows added or removed?"
         )
+    resps = fields.column("resps") if answers.raw is not None else None
+    outputs = [] if resps is None else [walk(row, "0") for row in resps.to_pylist()]
+    if (n := max((len(texts) for texts in outputs if isinstance(texts, list)), default=1)) > 1:
+        notes.append(
+            f"questions of {path.name} were asked {n} times: scored is the one answer that filter {which} leaves"
+        )
     versions = {"version": walk(results, "lm_eval_version"), "task_version": walk(results, "versions", task)}
     columns = logs.linked_columns(fields, query, roots=_ROOTS) | columns
     rows = logs.log_predictions(

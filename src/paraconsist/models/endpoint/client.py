@@ -242,6 +242,8 @@ INPUT_HEADER = "X-Paraconsist-Input"
 _RETRIED = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 #: Faults for which a server is set aside if there are others.
 _AWAY = frozenset({"unreachable", "connection", "timeout", "502", "503", "504", "529"})
+#: Faults of a first request that seldom pass: it is sent a few times only.
+_SOON = frozenset({"unreachable", "malformed"})
 _FIRST_WAIT, _LONGEST_WAIT, _LONGEST_REQUESTED_WAIT = 0.5, 60.0, 600.0
 _SHORT = 0.05
 _DEFAULT_VARIABLE, _DEFAULT_HOST = "OPENAI_API_KEY", "api.openai.com"
@@ -336,7 +338,7 @@ class EndpointClient:
         about : str
             The name of the request in messages: ``"input 0f3a..."``; `tag` is sent as a header.
         tries, connects : int, optional
-            How often to try, by default as in the settings, and how often without any connection.
+            How often to try, by default as in the settings, and how often without a connection or a readable answer.
 
         Raises
         ------
@@ -373,7 +375,7 @@ class EndpointClient:
                     self._check_patience(about, problem)
                 elif not all(server.failures for server in self._servers):  # else all are down
                     failures += 1
-                limit = min(tries, connects) if connects and problem.kind == "unreachable" else tries
+                limit = min(tries, connects) if connects and problem.kind in _SOON else tries
                 are_down = min(server.failures for server in self._servers) >= tries
                 if are_down or failures >= limit:
                     if problem.kind == "unreachable":
@@ -438,16 +440,19 @@ class EndpointClient:
                 must = "be the address of an OpenAI-compatible API"
                 raise input_error("run", "endpoint", must, got=url, remedy=remedy)
             try:
-                body = read_object(content, partial(self._hide, in_answers=True))
+                body = protocol.read_answer(content, partial(self._hide, in_answers=True))
                 sent.used = protocol.tokens_used(body)
-                return read(body)
+                status = protocol.status_of(body) or status
+                if status < 300:
+                    return read(body)
             except Malformed as problem:  # cut short, not in the API's form, or ended by an error
                 kind = "error" if isinstance(problem, protocol.Interrupted) else "malformed"
                 raise _Again(kind, f"an answer that cannot be read ({self._hide(str(problem))})") from None
         if 300 <= status < 400:
             remedy = f"It redirects ({status}), which is not followed: the key could be sent elsewhere."
             raise input_error("run", "endpoint", "be the address itself", got=url, remedy=remedy)
-        if status in (401, 403):  # without the server's message, which may quote the key
+        is_of_request = status == 403 and (b"logprob" in content or b"flagged" in content)  # OpenAI's, OpenRouter's
+        if status in (401, 403) and not is_of_request:  # without the server's message, which may quote the key
             remedy = "It wants a key: put it into an environment variable and name that."
             if self._key is not None:
                 variable = self.settings.key_variable or _DEFAULT_VARIABLE

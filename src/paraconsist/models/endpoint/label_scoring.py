@@ -165,9 +165,9 @@ async def _first(
     """Ask with fewer and fewer wishes until the question is answered; return what is known of the first token."""
     settings, wishes = client.settings, protocol.Wishes()
     left = [*tops, 0]
-    writes = 1 if left[0] else prompt.max_new_tokens
     while True:
         top = left[0]
+        writes = 1 if top else prompt.max_new_tokens
         body = protocol.request_body(settings, prompt, wishes, question, max_tokens=writes, top=top)
         try:
             first = await client.post(settings.path, body, _first_or_text, connects=_CONNECTS, **_PROBE)
@@ -175,7 +175,7 @@ async def _first(
             adapted = _adapted(wishes, refused, question)
             if adapted is not None:
                 wishes = adapted
-            elif refused.status in (400, 422, 501) and len(left) > 1 and not refused.too_long:
+            elif refused.status in (400, 403, 422, 501) and len(left) > 1 and not refused.too_long:
                 left.pop(0)
             else:
                 names = [str(entry["id"]) for entry in await listed_models(client)]
@@ -284,8 +284,8 @@ def part_request(
         return protocol.request_body(settings, prompt, method.wishes, question, **fields)
 
     if part == TEXT:
-        stop = prompt.template.stop
-        return {**({"stop": [stop]} if stop else {}), **body(max_tokens=prompt.max_new_tokens)}, protocol.text_of
+        stop = [prompt.template.stop] if prompt.template.stop and "stop" not in settings.request_fields else None
+        return {**({"stop": stop} if stop else {}), **body(max_tokens=prompt.max_new_tokens)}, protocol.text_of
     if part == FIRST and method.label_tokens:
         scored = {"model": prompt.model, "query": question.text, "items": [""], "label_token_ids": method.label_tokens}
         return {**scored, **settings.request_fields}, lambda read: _read_scores(read, len(words))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from paraconsist.data.foreign import Malformed, cleaned
+from paraconsist.data.foreign import Malformed, cleaned, read_object
 from paraconsist.data.logs.fields import walk
 from paraconsist.data.store import DECLINED, FILTERED, REASONING_ONLY, REFUSED, TOO_LONG, TOOL_CALLS
 from paraconsist.data.tasks import Task
@@ -61,7 +61,7 @@ def message_of(body: bytes) -> str:
         message = _message(cleaned(json.loads(text)))
     except (ValueError, RecursionError):
         message = re.sub(r"<[^>]*>", " ", text)
-    line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
+    line = " ".join("".join(c if c.isprintable() else " " for c in message).replace("`", "'").split())  # no parameters
     if line and line[-1] not in ".!?":
         line += "."
     return line if len(line) <= _MOST_SHOWN else line[: _MOST_SHOWN - 3] + "..."
@@ -71,6 +71,8 @@ def _message(value: Any) -> str:
     for key in ("error", "detail", "message"):
         if isinstance(value, dict) and value.get(key):
             return _message(value[key])
+    if isinstance(value, list) and len(value) == 1 and walk(value, "0", "error"):  # Gemini's
+        return _message(value[0])
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -95,8 +97,9 @@ def refusal(
         remedy = "Prompts are never cut: give fewer `shots`, another `template`, or a model with a wider window."
         return input_error("run", "shots", must, got=got, remedy=f"{answer} {remedy}{kept}")
     names_model = refused.status in (400, 404) and _names_model(refused.message, model)
-    if (model not in served) if served else names_model:
-        remedy = f"It serves {', '.join(served[:8])}. " if served else answer
+    # Servers answer to names that they do not list (Azure's deployments), and refuse other things of them
+    if (names_model or refused.status == 404) and model not in served if served else names_model:
+        remedy = f"It serves {', '.join(served[:8])}. {answer}" if served else answer
         return input_error("run", "model", "be a model that the endpoint serves", got=model, remedy=remedy)
     if refused.status in (404, 405):
         other = "chat" if settings.api == "completions" else "completions"
@@ -105,8 +108,11 @@ def refusal(
         must = f"be the address of an OpenAI-compatible API with {settings.path}"
         remedy = f"{answer} The address often ends in /v1; or give `api` {other}."
         return input_error("run", "endpoint", must, got=settings.url, remedy=remedy)
-    if "'temperature'" in refused.message:  # of models that reason
-        answer += " Give `request_field` temperature=null: answers are then drawn."
+    for name, effect in {"temperature": ": answers are then drawn", "seed": "", "stop": ""}.items():
+        if re.search(rf"['\"]{name}['\"]|\b{name}=", refused.message):  # of models that reason, and of strict servers
+            answer += f" Give `request_field` {name}=null{effect}."
+    if re.search("higher max_|below minimum", refused.message):
+        answer += " Give a higher `max_new_tokens`."
     return InputError(f"the endpoint refused {about}.", function="run", remedy=f"{answer}{kept}")
 
 
@@ -114,13 +120,13 @@ def failure_of(refused: Refused, model: str) -> str | None:
     """Return the kind of failure that a refusal means for its input; None if every input would be refused."""
     if refused.too_long:
         return TOO_LONG
-    return REFUSED if refused.status in (400, 422, 451) and not _names_model(refused.message, model) else None
+    return REFUSED if refused.status in (400, 403, 422, 451) and not _names_model(refused.message, model) else None
 
 
 def _names_model(message: str, model: str) -> bool:
     if any(f"{quote}{model}{quote}" in message for quote in "'\"`"):
         return True
-    absent = re.search(r"not (found|exist)|unknown|no such|not a valid", message, re.IGNORECASE)
+    absent = re.search(r"not (found|exist)|unknown|no such|not a valid|invalid model", message, re.IGNORECASE)
     return "model" in message.lower() and absent is not None
 
 
@@ -248,6 +254,37 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def read_answer(data: bytes, hide: Callable[[str], str]) -> Json:
+    """Return an answer's body; one that a server streams unasked, in events, is joined. Raises as `read_object`."""
+    if not data.lstrip().startswith((b"data:", b"event:", b":")):
+        return read_object(data, hide)
+    texts = [text.strip() for name, _, text in (line.partition(b":") for line in data.splitlines()) if name == b"data"]
+    pieces = [read_object(text) for text in texts if text not in (b"", b"[DONE]")]
+    body = {name: value for piece in pieces for name, value in piece.items() if value is not None}
+    parts = [part for piece in pieces if (part := walk(piece, "choices", "0")) is not None]
+    if not parts:
+        return dict(cleaned(body, hide))
+
+    def text_in(*steps: str) -> str:
+        return "".join(_text(walk(part, *steps)) for part in parts)
+
+    def items_in(*steps: str) -> list[Any]:
+        lists = (walk(part, *steps) for part in parts)
+        return [item for one in lists if isinstance(one, list) for item in one]
+
+    names = ("content", "tokens", "token_logprobs", "top_logprobs")
+    reasons = [reason for part in parts if (reason := _text(walk(part, "finish_reason")))]
+    logprobs = {name: items_in("logprobs", name) for name in names}
+    choice: Json = {"finish_reason": reasons[-1] if reasons else None, "logprobs": logprobs}
+    if any(walk(part, "delta") is not None for part in parts):
+        texts_of = ("content", "refusal", "reasoning_content", "reasoning")
+        message = {name: text_in("delta", name) for name in texts_of}
+        choice = {**choice, "message": {**message, "tool_calls": items_in("delta", "tool_calls")}}
+    else:
+        choice = {**choice, "text": text_in("text")}
+    return dict(cleaned({**body, "choices": [choice]}, hide))  # what is hidden may lie in two pieces
+
+
 def text_of(body: Json) -> str:
     """Return the model's text; empty if it wrote nothing that is shown (a refusal, reasoning only)."""
     choice = _choice(body)
@@ -262,6 +299,15 @@ def text_of(body: Json) -> str:
     if not isinstance(text, (str, type(None))):
         raise Malformed("its text is not a text")
     return text or ""
+
+
+def status_of(body: Json) -> int | None:
+    """Return the status from 400 to 499 that the body of an answer has in place of choices; None if it has none."""
+    error = None if "choices" in body else body.get("error")
+    if isinstance(error, str) and error.startswith("Unexpected endpoint"):  # LM Studio's, which answers 200
+        return 404
+    code = walk(error, "code")
+    return code if type(code) is int and 400 <= code < 500 else None
 
 
 def tokens_used(body: Json) -> TokenUse:

@@ -330,6 +330,8 @@ def _checked_url(address: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:  # may hold a key: not shown
         must = "be an address without user name, password and query"
         remedy = "Keys are read from the environment only: name the variable as `api_key_variable`."
+        if "api-version" in parts.query:
+            remedy += " Azure's address that ends in /openai/v1 takes no api-version."
         raise input_error("run", "endpoint", must, remedy=remedy)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise input_error("run", "endpoint", "be an address with http:// or https://", got=address, remedy=remedy)
