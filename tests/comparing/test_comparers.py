@@ -87,6 +87,27 @@ ANSWERS = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
         ("two and a half million", "2500000"),
         ("2 and a half million", "2500000"),
         ("", None),
+        ("$1.5M", "1500000"),  # letters are scales where money is meant
+        ("1,5 M €", "1500000"),
+        ("£1.2bn", "1200000000"),
+        ("a height of 5 m", "5"),
+        ("0.5M HCl", "0.5"),
+        ("1,5 Mio. Euro", "1500000"),
+        ("300 K", "300"),
+        ("₹1,00,000", "100000"),
+        ("12,34,567.5", "1234567.5"),
+        ("1,20", "1.2"),
+        ("2 crore", "20000000"),
+        ("a dozen", "12"),
+        ("half a dozen", "6"),
+        ("48 dozen eggs", "48"),  # a unit, of which a question asks how many
+        ("$3 a dozen", "3"),
+        ("5 ± 1", "5"),
+        ("It is 42, not 43.", "42"),
+        ("It costs not $1,250.50 but $1,300", "1300"),
+        ("at 3:30 pm", None),  # the minutes were the number, so that 3:30 was 4:30
+        ("The ratio is 3:2", None),
+        ("3 hours, from 3:30", "3"),
     ],
 )
 def test_numbers(answer, expected):

@@ -24,6 +24,8 @@ _IS = re.compile(r"(?:\b(?:is|are|be|was|were)|[=≈:])\s*(?:about |exactly |onl
 _MOST_DIGITS = 300  # of a number, and the largest exponent
 
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SCALES |= {"mio": 10**6, "mln": 10**6, "bn": 10**9, "mrd": 10**9, "lakh": 10**5, "crore": 10**7}
+_LETTER_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "t": 10**12}
 _PARTS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8}
 _PARTS |= {"tenth": 10}
 _PARTS |= {f"{name}s": n for name, n in _PARTS.items() if not name.endswith("s")}
@@ -31,13 +33,15 @@ _PART_OF = re.compile(r"\b(half|quarter|third)s? (?:of )?a (?=hundred|thousand|\
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅖": "2/5", "⅗": "3/5", "⅘": "4/5"}
 _VULGAR |= {"⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}
 
+_MONEY = "$€£¥₹"
 _UNSIGNED = r"(?:\d{1,3}(?:[,\u00a0\u2009\u202f'’_ ]\d{3})+(?!\d)(?:\.\d+)?|\d+(?:[.,]\d+)*|\.\d+)"
 _NUMBER = re.compile(
-    rf"(?P<sign>(?<![\w)\]}}])-(?=[$€£¥\d.\\]))?(?:[$€£¥]\s?(?P<sign2>-)?)?"
+    rf"(?P<sign>(?<![\w)\]}}])-(?=[{_MONEY}\d.\\]))?(?P<money>[{_MONEY}]\s?(?P<sign2>-)?)?"
     rf"(?:\\[dt]?frac\s*\{{\s*(?P<top>-?\d+)\s*\}}\s*\{{\s*(?P<bottom>\d+)\s*\}}"
     rf"|(?P<whole>{_UNSIGNED})(?:\^\{{?(?P<raised>-?\d+)\}}?)?(?:\s+(?P<mixed>\d+)\s*/\s*(?P<of>\d+)|\s*/\s*(?P<over>\d+(?:\.\d+)?)(?![\d/]))?"
     r"(?:\s*(?:[eE](?P<exponent>[+-]?\d+)\b|(?:[x×*]|\\times)\s*10\s*\^?\s*\{?(?P<power>-?\d+)\}?))?"
-    r"(?:\s*(?P<scale>hundred|thousand|million|billion|trillion|k)\b)?)",
+    # 5k is 5000, but 5 K kelvins; m, b and t are millions and so on of money alone
+    rf"(?P<scale>k\b|\s*(?:{'|'.join(_SCALES)})\b|\s?(?:mn|[mbt])\b(?(money)|(?=\s?[{_MONEY}])))?)",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[a-z]+")
@@ -48,7 +52,9 @@ _PLAIN = [  # what is written otherwise first
     (re.compile(r"(?<=\d)\*\*(?=-?\d)"), "^"),
     (re.compile(r"(?<=[a-z}])\^\{?-?\d+\}?|(?<=\bm)[23]\b|(?<=\b[cdkm]m)[23]\b", re.IGNORECASE), ""),  # 5 cm^2
     (re.compile(r"(?<=\d) and a half\b", re.IGNORECASE), " 1/2"),
-    (re.compile(r"(?<![\d)\]}] )(?<!\b[a-z] )\b(?:minus|negative) (?=[$€£¥\d.])", re.IGNORECASE), "-"),
+    (re.compile(rf"(?<![\d)\]}}] )(?<!\b[a-z] )\b(?:minus|negative) (?=[{_MONEY}\d.])", re.IGNORECASE), "-"),
+    (re.compile(rf"\bnot [-{_MONEY}]*\d[\d.,/]*|(?:±|\+/-|\\pm)\s*\d[\d.,]*", re.IGNORECASE), ""),  # 5, not 6; 5 ± 1
+    (re.compile(r"(?<![\d.])\d+(?::\d+)+"), ":"),  # 3:30 and 3:2 are no one number
     (re.compile(rf"(?<=\d)\s*(?=[{''.join(_VULGAR)}])"), " "),
 ]
 
@@ -64,8 +70,9 @@ def read_number(answer: str) -> Fraction | None:
 
     That is the first one after its last ``####``, ``\\boxed`` or "answer is", else the last of the text. Thousands may
     be separated, a decimal comma is one where it cannot separate thousands, and ``1/2``, ``2 1/2``, ``½``,
-    ``\\frac{1}{2}``, ``1.5e3``, ``10^6``, ``2 million`` and numbers in English words are read. Units, currencies and
-    the per cent sign are passed over: 50 % is 50, and 3 km^2 is 3.
+    ``\\frac{1}{2}``, ``1.5e3``, ``10^6``, ``2 million``, ``5k``, ``$1.5M``, ``1,00,000`` and numbers in English words
+    are read. Units, currencies and the per cent sign are passed over: 50 % is 50, and 3 km^2 is 3. So are ``not 6``,
+    the 1 of ``5 ± 1``, and times and ratios (``3:30``).
 
     >>> [str(read_number(text)) for text in ("It costs $1,250.50.", "two and a half", "So 3 + 4 = 7 apples", "none")]
     ['2501/2', '5/2', '7', 'None']
@@ -101,8 +108,8 @@ def _value(match: re.Match[str]) -> Fraction | None:
         value **= raised
     except (ZeroDivisionError, ValueError):
         return None
-    scale = (part["scale"] or "").lower()
-    value *= Fraction(10) ** exponent * (1000 if scale == "k" else _SCALES.get(scale, 1))
+    scale = (part["scale"] or "").strip().lower()
+    value *= Fraction(10) ** exponent * {**_SCALES, **_LETTER_SCALES}.get(scale, 1)
     return -value if part["sign"] or part["sign2"] else value
 
 
@@ -112,8 +119,8 @@ def _decimal(written: str) -> Fraction:
     last = max(digits.rfind(","), digits.rfind("."))
     if last >= 0:
         mark, others = digits[last], digits[:last]
-        in_threes = re.fullmatch(rf"(?!0)\d{{1,3}}(?:{re.escape(mark)}\d{{3}})+", digits) is not None
-        if in_threes and (mark == "," or mark in others):
+        in_threes = re.fullmatch(rf"(?!0)\d{{1,3}}(?:{re.escape(mark)}\d{{3}})+|[1-9]\d?(?:,\d\d)+,\d{{3}}", digits)
+        if in_threes is not None and (mark == "," or mark in others):
             digits = digits.replace(mark, "")
         elif mark in others:
             raise ValueError("neither separates thousands nor decimals")  # 1.2.3
@@ -126,7 +133,8 @@ def _in_words(text: str) -> Fraction | None:
     """Return the last number that is written in English words, such as ``three hundred and five``."""
     found: Fraction | None = None
     total, current, open_ = Fraction(0), Fraction(0), False
-    words = _WORD.findall(_PART_OF.sub(r"\1 ", text.lower()))
+    dozens = re.sub(r"\bhalf a dozen\b", "six", text.lower())  # in "48 dozen eggs" it is a unit
+    words = _WORD.findall(_PART_OF.sub(r"\1 ", re.sub(r"\ba dozen\b", "twelve", dozens)))
     for i, word in enumerate([*words, ""]):
         if not open_:
             sign = -1 if words[max(i - 1, 0) : i] in (["minus"], ["negative"]) else 1
