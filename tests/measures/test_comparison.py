@@ -301,6 +301,7 @@ def test_pareto_table() -> None:
     assert [row.untested for row in rows] == [[], ["d"], ["d"], ["b", "c"]]
     worse = {("a", "b"): PairTest(0.1, 0.001, 0.003, -0.02, 0.04, 0.08)}  # better in one, worse in the other
     assert not any(row.dominated_by for row in pareto_table({"a": 0.9, "b": 0.8}, {"a": 0.7, "b": 0.72}, worse))
+    refuses("name the models", pareto_table, {"a": 0.9, "b": 0.8}, {"a": 0.7}, worse)
 
 
 @pytest.mark.parametrize("seed", range(20))
