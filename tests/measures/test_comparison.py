@@ -303,6 +303,7 @@ def test_pareto_table() -> None:
     assert not any(row.dominated_by for row in pareto_table({"a": 0.9, "b": 0.8}, {"a": 0.7, "b": 0.72}, worse))
     tie = {("a", "b"): PairTest(0.1, 0.1, 0.1, 0.0, 1.0, 1.0)}  # 1 - .9 is below .1 by rounding
     assert pareto_table({"a": 0.9, "b": 0.8}, {"a": 0.7, "b": 0.7}, tie, alpha=1 - 0.9)[1].dominated_by == ["a"]
+    refuses("name the models", pareto_table, {"a": 0.9, "b": 0.8}, {"a": 0.7}, worse)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -154,6 +154,9 @@ def test_a_difference_where_nothing_varies_or_every_two_rows_share_a_member() ->
     assert star.p_value == 1.0
     assert all(map(math.isnan, star.confidence_interval["difference"]))
     assert "every two rows share a member: no interval, and a p-value of 1" in star.warnings
+    one = inconsistency_difference([1], [0], groups=([0], [1]))
+    assert (one.difference, one.p_value) == (1.0, 1.0)
+    assert all(map(math.isnan, [*one.confidence_interval["difference"], one.design_effect["difference"]]))
 
 
 def test_without_spread_the_bound_counts_rows_that_share_nothing() -> None:

@@ -597,3 +597,11 @@ def test_identities_and_ranges(drawn: tuple[list[int], list[int], list[int]]) ->
     assert result.agreement <= result.paraphrastic_consistency + 1e-12
     low, high = result.confidence_interval["paraphrastic_consistency"]
     assert math.isnan(low) or 0.5 <= low <= high <= 1.0
+
+
+@pytest.mark.parametrize("name", ["between_variance_unbiased", "pvap_unbiased"])
+def test_the_interval_of_an_unbiased_variance_lies_around_it_and_in_its_range(name) -> None:
+    right = np.random.default_rng(3).random((60, 5)) < np.linspace(0.02, 0.98, 60)[:, None]
+    result = paraphrastic_consistency(right.ravel().astype(int), np.ones(300, int), np.repeat(np.arange(60), 5))
+    low, high = result.confidence_interval[name]
+    assert 0.0 <= low < result[name] < high <= 1.0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers.errors import refuses
 from helpers.scripts import load_script
+from scipy import stats
 from scipy.special import stdtrit
 
 from paraconsist.errors import InputError
@@ -358,6 +359,11 @@ def test_without_four_paraphrases_the_plan_is_cautious() -> None:
     assert [warning[:31] for warning in three.warnings] == ["no bucket has four paraphrases:"]
     first, second = answers(4, 200, (2, 2))
     assert paired(first, second, P_C).variance(10) == pytest.approx(paired(first, second, P_C).variance(2))
+
+
+def test_the_kurtosis_is_that_of_what_buckets_add() -> None:
+    counts = BucketCounts.from_counts(np.full(80, 6), np.random.default_rng(2).binomial(6, 0.9, 80))
+    assert pilot_of(counts, ACCURACY).kurtosis == pytest.approx(stats.kurtosis(counts.correct, fisher=False))
 
 
 def test_shared_contexts_add_their_covariance() -> None:

@@ -60,6 +60,10 @@ def test_closed_form_of_a_mean_is_the_t_interval() -> None:
     assert found.standard_error[BUCKET_ACCURACY] == pytest.approx(stats.sem(theta), rel=1e-12)
     assert found.low[BUCKET_ACCURACY] == pytest.approx(expected.low, rel=1e-10)
     assert found.high[BUCKET_ACCURACY] == pytest.approx(expected.high, rel=1e-10)
+    skewed = all_intervals(units_of(counts), method="closed_form", confidence_level=0.9, skewed=True)
+    degrees = 40 / stats.kurtosis(theta, fisher=False)  # the two parts, (kurtosis - 1) / 40 and 1 / 40, add up
+    half = stats.t.ppf(0.95, degrees) * stats.sem(theta)
+    assert skewed.low[BUCKET_ACCURACY] == pytest.approx(theta.mean() - half, rel=1e-10)
 
 
 def test_closed_form_of_every_measure_agrees_with_the_jackknife() -> None:
