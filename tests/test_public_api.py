@@ -90,6 +90,26 @@ def test_polars(tmp_path: Path) -> None:
     assert found == pc.score(pa.table(ROWS), **COLUMNS, n_resamples=50).to_dict()
 
 
+@pytest.mark.faults
+def test_tables_in_memory_of_every_make_are_one() -> None:
+    """Polars' categories, rows in a list and ids in an index were refused, a DatasetDict was a KeyError."""
+    expected = pc.score(pa.table(ROWS), **COLUMNS, n_resamples=50).to_dict()
+    texts = [name for name, values in ROWS.items() if isinstance(values[0], str)]
+    bucket = COLUMNS["bucket"]
+    frame = pd.DataFrame(ROWS)
+    for table in (
+        polars.DataFrame(ROWS).with_columns(polars.col(texts).cast(polars.Categorical)),
+        frame.to_dict("records"),
+        frame.set_index(bucket),
+        frame.set_index([bucket, frame.index]),
+        datasets.DatasetDict(test=datasets.Dataset.from_dict(ROWS)),
+    ):
+        assert pc.score(table, **COLUMNS, n_resamples=50).to_dict() == expected
+    two = dict.fromkeys(("train", "test"), datasets.Dataset.from_dict(ROWS))
+    with pytest.raises(pc.InputError, match=r"must be one split; got .*Give one of them, such as data"):
+        pc.score(datasets.DatasetDict(two), **COLUMNS)
+
+
 def test_logs_and_run_folders(tmp_path: Path, command: Any) -> None:
     folder = write_run(tmp_path / "run")
     for source, columns in ((folder, {}), (samples("yes_no"), {"bucket": "question_id"})):

@@ -33,7 +33,7 @@ def run(
     split: str = "test",
     limit: int | None = None,
     stratum: Sequence[str] = (),
-    column: Sequence[str] = (),
+    column: Sequence[str] | Mapping[str, str] = (),
     **options: Any,
 ) -> Run | dict[str, Run]:
     """Run a classifier or a Python function over bucket sets; the same call goes on with an interrupted run.
@@ -52,7 +52,7 @@ def run(
     output : str or Path
         The run folder.
     task, data_dir, split, stratum, column
-        As for `load_bucket_set`; of a table in memory `task`, `stratum` and `column`.
+        As for `load_bucket_set`; of a table in memory `task`, `stratum` and `column`, which may be a mapping.
     limit : int, optional
         The first buckets of each set only.
     **options
@@ -74,8 +74,7 @@ def run(
         one_split,
         renamed_columns,
     )
-    from paraconsist.data.prompts import table_of_rows
-    from paraconsist.data.tables import in_arrow
+    from paraconsist.data.tables import are_rows, in_arrow
     from paraconsist.errors import input_error, renamed, unknown_option
     from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
     from paraconsist.reporting.result import Run
@@ -83,6 +82,7 @@ def run(
     from paraconsist.running.functions import Function, run_function
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 
+    column = [f"{field}={own}" for field, own in column.items()] if isinstance(column, Mapping) else column
     kinds = (Function, LoadOptions, RunOptions, EndpointSettings, AskOptions)
     names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} for kind in kinds}
     names[AskOptions].add("system")  # of `PromptOptions`
@@ -105,25 +105,21 @@ def run(
             names = declared_label_names(table)
             return bucket_set_from_table(table, name=name, task=task, label_names=names, named=stratum)
 
-    def are_of_row(values: Mapping[str, Any]) -> bool:
-        columns = ("bucket_id", "question", "prompt")
-        is_row = not any(isinstance(values.get(column), (list, tuple)) for column in columns)
-        return is_row and any(isinstance(value, str) for value in values.values())
-
     @cache
     def load() -> list[BucketSet]:
-        sources: Sequence[Any] = sets if isinstance(sets, (list, tuple)) else [sets]
-        if sources and all(isinstance(s, Mapping) and are_of_row(s) for s in sources):
-            sources = [table_of_rows(sources)]
+        sources: Sequence[Any] = sets if isinstance(sets, (list, tuple)) and not are_rows(sets) else [sets]
         return [loaded(source, number).limited(limit) for number, source in enumerate(sources)]
 
-    def one(model: _Model, output: Path, options: Json, *, is_last: bool = True) -> Run:
+    def one(model: Any, output: Path, options: Json, *, is_last: bool = True) -> Run:
         is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
         if callable(model):
             what, own = "a function", {*names[Function], *names[RunOptions]}
         elif is_address:
             what, own = "an address", {*names[EndpointSettings], *names[AskOptions], *names[RunOptions], "name"}
         else:
+            if not isinstance(model, (str, Path)):
+                must, remedy = "be a function, a name, a folder or an address", "Of an object give its method."
+                raise input_error("run", "model", must, got=type(model).__name__, remedy=remedy)
             what, own = "a model that is loaded", {*names[LoadOptions], *names[AskOptions], *names[RunOptions]}
         for name in (name for name in options if name not in own):
             raise input_error("run", name, f"not be given with {what}", got=options[name])

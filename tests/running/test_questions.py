@@ -297,6 +297,22 @@ def test_what_scoring_would_refuse_is_refused_before_anything_is_asked(before, a
     assert words in str(problem.value)
 
 
+@pytest.mark.faults
+def test_what_a_newcomer_gives_otherwise_is_read_or_told(tmp_path):
+    """An object was "a model that is loaded", numbers as answers and functions of one text had no remedy."""
+    rows = [{"q": "How long?", "topic": "days"}, {"q": "By when?", "topic": "days"}]
+    column = {"question": "q", "bucket_id": "topic"}
+    run = pc.run(lambda texts: ["3"] * len(texts), rows, output=tmp_path / "run", version="1", column=column)
+    assert run.score().sets
+    for model, words in (
+        (object(), "be a function, a name, a folder or an address; got 'object'. Of an object give its method"),
+        (lambda texts: [5] * len(texts), r"got 5. Take the text out of it, or str\(\) of a number"),
+        (lambda texts: "days", r"Of a function `ask` of one input make `lambda inputs: \[ask"),
+    ):
+        with pytest.raises(InputError, match=words):
+            pc.run(model, rows, output=tmp_path / "other", version="1", column=column)
+
+
 def test_questions_of_which_only_some_have_accepted_answers_are_asked(tmp_path):
     partly = YAML.replace('    expected: [5, "4.99"]\n', "")
     (tmp_path / "shop.yaml").write_text(partly)

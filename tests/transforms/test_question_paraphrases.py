@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.data.bucket_sets import bucket_set_from_table, load_bucket_set
-from paraconsist.data.prompts import by_bucket, table_of_rows, write_questions
+from paraconsist.data.prompts import by_bucket, write_questions
+from paraconsist.data.tables import table_of_rows
 from paraconsist.transforms.paraphrase import generators
 from paraconsist.transforms.paraphrase.kept import lost, names
 from paraconsist.transforms.paraphrase.sets import make_paraphrases

@@ -19,18 +19,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
+from paraconsist.data.foreign import as_text
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
 from paraconsist.data.prompts import (
     ASKED,
     are_questions,
-    as_text,
     question_columns,
     read_questions,
-    table_of_rows,
     wrong_value,
 )
 from paraconsist.data.rows import ROLES, allowed_labels, labels_in
-from paraconsist.data.tables import ENDINGS, joined, read_table
+from paraconsist.data.tables import ENDINGS, joined, read_table, table_of_rows
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
 from paraconsist.errors import check_whole, first_line, input_error, renamed
 

@@ -137,6 +137,11 @@ def bounded_text(text: str) -> str:
     return valid_text(text)
 
 
+def as_text(value: Any) -> str:
+    """Return a value as text; whole numbers without the .0 that missing values in their column give them."""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
 def valid_text(text: str) -> str:
     """Return a text with each half of a surrogate pair, which UTF-8 cannot hold, replaced by U+FFFD.
 

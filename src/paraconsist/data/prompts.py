@@ -28,7 +28,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paraconsist.data.foreign import MAX_YAML, parse_yaml, read_yaml, valid_text
+from paraconsist.data.foreign import MAX_YAML, as_text, parse_yaml, read_yaml
 from paraconsist.data.tasks import QUESTIONS, TASKS, Row, Task, Template, get_task, input_id
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, replacing
@@ -423,6 +423,8 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         for column in ("question", "prompt", "context", "system", "bucket_id", "role", "expected"):
             if isinstance(values.get(column), dict if column == "expected" else (list, dict)):
                 raise wrong_value(str(path), column, "be text", values[column], row, f"Mend {path}. {_QUOTES}")
+    from paraconsist.data.tables import table_of_rows  # prompts are read for help texts, too
+
     return table_of_rows(rows), comparers
 
 
@@ -490,24 +492,6 @@ def write_questions(rows: Iterable[Json], comparers: Mapping[str, str], path: Pa
         raise input_error("paraphrase", "output", must, got=str(path))
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
-
-
-def table_of_rows(rows: Sequence[Json]) -> pa.Table:
-    """Return rows as a table: lists and mappings are JSON, columns of several kinds are text."""
-    columns: dict[str, list[Any]] = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        values = [_cell(row.get(name)) for row in rows]
-        is_mixed = len({type(value) for value in values if value is not None}) > 1
-        columns[name] = [as_text(value) if is_mixed and value is not None else value for value in values]
-    import pyarrow as pa  # prompts are read for help texts, too
-
-    return pa.table(columns)
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, (list, tuple, dict)):
-        return json.dumps(value)
-    return None if value != value else valid_text(value) if isinstance(value, str) else value  # not NaN
 
 
 def _of_promptfoo(test: Any, number: int) -> Json:
@@ -583,11 +567,6 @@ def _list(value: Any, column: str, name: str, row: int) -> list[str]:
     if not all(isinstance(each, (str, int, float)) for each in values):
         raise wrong_value(name, column, "be text, or a list of texts", value, row)
     return [as_text(each) for each in values]
-
-
-def as_text(value: Any) -> str:
-    """Return a value as text; whole numbers without the .0 that missing values in their column give them."""
-    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _chat(value: Any, name: str, row: int) -> str:

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import own_stream
-from paraconsist.data.foreign import archive_entries, cleaned
+from paraconsist.data.foreign import archive_entries, as_text, cleaned, valid_text
 from paraconsist.data.writing import unquoted_columns
 from paraconsist.errors import InputError, extras, first_line, input_error
 from paraconsist.files import Json
@@ -165,6 +165,9 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
             kind = kind.value_type
         plain = pa.string() if any(is_kind(kind) for is_kind in _TEXTS) else kind
         try:
+            if pa.types.is_dictionary(field.type):  # Arrow takes no views of text out of one
+                chunks = [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks]
+                column = pa.chunked_array(chunks, plain)
             columns[field.name] = column.cast(pa.float64() if pa.types.is_float16(kind) else plain)
         except pa.ArrowException as problem:
             if not any(is_kind(kind) for is_kind in _BYTES):
@@ -174,26 +177,63 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
     return pa.table(columns).replace_schema_metadata(table.schema.metadata) if columns else table
 
 
-def in_arrow(table: Any, function: str = "score") -> pa.Table:
-    """Return a table in memory as an Arrow table, without the index of a data frame.
+def are_rows(values: Any) -> bool:
+    """Say whether several values are rows, mappings of names to values, and not columns or tables."""
+    usual = ("bucket_id", "question", "prompt", "prediction")
 
-    InputError if it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns.
+    def is_row(row: Any) -> bool:
+        if not isinstance(row, Mapping) or any(isinstance(row.get(name), (list, tuple)) for name in usual):
+            return False
+        return any(isinstance(value, (str, int, float)) for value in row.values())
+
+    return isinstance(values, (list, tuple)) and bool(values) and all(map(is_row, values))
+
+
+def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return rows as a table: lists and mappings are JSON, columns of several kinds are text."""
+    columns: dict[str, list[Any]] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [_storable(row.get(name)) for row in rows]
+        is_mixed = len({type(value) for value in values if value is not None}) > 1
+        columns[name] = [as_text(value) if is_mixed and value is not None else value for value in values]
+    return pa.table(columns)
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value)
+    return None if value != value else valid_text(value) if isinstance(value, str) else value  # not NaN
+
+
+def in_arrow(table: Any, function: str = "score") -> pa.Table:
+    """Return a table in memory as an Arrow table; of the index of a data frame the levels that have a name.
+
+    InputError if it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns,
+    a list of rows.
     """
+    if are_rows(table):
+        table = table_of_rows(table)
+    if isinstance(table, Mapping) and hasattr(table, "with_format"):  # datasets.DatasetDict
+        if len(table) != 1:
+            remedy = f"Give one of them, such as data[{next(iter(table), 'test')!r}]."
+            raise input_error(function, "path", "be one split", got=[*table], remedy=remedy)
+        (table,) = table.values()
     if isinstance(table, Mapping) and (texts := [name for name, value in table.items() if isinstance(value, str)]):
-        must, remedy = "have a list of values in each column", "Of rows make a table: pandas.DataFrame(rows)."
+        must, remedy = "have a list of values in each column", "Rows are given in a list."
         raise input_error(function, "path", must, got=f"text in {', '.join(map(str, texts))}", remedy=remedy)
     try:
         if hasattr(table, "with_format"):  # of datasets: a selection or a shuffle is known to it alone
             table = table.with_format("arrow")[:]
         elif hasattr(table, "iloc") and hasattr(table, "columns"):
-            table = pa.Table.from_pandas(table, preserve_index=False)
+            named = [name for name in table.index.names if name is not None and name not in table.columns]
+            table = pa.Table.from_pandas(table.reset_index(named) if named else table, preserve_index=False)
         elif isinstance(table, Mapping) or hasattr(table, "__arrow_c_stream__"):
             table = pa.table(dict(table) if isinstance(table, Mapping) else table)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
         remedy = f"Its columns cannot be stored ({first_line(problem)})."
         raise input_error(function, "path", "be a table whose columns hold values of one kind", remedy=remedy) from None
     if not isinstance(table, pa.Table):
-        wanted = "be a path or a table (pandas, polars, pyarrow, datasets, a mapping of columns)"
+        wanted = "be a path or a table (pandas, polars, pyarrow, datasets, a mapping of columns, rows)"
         raise input_error(function, "path", wanted, got=type(table).__name__)
     return plain_table(table, function=function)
 

@@ -191,7 +191,8 @@ def _result(answer: Any, words: Sequence[str], names: Sequence[str]) -> Result:
         text = bounded_text(answer)
         return WrittenAnswer(parse_answer(text, words, names) if names else None, text)
     if not names:
-        raise input_error("run", "model", "return texts, or None for no answer", got=answer)
+        remedy = "Take the text out of it, or str() of a number."
+        raise input_error("run", "model", "return texts, or None for no answer", got=answer, remedy=remedy)
     with suppress(TypeError, ValueError):
         if isinstance(answer, Integral) and 0 <= int(answer) < len(names):
             return WrittenAnswer(int(answer), names[int(answer)])

@@ -24,7 +24,16 @@ from paraconsist.data.published import PREFIX, published_folder
 from paraconsist.data.rows import Rows, check_ids, long_format, named_labels, with_groups
 from paraconsist.data.sharing import local_names
 from paraconsist.data.store import RunFolder
-from paraconsist.data.tables import column_error, column_of, floats, in_arrow, plain_column, read_table, values_of
+from paraconsist.data.tables import (
+    are_rows,
+    column_error,
+    column_of,
+    floats,
+    in_arrow,
+    plain_column,
+    read_table,
+    values_of,
+)
 from paraconsist.errors import input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import COHERENCE
@@ -110,13 +119,13 @@ def open_source(
     """Open predictions, whatever they are.
 
     `named` is a predictions file (Parquet, JSON Lines, CSV, TSV), a log of another tool, a folder of logs, a run
-    folder, a table in memory (pandas, polars, pyarrow, `datasets.Dataset`), several files of one run, or published
-    predictions (``published:paranlu/roberta-large``: see `paraconsist.data.published`); `test` the
-    model's predictions on the full test set. InputError if there is no such file, it is of no known format, or it lacks
-    a column that was named.
+    folder, a table in memory (pandas, polars, pyarrow, `datasets.Dataset`, a list of rows), several files of one run,
+    or published predictions (``published:paranlu/roberta-large``: see `paraconsist.data.published`); `test` the model's
+    predictions on the full test set. InputError if there is no such file, it is of no known format, or it lacks a
+    column that was named.
     """
     options = options or SourceOptions()
-    several = list(named) if isinstance(named, (list, tuple)) else [named]
+    several = list(named) if isinstance(named, (list, tuple)) and not are_rows(named) else [named]
     if not several:
         raise input_error(function, "path", "name at least one file", got=[])
     beside = None
