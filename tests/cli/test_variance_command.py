@@ -58,6 +58,24 @@ def test_the_json_is_the_librarys_and_the_table_shows_it(command: Command, answe
 
 
 @pytest.mark.faults
+def test_answers_that_could_not_be_read_agree_with_no_other(command: Command, tmp_path: Path) -> None:
+    """Two of them were one and the same answer here, and two in the wording change; also in two files."""
+    answers = pd.DataFrame({"bucket_id": PROBLEM, "variant": WORDING, "prediction": ["no", "yes"] * 60})
+    answers.loc[::3, "prediction"] = None
+    apart = answers.assign(prediction=answers.prediction.fillna(pd.Series([f"own {row}" for row in range(120)])))
+    for name, table in (("unread", answers), ("apart", apart)):
+        for part, rows in (("1", table[:60]), ("2", table[60:])):
+            rows.to_csv(tmp_path / f"{name}{part}.csv", index=False)
+    found, expected = (
+        command.json(
+            "variance", tmp_path / f"{name}1.csv", tmp_path / f"{name}2.csv", *LEVELS, "--outcome", "prediction"
+        )
+        for name in ("unread", "apart")
+    )
+    assert found["variance"] == expected["variance"]
+
+
+@pytest.mark.faults
 def test_free_text_without_gold_has_components(command: Command, tmp_path: Path) -> None:
     """A run of questions without accepted answers, and a table with a comparer, were asked for a column of labels."""
     texts = [f"It is {['five', 'six'][value]}." for value in ANSWER]

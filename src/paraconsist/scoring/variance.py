@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import mark_unparsed, read_rows
+from paraconsist.data.rows import read_rows
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import column_of, floats, numeric
 from paraconsist.errors import input_error, renamed
@@ -35,8 +35,9 @@ def read_outcomes(
 
     A column may also be called as the option that names it (bucket, variant, group, trial, example), and ``file`` is
     the file: its name, that of its run where several have one name, or its path. The outcome is ``correct`` (a column
-    of that name, else whether prediction and label are the same; what could not be read is wrong), ``prediction``, or a
-    column of numbers or labels. InputError if a column is missing or has empty cells.
+    of that name, else whether prediction and label are the same; what could not be read is wrong), ``prediction`` (what
+    could not be read agrees with no other answer), or a column of numbers or labels. InputError if a column is missing
+    or has empty cells.
     """
     named = tuple(name for name in levels.values() if name not in (*_ROLES, FILE))
     wanted = replace(read, trial=read.trial or "epoch", stratum=named)
@@ -63,9 +64,13 @@ def read_outcomes(
                 columns[level].append(column_of(table, found, parameter="level", function=FUNCTION))
     if len({part.dtype.kind in "UO" for part in values}) > 1:
         raise input_error(FUNCTION, "outcome", "be numbers in all files, or labels in all", got=outcome)
+    outcomes = np.concatenate(values)
+    if outcomes.dtype == object:
+        unread = np.array([outcome is None for outcome in outcomes.tolist()], dtype=np.bool_)
+        outcomes[unread] = [f"\0unparsed{number}" for number in range(np.count_nonzero(unread))]
     found = {level: _codes(level, levels[level], parts) for level, parts in columns.items()}
     codes, of_levels = ({level: pair[i] for level, pair in found.items()} for i in range(2))
-    return np.concatenate(values), codes, of_levels
+    return outcomes, codes, of_levels
 
 
 def ranked_under(
@@ -112,7 +117,8 @@ def _outcome(predictions: Predictions, outcome: str, names: SourceOptions) -> ND
         names = replace(names, label="")
     rows = read_rows(predictions, names, need_buckets=False)
     if outcome == PREDICTION:
-        return np.array([str(x) for x in mark_unparsed(rows.predictions, rows.unparsed, rows.labels)], dtype=object)
+        texts = zip(rows.predictions.tolist(), rows.unparsed.tolist(), strict=True)
+        return np.array([None if is_unparsed else str(answer) for answer, is_unparsed in texts], dtype=object)
     if not rows.has_gold.all():
         remedy = f"Without gold labels, take the answers themselves: {PREDICTION}."
         raise input_error(FUNCTION, "outcome", "have a gold label in every row", got=CORRECT, remedy=remedy)
