@@ -18,7 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.text import Text
 
+import paraconsist as pc
 import paraconsist.reporting.page
+from paraconsist.reporting.page.figures import _difference, difference_plots
 from paraconsist.reporting.plots import Plot, inline_svg, write_plot
 from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.plots.canvas import COLOURS, drawn, series_colour, series_marker, told_apart
@@ -265,3 +267,20 @@ def test_the_published_distances_of_colours_and_their_measure():
     ]
     for one, other, expected in table:
         assert distance(one, other) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_filled_difference_is_significant_at_the_level_of_its_interval():
+    """It was .05, whatever the level."""
+    rng, sets = np.random.default_rng(0), {}
+    table = {"bucket_id": np.repeat(np.arange(40), 2), "label": np.zeros(80, int)}
+    one, two = ({**table, "prediction": (rng.random(80) < share).astype(int)} for share in (0.3, 0.5))
+    for level in (0.5, 0.99):
+        (comparison,) = pc.compare(one, two, names=["a", "b"], confidence_level=level).sets
+        (placed,) = difference_plots([comparison])
+        assert f"p is at most {1 - level:.2g} ".replace("0.", ".") in placed.plot.caption
+        lines = [_difference("", "s", pair, {"a": "a", "b": "b"}, is_turned=False) for pair in comparison.pairs]
+        sets[level] = [
+            (line.is_filled, pair.corrected_p_value) for line, pair in zip(lines, comparison.pairs, strict=True)
+        ]
+        assert all(filled == (p <= 1 - level) for filled, p in sets[level])
+    assert [filled for filled, _ in sets[0.5]] != [filled for filled, _ in sets[0.99]]

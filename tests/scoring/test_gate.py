@@ -318,4 +318,4 @@ def test_problems_below_a_share_of_right_wordings_are_counted(command, tmp_path)
         assert command("gate", condition, path)[0] == (0 if passed else 1)
     (tmp_path / "results.json").write_text(json.dumps(results))
     assert command("gate", "below_4_of_5 <= 4", tmp_path / "results.json")[0] == 0
-    assert "4" in command("gate", "below_4_of_5 <= 3", path)[1]
+    assert "(found 4: " in command("gate", "below_4_of_5 <= 3", path)[1]

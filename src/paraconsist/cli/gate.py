@@ -105,7 +105,8 @@ def verdict(checks: Sequence[Check]) -> str:
     failed = [one for one in checks if not one.passed]
     tightest = min(failed or checks, key=lambda one: one.condition.margin(one.value))
     is_undefined = math.isnan(tightest.value)
-    value = "undefined" if is_undefined else f"{tightest.value:.4f}"
+    is_count = tightest.value > 1.0 and tightest.value.is_integer()
+    value = "undefined" if is_undefined else f"{tightest.value:,.{0 if is_count else 4}f}"
     conditions = " and ".join(dict.fromkeys(str(one.condition) for one in checks))
     n_sets = len({one.set_name for one in checks})
     others = "" if n_sets == 1 else f"; {n_sets} sets"

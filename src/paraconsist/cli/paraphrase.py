@@ -25,6 +25,7 @@ from paraconsist.cli.run import say_usage
 from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import input_error, renamed
 from paraconsist.models.endpoint.settings import EndpointSettings
+from paraconsist.reporting.formatting import plural
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings, MeasuringModels, ParaphraseOptions
 from paraconsist.transforms.perturbation import RowOptions
 
@@ -231,7 +232,8 @@ def say_refined(refined: Refined, settings: GeneratorSettings, skipped: Counter[
         say_status(f"rows left out {n:,}: {reason}")
     say_status(
         f"{refined.n_accepted:,} of {refined.n_judged:,} candidates accepted ({100 * refined.acceptance_rate:.1f} %), "
-        f"for {len(refined.accepted):,} distinct originals, up to {settings.keep} each; {refined.n_calls} calls"
+        f"for {len(refined.accepted):,} distinct originals, up to {settings.keep} each; "
+        f"{plural(refined.n_calls, 'call')}"
         + (f", {refined.n_unused:,} candidates not needed" if refined.n_unused else ""),
     )
     for reason, n in refined.reasons.most_common():

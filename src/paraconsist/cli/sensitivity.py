@@ -12,6 +12,7 @@ from paraconsist.cli.options import REQUIRED, Fields, Given, argument, echo, pri
 from paraconsist.cli.paraphrase import GENERATOR_ENDPOINT, generator_endpoint, say_generator, say_refined
 from paraconsist.data.options import LABEL_MAP, option
 from paraconsist.errors import renamed
+from paraconsist.reporting.formatting import interval
 from paraconsist.studies.options import SensitivityOptions
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 from paraconsist.transforms.perturbation import RowOptions
@@ -86,8 +87,8 @@ def _say(done: SensitivityRun, skipped: Counter[str], preset: str) -> None:
     fooling = report.fooling
     echo(f"Fooling rates, preset {preset}, {fooling.n_items:,} originals:")
     for name in ("relaxed", "strict"):
-        low, high = fooling.confidence_interval[name]
-        echo(f"  {name}: {100 * getattr(fooling, name):.2f} % [{100 * low:.2f}, {100 * high:.2f}]")
+        within = interval(fooling.confidence_interval[name], digits=2)
+        echo(f"  {name}: {100 * getattr(fooling, name):.2f} % {within}".rstrip())
     for label, row in fooling.by_label.items():
         relaxed, strict = (f"{name} {100 * row[name]:.2f} %" for name in ("relaxed", "strict"))
         echo(f"    {label}: {relaxed}, {strict}, {row['n_items']:,} originals")

@@ -286,8 +286,8 @@ def _position_bias(estimates: Estimates, columns: CodedColumns, places: Sequence
     values["first_place_share"] = float("nan")
     listed = (first, second, *ties)
     if n_others := int((~np.isin(before, listed) | ~np.isin(after, listed)).sum()):
-        others = f"{n_others} pairs have an answer that is not among `places`"
-        estimates.warn(f"{others}: they are excluded from the position bias")
+        others = f"{n_others:,} pair{' has' if n_others == 1 else 's have'} an answer that is not among `places`"
+        estimates.warn(f"{others}, which is not counted in the position bias")
     if not named.any():
         estimates.undefined.append("first_place_share")
     else:

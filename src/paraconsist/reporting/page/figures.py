@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC, SENSITIVITY
+from paraconsist.measures.difference_tests import rejects
+from paraconsist.measures.results import parse_signature
 from paraconsist.reporting.comparisons import MOST_PAIRS
 from paraconsist.reporting.formatting import Values, bounds, known, percent
 from paraconsist.reporting.page.aligned import AlignedSet
@@ -40,7 +42,7 @@ from paraconsist.scoring.outcomes import OUTCOME_WORDS
 
 #: The filter that a link from each of `PARTS` opens; none fits all changes where the original is wrong.
 _SHOWN = ("changed", "lost", "")
-_DIFFERENT, _POINTS = 0.05, "difference, points"
+_POINTS = "difference, points"
 
 
 @dataclass(frozen=True)
@@ -91,14 +93,19 @@ def difference_plots(compared: Sequence[SetComparison]) -> Iterator[Placed]:
             turned = best.get(spec.name)
             lines += [_difference(heading, name, pair, names, is_turned=pair.first == turned) for pair in pairs]
         if lines:
+            error = f"{1.0 - _level(all_pairs[0]):.2g}".removeprefix("0")
             what = "each model less the best of them" if best else "the first model less the second"
             caption = (
                 f"{' and '.join(CATALOGUE[measure].title for measure in measures)}: {what}, paired over "
                 f"{comparison.n_common_buckets:,} buckets, with the interval of the difference. Filled: p is at most "
-                f".05 after the correction over all comparisons ({comparison.correction.replace('_', ' ')})."
+                f"{error} after the correction over all comparisons ({comparison.correction.replace('_', ' ')})."
             )
             plot = forest_plot(f"differences-{number}", f"Differences, {name}", caption, _POINTS, lines, zero=True)
             yield Placed("differences", name, plot)
+
+
+def _level(pair: ModelPair) -> float:
+    return float(parse_signature(pair.result["signature"]).parts.get("level", 0.95))
 
 
 def _difference(heading: str, name: str, pair: ModelPair, names: Mapping[str, str], *, is_turned: bool) -> Line:
@@ -110,7 +117,7 @@ def _difference(heading: str, name: str, pair: ModelPair, names: Mapping[str, st
     turned = None if ends is None else tuple(sorted(sign * end for end in ends))
     first_flips = (value > 0) != CATALOGUE[pair.measure].higher_is_better
     flips, holds = models if first_flips else models[::-1]
-    differ = pair.corrected_p_value <= _DIFFERENT
+    differ = bool(rejects(pair.corrected_p_value, _level(pair)))
     label = " − ".join(names[model] for model in models)
     return Line(heading, label, "", value, turned, link(set=name, flips=flips, holds=holds), differ)  # type: ignore[arg-type]
 
