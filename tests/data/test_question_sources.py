@@ -144,6 +144,34 @@ def test_every_table_has_the_same_rows(kind, tmp_path, monkeypatch):
     assert asked(of_python(TABLES[kind](), tmp_path, monkeypatch)) == ASKED
 
 
+WIDE = [
+    {
+        "id": name,
+        **{f"Wording {i}": text for i, text in enumerate([*texts, None], 1)},
+        "expected": gold,
+        "system": SYSTEM,
+    }
+    for name, texts, gold in (("days", DAYS, ["30"]), ("fee", FEE, ["5", "4.99"]))
+]
+
+
+@pytest.mark.faults
+def test_wordings_may_stand_in_one_row(tmp_path, monkeypatch):
+    """As in spreadsheets: no task fitted the columns, and nothing said how to turn them."""
+    lists = [{k: v for k, v in row.items() if k[0] != "W"} | {"wordings": texts}
+             for row, texts in zip(WIDE, (DAYS, FEE), strict=True)]  # fmt: skip
+    named = [{k.replace("Wording", "Text"): v for k, v in row.items()} for row in WIDE]
+    for source in (as_csv(tmp_path / "wide.csv", WIDE), as_lines(tmp_path / "lists.jsonl", lists), pd.DataFrame(WIDE)):
+        assert asked(of_python(source, tmp_path, monkeypatch)) == ASKED
+    column = ["wordings=Text 1+Text 2+Text 3"]
+    assert asked(of_python(as_csv(tmp_path / "named.csv", named), tmp_path, monkeypatch, column=column)) == ASKED
+    first, *others = DAYS
+    one = as_csv(tmp_path / "one.csv", [{"question": first, **{f"paraphrase_{i}": t for i, t in enumerate(others)}}])
+    rows = pc.load_bucket_set(one).table.to_pylist()
+    assert [(row["bucket_id"], row["role"], row["question"]) for row in rows] == [
+        ("1", "original", first), *(("1", "paraphrase", text) for text in others)]  # fmt: skip
+
+
 def test_a_path_is_a_source(tmp_path, monkeypatch):
     assert asked(of_python(as_csv(tmp_path / "shop.csv"), tmp_path, monkeypatch)) == ASKED
 

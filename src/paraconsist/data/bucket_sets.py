@@ -32,11 +32,14 @@ from paraconsist.data.rows import ROLES, allowed_labels, labels_in
 from paraconsist.data.tables import ENDINGS, joined, read_table, table_of_rows
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
 from paraconsist.errors import check_whole, first_line, input_error, renamed
+from paraconsist.files import Json
 
 #: Units of `DistinctInputs.lengths` in a token, and for a space (fitted to English and a WordPiece tokenizer).
 PER_TOKEN, _PER_SPACE = 20, 20
 #: The key of a file's comparers of answers, as JSON, in its metadata.
 COMPARERS_KEY = b"paraconsist_comparers"
+#: Columns that hold the wordings of the question of their row.
+_NUMBERED = re.compile(r"(?:wording|rewording|paraphrase)[ _-]?\d+", re.IGNORECASE)
 _BLOCK = 1 << 16  # rows that are Python objects at a time
 YAML_ENDINGS = (".yaml", ".yml")
 #: How the names of files end that `load_bucket_set` reads, in small or capital letters.
@@ -271,7 +274,25 @@ def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.
             raise input_error(function, "column", must, got=item, remedy=remedy)
         new_names[own_name] = field_name
     kept = [c for c in table.column_names if c in new_names or c not in new_names.values()]
-    return table.select(kept).rename_columns([new_names.get(c, c) for c in kept])
+    return _a_row_each(table.select(kept).rename_columns([new_names.get(c, c) for c in kept]))
+
+
+def _a_row_each(table: pa.Table) -> pa.Table:
+    """Return questions whose wordings stand in one row, in a list or in numbered columns, with a row for each wording.
+
+    Where there is a `question` beside them, it is the original.
+    """
+    columns = [name for name in table.column_names if name == "wordings" or _NUMBERED.fullmatch(name)]
+    if not columns or any({*task.columns} <= {*table.column_names} for task in TASKS.values()):
+        return table
+    rows: list[Json] = []
+    for number, row in enumerate(table.to_pylist(), 1):
+        cells = [row.pop(name) for name in columns]
+        texts = [text for cell in cells for text in (cell if isinstance(cell, list) else [cell]) if text]
+        row.setdefault("bucket_id", row.pop("id", None) or str(number))
+        rows += [{**row, "role": "original"}] if row.get("question") else []
+        rows += [{"role": "paraphrase", **row, "question": text} for text in texts]
+    return table_of_rows(rows)
 
 
 def _from_datasets(source: str, config: str | None, split: str, column: Sequence[str], **more: Any) -> BucketSet:
