@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.errors import refuses
 from helpers.logs import LM_EVAL, LOGS, check, double_loop, entries, inspect_log, lines, places, samples, scored
 
+import paraconsist as pc
 from paraconsist.data.logs.fields import Records, Table, value_of
 from paraconsist.data.logs.reading import built_in, detect, formats, read_logs
 from paraconsist.data.options import SourceOptions
@@ -380,8 +382,8 @@ def test_a_row_twice_and_two_models_in_one_file(tmp_path):
     rows = lines(samples("yes_no"))
     refused(write(tmp_path / "a.jsonl", rows + rows), "have each doc_id once; got '0' at row 63.*two models' logs")
     plain = [{"example_id": f"e{i}", "bucket_id": i // 2, "label": 1, "prediction": 1} for i in range(4)]
-    refused(
-        write(tmp_path / "b.jsonl", [*plain, plain[1]]), "have each example_id once; got 'e1' at row 4", SourceOptions()
+    refuses(
+        r"`example` must differ within a bucket; got 'e1'", pc.score, write(tmp_path / "b.jsonl", [*plain, plain[1]])
     )
     models = [row | {"example_id": i, "model": "ab"[i % 2]} for i, row in enumerate(plain)]
     refused(

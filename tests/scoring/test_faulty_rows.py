@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import paraconsist as pc
+from paraconsist.scoring.sources import open_source
 
 pytestmark = pytest.mark.faults
 
@@ -102,9 +103,30 @@ def test_a_share_above_all_of_the_variance_is_explained():
     assert "above 100 %" in " ".join(scored.warnings)
 
 
-@pytest.mark.parametrize("named", [list, lambda rows: rows[0]])
-def test_a_row_is_no_mapping_of_columns(named):
+def test_a_row_is_no_mapping_of_columns():
     """The letters of its texts were taken for rows."""
-    rows = [{"bucket_id": "abcd", "prediction": "0011", "label": "0000"}] * 2
-    with pytest.raises(pc.InputError, match="DataFrame"):
-        pc.score(named(rows))
+    row = {"bucket_id": "abcd", "prediction": "0011", "label": "0000"}
+    with pytest.raises(pc.InputError, match="Rows are given in a list"):
+        pc.score(row)
+    assert pc.score([row, row]).sets["predictions"].wording.n_wordings == 2
+
+
+@pytest.mark.faults
+def test_ids_that_are_numbered_anew_in_each_bucket_are_its_rows(command, tmp_path):
+    """Such a file was "two models' logs, or two runs"; its texts, by such ids, would be those of other problems."""
+    rng = np.random.default_rng(0)
+    rows = [{"bucket_id": f"q{b}", "example_id": w, "label": "yes"} for b in range(12) for w in range(3)]
+    files = []
+    for name in ("a", "b"):
+        table = pd.DataFrame(rows).assign(prediction=rng.choice(["yes", "no"], len(rows)))
+        files.append(tmp_path / f"{name}.csv")
+        table.sample(frac=1.0, random_state=len(files)).to_csv(files[-1], index=False)
+        unique = table.assign(example_id=[f"{row['bucket_id']}/{row['example_id']}" for row in rows])
+        unique.to_csv(tmp_path / f"unique-{name}.csv", index=False)
+    values = [command.json("compare", *names)[0]["pairs"][0]["result"]["p_value"]
+              for names in (files, [tmp_path / "unique-a.csv", tmp_path / "unique-b.csv"])]  # fmt: skip
+    assert values[0] == values[1]
+    (source,) = open_source(files[0]).sets.values()
+    assert sorted(source.predictions.table["example_id"].to_pylist())[:2] == ["q0/0", "q0/1"]
+    command.out("report", *files, "--output", tmp_path / "page.html")
+    assert "q11/2" in (tmp_path / "page.html").read_text()

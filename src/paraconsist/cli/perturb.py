@@ -12,6 +12,7 @@ from paraconsist.cli.ends import say, say_status
 from paraconsist.cli.options import REQUIRED, Fields, argument, echo, read_names
 from paraconsist.data.options import option
 from paraconsist.errors import input_error, renamed
+from paraconsist.reporting.formatting import plural
 from paraconsist.transforms.perturbation import RowOptions
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _of_questions(rows: BucketSet, kinds: Sequence[str] | None, making: ItemOpti
     facts = {"source": rows.name, "column": made.column, "kinds": dict(counts), "seed": making.seed}
     write_generated(made.rows(), rows, output, facts)
     of_kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
-    echo(f"{counts.total():,} wordings of {len(made.buckets):,} questions ({of_kinds}): {output}")
+    echo(f"{plural(counts.total(), 'wording')} of {plural(len(made.buckets), 'question')} ({of_kinds}): {output}")
     say_next(output, sheet)
 
 

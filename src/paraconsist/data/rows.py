@@ -631,13 +631,18 @@ def shared_buckets(table: pa.Table, names: SourceOptions) -> str | None:
     return names.bucket if len(set(buckets)) < table.num_rows else None
 
 
-def check_ids(table: pa.Table, columns: SourceOptions) -> None:
-    """Refuse two rows of a bucket with one id."""
+def own_ids(table: pa.Table, columns: SourceOptions) -> pa.Table:
+    """Return a table in which rows of different buckets have different ids: of its bucket and row where they had not.
+
+    InputError if two rows of a bucket have one id, and no column says that they are several answers to it.
+    """
     keys = [columns.bucket, columns.example]
     if columns.bucket == columns.example or not set(keys) <= set(table.column_names):
-        return
+        return table
     counted = rows_counted(table, keys)
-    if counted is not None and len(counted) < len(table):
+    if counted is None:
+        return table
+    if columns.trial is None and len(counted) < len(table):
         twice = counted.filter(pc.greater(counted["count_all"], 1))
         bucket, example = twice[columns.bucket][0].as_py(), twice[columns.example][0].as_py()
         remedy = (
@@ -645,6 +650,10 @@ def check_ids(table: pa.Table, columns: SourceOptions) -> None:
             "another column as `example`; or, if wordings were asked several times, name the column of the `trial`."
         )
         raise input_error("score", "example", "differ within a bucket", got=example, remedy=remedy)
+    if len(counted[columns.example].unique()) == len(counted) or counted[columns.example].null_count:
+        return table
+    joined = pc.binary_join_element_wise(*(table[key].cast(pa.string()) for key in keys), "/")
+    return table.set_column(table.column_names.index(columns.example), columns.example, joined)
 
 
 def named_labels(predictions: Predictions, column: str, answered: str, label_names: list[str]) -> Predictions:

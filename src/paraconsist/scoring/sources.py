@@ -21,7 +21,7 @@ from paraconsist.data.logs.reading import LogTexts, of_one_model, read_logs
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import TRIED, Metadata, Predictions, read_predictions
 from paraconsist.data.published import PREFIX, published_folder
-from paraconsist.data.rows import Rows, check_ids, long_format, named_labels, with_groups
+from paraconsist.data.rows import Rows, long_format, named_labels, own_ids, with_groups
 from paraconsist.data.sharing import local_names
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import (
@@ -273,6 +273,8 @@ def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[Clas
         columns = replace(columns, classes=options.classes)
         classes = {(line.bucket, line.answer): line.named for line in lines if _is_about(line.set, source)}
         predictions = replace(predictions, metadata={**predictions.metadata, "classes": classes})
+    if not source.is_log:
+        predictions = replace(predictions, table=own_ids(predictions.table, columns))
     has_labels = columns.label in predictions.table.column_names
     predictions = compared(predictions, columns, options.same, options.right)
     if has_labels and columns.label not in predictions.table.column_names:  # no problem, or not each, has one
@@ -280,8 +282,6 @@ def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[Clas
     if options.trial is not None:
         example = TRIED if source.is_log else options.example
         predictions, noise = split_trials(predictions, columns.bucket, example, options.trial)
-    elif not source.is_log:
-        check_ids(predictions.table, columns)
     return replace(source, predictions=predictions, columns=columns, noise=noise)
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
-from paraconsist.data.logs.format import Head, LogFormat, bad_log, check_one_model, unique_ids
+from paraconsist.data.logs.format import Head, LogFormat, bad_log, check_one_model
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import RUN, Predictions, read_predictions
 from paraconsist.data.store import RunFolder
@@ -40,9 +40,6 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
             column_of(table, name, parameter="stratum")
     predictions = of_one_model(predictions, query, f" of {path.name}")
     table = predictions.table
-    has_ids = "example_id" in table.column_names and not table["example_id"].null_count
-    if has_ids and query.bucket != "example_id" and query.trial is None:
-        unique_ids(table["example_id"].to_pylist(), path, "example_id")
     for text, parameter in named:
         if text not in table.column_names and (is_expression(text) or "." in text):
             table = table.append_column(text, value_of(Table(table), text, parameter=parameter))
