@@ -186,9 +186,14 @@ def test_not_worse_than_another_model(command, tmp_path):
     assert out.startswith("pass: pc.not_worse (found 0.000")
     code, out, _ = command("gate", "pc.not_worse", c, "--against", a, "--margin", 0.02)
     assert code == 1
-    assert out.startswith("fail: pc.not_worse (found 1.0000: c, pc.not_worse, p, 0.05 at most)")
+    assert out.startswith("fail: pc.not_worse (found 1.0000: c, pc.not_worse, p, 0.05 at most, the difference is -0.")
+    assert "too few" not in out
     # two models alike: not shown within two points by 60 buckets, within 15 points it is
-    assert command("gate", "pc.equivalent", a, "--against", b, "--margin", 0.02)[0] == 1
+    code, out, _ = command("gate", "pc.equivalent", a, "--against", b, "--margin", 0.02)
+    test = pc.compare(a, b, margin=0.02).sets[0].pairs[0].result["margin_test"]
+    ends = " to ".join(f"{end:+.4f}" for end in test["interval"])
+    assert f"the difference is {ends}, the margin 0.02: too few problems to tell" in out
+    assert code == 1
     assert command("gate", "pc.equivalent and pc >= 0.5", a, "--against", b, "--margin", 0.15)[0] == 0
     assert command("gate", "pc.equivalent", a, "--against", c, "--margin", 0.15)[0] == 1
     assert command("gate", "pc.not_worse", a, "--against", a, "--margin", 0.1)[0] == 0

@@ -115,5 +115,7 @@ def verdict(checks: Sequence[Check]) -> str:
         why = f". Undefined: {tightest.reason}" if is_undefined else f". Says too little: {tightest.reason}"
     if tightest.worst:
         why += f". Look at {', '.join(tightest.worst)}"
-    what = ", ".join(filter(None, (tightest.set_name, tightest.condition.what, tightest.condition.meaning)))
+    what = ", ".join(
+        filter(None, (tightest.set_name, tightest.condition.what, tightest.condition.meaning, tightest.within))
+    )
     return f"{'fail' if failed else 'pass'}: {conditions} (found {value}: {what}{others}){why}"

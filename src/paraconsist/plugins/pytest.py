@@ -6,7 +6,7 @@ Nothing but pytest is imported before a test asks for a set or the fixture.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,11 +79,11 @@ class Consistency:
         reasons = []
         checks = scores.checks(" and ".join(conditions), against=against, margin=margin)
         for name in dict.fromkeys(one.set_name for one in checks):
-            mine = [one for one in checks if one.set_name == name]
+            mine = [replace(one, worst=()) for one in checks if one.set_name == name]  # `_flips` names them
             passed, number = all(one.passed for one in mine), _number(scores, name)
             self._record(_NAME, [name, "pass" if passed else "FAIL", *number, str(scores.opened.path or "")])
             if not passed:
-                reasons += [verdict(mine), f"{name}: {' '.join(number)}", *_flips(scores, name, against, margin)]
+                reasons += [verdict(mine), f"{name}: {' '.join(number)}", *_flips(scores, name, against)]
         if reasons:
             pytest.fail("\n".join(reasons))
         return scores
@@ -111,13 +111,11 @@ def _number(scores: Scores, name: str) -> list[str]:
     return [called, percent(keys[key]), interval(keys["confidence_interval"].get(key))]
 
 
-def _flips(scores: Scores, name: str, against: Scores | None, margin: float | None) -> Iterator[str]:
-    """Say how far the model is from the baseline, which buckets flip or got worse most, and two wordings of one."""
+def _flips(scores: Scores, name: str, against: Scores | None) -> Iterator[str]:
+    """Say which buckets flip, or got worse most than the baseline, and two wordings of one."""
     from paraconsist.measures.catalogue import PARAPHRASTIC
-    from paraconsist.reporting.formatting import interval, percent
     from paraconsist.reporting.page.aligned import align, set_texts
     from paraconsist.reporting.page.screen import flips
-    from paraconsist.reporting.result import compare
 
     source = scores.opened.sets[name]
     item = align(name, {"": scores.sets[name]})
@@ -128,10 +126,6 @@ def _flips(scores: Scores, name: str, against: Scores | None, margin: float | No
         before = dict(zip(was.bucket_ids, was.counts[""][:, 1], strict=True))
         lost = [before.get(bucket, k) - k for bucket, k in zip(item.bucket_ids, right, strict=True)]
         worst = worst[sorted(range(len(worst)), key=lambda i: -lost[worst[i]])]
-        compared = compare(scores, against, names=["model", "baseline"], margin=margin).sets
-        for result in (pair.result for one in compared if one.set == name for pair in one.pairs):
-            ends = interval(result["confidence_interval"]["difference"], signed=True)
-            yield f"less the baseline's: {percent(result['difference'], signed=True)} {ends}, margin {percent(margin)}"
     wording = scores.sets[name].wording  # answers may differ and be wrong alike
     n_flip = sum(0 < k < m for k, m in zip(right, n, strict=True)) if wording is None else wording.n_changed
     named = [f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS]]

@@ -118,6 +118,7 @@ class Check:
     set_name: str
     value: float
     reason: str = ""
+    within: str = ""  # where the difference from another model lies
     worst: tuple[str, ...] = ()  # where it does not hold, the buckets to look at
 
     @property
@@ -172,8 +173,19 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
             raise input_error("gate", "condition", must, got=got, remedy=f"Known here: {listed}.")
         for name, (value, reason) in known.items():
             objection = "" if allow_degenerate else _objection(condition, value, results[name])
-            checks.append(Check(condition, name, value, reason or objection))
+            checks.append(Check(condition, name, value, reason or objection, _within(condition, results[name])))
     return checks
+
+
+def _within(condition: Condition, result: Values) -> str:
+    """Return in which interval the difference from the other model lies; empty for other conditions."""
+    spec = _spec_of(condition.quantity)[0]
+    test = result["measures"][spec.name]["margin_test"] if spec is not None and condition.end in _MARGIN_KEYS else None
+    if test is None:
+        return ""
+    low, high = test["interval"]
+    few = ": too few problems to tell" if low < -test["margin"] and high > test["margin"] else ""
+    return f"the difference is {low:+.4f} to {high:+.4f}, the margin {test['margin']:g}{few}"
 
 
 def check_sequentially(conditions: tuple[Condition, ...], results: Results) -> list[tuple[Condition, str, bool | None]]:
