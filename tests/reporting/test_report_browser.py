@@ -76,7 +76,7 @@ def test_without_gold_no_answer_is_called_wrong(chromium, tmp_path):
         assert page.get_by_label("show", exact=True).locator("option").count() == 4
         exported = page.evaluate("exporting.asMarkdown(buckets.all[0]) + exporting.asJson(buckets.all[0])")
         assert not re.search("gold|right|✗", exported.replace("gold_probability", ""))
-        assert "wording_change ± 0.0" in page.locator("main").text_content()  # not `plan`, which needs gold labels
+        assert "plan PREDICTIONS --measure wording_change" in page.locator("main").text_content()
 
 
 def test_worst_first_then_sorted_and_filtered(opened):

@@ -393,7 +393,7 @@ class _Precision:
         clusters, effect = (part.get(key) if isinstance(part, Mapping) else part for part in of_keys)
         ends = bounds(values.get("confidence_interval"), key)
         half = None if ends is None else (ends[1] - ends[0]) / 2
-        measure = f" --measure {key}" if key == WORDING_CHANGE.key else ""
+        measure = f" --measure {key}" if key == WORDING_CHANGE.key and noun == "problem" else ""  # of runs P_C says it
         return cls(n, int(clusters) if known(clusters) else n, half, effect if known(effect) else None, noun, measure)
 
     @property
