@@ -128,6 +128,7 @@ def test_paraphrases_alone_rank_models(answers, command, tmp_path):
     page = tmp_path / "page.html"
     command.out("report", a, b, "--output", page)
     assert "b is the steadiest of 2 models" in page.read_text()
+    assert "the ring is accuracy" not in page.read_text()
     command.out("report", a, c, "--output", page)
     assert "Of 2 models only a can be ranked" in page.read_text()
     command.out("leaderboard", a, c, "--output", tmp_path / "board")
