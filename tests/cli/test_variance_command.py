@@ -58,6 +58,13 @@ def test_the_json_is_the_librarys_and_the_table_shows_it(command: Command, answe
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("given", [["--exclude", "marked.csv"], ["--labelled"]])
+def test_rows_that_are_not_left_out_are_not_said_to_be(given: list[str], command: Command, answers: Path) -> None:
+    """Both had no effect, without a word."""
+    assert f"`{given[0]}` must not be given: all rows" in command.refused("variance", answers, *LEVELS, *given)
+
+
+@pytest.mark.faults
 def test_answers_that_could_not_be_read_agree_with_no_other(command: Command, tmp_path: Path) -> None:
     """Two of them were one and the same answer here, and two in the wording change; also in two files."""
     answers = pd.DataFrame({"bucket_id": PROBLEM, "variant": WORDING, "prediction": ["no", "yes"] * 60})

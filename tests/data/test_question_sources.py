@@ -161,6 +161,7 @@ def test_wordings_may_stand_in_one_row(tmp_path, monkeypatch):
     lists = [{k: v for k, v in row.items() if k[0] != "W"} | {"wordings": texts}
              for row, texts in zip(WIDE, (DAYS, FEE), strict=True)]  # fmt: skip
     named = [{k.replace("Wording", "Text"): v for k, v in row.items()} for row in WIDE]
+    assert asked(of_python(as_csv(tmp_path / "lists.csv", lists), tmp_path, monkeypatch)) == ASKED  # lists in JSON
     for source in (as_csv(tmp_path / "wide.csv", WIDE), as_lines(tmp_path / "lists.jsonl", lists), pd.DataFrame(WIDE)):
         assert asked(of_python(source, tmp_path, monkeypatch)) == ASKED
     column = ["wordings=Text 1+Text 2+Text 3"]

@@ -39,6 +39,10 @@ def read_outcomes(
     could not be read agrees with no other answer), or a column of numbers or labels. InputError if a column is missing
     or has empty cells.
     """
+    for option in ("exclude", "labelled"):
+        if got := read.named(option):
+            must, remedy = "not be given: all rows of the files are read", "Leave such rows out of them."
+            raise input_error(FUNCTION, option, must, got=str(got), remedy=remedy)
     named = tuple(name for name in levels.values() if name not in (*_ROLES, FILE))
     wanted = replace(read, trial=read.trial or "epoch", stratum=named)
     values: list[NDArray[Any]] = []
