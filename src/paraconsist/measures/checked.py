@@ -180,7 +180,7 @@ def corrected_rate(
     places = _places(name, checked, n)
     check_length(name, "truth", truth, len(places), "checked")
     labels[places] = as_probabilities(truth, function=name, parameter="truth")
-    groups = np.arange(n)
+    groups: Integers = np.arange(n)
     if clusters is not None:
         check_length(name, "clusters", clusters, n, "marks")
         groups = partition(clusters, function=name, parameter="clusters").codes
@@ -190,13 +190,13 @@ def corrected_rate(
 
 def _places(function: str, checked: Any, n: int) -> Integers:
     """Return the places of the rows that people checked, which may be given as a mask."""
-    column = as_column(checked, function=function, parameter="checked", what="the places of rows, or a mask")
-    is_mask = np.asarray(checked).dtype == np.bool_
-    places = np.flatnonzero(np.array(column.tolist())) if is_mask else np.array(column.tolist())
-    if is_mask:
-        check_length(function, "checked", column.tolist(), n, "marks")
-    elif places.dtype.kind not in "iu":
-        raise input_error(function, "checked", "hold the places of rows, or a mask", got=column.tolist()[0], row=0)
+    what = "hold the places of rows, or a mask"
+    places: NDArray[Any] = np.array(as_column(checked, function=function, parameter="checked", what=what[5:]).tolist())
+    if np.asarray(checked).dtype == np.bool_:
+        check_length(function, "checked", places, n, "marks")
+        return np.flatnonzero(places)
+    if places.dtype.kind not in "iu":
+        raise input_error(function, "checked", what, got=places.tolist()[0], row=0)
     check_rows(function, "checked", f"be places from 0 to {n - 1}", places, (places < 0) | (places >= n))
     first = np.unique(places, return_index=True)[1]
     again = np.ones(len(places), dtype=np.bool_)
