@@ -12,6 +12,9 @@ BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 INSTALLED := $(VENV)/.installed
 
+# The pip of Python 3.11 takes a minute longer than the newest; what setuptools warns of in every editable install is not shown.
+INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --no-compile --quiet -c constraints.txt
+
 # What Python compiles on an import is kept, also where images of containers forbid it: hundreds of processes of the tests
 # import torch and transformers, and compiling these again takes 5 s of a processor each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,14 +28,14 @@ TESTS := pytest pytest-xdist hypothesis polars build setuptools
 
 $(RUNS): pyproject.toml constraints.txt
 	@echo "Installing paraconsist with torch and transformers into $(VENV), some minutes the first time ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --no-compile --quiet -c constraints.txt -e '.[run]'
+	@test -x $(BIN)/python || $(PYTHON) -m venv --upgrade-deps $(VENV)
+	@$(INSTALL) -e '.[run]'
 	@touch $@
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing paraconsist with all that tests and linters need into $(VENV), some minutes the first time ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --no-compile --quiet -c constraints.txt -e '.[all]'
+	@test -x $(BIN)/python || $(PYTHON) -m venv --upgrade-deps $(VENV)
+	@$(INSTALL) -e '.[all]'
 	@touch $(RUNS) $@
 
 demo: $(RUNS)
@@ -61,7 +64,7 @@ types: $(INSTALLED)
 	$(BIN)/mypy
 
 docs: $(INSTALLED)
-	$(BIN)/python -m pip install --no-compile --quiet -c constraints.txt -e '.[all,docs]'
+	$(INSTALL) -e '.[all,docs]'
 	$(BIN)/python -m sphinx -W --keep-going --color -q -j 2 -b html docs build/docs
 	$(BIN)/python docs/check_site.py build/docs
 

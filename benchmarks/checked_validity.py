@@ -29,9 +29,9 @@ from paraconsist.measures.checked import (
     CheckedUnits,
     corrected_above_chance,
     corrected_difference,
-    corrected_rate,
     corrected_variance,
     differs,
+    rate_of_units,
 )
 from paraconsist.scoring.checked import sample_units, turned
 
@@ -77,7 +77,7 @@ def of_people(n_draws: int, names: tuple[str, ...]) -> Iterator[str]:
             strata[~said] = low > np.median(low)
             of[system] = said, truth[mine], strata, items[mine]
             results = [
-                corrected_rate(labelled(*of[system][:3], rng.random(len(mine))), of_set=True) for _ in range(n_draws)
+                rate_of_units(labelled(*of[system][:3], rng.random(len(mine))), of_set=True) for _ in range(n_draws)
             ]
             value, shown = float(truth[mine].mean()), [result for result in results if not result.refused]
             line = f"{name} {system}: people {100 * value:.1f} %, comparer {100 * said.mean():.1f} %"
@@ -87,7 +87,7 @@ def of_people(n_draws: int, names: tuple[str, ...]) -> Iterator[str]:
             widths = [np.diff(result.confidence_interval["corrected"])[0] for result in shown]
             alone = 2 * 1.96 * np.sqrt(value * (1 - value) / N_LABELS)
             rate = np.mean([covers(result.confidence_interval["corrected"], value) for result in shown])
-            plain = corrected_rate(labelled(*of[system][:3], rng.random(len(mine)))).confidence_interval["observed"]
+            plain = rate_of_units(labelled(*of[system][:3], rng.random(len(mine)))).confidence_interval["observed"]
             yield (
                 f"{line}; covers {100 * rate:.1f} % (uncorrected {100 * covers(plain, value):.0f} %), "
                 f"width {np.mean(widths):.3f} (labels alone {alone:.3f}), refused {1 - len(shown) / n_draws:.2f}"
@@ -99,7 +99,7 @@ def of_people(n_draws: int, names: tuple[str, ...]) -> Iterator[str]:
             (a, x, s, _), (b, y, t, _) = (tuple(c[np.isin(of[m][3], both)] for c in of[m]) for m in (one, two))
             alike, value, pattern = (x == y).astype(float), float((x == y).mean()), a.astype(np.intp) + b
             results = [
-                corrected_rate(labelled(a == b, alike, pattern, rng.random(len(both))), of_set=True)
+                rate_of_units(labelled(a == b, alike, pattern, rng.random(len(both))), of_set=True)
                 for _ in range(n_draws)
             ]
             rate = np.mean([covers(result.confidence_interval["corrected"], value) for result in results])
@@ -178,7 +178,7 @@ def simulated(n_draws: int, n_designs: int = 30) -> Iterator[str]:
         for _ in range(n_draws):
             said, same, groups = drawn(design, n, rng)
             order = (rng.random(n)[groups] + np.tile(np.arange(len(said) // n), n) / (len(said) // n)) % 1.0
-            found = corrected_rate(labelled(said, same, np.zeros(len(said), dtype=np.intp), order, groups=groups))
+            found = rate_of_units(labelled(said, same, np.zeros(len(said), dtype=np.intp), order, groups=groups))
             n_refused += bool(found.refused)
             for key, truth in true.items():
                 n_covered[key] += covers(found.confidence_interval[key], float(truth))
@@ -277,7 +277,7 @@ def pooled(n_draws: int) -> Iterator[str]:
                 design = {"kind": "problems", "sensitivity": sensitivity, "false": false, "rate": 0.6}
                 said, same, groups = drawn(design, 2_000, rng)
                 strata = np.zeros(len(said), dtype=np.intp)
-                errors.append(corrected_rate(labelled(said, same, strata, rng.random(len(said)), groups=groups)))
+                errors.append(rate_of_units(labelled(said, same, strata, rng.random(len(said)), groups=groups)))
             n_warned += differs(*errors)
         yield f"errors .90, .05 and {s:.2f}, {f:.2f}: {100 * n_warned / n_draws:.1f} % warned of"
 

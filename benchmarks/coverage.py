@@ -27,7 +27,7 @@ from scipy.special import expit, ndtr, ndtri
 from paraconsist.measures.antecedents import additive_inconsistency, transitive_inconsistency
 from paraconsist.measures.buckets import BucketCounts, count_buckets
 from paraconsist.measures.chance import agreement_chance
-from paraconsist.measures.checked import CheckedUnits, corrected_rate, rate_among_valid
+from paraconsist.measures.checked import CheckedUnits, rate_among_valid, rate_of_units
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.fooling_rate import fooling_rate
@@ -508,7 +508,7 @@ def checked_designs() -> Iterator[Design]:
             same, said = judged(rng, n)
             labels = np.where(np.arange(n)[:, np.newaxis] < n_judged, same, np.nan)
             units = CheckedUnits.of(said.ravel(), labels.ravel(), groups=np.repeat(np.arange(n), 6))
-            return {key: corrected_rate(units).confidence_interval[key] for key in keys}
+            return {key: rate_of_units(units).confidence_interval[key] for key in keys}
 
         same, said = judged(np.random.default_rng(6), 400_000)
         truth = {"corrected": same.mean(), "sensitivity": said[same].mean(), "false_match_rate": said[~same].mean()}

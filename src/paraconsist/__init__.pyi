@@ -14,6 +14,7 @@ from paraconsist.measures.bucket_model import consistency_at as consistency_at
 from paraconsist.measures.bucket_model import fit_bucket_model as fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts as BucketCounts
 from paraconsist.measures.catalogue import list_measures as list_measures
+from paraconsist.measures.checked import corrected_rate as corrected_rate
 from paraconsist.measures.consistency_difference import consistency_difference as consistency_difference
 from paraconsist.measures.cue_ratio import cue_design_ratio as cue_design_ratio
 from paraconsist.measures.distribution_shift import distribution_shift as distribution_shift
@@ -33,6 +34,7 @@ from paraconsist.measures.probability_coherence import probability_coherence as 
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity as prompt_sensitivity
 from paraconsist.measures.prompt_sensitivity import variant_indices as variant_indices
 from paraconsist.measures.rankings import rankings as rankings
+from paraconsist.measures.sequential import confidence_sequence as confidence_sequence
 from paraconsist.measures.trajectories import pass_hat_counts as pass_hat_counts
 from paraconsist.measures.trajectories import trajectory_consistency as trajectory_consistency
 from paraconsist.measures.variance_components import variance_components as variance_components
@@ -43,5 +45,6 @@ from paraconsist.reporting.result import Comparison as Comparison
 from paraconsist.reporting.result import Run as Run
 from paraconsist.reporting.result import Scores as Scores
 from paraconsist.reporting.result import compare as compare
+from paraconsist.reporting.result import rank as rank
 from paraconsist.reporting.result import score as score
 from paraconsist.scoring.trainer_callback import BucketEvaluation as BucketEvaluation

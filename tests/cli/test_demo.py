@@ -1,25 +1,32 @@
 """The demo, as a person runs it: train, run, print, and a run folder with everything in it."""
 
 import json
+import os
 import subprocess
 
 import pytest
+from helpers.missing import EXTRAS, without
 from helpers.processes import launch
 from helpers.scripts import ROOT
 
 from paraconsist.data.predictions import read_predictions, write_predictions
+from paraconsist.errors import EXTRAS as OWN_EXTRAS
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """Run the demo twice, in fresh processes, without a network."""
+    """Run the demo twice, without a network, the first time with no other extra than the one that it needs."""
     folder = tmp_path_factory.mktemp("demo")
+    others = [name for name in EXTRAS if OWN_EXTRAS.get(name) != "run"]
+    (folder / "sitecustomize.py").write_text(without(others))
     command = ("-m", "paraconsist", "demo", "--output", str(folder / "out"))
     runs = []
     for is_fresh in (True, False):  # the second is forked
-        runs.append(launch([], script=command, check=False, fresh=is_fresh))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+            runs.append(launch([], script=command, check=False, fresh=is_fresh))
         records.append(json.loads((folder / "out" / "run" / "run.json").read_text()))
     return folder / "out", runs
 
@@ -118,7 +125,8 @@ def test_make_demo_prints_one_line_before_the_demo(tmp_path):
     stub.write_text(
         "#!/bin/sh\n"
         'case "$*" in\n'
-        '"-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/paraconsist";;\n'
+        '"-m venv "*) for venv; do :; done; mkdir "$venv" "$venv/bin"\n'
+        'cp "$0" "$venv/bin/python"; cp "$0" "$venv/bin/paraconsist";;\n'
         "*pip*--quiet*) ;;\n"
         "*pip*) seq 300;;\n"
         "demo) echo the demo;;\n"

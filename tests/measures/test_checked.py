@@ -1,6 +1,7 @@
 """Rates corrected by labels of people: against sums by hand, a naive loop, and simulated comparers."""
 
 import math
+import re
 from collections import defaultdict
 
 import numpy as np
@@ -20,6 +21,7 @@ from paraconsist.measures.checked import (
     label_share,
     plan_labels,
     rate_among_valid,
+    rate_of_units,
     rogan_gladen,
 )
 
@@ -35,7 +37,7 @@ def sheet(n_yes=60, yes=(18, 2), n_no=40, no=(5, 15)):
 
 
 def test_rates_are_those_by_hand():
-    found = corrected_rate(sheet())
+    found = rate_of_units(sheet())
     assert (found.n_units, found.n_labels, found.n_clusters, found.refused) == (100, 40, 40, "")
     assert found.observed == pytest.approx(0.6)
     assert found.corrected == pytest.approx(0.6 * 18 / 20 + 0.4 * 5 / 20)  # .64
@@ -46,15 +48,57 @@ def test_rates_are_those_by_hand():
         assert 0.0 <= low < found[name] < high <= 1.0
 
 
+@pytest.mark.parametrize("of_set", [True, False])
+def test_rate_of_arrays_is_that_of_the_units(of_set):
+    units = sheet()
+    places = np.flatnonzero(units.is_labelled)[::-1]
+    problems = np.array([f"p{i // 4}" for i in range(100)])
+    grouped = CheckedUnits.of(units.verdicts, units.labels, groups=np.arange(100) // 4)
+    for clusters, expected in ((None, units), (problems, grouped)):
+        found = corrected_rate(units.verdicts * 1, places, units.labels[places], clusters, of_set=of_set)
+        assert found == rate_of_units(expected, of_set=of_set)
+        assert [found.value, found.low, found.high] == [found.corrected, *found.confidence_interval["corrected"]]
+    mask = corrected_rate(units.verdicts, units.is_labelled, units.labels[units.is_labelled], of_set=of_set)
+    assert mask == rate_of_units(units, of_set=of_set)
+    level = corrected_rate(units.verdicts, units.is_labelled, units.labels[units.is_labelled], confidence_level=0.8)
+    assert level.high - level.low < mask.high - mask.low
+
+
+def test_rate_of_a_comparer_that_says_nothing_is_refused():
+    found = corrected_rate([0] * 50, range(20), [1, 0] * 10)
+    assert np.isnan([found.value, found.low, found.high]).all()
+    assert found.refused
+
+
+@pytest.mark.parametrize(
+    ("message", "arrays"),
+    [
+        ("`marks` must be true or false; got 2 at row 1", ([1, 2], [0], [1])),
+        ("`marks` must not be empty", ([], [], [])),
+        ("`checked` must be places from 0 to 1; got 2", ([1, 0], [2], [1])),
+        ("`checked` must be places from 0 to 1; got -1", ([1, 0], [-1], [1])),
+        ("`checked` must name each row once; got 0 at row 1", ([1, 0], [0, 0], [1, 1])),
+        ("`checked` must have one value per row of `marks`", ([1, 0], [True], [1])),
+        ("`checked` must hold the places of rows", ([1, 0], [0.5], [1])),
+        ("`checked` must hold the places of rows", ([1, 0], ["a"], [1])),
+        ("`truth` must have one value per row of `checked`", ([1, 0], [0], [1, 1])),
+        ("`truth` must lie between 0 and 1", ([1, 0], [0], [NAN])),
+        ("`clusters` must have one value per row of `marks`", ([1, 0], [0], [1], ["a"])),
+    ],
+)
+def test_arrays_that_are_no_sheet_are_refused(message, arrays):
+    refuses(re.escape(message), corrected_rate, *arrays)
+
+
 def test_error_is_that_by_hand():
     # strata's shares with half a label added: 18.5/21 and 5.5/21; the means of 60 and 40 units differ by .65
     spread = 0.6**2 * (18.5 / 21) * (2.5 / 21) / 19 + 0.4**2 * (5.5 / 21) * (15.5 / 21) / 19
-    found = corrected_rate(sheet(), of_set=True)
+    found = rate_of_units(sheet(), of_set=True)
     finite = 0.6**2 * (18.5 / 21) * (2.5 / 21) / 19 * (1 - 20 / 60)
     finite += 0.4**2 * (5.5 / 21) * (15.5 / 21) / 19 * (1 - 20 / 40)
     assert found.standard_error["corrected"] == pytest.approx(math.sqrt(finite))
     units = (60 * (0.9 - 0.64) ** 2 + 40 * (0.25 - 0.64) ** 2) / 100**2
-    assert corrected_rate(sheet()).standard_error["corrected"] == pytest.approx(math.sqrt(spread + units))
+    assert rate_of_units(sheet()).standard_error["corrected"] == pytest.approx(math.sqrt(spread + units))
 
 
 def right_answers(right, verdicts, labelled=None):
@@ -110,7 +154,7 @@ def cross_pairs(rng, n=40, n_pairs=300):
 
 def test_the_error_of_pairs_of_different_problems_is_that_of_a_double_loop():
     pairs, alike = cross_pairs(np.random.default_rng(4))
-    found = corrected_rate(CheckedUnits.of(alike, alike * 1.0, groups=pairs))
+    found = rate_of_units(CheckedUnits.of(alike, alike * 1.0, groups=pairs))
     residuals, total = alike - alike.mean(), 0.0
     for i, one in enumerate(pairs.tolist()):
         total += sum(residuals[i] * residuals[j] for j, other in enumerate(pairs.tolist()) if set(one) & set(other))
@@ -134,7 +178,7 @@ def test_consistency_above_chance_is_that_of_both_rates():
     low, high = above.confidence_interval["corrected"]
     assert low < above.corrected < high < 1.0
     # where chance is known, 1 less it is the ratio of a rate's complement and a number, and so are its ends, nearly
-    ends = [(end - c) / (1.0 - c) for end in corrected_rate(same).confidence_interval["corrected"]]
+    ends = [(end - c) / (1.0 - c) for end in rate_of_units(same).confidence_interval["corrected"]]
     assert above.confidence_interval["corrected"] == pytest.approx(ends, abs=0.05)
 
 
@@ -169,7 +213,7 @@ def test_a_naive_loop_says_the_same():
             bottom[key] += weights[i] * sampling[i]
     expected = sum(total[key] * top[key] / bottom[key] for key in total)
     units = CheckedUnits.of(verdicts, labels, weights=weights, sampling=sampling, strata=strata)
-    assert corrected_rate(units).corrected == pytest.approx(expected)
+    assert rate_of_units(units).corrected == pytest.approx(expected)
 
 
 def test_difference_estimator_is_the_same_in_strata_of_verdicts():
@@ -177,7 +221,7 @@ def test_difference_estimator_is_the_same_in_strata_of_verdicts():
     units = sheet()
     weights = np.where(units.verdicts, 60 / 20, 40 / 20) * units.is_labelled
     gap = np.where(units.is_labelled, units.labels - units.verdicts, 0.0)
-    assert corrected_rate(units).corrected == pytest.approx(units.verdicts.mean() + (weights @ gap) / 100)
+    assert rate_of_units(units).corrected == pytest.approx(units.verdicts.mean() + (weights @ gap) / 100)
 
 
 def test_a_stratum_with_few_labels_joins_the_other_of_its_verdict():
@@ -185,26 +229,26 @@ def test_a_stratum_with_few_labels_joins_the_other_of_its_verdict():
     strata[15:30] = 1  # 5 labels of it: 3 yes, 2 no
     units = sheet()
     joined = CheckedUnits.of(units.verdicts, units.labels, strata=strata)
-    assert corrected_rate(joined).corrected == pytest.approx(corrected_rate(units).corrected)
+    assert rate_of_units(joined).corrected == pytest.approx(rate_of_units(units).corrected)
 
 
 def test_labels_of_a_cluster_count_less():
     units = sheet()
     pairs = CheckedUnits.of(units.verdicts, units.labels, groups=np.arange(100) // 2)
-    assert corrected_rate(pairs).standard_error["corrected"] > corrected_rate(units).standard_error["corrected"]
-    assert corrected_rate(pairs).n_clusters == 20
+    assert rate_of_units(pairs).standard_error["corrected"] > rate_of_units(units).standard_error["corrected"]
+    assert rate_of_units(pairs).n_clusters == 20
 
 
 def test_problems_where_all_is_checked_have_the_error_of_their_means():
     is_same = np.repeat(np.arange(40) % 2 == 0, 5)  # all wordings of every second problem
     verdicts = np.tile([True, True, True, True, False], 40) == is_same
-    found = corrected_rate(CheckedUnits.of(verdicts, is_same.astype(float), groups=np.repeat(np.arange(40), 5)))
+    found = rate_of_units(CheckedUnits.of(verdicts, is_same.astype(float), groups=np.repeat(np.arange(40), 5)))
     assert found.corrected == pytest.approx(0.5)
     assert found.standard_error["corrected"] == pytest.approx(0.5 / np.sqrt(40), rel=0.01)
 
 
 def test_labels_that_are_all_alike_have_an_interval():
-    found = corrected_rate(sheet(yes=(20, 0), no=(20, 0)))
+    found = rate_of_units(sheet(yes=(20, 0), no=(20, 0)))
     assert found.corrected == 1.0
     n = (20 - 1) / (0.6**2 + 0.4**2) * (norm.ppf(0.975) / t.ppf(0.975, 40 - 2)) ** 2  # as many in one stratum
     low = 0.05 ** (1.0 / n)  # half the chance of all is 2.5 %
@@ -212,7 +256,7 @@ def test_labels_that_are_all_alike_have_an_interval():
 
 
 def test_intervals_are_mid_p_for_the_number_of_labels_that_has_the_same_error():
-    found = corrected_rate(sheet())
+    found = rate_of_units(sheet())
     inner, value = (0.6 * 18.5 + 0.4 * 5.5) / 21, 0.64
     n = inner * (1 - inner) / found.standard_error["corrected"] ** 2 * (norm.ppf(0.975) / t.ppf(0.975, 40 - 2)) ** 2
     for end, chance in zip(found.confidence_interval["corrected"], (0.025, 0.975), strict=True):
@@ -222,12 +266,12 @@ def test_intervals_are_mid_p_for_the_number_of_labels_that_has_the_same_error():
 
 def test_one_rare_label_does_not_make_an_interval_miss():
     """Wilson's misses where one label in 60 is yes and the true rate is .003; the mid-P one does not."""
-    low, high = corrected_rate(sheet(60, (1, 29), 40, (0, 30))).confidence_interval["corrected"]
+    low, high = rate_of_units(sheet(60, (1, 29), 40, (0, 30))).confidence_interval["corrected"]
     assert 0.0 < low < 0.003 < 0.02 < high < 0.12
 
 
 def test_a_verdict_of_all_units_has_an_interval():
-    low, high = corrected_rate(CheckedUnits.of([True] * 100, [1.0] * 50 + [NAN] * 50)).confidence_interval["observed"]
+    low, high = rate_of_units(CheckedUnits.of([True] * 100, [1.0] * 50 + [NAN] * 50)).confidence_interval["observed"]
     assert 0.96 < low < 0.98  # .05 ** (1 / 100) is .970
     assert high == pytest.approx(1.0)
 
@@ -235,7 +279,7 @@ def test_a_verdict_of_all_units_has_an_interval():
 def test_the_design_effect_is_that_of_the_labels_sums_by_cluster():
     verdicts, right = np.arange(40) < 20, [1] * 18 + [0] * 2 + [1] * 4 + [0] * 16
     groups, labels = np.repeat(np.arange(40), 2), np.repeat(right, 2) * 1.0  # two alike in each cluster
-    found = corrected_rate(CheckedUnits.of(np.repeat(verdicts, 2), labels, groups=groups))
+    found = rate_of_units(CheckedUnits.of(np.repeat(verdicts, 2), labels, groups=groups))
     smoothed = [(36 + 0.5) / 41, (8 + 0.5) / 41]
     spread = sum(0.5**2 * share * (1 - share) / 39 for share in smoothed)
     sampled = sum((0.9 - 0.55) ** 2 + (0.2 - 0.55) ** 2 for _ in range(20)) / 40**2
@@ -243,31 +287,31 @@ def test_the_design_effect_is_that_of_the_labels_sums_by_cluster():
 
 
 def test_all_labels_leave_no_error_on_the_set():
-    found = corrected_rate(sheet(20, (18, 2), 20, (5, 15)), of_set=True)
+    found = rate_of_units(sheet(20, (18, 2), 20, (5, 15)), of_set=True)
     assert found.standard_error["corrected"] == pytest.approx(0.0)
     assert found.confidence_interval["corrected"] == pytest.approx([23 / 40, 23 / 40])
 
 
 def test_a_verdict_with_too_few_labels_is_refused():
-    found = corrected_rate(sheet(no=(2, 4)))
+    found = rate_of_units(sheet(no=(2, 4)))
     assert found.refused == "6 of its 40 verdicts no were checked, and 10 are needed"
     assert found.n_needed == 26 + 4
     assert math.isnan(found.corrected)
     assert np.isnan(found.confidence_interval["corrected"]).all()
-    assert corrected_rate(sheet(n_no=6, no=(2, 4))).refused == ""  # all of them
+    assert rate_of_units(sheet(n_no=6, no=(2, 4))).refused == ""  # all of them
 
 
 def test_a_comparer_that_never_says_yes_is_refused():
-    found = corrected_rate(sheet(0, (0, 0), 100, (30, 10)))
+    found = rate_of_units(sheet(0, (0, 0), 100, (30, 10)))
     assert "sensitivity 0.00 is not above its false-match rate 0.00" in found.refused
     assert found.n_needed is None
 
 
 def test_a_comparer_that_tells_little_is_refused_with_the_number_that_would_do():
-    found = corrected_rate(sheet(yes=(11, 9), no=(9, 11)))
+    found = rate_of_units(sheet(yes=(11, 9), no=(9, 11)))
     assert f"about {found.n_needed} labels would do" in found.refused
     assert found.n_needed > 40
-    assert corrected_rate(sheet(6000, (1100, 900), 4000, (900, 1100))).refused == ""
+    assert rate_of_units(sheet(6000, (1100, 900), 4000, (900, 1100))).refused == ""
 
 
 def test_rogan_gladen_is_that_by_hand():
@@ -345,8 +389,8 @@ def test_differences_above_chance_are_paired():
 
 def test_models_that_err_otherwise_differ():
     alike, other = (
-        corrected_rate(sheet(600, (180, 20), 400, (50, 150))),
-        corrected_rate(sheet(600, (180, 20), 400, (5, 195))),
+        rate_of_units(sheet(600, (180, 20), 400, (50, 150))),
+        rate_of_units(sheet(600, (180, 20), 400, (5, 195))),
     )
     assert differs(alike, other)
     assert not differs(alike, alike)
@@ -369,7 +413,7 @@ def test_people_who_agree():
     ],
 )
 def test_wrong_input_is_refused(labels, columns, message):
-    refuses(message, lambda: corrected_rate(CheckedUnits.of([True, False], labels, **columns)))
+    refuses(message, lambda: rate_of_units(CheckedUnits.of([True, False], labels, **columns)))
 
 
 @pytest.mark.parametrize("missed", [2, 4, 8])
@@ -378,7 +422,7 @@ def test_few_problems_that_are_missed_throughout_count_as_problems(missed):
     problem = np.repeat(np.arange(60), 6)
     labels = np.where(problem < 40, 1.0, 0.0)
     verdicts = (problem >= missed) & (problem < 40)
-    low, high = corrected_rate(CheckedUnits.of(verdicts, labels, groups=problem)).confidence_interval["sensitivity"]
+    low, high = rate_of_units(CheckedUnits.of(verdicts, labels, groups=problem)).confidence_interval["sensitivity"]
     lowest, highest = beta.ppf([0.025, 0.975], 40.5 - missed, missed + 0.5)
     assert low <= lowest < highest <= high
     assert high - low < 1.25 * (highest - lowest)
@@ -405,7 +449,7 @@ def test_intervals_cover(sensitivity, false):
         for verdict in (True, False):
             drawn = rng.permutation(np.flatnonzero(verdicts == verdict))[:60]
             labels[drawn] = truth[drawn]
-        found = corrected_rate(CheckedUnits.of(verdicts, labels)).confidence_interval
+        found = rate_of_units(CheckedUnits.of(verdicts, labels)).confidence_interval
         n_covered += found["corrected"][0] <= 0.7 <= found["corrected"][1]
         n_plain += found["observed"][0] <= 0.7 <= found["observed"][1]
     assert 0.91 * 300 <= n_covered <= 0.99 * 300
@@ -424,7 +468,7 @@ def answered(rng, n_problems, n_labels, k=3):
 
 def test_a_pilot_predicts_the_error_of_a_larger_study():
     rng, n_labels, n_problems = np.random.default_rng(5), 400, 1_200
-    real = np.std([corrected_rate(answered(rng, n_problems, n_labels)).corrected for _ in range(3_000)])
+    real = np.std([rate_of_units(answered(rng, n_problems, n_labels)).corrected for _ in range(3_000)])
     plans = [plan_labels(answered(rng, 300, 120)) for _ in range(200)]
     predicted = np.array([plan.half_width(n_labels, n_problems) / plan.quantile for plan in plans])
     assert abs(predicted.mean() / real - 1.0) < 0.06  # the Monte Carlo error of `real` is 1.3 %
@@ -433,7 +477,7 @@ def test_a_pilot_predicts_the_error_of_a_larger_study():
 
 def test_the_pilot_itself_has_its_own_half_width():
     found = answered(np.random.default_rng(6), 300, 120)
-    plan, error = plan_labels(found), corrected_rate(found).standard_error["corrected"]
+    plan, error = plan_labels(found), rate_of_units(found).standard_error["corrected"]
     assert plan.half_width(plan.n_labels, plan.n_problems) == pytest.approx(plan.quantile * error)
 
 

@@ -5,9 +5,10 @@ from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
+from helpers.errors import refuses
 
 from paraconsist.errors import InputError
-from paraconsist.measures.sequential import MeanSequence
+from paraconsist.measures.sequential import MeanSequence, confidence_sequence
 
 
 def naive(values: list[float], weights: list[float], half_width: float = 0.03) -> list[tuple[float, float]]:
@@ -125,3 +126,21 @@ def test_a_finite_set_takes_no_weights_and_no_value_too_many() -> None:
     sequence.add(0.5)
     with pytest.raises(InputError, match="one of the set's 1"):
         sequence.add(0.5)
+
+
+@pytest.mark.parametrize("n_total", [None, 60, 90])
+def test_the_sequence_of_an_array_is_that_of_its_values(n_total: int | None) -> None:
+    values = np.random.default_rng(2).random(60)
+    sequence = MeanSequence(n_values=n_total, confidence_level=0.9)
+    expected = np.array([sequence.add(value) for value in values.tolist()])
+    found = confidence_sequence(values, n_total, 0.9)
+    np.testing.assert_array_equal(np.stack([found.low, found.high], axis=1), expected)
+    if n_total == 60:
+        assert found.low[-1] == found.high[-1] == pytest.approx(values.mean())
+
+
+def test_what_no_sequence_can_be_of_is_refused() -> None:
+    refuses("at row 1", confidence_sequence, [1, 1.5])
+    refuses("`values` must be at most the set's 1", confidence_sequence, [1, 0], 1)
+    refuses("`n_total` must be a whole number", confidence_sequence, [1, 0], 2.5)
+    refuses("`confidence_level`", confidence_sequence, [1, 0], None, 95)

@@ -71,18 +71,41 @@ def test_equals_the_definition(seed):
         rows += [(f"b{bucket}", rng.choice(labels), label, role) for role in roles]
     change, n, right, depends, wrong = naive(rows)
     rng.shuffle(rows)
-    scored = only(pc.score(table(rows)))
+    scores = pc.score(table(rows))
+    scored = only(scores)
     wording = scored.wording
     assert wording.wording_change == pytest.approx(change, abs=1e-12)
     changes = changes_of_buckets(scored.kept)
     assert np.mean(list(changes.values())) == pytest.approx(change, abs=1e-12)
     n_wordings = {bucket: sum(row[0] == bucket for row in rows) for bucket in changes}
     worst = sorted((b for b in changes if changes[b] > 0), key=lambda b: (-changes[b], -n_wordings[b], b))
-    assert [line.partition(" ")[0] for line in scored.worst(7)] == worst[:7]
+    listed, ended = scores.worst(7), scores.outcomes()
+    assert listed["bucket"].tolist() == worst[:7]
+    assert listed["wording_change"].tolist() == pytest.approx([changes[bucket] for bucket in worst[:7]])
+    assert (listed["n_right"] <= listed["n_wordings"]).all()
+    assert ended["bucket"].tolist() == sorted(changes)
+    assert ended["outcome"].value_counts().to_dict() == {
+        outcome: times for outcome, times in (("right", right), ("depends", depends), ("wrong", wrong)) if times
+    }
+    assert dict(zip(ended["bucket"], ended["n_wordings"], strict=True)) == n_wordings
     assert wording.same_answer == pytest.approx(1 - change, abs=1e-12)
     assert (wording.n_problems, wording.n_right, wording.n_depends, wording.n_wrong) == (n, right, depends, wrong)
     low, high = wording.confidence_interval["wording_change"]
     assert np.isnan(low) or low <= wording.wording_change <= high
+
+
+def test_tables_of_problems_have_no_right_answers_without_gold_labels():
+    scores = pc.score({"bucket_id": list("aabb"), "prediction": ["p", "q", "p", "p"]})
+    assert scores.outcomes()["outcome"].tolist() == ["changes", "same"]
+    assert scores.outcomes()["n_right"].isna().all()
+    worst = scores.worst()
+    assert worst.drop(columns=["set", "n_right"]).to_dict("records") == [
+        {"bucket": "a", "wording_change": 1.0, "n_wordings": 2, "n_answers": 2, "answers": "'p' ×1, 'q' ×1"}
+    ]
+    assert worst["n_right"].isna().all()
+    assert pc.score({"bucket_id": list("aabb"), "prediction": ["p", "p", "q", "q"]}).worst().empty
+    with pytest.raises(pc.InputError, match="at least 1"):
+        scores.worst(0)
 
 
 @pytest.mark.faults

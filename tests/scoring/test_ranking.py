@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from helpers.errors import refuses
 from helpers.report import rows
 
 import paraconsist as pc
@@ -258,3 +259,24 @@ def test_a_p_of_just_the_level_sets_models_apart() -> None:
     assert pair.simultaneous_interval[0] > 0.0
     for standing in (compared.standings, ranked.standings, compared.ranking.standings, ranked.ranking.standings):
         assert {row.model: row.rank_high for row in standing}["steady"] == 1
+
+
+def test_rank_takes_what_compare_takes_and_has_its_ranking() -> None:
+    rng = np.random.default_rng(0)
+    steady = np.repeat(rng.integers(0, 2, 60), 4)
+    answers = {
+        "steady": np.where(rng.random(240) < 0.05, 1 - steady, steady),
+        "unsteady": rng.integers(0, 2, 240),
+        "constant": np.zeros(240, dtype=int),
+    }
+    frames = {m: pd.DataFrame({"bucket_id": np.repeat(np.arange(60), 4), "prediction": a}) for m, a in answers.items()}
+    ranked = pc.rank({model: pc.score(frame) for model, frame in frames.items()})
+    pd.testing.assert_frame_equal(ranked, pc.rank(*frames.values(), names=[*frames]))
+    [of_set] = pc.compare(frames).sets
+    assert dict(zip(ranked["model"][:2], ranked["steadiness"][:2], strict=True)) == of_set.ranking.steadiness
+    assert ranked["model"].tolist() == ["steady", "unsteady", "constant"]
+    assert ranked[["rank_low", "rank_high"]].iloc[:2].to_numpy().tolist() == [[1, 1], [2, 2]]
+    assert ranked["letters"].tolist() == ["a", "b", ""]
+    assert ranked["unranked"].iloc[2].startswith("a constant answer")
+    refuses("rank: `paths` must name two models", pc.rank, frames["steady"])
+    refuses("rank: `nams`", pc.rank, *frames.values(), nams=["a"])

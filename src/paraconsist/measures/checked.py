@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from scipy.special import betainc, ndtri, stdtrit
 
 from paraconsist.errors import check_fraction, input_error
-from paraconsist.measures.array_types import Floats
+from paraconsist.measures.array_types import Floats, Integers
+from paraconsist.measures.buckets import as_column, as_mask, as_probabilities, check_length, check_rows, partition
 from paraconsist.measures.intervals import Dyads, Units, rare_interval, ratio_interval, too_few
 from paraconsist.measures.results import Record
 
@@ -97,6 +98,21 @@ class Corrected(Record):
     refused: str = ""  # the reason for a missing corrected rate; empty where there is one
     n_needed: int | None = None  # labels that would do where it is refused; None where no number would
 
+    @property
+    def value(self) -> float:
+        """The corrected rate."""
+        return self.corrected
+
+    @property
+    def low(self) -> float:
+        """The lower end of its interval."""
+        return self.confidence_interval["corrected"][0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of its interval."""
+        return self.confidence_interval["corrected"][1]
+
     def having(self, observed: Rate, corrected: Rate, **changes: Any) -> Corrected:
         """Return it with other rates, of the same comparer."""
         rates = {"observed": observed, "corrected": corrected}
@@ -106,20 +122,96 @@ class Corrected(Record):
         return replace(self, standard_error=errors, confidence_interval=ends, **changes)
 
 
-def corrected_rate(units: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False) -> Corrected:
+def corrected_rate(
+    marks: Any,
+    checked: Any,
+    truth: Any,
+    clusters: Any = None,
+    *,
+    confidence_level: float = 0.95,
+    of_set: bool = False,
+) -> Corrected:
+    """Return the share of rows that people would say yes to, from a comparer's verdicts and a sample that they checked.
+
+    The mean verdict of all rows is corrected by what people say of a sample of them (prediction-powered inference);
+    the comparer may be wrong in both directions, and more often for one model than for another.
+
+    Parameters
+    ----------
+    marks : array_like of bool or 0/1, shape (n,)
+        The comparer's verdict on every row: that an answer is right, or that two answers are the same.
+    checked : array_like of int, shape (m,), or of bool, shape (n,)
+        Which rows people checked: their places, or a mask. A random sample, of all rows or of each verdict.
+    truth : array_like of float, shape (m,)
+        People's verdicts on these rows, in their order: 0 or 1, or means of several people's.
+    clusters : array_like, shape (n,), optional
+        What rows share, such as a problem; clusters are independent. By default every row is one.
+    confidence_level : float, default 0.95
+    of_set : bool
+        Whether the intervals are for what people would say of these rows, not of the population they come from.
+
+    Returns
+    -------
+    Corrected
+        `value`, `low` and `high`, in [0, 1], nan where the correction is `refused`, which says why: a verdict with too
+        few labels, or a comparer that is not shown to say yes more often where people do. Also `sensitivity` and
+        `false_match_rate` of the comparer, `observed` (the mean verdict), and the intervals and errors of all.
+
+    Raises
+    ------
+    InputError
+        If lengths differ, a place is none or occurs twice, or a value is not in [0, 1].
+
+    References
+    ----------
+    Angelopoulos, Bates, Fannjiang, Jordan, Zrnic (2023), "Prediction-powered inference", Science 382, 669-674.
+
+    Examples
+    --------
+    >>> marks = [1] * 60 + [0] * 40
+    >>> checked = [*range(20), *range(60, 80)]
+    >>> truth = [1] * 18 + [0] * 2 + [1] * 5 + [0] * 15
+    >>> round(corrected_rate(marks, checked, truth).value, 4)  # .6 * 18/20 + .4 * 5/20
+    0.64
+    """
+    name = "corrected_rate"
+    verdicts = as_mask(name, "marks", as_column(marks, function=name, parameter="marks", what="0 or 1"))
+    n, labels = len(verdicts), np.full(len(verdicts), math.nan)
+    places = _places(name, checked, n)
+    check_length(name, "truth", truth, len(places), "checked")
+    labels[places] = as_probabilities(truth, function=name, parameter="truth")
+    groups: Integers = np.arange(n)
+    if clusters is not None:
+        check_length(name, "clusters", clusters, n, "marks")
+        groups = partition(clusters, function=name, parameter="clusters").codes
+    units = CheckedUnits.of(verdicts, labels, groups=groups)
+    return rate_of_units(units, confidence_level=confidence_level, of_set=of_set)
+
+
+def _places(function: str, checked: Any, n: int) -> Integers:
+    """Return the places of the rows that people checked, which may be given as a mask."""
+    what = "hold the places of rows, or a mask"
+    places: NDArray[Any] = np.array(as_column(checked, function=function, parameter="checked", what=what[5:]).tolist())
+    if np.asarray(checked).dtype == np.bool_:
+        check_length(function, "checked", places, n, "marks")
+        return np.flatnonzero(places)
+    if places.dtype.kind not in "iu":
+        raise input_error(function, "checked", what, got=places.tolist()[0], row=0)
+    check_rows(function, "checked", f"be places from 0 to {n - 1}", places, (places < 0) | (places >= n))
+    first = np.unique(places, return_index=True)[1]
+    again = np.ones(len(places), dtype=np.bool_)
+    again[first] = False
+    check_rows(function, "checked", "name each row once", places, again)
+    return places
+
+
+def rate_of_units(units: CheckedUnits, *, confidence_level: float = 0.95, of_set: bool = False) -> Corrected:
     """Return a rate corrected by people's labels on a sample of its units, with the comparer's errors.
 
     `units` are all units of the rate, with the labels of those that people checked; InputError if there are none. With
     `of_set` the intervals are for people's value on these units, not in the population of problems. The correction is
     refused (`Corrected.refused` says why) where a verdict has too few labels, or sensitivity is not above the
     false-match rate by more than its uncertainty.
-
-    Examples
-    --------
-    >>> verdicts = [True] * 60 + [False] * 40
-    >>> labels = [1.0] * 18 + [0.0] * 2 + [float("nan")] * 40 + [1.0] * 5 + [0.0] * 15 + [float("nan")] * 20
-    >>> round(corrected_rate(CheckedUnits.of(verdicts, labels)).corrected, 4)  # .6 * 18/20 + .4 * 5/20
-    0.64
     """
     return _corrected(units, of_set, confidence_level)[0]
 
@@ -354,7 +446,7 @@ def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level
     >>> round(rogan_gladen(unchecked, checked).corrected, 4)  # s = 45/50, f = 5/50
     0.625
     """
-    found, fit = corrected_rate(checked, confidence_level=confidence_level), _fit(units, False, confidence_level)
+    found, fit = rate_of_units(checked, confidence_level=confidence_level), _fit(units, False, confidence_level)
     sensitivity, false, of_errors = found.sensitivity, found.false_match_rate, found.standard_error
     if not (refused := found.refused) and sensitivity <= false:
         refused = f"its sensitivity {sensitivity:.2f} is not above its false-match rate {false:.2f}"

@@ -16,11 +16,14 @@ distance of the estimate from the wanted bound.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from paraconsist.errors import check_fraction, check_whole, input_error
 from paraconsist.measures.array_types import Floats
+from paraconsist.measures.buckets import as_probabilities
 
 _N_CANDIDATES = 8_000  # at most 0.0002 apart, and closer near 0 and 1
 _BOLDEST = 0.9  # the largest share of the capital that one value may lose
@@ -140,3 +143,63 @@ class MeanSequence:
         self.low, self.high = low, high
         keep = slice(max(first - 1, 0), last + 1)
         self._candidates, self._above, self._below = self._candidates[keep], self._above[keep], self._below[keep]
+
+
+@dataclass(frozen=True)
+class ConfidenceSequence:
+    """Intervals for one mean, of which all hold together; arrays have shape (n,), one interval after each value."""
+
+    low: Floats
+    high: Floats
+
+
+def confidence_sequence(
+    values: Any, n_total: int | None = None, confidence_level: float = 0.95, *, half_width: float = 0.03
+) -> ConfidenceSequence:
+    """Return the interval for a mean after each value; it may be looked at every time, and stopped at any.
+
+    With probability `confidence_level` at least, none of the intervals misses the mean, so that whoever stops as soon
+    as one is narrow enough, or above a bound, is not misled.
+
+    Parameters
+    ----------
+    values : array_like of float, shape (n,)
+        In [0, 1], in the order in which they came, which must be random: whether an answer is right, or a problem's
+        share of pairs of wordings with another answer.
+    n_total : int, optional
+        The size of the finite set from which they are drawn without replacement. The intervals are then for the mean of
+        that set, and the last has width 0 once all values are known; by default they are for a population's mean.
+    confidence_level : float, default 0.95
+    half_width : float, default 0.03
+        At which half-width the interval should arrive with as few values as possible; it holds whatever is given.
+
+    Returns
+    -------
+    ConfidenceSequence
+        `low` and `high`, shape (n,), in [0, 1]; the intervals only ever narrow.
+
+    Raises
+    ------
+    InputError
+        If a value is not in [0, 1], or there are more values than `n_total`.
+
+    References
+    ----------
+    Waudby-Smith, Ramdas (2024), "Estimating means of bounded random variables by betting", Journal of the Royal
+    Statistical Society B 86, 1-27.
+
+    Examples
+    --------
+    >>> sequence = confidence_sequence([1, 0] * 500)
+    >>> print(f"{sequence.low[99]:.3f} {sequence.high[99]:.3f}, at last {sequence.low[-1]:.3f} {sequence.high[-1]:.3f}")
+    0.202 0.787, at last 0.454 0.545
+    """
+    name = "confidence_sequence"
+    shares = as_probabilities(values, function=name, parameter="values")
+    check_fraction(name, "confidence_level", confidence_level)
+    check_fraction(name, "half_width", half_width)
+    if n_total is not None and check_whole(name, "n_total", n_total) < len(shares):
+        raise input_error(name, "values", f"be at most the set's {n_total}", got=f"{len(shares)} values")
+    sequence = MeanSequence(half_width=half_width, n_values=n_total, confidence_level=confidence_level)
+    low, high = np.array([sequence.add(share) for share in shares.tolist()]).T
+    return ConfidenceSequence(low, high)

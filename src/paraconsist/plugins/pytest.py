@@ -129,7 +129,7 @@ def _flips(scores: Scores, name: str, against: Scores | None) -> Iterator[str]:
     wording = scores.sets[name].wording  # answers may differ and be wrong alike
     n_flip = sum(0 < k < m for k, m in zip(right, n, strict=True)) if wording is None else wording.n_changed
     named = [f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS]]
-    most = ", ".join(scores.sets[name].worst(_N_BUCKETS) if against is None else named)
+    most = ", ".join(map(str, scores.sets[name].worst(_N_BUCKETS)) if against is None else named)
     yield f"{n_flip} of {len(n)} buckets flip{'; the worst: ' * bool(most)}{most}"
     item = set_texts(item, [] if source.texts is None else [source.texts], [], source.columns, [])
     examples, _ = flips(item, PARAPHRASTIC, {"": {}})

@@ -5,7 +5,7 @@ They are above scoring because they show themselves: as tables, in a notebook, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from paraconsist._version import __version__
 from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.data.tables import in_arrow, read_table
-from paraconsist.errors import input_error
+from paraconsist.errors import check_whole, input_error
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.results import Values
@@ -22,6 +22,7 @@ from paraconsist.reporting.papers import values_of_set
 from paraconsist.reporting.table import Part, as_html, as_latex, as_markdown, as_text
 from paraconsist.reporting.tables import cited, score_tables
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
+from paraconsist.scoring.outcomes import Unsteady, problems_of
 from paraconsist.scoring.score import SetScores, score_sources
 from paraconsist.scoring.sources import Opened, open_models, open_source
 
@@ -118,6 +119,35 @@ class Scores(_Shown):
             for effect in of_model.effects
         ]
         return pd.DataFrame(effects, columns=["set", *(field.name for field in fields(EditEffect))])
+
+    def outcomes(self) -> pd.DataFrame:
+        """Return what becomes of each problem over all its wordings, a line for each of two wordings or more.
+
+        Columns: set, bucket, outcome (``right`` or ``wrong`` in every wording, else ``depends``; without gold labels
+        ``same`` or ``changes``), n_wordings, n_right (missing without gold labels).
+        """
+        import pandas as pd
+
+        frames = []
+        for name, scored in self.sets.items():
+            problems = problems_of(scored.kept)
+            right = pd.array([None] * len(problems) if problems.n_right is None else problems.n_right, dtype="Int64")
+            columns = {"bucket": problems.ids, "outcome": problems.outcomes, "n_wordings": problems.n_wordings}
+            frames.append(pd.DataFrame({"set": name, **columns, "n_right": right}))
+        return pd.concat(frames, ignore_index=True)
+
+    def worst(self, n: int = 10) -> pd.DataFrame:
+        """Return the `n` buckets of each set whose answers depend most on the wording, the worst first.
+
+        Columns: set, bucket, wording_change (the share of pairs of its wordings with another answer), n_wordings,
+        n_answers (different ones), n_right (missing without gold labels), answers (as text, the most frequent first).
+        Buckets that get one answer are not among them.
+        """
+        import pandas as pd
+
+        check_whole("worst", "n", n)
+        lines = [(name, *bucket) for name, scored in self.sets.items() for bucket in scored.worst(n)]
+        return pd.DataFrame(lines, columns=["set", *Unsteady._fields]).astype({"n_right": "Int64"})
 
     def plot(self, name: str | None = None, *, width: float | None = None, caption: bool = False) -> Figure:
         """Return a plot of the report, which notebooks show; ``.savefig("plot.pdf")`` writes it: PNG, SVG or PDF.
@@ -324,23 +354,73 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
     InputError
         If there are fewer than two models, or they have no set in common.
     """
-    from paraconsist.scoring.compare import compare_opened, compare_options
+    from paraconsist.scoring.compare import compare_opened
 
+    compared, left_out = compare_opened(*_models(compare, models, names, options))
+    return Comparison(tuple(compared), left_out)
+
+
+@documented(SourceOptions, CompareOptions)
+def rank(*models: Any, names: Sequence[str] | None = None, **options: Any) -> pd.DataFrame:
+    """Rank models by steadiness: how often two wordings get the same answer, above chance, all pairs tested at once.
+
+    Parameters
+    ----------
+    *models : Scores, path or table; or one mapping of names to these
+        Two or more, as `compare` takes them.
+    names : sequence of str, optional
+        Names of the models, as in `compare`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A line for each set and model, the steadiest first: set, model, steadiness (0: as if answers were shuffled over
+        the texts; 1: never another answer), rank_low and rank_high (the true ranks of all models lie between theirs
+        with the confidence level), letters (models with one in common are not shown to differ), n_problems (which all
+        ranked models answered), unranked (why a model has no rank, such as a constant answer).
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two models, or they have no set in common.
+    """
+    import pandas as pd
+
+    from paraconsist.scoring.compare import rank_opened
+
+    lines: list[tuple[Any, ...]] = []
+    for of_set in rank_opened(*_models(rank, models, names, options)):
+        name, ranking = of_set.set, of_set.ranking
+        for row in ranking.standings:
+            values = ranking.steadiness[row.model], row.rank_low, row.rank_high, row.letters, ranking.n_problems
+            lines.append((name, row.model, *values, ""))
+        unranked = ranking.unranked | of_set.left_out
+        lines += [(name, model, None, None, None, "", ranking.n_problems, why) for model, why in unranked.items()]
+    columns = ["set", "model", "steadiness", "rank_low", "rank_high", "letters", "n_problems", "unranked"]
+    return pd.DataFrame(lines, columns=columns).astype({"steadiness": float, "rank_low": "Int64", "rank_high": "Int64"})
+
+
+def _models(
+    function: Callable[..., Any], models: tuple[Any, ...], names: Sequence[str] | None, options: Mapping[str, Any]
+) -> tuple[list[Opened], CompareOptions, Sequence[str] | None]:
+    """Return models that were given to a function, opened, with its options and the models' names."""
+    from paraconsist.scoring.compare import compare_options
+
+    name = function.__name__
     if len(models) == 1 and isinstance(models[0], Mapping):
         names, models = names or [*models[0]], tuple(models[0].values())
     own = [compare_options(next(iter(model.sets.values())).options) for model in models if isinstance(model, Scores)]
     if "unparsed" not in options and len(policies := {each.policy for each in own}) > 1:
-        raise input_error("compare", "unparsed", "be given, as the scores differ in it", got=sorted(policies))
-    values = {name: [vars(each)[name] for each in own] for name in (vars(own[0]) if own else ())}
-    shared = {name: first for name, (first, *others) in values.items() if all(other == first for other in others)}
-    columns, comparing = taken(compare, {**shared, **options}, SourceOptions, CompareOptions)
+        raise input_error(name, "unparsed", "be given, as the scores differ in it", got=sorted(policies))
+    values = {key: [vars(each)[key] for each in own] for key in (vars(own[0]) if own else ())}
+    shared = {key: first for key, (first, *others) in values.items() if all(other == first for other in others)}
+    columns, comparing = taken(function, {**shared, **options}, SourceOptions, CompareOptions)
     opened = [
         opened
         for model in models
-        for opened in ([model.opened] if isinstance(model, Scores) else open_models(model, columns, function="compare"))
+        for opened in ([model.opened] if isinstance(model, Scores) else open_models(model, columns, function=name))
     ]
-    compared, left_out = compare_opened(opened, comparing, names)
-    return Comparison(tuple(compared), left_out)
+    return opened, comparing, names
 
 
 def _lines(name: str, scored: SetScores) -> Iterator[tuple[Any, ...]]:

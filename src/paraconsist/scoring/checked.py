@@ -317,7 +317,7 @@ def checked_rates(source: Source, sheets: Sheets, confidence_level: float, wordi
         of_kind, lines = _labelled(source, rows, lines, kind), [line for line in lines if not line.is_apart]
         for key, units in of_kind.items():
             if units.is_labelled.any():
-                rates[key] = measures.corrected_rate(units, confidence_level=confidence_level)
+                rates[key] = measures.rate_of_units(units, confidence_level=confidence_level)
             elif lines and key != PARAPHRASTIC.headline and not _ours(source, lines):
                 errors, warnings = _errors_elsewhere(source, lines, kind)
                 notes += warnings
@@ -334,7 +334,7 @@ def checked_rates(source: Source, sheets: Sheets, confidence_level: float, wordi
                 chance, above = measures.corrected_above_chance(same, apart, confidence_level=confidence_level)
                 rates |= {CHANCE.key: chance, STEADINESS.key: _with_observed(above, wording)}
             else:
-                rates[CHANCE.key] = measures.corrected_rate(apart, confidence_level=confidence_level)
+                rates[CHANCE.key] = measures.rate_of_units(apart, confidence_level=confidence_level)
     notes += [f"{key} is not corrected: of the comparer, {r.refused}" for key, r in rates.items() if r.refused]
     return Checked(rates=rates, agreement=alike, warnings=tuple(dict.fromkeys(notes)))
 
@@ -490,7 +490,7 @@ def _errors_elsewhere(source: Source, lines: Sequence[Line], kind: Kind) -> tupl
 
     names = list(dict.fromkeys(line.model for line in lines))
     of_models = [units([line for line in lines if line.model == name]) for name in names]
-    errors = [measures.corrected_rate(each) for each in of_models if each.is_labelled.any()]
+    errors = [measures.rate_of_units(each) for each in of_models if each.is_labelled.any()]
     instead = f"rates are corrected by the comparer's errors on {', '.join(names)}"
     notes = [f"the sheet has no answers of this model to this set: {instead}"]
     if any(measures.differs(one, other) for one, other in combinations(errors, 2)):

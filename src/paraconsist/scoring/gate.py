@@ -214,7 +214,9 @@ def check_sequentially(conditions: tuple[Condition, ...], results: Results) -> l
 def with_worst(checks: Sequence[Check], sets: Mapping[str, SetScores]) -> list[Check]:
     """Return checks that name, where a condition does not hold, the buckets that depend most on the wording."""
     return [
-        one if one.passed or one.set_name not in sets else replace(one, worst=tuple(sets[one.set_name].worst(_N_WORST)))
+        one
+        if one.passed or one.set_name not in sets
+        else replace(one, worst=tuple(map(str, sets[one.set_name].worst(_N_WORST))))
         for one in checks
     ]
 

@@ -245,8 +245,25 @@ def changes_of_buckets(rows: Rows) -> dict[Any, float]:
     return dict(zip(ids.tolist(), differ.tolist(), strict=True))
 
 
-def worst_buckets(rows: Rows, n: int, label_names: Sequence[str] = ()) -> list[str]:
-    """Return the `n` buckets whose wordings differ most, each with its answers and how many are right.
+class Unsteady(NamedTuple):
+    """A bucket whose wordings get different answers."""
+
+    bucket: Any
+    wording_change: float  # share of pairs of different wordings with another answer, in (0, 1]
+    n_wordings: int
+    n_answers: int
+    n_right: int | None  # wordings that are answered right; None without gold labels
+    answers: str  # the most frequent first
+
+    def __str__(self) -> str:
+        words = f"{self.n_answers} answers to {self.n_wordings} wordings"
+        if self.n_right is not None:
+            words = f"{self.n_right} of {self.n_wordings} right"
+        return f"{self.bucket} ({words}: {self.answers})"
+
+
+def worst_buckets(rows: Rows, n: int, label_names: Sequence[str] = ()) -> list[Unsteady]:
+    """Return the `n` buckets whose wordings differ most.
 
     Buckets are ranked by the share of pairs of different wordings with another answer; of equal ones those with more
     wordings come first.
@@ -261,13 +278,12 @@ def worst_buckets(rows: Rows, n: int, label_names: Sequence[str] = ()) -> list[s
     order = np.lexsort((-sizes, -differ))[:n]
     listed = []
     for i in (place for place in order if differ[place] > 0):
-        words = f"{n_answers[i]} answers to {sizes[i]} wordings"
-        if counted.has_gold.all():
-            words = f"{n_right[i]} of {sizes[i]} right"
         rows_of = zip(counted.predictions[codes == i].tolist(), counted.unparsed[codes == i].tolist(), strict=True)
         given = Counter(None if is_unparsed else answer for answer, is_unparsed in rows_of).most_common(_SHOWN)
         shown = ", ".join(f"{_shown(answer, label_names)} ×{times}" for answer, times in given)
-        listed.append(f"{ids[i]} ({words}: {shown})")
+        right = int(n_right[i]) if counted.has_gold.all() else None
+        counts = int(sizes[i]), int(n_answers[i]), right
+        listed.append(Unsteady(ids[i : i + 1].tolist()[0], float(differ[i]), *counts, shown))
     return listed
 
 

@@ -52,6 +52,7 @@ from paraconsist.scoring.outcomes import (
     OF_WORDINGS,
     WORDING_CHANGE,
     Outcomes,
+    Unsteady,
     outcomes,
     parts_from,
     worst_buckets,
@@ -231,8 +232,8 @@ class SetScores:
         names = self.predictions.label_names
         return {spec.name: pair_figures(spec, self.kept, names) for spec in self.specs if spec.is_about_pairs}
 
-    def worst(self, n: int = 10) -> list[str]:
-        """Return the `n` buckets, by their ids, whose answers depend most on the wording, with how many are right."""
+    def worst(self, n: int = 10) -> list[Unsteady]:
+        """Return the `n` buckets whose answers depend most on the wording; as text each names its id and answers."""
         return worst_buckets(self.kept, n, self.predictions.label_names)
 
     def to_dict(self) -> dict[str, Any]:
