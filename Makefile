@@ -11,6 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 INSTALLED := $(VENV)/.installed
+DOCUMENTING := $(VENV)/.documenting
 
 # The pip of Python 3.11 takes a minute longer than the newest; what setuptools warns of in every editable install is not shown.
 INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --no-compile --quiet -c constraints.txt
@@ -38,6 +39,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(INSTALL) -e '.[all]'
 	@touch $(RUNS) $@
 
+$(DOCUMENTING): $(INSTALLED)
+	@$(INSTALL) -e '.[all,docs]'
+	@touch $@
+
 demo: $(RUNS)
 	@HF_HUB_OFFLINE=1 $(BIN)/paraconsist demo
 
@@ -63,8 +68,7 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/mypy
 
-docs: $(INSTALLED)
-	$(INSTALL) -e '.[all,docs]'
+docs: $(DOCUMENTING)
 	$(BIN)/python -m sphinx -W --keep-going --color -q -j 2 -b html docs build/docs
 	$(BIN)/python docs/check_site.py build/docs
 
