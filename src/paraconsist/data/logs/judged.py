@@ -1,4 +1,4 @@
-"""Logs of answers with the verdicts of metrics: deepeval, MLflow, promptfoo, OpenAI evals and Every Eval Ever.
+"""Logs of answers with the verdicts of metrics: lighteval, deepeval, MLflow, promptfoo, OpenAI evals, Every Eval Ever.
 
 Every reader raises InputError for a file that is cut short, and as `judged_rows` does.
 """
@@ -11,11 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import walk
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.errors import input_error
+from paraconsist.errors import first_line, input_error
 from paraconsist.files import Json, read_record
 
 if TYPE_CHECKING:
@@ -230,6 +234,56 @@ def _reference(line: Any) -> str | None:
     return " | ".join(map(str, reference)) if isinstance(reference, list) and reference else None
 
 
+#: What is read of lighteval's rows: documents also hold few-shot examples, responses tokens and logits.
+_USED = (
+    *(f"doc.{name}" for name in ("query", "choices", "gold_index", "specific", "id", "task_name")),
+    *("metric", "model_response.text", "model_response.text_post_processed", "model_response.logprobs"),
+)
+
+
+def _is_lighteval(path: Path, head: logs.Head) -> bool:
+    if not head.start.startswith(b"PAR1"):
+        return False
+    try:
+        return {*pq.read_schema(path).names} == {"doc", "metric", "model_response"}
+    except pa.ArrowException:  # cut short
+        return path.name.startswith("details_")
+
+
+def _read_lighteval(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
+    """Read the details of one task, ``details/MODEL/TIME/details_TASK_TIME.parquet`` (tried with lighteval 0.13.0).
+
+    An answer that was chosen is the likeliest choice; the metric, which may divide by lengths, decides whether it is
+    right. InputError if questions were answered several times.
+    """
+    try:
+        rows = pq.ParquetFile(path).read([*_USED]).to_pylist()
+    except pa.ArrowException as problem:
+        raise logs.not_whole(path, "lighteval", f"{first_line(problem)}. ") from None
+    if not rows:
+        raise logs.bad_log("hold answers", path)
+    for number, row in enumerate(rows):
+        doc, response = row["doc"], row["model_response"]
+        written, scores = response["text_post_processed"] or response["text"] or [], response["logprobs"] or []
+        if len(written) > 1:
+            remedy = "Evaluate with `num_samples=1`: several answers to a question have one verdict together."
+            raise logs.bad_log("have one answer to each question", len(written), row=number, remedy=remedy)
+        choices, gold = doc["choices"] or [], doc["gold_index"]
+        right = [choices[i] for i in (gold if isinstance(gold, list) else [gold]) if i in range(len(choices))]
+        row["answer"] = written[0] if written else None
+        if not written and len(scores) == len(choices) > 0:
+            row["answer"] = choices[int(np.argmax(scores))]
+        row["gold"] = " | ".join(right)
+    scores, name = [row.pop("metric") for row in rows], str(rows[0]["doc"]["task_name"]).partition("|")[0]
+    parts = path.resolve().parts
+    model = "/".join(parts[parts.index("details") + 1 : -2]) if "details" in parts[:-3] else None
+    means: Json = {}  # they are in another file
+    log = path, query, texts, "lighteval", rows, scores, means
+    ids = [str(row["doc"]["id"] or number) for number, row in enumerate(rows)]
+    named, roots = ("answer", "gold", "doc.query"), ("doc.specific", "doc")
+    return logs.judged_rows(*log, ids=ids, named=named, roots=roots, name=name, model=model)
+
+
 _DETAILS = {
     "value": ("score",),
     "low": ("uncertainty", "confidence_interval", "lower"),
@@ -268,6 +322,9 @@ def _is_openai_evals(path: Path, head: logs.Head) -> bool:
 _METRIC, _WITH_FILTER = ("metric",), ("metric", "filter")
 #: These formats, in the order of detection.
 JUDGED = (
+    logs.LogFormat(
+        "lighteval", "details_*.parquet of lighteval", _is_lighteval, _read_lighteval, "details_*.parquet", _METRIC
+    ),
     logs.LogFormat("deepeval", "test_run_*.json of deepeval", _is_deepeval, _read_deepeval, "test_run_*.json", _METRIC),
     logs.LogFormat(
         "mlflow",

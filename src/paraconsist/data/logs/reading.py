@@ -116,7 +116,7 @@ def detect(path: Path) -> LogFormat:
     head = _head(path)
     if not _is_summary(path, head):
         is_table = path.suffix.lower() in _TABLES
-        is_plain = is_table and not head.start.lstrip().startswith((b"{", b"[", b"PK"))  # every log is JSON or a zip
+        is_plain = is_table and not head.start.lstrip().startswith((b"{", b"[", b"PK", b"PAR1"))  # what logs begin with
         candidates = (PLAIN,) if is_plain else built_in() if is_table else formats()
         for log_format in candidates:
             if _recognises(log_format, path, head):
