@@ -274,8 +274,7 @@ def test_an_answer_that_was_chosen_is_the_likeliest_choice(command):
         choices, likeliest = row["doc"]["choices"], max(row["model_response"]["logprobs"])
         assert label == choices[row["doc"]["gold_index"]]
         assert answer == choices[row["model_response"]["logprobs"].index(likeliest)]
-    both = command.json("score", LOGS / "lighteval", "--bucket", "{doc.specific.kind}")
-    assert [*both] == ["which_place", "yes_no"]
+    assert [*read_logs([LOGS / "lighteval"], SourceOptions(bucket="doc.query"))] == ["which_place", "yes_no"]
 
 
 def test_a_provider_that_failed_gave_no_answer(tmp_path):
