@@ -219,6 +219,19 @@ def test_a_value_that_a_results_file_holds_as_null_fails_an_ordinary_gate(tmp_pa
     assert "found undefined" in out
 
 
+def test_a_finding_without_an_interval_says_that_another_value_decided_when_to_stop(tmp_path: Path) -> None:
+    """Of 400 problems, all of whose wordings differ a little, it said "too few problems for an interval"."""
+    pytest.importorskip("jinja2")
+    done = run(tmp_path / "run", until="pc ± 0.08")
+    assert record(done)["n_asked"] > 50
+    page, why = tmp_path / "page.html", "asked until pc ± 0.08: only pc has an interval"
+    text = command.done("score", done.folder) + command.done("report", done.folder, "--output", page)
+    assert why in " ".join(text.split())
+    assert why in page.read_text()
+    assert "too few problems" not in text + page.read_text()
+    assert "Ask about more problems" not in page.read_text()
+
+
 class Better(Model):
     """Right in every wording of most buckets where `Model` is right in half of them."""
 
