@@ -704,7 +704,8 @@ def _said(of_set: str, found: Known, ends: Sequence[int], cost: float) -> str:
     line = f"{of_set}: {what} {found.low:.3f} to {found.high:.3f} after {n:,} of {found.n_in_all:,} ({spent})"
     if found.verdict is not None:
         verdict = "is known" if found.verdict else "does not hold"
-        return f"{line}: {found.condition} {verdict}."
+        price = f" Looking took {found.price:.1f} times the buckets of a fixed number." if found.price else ""
+        return f"{line}: {found.condition} {verdict}.{price}"
     if n == found.n_in_all:
         return f"{line}: all is asked, and {found.condition} is not known."
     more = f"{ends[n + rest - 1] - inputs:,} rows{f', cost {cost * rest / n:,.4f}' if cost else ''}"
