@@ -129,6 +129,13 @@ def test_the_way_of_attention_is_part_of_the_run(kind, place, tmp_path):
         assert row == pytest.approx(same, abs=1e-5)
 
 
+def test_other_numbers_than_float32_are_told_first(place, tmp_path):
+    given = ["run", "--model", place / "classifier", "--dataset", place / "set.jsonl", "--device", "cpu"]
+    _, _, err = command(*given, "--output", tmp_path / "a", "--dtype", "bfloat16")
+    assert err.startswith("computed in bfloat16 on cpu.")
+    assert "computed in float32" not in command(*given, "--output", tmp_path / "b")[2]
+
+
 def test_a_package_that_quantised_weights_need_is_named(place, tmp_path):
     """The error was said to be one that nobody foresaw."""
     if find_spec("optimum") is not None:

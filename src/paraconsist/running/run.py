@@ -124,6 +124,8 @@ def run(
             model.fix(accelerator.device.type)
         if options.compile:
             model.compile(accelerator.device.type)
+        if say is not None and (dtype := model.identity.get("dtype", "float32")) != "float32":
+            say(f"computed in {dtype} on {accelerator.device.type}.")
     job.match_labels({name: model.label_names for name, model in models.items()})
     job.identities = {name: dict(model.identity) for name, model in models.items()}
     facts = {"n_processes": accelerator.num_processes, "device": accelerator.device.type}
