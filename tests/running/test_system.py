@@ -1,6 +1,8 @@
 """A system message that all prompts get, and the way attention is computed: part of what a model is."""
 
 import json
+import shutil
+from importlib.util import find_spec
 
 import pytest
 from helpers.commands import command, done, in_process, refused
@@ -125,6 +127,25 @@ def test_the_way_of_attention_is_part_of_the_run(kind, place, tmp_path):
         pc.run(*asked, output=tmp_path / "a", device="cpu")
     for row, same in zip(one.table["probabilities"].to_pylist(), two.table["probabilities"].to_pylist(), strict=True):
         assert row == pytest.approx(same, abs=1e-5)
+
+
+def test_other_numbers_than_float32_are_told_first(place, tmp_path):
+    given = ["run", "--model", place / "classifier", "--dataset", place / "set.jsonl", "--device", "cpu"]
+    _, _, err = command(*given, "--output", tmp_path / "a", "--dtype", "bfloat16")
+    assert err.startswith("computed in bfloat16 on cpu.")
+    assert "computed in float32" not in command(*given, "--output", tmp_path / "b")[2]
+
+
+def test_a_package_that_quantised_weights_need_is_named(place, tmp_path):
+    """The error was said to be one that nobody foresaw."""
+    if find_spec("optimum") is not None:
+        pytest.skip("optimum is installed")
+    shutil.copytree(place / "plain", tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "gptq", "bits": 4}
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    given = ["--model", tmp_path / "model", "--dataset", place / "set.jsonl", "--output", tmp_path / "run"]
+    assert "requires optimum" in refused("run", *given)
 
 
 def test_arguments_of_a_chat_template_have_two_names(place, tmp_path):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from helpers.commands import command
@@ -117,6 +118,7 @@ def test_a_bound_is_decided_either_way(tmp_path: Path, bound: str, verdict: bool
 
 def test_the_mean_of_the_set_itself_is_known_when_all_is_asked(tmp_path: Path) -> None:
     found = record(run(tmp_path / "run", until="wording_change ± 0.0001", until_set=True))
+    assert "price" not in found
     assert found["n_asked"] == N
     assert found["low"] == pytest.approx(found["high"]) == pytest.approx(found["value"]) == pytest.approx(1 / 6)
 
@@ -217,6 +219,30 @@ def test_a_value_that_a_results_file_holds_as_null_fails_an_ordinary_gate(tmp_pa
     exit_code, out, _ = command("gate", "vap >= 0", path)
     assert exit_code == 1
     assert "found undefined" in out
+
+
+def test_a_finding_without_an_interval_says_that_another_value_decided_when_to_stop(tmp_path: Path) -> None:
+    """It said "too few problems for an interval", of any number of them."""
+    pytest.importorskip("jinja2")
+    done = run(tmp_path / "run", until="pc ± 0.15")
+    page, why = tmp_path / "page.html", "asked until pc ± 0.15: only pc has an interval"
+    text = command.done("score", done.folder) + command.done("report", done.folder, "--output", page)
+    assert why in " ".join(text.split())
+    assert why in page.read_text()
+    assert "too few problems" not in text + page.read_text()
+    assert "Ask about more problems" not in page.read_text()
+
+
+def test_the_price_of_looking_is_said_beside_the_interval_of_a_fixed_number_of_the_same_buckets(tmp_path: Path) -> None:
+    done = run(tmp_path / "run", until="pc ± 0.15")
+    found = record(done)
+    (fixed,) = pc.score(pd.DataFrame(answers(done))).to_dict().values()
+    ends = fixed["measures"]["paraphrastic_consistency"]["confidence_interval"]["paraphrastic_consistency_unbiased"]
+    assert found["price"] == pytest.approx(((found["high"] - found["low"]) / (ends[1] - ends[0])) ** 2)
+    (scores,) = done.score().to_dict().values()
+    assert any(f"(which took {found['price']:.1f} times the buckets)" in warning for warning in scores["warnings"])
+    line = _said("q", Known(**found), range(4, 4 * N + 1, 4), 0.0)
+    assert line.endswith(f"is known. Looking took {found['price']:.1f} times the buckets of a fixed number.")
 
 
 class Better(Model):

@@ -211,7 +211,7 @@ def test_the_page_says_undefined(command: Command, tmp_path: Path, case: str) ->
     path, good = write(tmp_path / "mine.parquet", rows), write(tmp_path / "good.parquet", PARSED)
     page = tmp_path / "page.html"
     command.done("report", path, "--output", page)
-    assert re.search(r'class="value"[^>]*>undefined<|no interval: too few problems', page.read_text())
+    assert re.search(r'class="value"[^>]*>undefined<|too few problems for an interval', page.read_text())
     assert reason.replace("P_C", "P<sub>C</sub>") in page.read_text()
     if case == "nothing parsed":
         command.done("report", path, good, "--output", page)

@@ -70,6 +70,26 @@ def test_score_shows_share_and_bounds(command, run, tmp_path):
     assert "bounds among valid paraphrases" in page
 
 
+def test_shares_are_by_the_kind_of_edit_and_by_what_the_run_knows_of_its_wordings(tmp_path):
+    """The sheets that `paraphrase` writes have the texts of both, and the ids of wordings; the set has their rule."""
+    first, last = ("It is the rain.", "It is not the rain."), ("The 2 dogs ran.", "The three dogs ran.")
+    texts = [first, ("It is the rain.", "It is the rain!"), last] * 20
+    ids, judged = [f"r{i}" for i in range(60)], {"valid": ["no", "yes", "no"] * 20}
+    of_run = {"bucket_id": range(60), "example_id": ids, "label": 0, "prediction": 0, "rule": ["a", "b"] * 30}
+    both = {f"paraphrase_{k}": pd.DataFrame(of_run | {"example_id": [f"{i}.{k}" for i in ids]}) for k in (1, 2)}
+    marked = {
+        "example_id": [f"{i}.1" for i in ids],
+        "original": [a for a, _ in texts],
+        "paraphrase": [b for _, b in texts],
+    }
+    pd.DataFrame(marked | judged).to_csv(tmp_path / "s.csv", index=False)
+    (scored,) = pc.score(pd.concat(both.values()), stratum=["rule"], validity=tmp_path / "s.csv").sets.values()
+    by = scored.validity.by
+    found = {kind: (v["n_labels"], v["invalid"]) for kinds in by.values() for kind, v in kinds.items()}
+    assert (found["negation"], found["number"], found["a"]) == ((20, 1.0), (20, 1.0), (30, pytest.approx(2 / 3)))
+    assert set(by) == {"edit", "rule"}
+
+
 def judged_run(tmp_path, share, seed=3):
     """Return a run of four wordings, invalid in a tenth, answered otherwise then, a sheet of a share, and all rows."""
     rng = np.random.default_rng(seed)

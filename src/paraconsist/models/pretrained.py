@@ -157,7 +157,7 @@ def load_head(
         if (attention := options.get("attn_implementation")) not in (None, "eager", "sdpa"):
             must, remedy = "be one that model and machine have, such as eager or sdpa", f"{first_line(problem)[:200]}."
             raise input_error("run", "attn_implementation", must, got=attention, remedy=remedy) from None
-        if isinstance(problem, ImportError):
+        if isinstance(problem, ModuleNotFoundError):
             raise
         raise not_a_model(model, first_line(problem)) from None
     except Exception as problem:

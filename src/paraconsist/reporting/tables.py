@@ -598,8 +598,7 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     problem, each = scored.rows.nouns
     what = f"wordings of a problem get different answers{model and f' from {model}'}"
     what = what if each == "wording" else f"runs of a task{model and f' by {model}'} end differently"
-    too_few = f"too few {problem}s for an interval"
-    sure = f"{level} interval {percent(ends[0])} to {percent(ends[1])}" if ends else too_few
+    sure = f"{level} interval {percent(ends[0])} to {percent(ends[1])}" if ends else no_interval(scored)
     claim = f"Two {what} {percent(wording.wording_change)} % of the time"
     changed = f"{count(wording.n_changed)} of {plural(wording.n_problems, problem)} change"
     changed += "s" * (wording.n_problems == 1)
@@ -607,6 +606,13 @@ def finding(scored: SetScores, model: str = "") -> Finding:
         return Finding(claim, sure, changed)
     parts = f"{count(wording.n_right)} right in every {each}, {count(wording.n_depends)} right in some"
     return Finding(claim, sure, changed, f"{parts}, {count(wording.n_wrong)} wrong in every {each}")
+
+
+def no_interval(scored: SetScores) -> str:
+    """Return why a value of a set has no interval."""
+    if scored.until is None:
+        return f"too few {scored.rows.nouns[0]}s for an interval"
+    return f"asked until {scored.until.condition}: only {scored.until.quantity} has an interval"
 
 
 def cited(sets: Mapping[str, SetScores], name: str = "") -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from paraconsist.data.bucket_sets import BucketSet
@@ -174,8 +175,9 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
             answered: list[Answered] = []
             under_way = asked
             try:
-                for _ in rounds(job, name, asked.store, say=say, cost=lambda: meter.cost):
-                    queue, answered = _ask(replace(asked, sets=job.groups[name][1]), reached, key, options, meter)
+                for _ in rounds(job, name, asked.store, say=say, usage=partial(_usage_of, answered, at[name])):
+                    this = replace(asked, sets=job.groups[name][1])
+                    queue, answered[:] = _ask(this, reached, key, options, meter)
                     done.append(queue)
                 for under_way in passes:
                     answered += _ask(under_way, reached, key, options, meter)[1]
@@ -183,15 +185,15 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
                 with Journal(under_way.store.folder) as journal:
                     answered = journal.paid if under_way is asked else [*answered, *journal.paid]
                 usage[name] = add_up(answered, at[name])
+                if job.known:  # of whole rounds with a condition, which can be scored
+                    job.record()
                 job.folder.update_run({"endpoint": {each: spent.to_dict() for each, spent in usage.items()}})
                 raise
             statistics[name] = summed(done)
             job.write_repeats(name, chosen, repeats)
             usage[name] = add_up(answered, at[name])
             for bucket_set in job.groups[name][1]:
-                ids = set(bucket_set.table["input_id"].to_pylist())
-                of_set = add_up((one for one in answered if one.input_id in ids), at[name])
-                by_set.setdefault(name, {})[bucket_set.name] = of_set.to_dict()
+                by_set.setdefault(name, {})[bucket_set.name] = _usage_of(answered, at[name], bucket_set).to_dict()
             job.write(name, asked.store, endpoint=usage[name].to_dict())
             warn_of_bounds(statistics[name], name)
         last = {name: {"urls": list(offers[name]), **vars(queue)} for name, queue in statistics.items()}
@@ -257,6 +259,12 @@ def _ask(
                 n = len(questions)
                 statistics = with_client(settings, key, lambda c: RequestQueue(c, *how).ask(pending, n), meter)
         return statistics, journal.paid
+
+
+def _usage_of(answered: Iterable[Answered], settings: EndpointSettings, bucket_set: BucketSet) -> Usage:
+    """Return what the answers about a set's inputs came to."""
+    ids = set(bucket_set.table["input_id"].to_pylist())
+    return add_up((one for one in answered if one.input_id in ids), settings)
 
 
 def served_alone(settings: EndpointSettings) -> str:

@@ -124,6 +124,8 @@ def run(
             model.fix(accelerator.device.type)
         if options.compile:
             model.compile(accelerator.device.type)
+        if say is not None and (dtype := model.identity.get("dtype", "float32")) != "float32":
+            say(f"computed in {dtype} on {accelerator.device.type}.")
     job.match_labels({name: model.label_names for name, model in models.items()})
     job.identities = {name: dict(model.identity) for name, model in models.items()}
     facts = {"n_processes": accelerator.num_processes, "device": accelerator.device.type}
@@ -631,11 +633,12 @@ def rounds(
     *,
     on_main: Callable[[Callable[[], Any]], Any] = lambda action: action(),
     say: Callable[[str], None] | None = None,
-    cost: Callable[[], float] = lambda: 0.0,
+    usage: Callable[[BucketSet], Any] | None = None,
 ) -> Iterator[None]:
     """Yield once a round of a pass, whose sets in the job are then what has been asked so far and is asked next.
 
-    Without a condition there is one round. `on_main` does something on the main process and returns its result on all.
+    Without a condition there is one round. `on_main` does something on the main process and returns its result on all;
+    `usage` returns what the answers about a set came to.
     """
     until = check_until(job.options)
     if until is None:
@@ -662,7 +665,8 @@ def rounds(
         found = on_main(look)
         for of_set in sorted(pending):
             if say is not None:
-                say(_said(of_set, found[of_set], drawn[of_set].ends, cost()))
+                asked = drawn[of_set].first(n_asked[of_set])
+                say(_said(of_set, found[of_set], drawn[of_set].ends, usage(asked).cost or 0.0 if usage else 0.0))
         job.known.update(found)
         pending = {s for s in pending if found[s].verdict is None and n_asked[s] < len(drawn[s].ends)}
 
@@ -695,7 +699,7 @@ def _next(n: int, n_in_all: int) -> int:
 
 
 def _said(of_set: str, found: Known, ends: Sequence[int], cost: float) -> str:
-    """Return what is known, what it cost in this command, and about what the rest costs; `ends` as `Drawn` has them."""
+    """Return what is known, what it cost, and about what the rest costs; `ends` as `Drawn` has them."""
     n = found.n_asked
     rest = max(found.n_expected, _next(n, found.n_in_all)) - n
     inputs = ends[n - 1]
@@ -704,7 +708,8 @@ def _said(of_set: str, found: Known, ends: Sequence[int], cost: float) -> str:
     line = f"{of_set}: {what} {found.low:.3f} to {found.high:.3f} after {n:,} of {found.n_in_all:,} ({spent})"
     if found.verdict is not None:
         verdict = "is known" if found.verdict else "does not hold"
-        return f"{line}: {found.condition} {verdict}."
+        price = f" Looking took {found.price:.1f} times the buckets of a fixed number." if found.price else ""
+        return f"{line}: {found.condition} {verdict}.{price}"
     if n == found.n_in_all:
         return f"{line}: all is asked, and {found.condition} is not known."
     more = f"{ends[n + rest - 1] - inputs:,} rows{f', cost {cost * rest / n:,.4f}' if cost else ''}"

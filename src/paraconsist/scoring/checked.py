@@ -643,7 +643,9 @@ def _questions(source: Source, column: str | None) -> list[str]:
 
 _BUCKETS = ("bucket_id", "query_id", "original")  # columns by which rows belong together
 _REJECTED = re.compile(r".*\.rejected_\d+", re.DOTALL)  # ids of candidates that a filter left out of the set
-_KINDS = ("source", "generator", "method", "category", "kind", "property")  # columns that shares are broken down by
+#: Columns that shares are broken down by, of the sheet or of the run, and those of two texts that an edit is between.
+_KINDS = ("source", "generator", "method", "rule", "category", "kind", "property")
+_TEXTS = ("original", "paraphrase")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -654,7 +656,9 @@ class Validity(Record):
     n_buckets: int  # their problems
     invalid: float  # the share that is no paraphrase, in [0, 1], with its interval, by problem
     confidence_interval: list[float]
-    by: dict[str, dict[str, Values]]  # column -> value -> ``invalid``, ``confidence_interval`` and ``n_labels``
+    by: dict[
+        str, dict[str, Values]
+    ]  # column, or ``edit`` -> value -> ``invalid``, ``confidence_interval`` and ``n_labels``
     bounds: dict[str, Bounds]  # rate -> what it may be among valid paraphrases
     #: Rate -> what it is among them, where the sheet has the ids of wordings of this run (``example_id``).
     among_valid: dict[str, AmongValid]
@@ -690,13 +694,11 @@ def read_validity(
     groups = np.array(cells[unit])
     share, ends = measures.label_share(labels[judged], groups[judged], confidence_level)
     by: dict[str, dict[str, Values]] = {}
-    for name in (name for name in _KINDS if name in cells):
-        kinds = np.array(cells[name])
-        for kind in np.unique(kinds[judged]).tolist():
-            members = judged[kinds[judged] == kind]
-            value, interval = measures.label_share(labels[members], groups[members], confidence_level)
-            of_kind = {"invalid": value, "confidence_interval": interval, "n_labels": len(members)}
-            by.setdefault(name, {})[kind] = of_kind
+    for name, kind, chosen in _kinds({key: np.array(column)[judged] for key, column in cells.items()}, unit, rows):
+        members = judged[chosen]
+        value, interval = measures.label_share(labels[members], groups[members], confidence_level)
+        of_kind = {"invalid": value, "confidence_interval": interval, "n_labels": len(members)}
+        by.setdefault(name, {})[kind] = of_kind
     keys = (SAME_ANSWER.key, WORDING_CHANGE.key, PARAPHRASTIC.headline)
     found = {key: result for result in rates.values() for key in keys if result.get(key) == result.get(key, 0.0)}
     bounds = {
@@ -709,6 +711,25 @@ def read_validity(
         among = _among_valid({cells["example_id"][row]: float(labels[row]) for row in judged}, rows, confidence_level)
     sizes = {"n_labels": len(judged), "n_buckets": len(np.unique(groups[judged]))}
     return Validity(**sizes, invalid=share, confidence_interval=ends, by=by, bounds=bounds, among_valid=among)
+
+
+def _kinds(
+    cells: Mapping[str, NDArray[Any]], unit: str, rows: Rows | None
+) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+    """Yield columns of judged wordings, or of these in a run, with each value and its rows; then the kinds of edit."""
+    known = {} if rows is None else rows.strata
+    for name in _KINDS:
+        column = cells.get(name)
+        if column is None and name in known and ROW_ID in known and "example_id" in cells:
+            of_run = dict(zip(map(str, known[ROW_ID].tolist()), map(str, known[name].tolist()), strict=True))
+            column = np.array([of_run.get(row, "") for row in cells["example_id"]])
+        for kind in () if column is None else np.unique(column).tolist():
+            yield name, kind, column == kind
+    if {*_TEXTS} <= cells.keys():
+        from paraconsist.measures.edit_effects import edit_kinds  # with its words, which few scores need
+
+        edits = edit_kinds(*(cells[name].tolist() for name in _TEXTS), cells[unit].tolist())
+        yield from (("edit", kind, chosen) for kind, chosen in edits.items() if chosen.any())
 
 
 def _among_valid(marks: Mapping[str, float], rows: Rows, confidence_level: float) -> dict[str, AmongValid]:

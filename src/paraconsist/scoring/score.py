@@ -361,8 +361,11 @@ def _validity(scores: SetScores) -> Validity | None:
     from paraconsist.scoring.checked import read_validity
 
     rates: dict[str, Values] = {**scores.measures, **({} if wording is None else {"wording": wording})}
-    with_ids = apply_policy(rows_with_ids(scores.source), options.policy)[0] if scores.until is None else None
-    return read_validity(options.validity, rates, options.confidence_level, with_ids)
+    rows = None
+    if scores.until is None:
+        with_ids = rows_with_ids(scores.source)
+        rows = apply_policy(replace(with_ids, strata={**scores.rows.strata, **with_ids.strata}), options.policy)[0]
+    return read_validity(options.validity, rates, options.confidence_level, rows)
 
 
 def _notes(scores: SetScores) -> Iterator[str]:

@@ -19,6 +19,7 @@ import numpy as np
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import PARAPHRASTIC
+from paraconsist.measures.intervals import FEW_UNITS, Units, intervals, mean_of_sums
 from paraconsist.measures.results import Record, Values, parse_signature
 from paraconsist.measures.rules import PARAPHRASE
 from paraconsist.measures.sequential import MeanSequence
@@ -108,6 +109,7 @@ class Known(Record):
     verdict: bool | None  # None: not known yet
     reference: str | None = None  # the run from whose mean the difference is meant, where it is a difference
     own: Known | None = None  # of the run's own mean, where it is a difference
+    price: float | None = None  # of looking: clusters over those of a fixed number with as narrow an interval
 
 
 def known(rows: Rows, about: Values, confidence_level: float = 0.95) -> Known:
@@ -127,13 +129,23 @@ def known(rows: Rows, about: Values, confidence_level: float = 0.95) -> Known:
     if until.reference is not None:
         theirs = about["reference"]
         values = {bucket: (value - theirs[bucket] + 1.0) / 2.0 for bucket, value in values.items()}
-    for cluster in _clusters(rows, values, of_set=about["of_set"]):
-        sequence.add(float(np.mean(cluster)), 1.0 if n_values else len(cluster) / about["largest_cluster"])
+    clusters = _clusters(rows, values, of_set=about["of_set"])
+    means = np.array([float(np.mean(cluster)) for cluster in clusters])
+    weights = np.array([1.0 if n_values else len(cluster) / about["largest_cluster"] for cluster in clusters])
+    for mean_of, weight in zip(means.tolist(), weights.tolist(), strict=True):
+        sequence.add(mean_of, weight)
     mean, low, high = (scale * end + offset for end in (sequence.mean, sequence.low, sequence.high))
     expected = min(max(round(sequence.n_expected), sequence.n), about["n_clusters"])
     counts = sequence.n, about["n_clusters"], expected
     verdict = until.verdict(low, high)
-    return Known(str(until), until.quantity, about["of_set"], mean, low, high, *counts, verdict, until.reference)
+    about_it, price = (str(until), until.quantity, about["of_set"]), None
+    if sequence.n >= FEW_UNITS:
+        units = Units.of(np.stack([weights, weights * means], axis=1), np.ones(len(means)))
+        ends = intervals(units, mean_of_sums, [(0.0, 1.0)], [True], confidence_level=confidence_level)
+        left = 1.0 - sequence.n / n_values if n_values else 1.0
+        width = float(ends.high[0] - ends.low[0]) * left**0.5  # of an interval that may be looked at once
+        price = (2.0 * sequence.half_width / width) ** 2 if width > 0.0 else None
+    return Known(*about_it, mean, low, high, *counts, verdict, until.reference, price=price)
 
 
 def with_own(found: Known, rows: Rows, about: Values, confidence_level: float = 0.95) -> Known:
@@ -229,8 +241,9 @@ def note_of(found: Values) -> str:
     if found.get("reference") is not None:
         ends = f"{found['low']:.3f} to {found['high']:.3f}"
         difference = f"{found['quantity']} less that of {found['reference']} is {found['value']:.3f} ({ends}); "
+    price = "" if found.get("price") is None else f" (which took {found['price']:.1f} times the buckets)"
     return (
         f"asked until {found['condition']}, in random order ({found['n_asked']:,} of {found['n_in_all']:,}): "
-        f"{difference}the interval of {found['quantity']}, for {of}, holds however often it was looked at; intervals "
-        "for a fixed number of buckets would not, and are left out"
+        f"{difference}the interval of {found['quantity']}, for {of}, holds however often it was looked at{price}; "
+        "intervals for a fixed number of buckets would not, and are left out"
     )

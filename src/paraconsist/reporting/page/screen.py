@@ -37,7 +37,7 @@ from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.excerpts import boundary
 from paraconsist.reporting.page.models import Model, Report, ie_results
 from paraconsist.reporting.plots.consistency import OUTCOME_KINDS
-from paraconsist.reporting.tables import finding, link
+from paraconsist.reporting.tables import finding, link, no_interval
 from paraconsist.scoring.compare import SetComparison, tested_by
 from paraconsist.scoring.naming import is_generic
 from paraconsist.scoring.outcomes import OUTCOME_WORDS, STEADINESS, WORDING_CHANGE, Outcome, Ranking, problems_of
@@ -201,7 +201,7 @@ def _of_one_model(
         facts = [replace(fact, words="steadiness") for fact in _fact("wording", STEADINESS, of_wordings)]
         precision = _Precision.of(WORDING_CHANGE.key, of_wordings, noun)
     else:
-        claim, sure = _verdict(spec, values)
+        claim, sure = _verdict(spec, values, result)
         sentence, facts = f"{sure}." if sure else "", list(_facts(spec, values, result))
         precision = _Precision.of(spec.headline, values, noun)
     is_void = bool(result.degenerate) and of_wordings is not None
@@ -267,10 +267,10 @@ def levels(models: Sequence[Model]) -> list[str]:
     return sorted({level(values) for values in [*measures, *(v for m in models for v in m.experiment.values())]})
 
 
-def _interval(spec: MeasureSpec, values: Values, *, of_broken: bool = False) -> str:
+def _interval(spec: MeasureSpec, values: Values, result: SetScores, *, of_broken: bool = False) -> str:
     ends = bounds(values.get("confidence_interval"), spec.headline)
     if ends is None:
-        return "too few problems for an interval"
+        return no_interval(result)
     low, high = (1.0 - ends[1], 1.0 - ends[0]) if of_broken and spec.higher_is_better else ends
     return f"{level(values)} interval {percent(low)} to {percent(high)}"
 
@@ -286,13 +286,13 @@ class _Words(dict[str, str]):
         return often(self.broken, noun)
 
 
-def _verdict(spec: MeasureSpec, values: Values) -> tuple[str, str]:
+def _verdict(spec: MeasureSpec, values: Values, result: SetScores) -> tuple[str, str]:
     """Return the finding in the measure's words, and how sure it is."""
     broken = _broken(spec, values)
     if broken == math.inf:
         return f"{spec.symbol} is undefined", next(iter(values.get("warnings") or ()), "").removesuffix(".")
     words = spec.sentence.format_map(_Words(broken, values)).removesuffix(".") or spec.question
-    return f"{words} ({percent(broken)} %)", _interval(spec, values, of_broken=True)
+    return f"{words} ({percent(broken)} %)", _interval(spec, values, result, of_broken=True)
 
 
 def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where: Values) -> Bar:
@@ -348,11 +348,11 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
         parts = ((n, href) for _, _, n, _, _, href in bar.parts if "show=broken" in href or "show=depends" in href)
         yield from (Step(f"Read the {plural(n, problem)} whose {differ}", href) for n, href in parts)
     n, half = precision.n, precision.half_width
-    if half is None or half > _MANY_POINTS:
+    if result.until is None if half is None else half > _MANY_POINTS:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
         wanted = 0.02 if half is None else half / 2.0
         command = f"paraconsist plan PREDICTIONS{precision.measure} --half-width {wanted:.2g}"
-        if result.until is not None and half is not None:
+        if result.until is not None:
             command = f"paraconsist run ... --until '{result.until.quantity} ± {wanted:.2g}'"
         yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
     if is_run:
@@ -407,7 +407,7 @@ def _brief(precision: _Precision, result: SetScores) -> Iterator[str]:
     """Yield how sure the finding is, in a line."""
     yield precision.sample
     half = precision.half_width
-    yield f"no interval: too few {precision.noun}s" if half is None else f"± {percent(half)} points"
+    yield no_interval(result) if half is None else f"± {percent(half)} points"
     yield f"{count(result.n_unparsed)} answers not read" if result.n_unparsed else "every answer read"
 
 
@@ -418,7 +418,8 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
     problems = f"{precision.noun}s"
     yield f"{n:,} {problems}, {origin}{'' if effect is None else f' (design effect {effect:.1f})'}.", "design effect"
     if half is None:
-        yield f"There is no interval: too few {problems}, or none that differ.", "interval"
+        why = f"too few {problems}, or none that differ" if result.until is None else no_interval(result)
+        yield f"There is no interval: {why}.", "interval"
     else:
         contexts = f" from {4 * clusters:,} contexts" if clusters < n else ""
         more = f"About {4 * n:,} {problems}{contexts}, four times as many,"
@@ -455,7 +456,7 @@ def _compared(
         return "Every model's consistency is degenerate", ""
     best = min(able, key=lambda model: _broken(spec, values[model]))
     claim = f"{best} is the most consistent of {len(values)} models"
-    sentence = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best])}"
+    sentence = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best], results[best])}"
     tested = tested_by(spec).name
     pairs = [p for p in (comparison.pairs if comparison else ()) if p.measure == tested and best in (p.first, p.second)]
     corrected = [(p, p.corrected_p_value if p.simultaneous_p_value is None else p.simultaneous_p_value) for p in pairs]
