@@ -20,7 +20,7 @@ _MARK = (
     f"{_NAME}(sets, limit=None): what the fixture `{_NAME}` runs; an argument `bucket` is each bucket's rows in turn"
 )
 _N_BUCKETS = 3  # that a failure names
-_OF_BOTH = ("seed", "stratum")  # options of a run that scoring has too
+_OF_BOTH = ("seed", "stratum", "same", "right")  # options of a run that scoring has too
 
 
 class Consistency:
