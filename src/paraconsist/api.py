@@ -34,6 +34,8 @@ def run(
     limit: int | None = None,
     stratum: Sequence[str] = (),
     column: Sequence[str] | Mapping[str, str] = (),
+    same: str | None = None,
+    right: str | None = None,
     **options: Any,
 ) -> Run | dict[str, Run]:
     """Run a classifier or a Python function over bucket sets; the same call goes on with an interrupted run.
@@ -55,6 +57,9 @@ def run(
         As for `load_bucket_set`; of a table in memory `task`, `stratum` and `column`, which may be a mapping.
     limit : int, optional
         The first buckets of each set only.
+    same, right : str, optional
+        Of questions: when two answers are the same, and when an answer is right (`paraconsist list --comparers`); by
+        default what the file says, else ``text``.
     **options
         Fields of `paraconsist.running.options.LoadOptions` (``revision``, ``dtype``, ``max_length`` ...) and
         `RunOptions` (``label_map``, ``device``, ``batch_tokens``, ``noise_floor`` ...); of a function those of
@@ -108,7 +113,7 @@ def run(
     @cache
     def load() -> list[BucketSet]:
         sources: Sequence[Any] = sets if isinstance(sets, (list, tuple)) and not are_rows(sets) else [sets]
-        return [loaded(source, number).limited(limit) for number, source in enumerate(sources)]
+        return [loaded(one, number).limited(limit).compared_by(same, right) for number, one in enumerate(sources)]
 
     def one(model: Any, output: Path, options: Json, *, is_last: bool = True) -> Run:
         is_address = isinstance(model, str) and model.startswith(("http://", "https://"))

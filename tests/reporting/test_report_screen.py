@@ -100,6 +100,36 @@ def test_without_gold_labels_problems_keep_their_answer_or_change_it(tmp_path):
     assert block.coin is None
 
 
+def test_wordings_without_an_original_flip_too_one_pair_a_problem_the_surest_first(tmp_path):
+    made = [{**row, "role": "paraphrase"} for row in rows(MANY)]
+    pq.write_table(pa.Table.from_pylist(made), tmp_path / "mine.parquet")
+    (block,), _ = screen(tmp_path / "mine.parquet")
+    mixed = {bucket: answers for bucket, answers in MANY.items() if len(set(answers)) > 1}
+    assert (block.n_flips, len(block.examples)) == (len(mixed), min(20, len(mixed)))
+    sure = []
+    for example in block.examples:
+        (first, answer, is_right, _), (second, other, is_other_right, _) = example.rows
+        assert (answer, is_right, other, is_other_right) == ("1", True, "0", False)
+        assert first != second
+        answers = mixed[example.href.rpartition("bucket=")[2]]
+        best = max(min(i, j) for i, j in combinations(range(5), 2) if answers[i] != answers[j])  # surer one by one
+        sure.append(min(float(shown.rstrip("\xa0%")) for *_, shown in example.rows))
+        assert sure[-1] == 60 + 5 * best
+    assert sure == sorted(sure, reverse=True)
+
+
+@pytest.mark.parametrize("has_originals", [True, False])
+def test_without_gold_labels_no_answer_of_a_flip_is_right_or_wrong(tmp_path, has_originals):
+    gone = {"label", "allowed_labels", *(() if has_originals else ("role",))}
+    made = [{key: value for key, value in row.items() if key not in gone} for row in rows(MANY)]
+    pq.write_table(pa.Table.from_pylist(made), tmp_path / "mine.parquet")
+    (block,), entries = screen(tmp_path / "mine.parquet")
+    assert {(one.gold, is_right) for one in block.examples for _, _, is_right, _ in one.rows} == {("", None)}
+    write_report(entries, tmp_path / "page.html", ReportOptions(score=QUICK))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "wrong" not in page.partition('class="card flips"')[2].partition('class="card next"')[0]
+
+
 @pytest.mark.parametrize(
     ("role", "sentence", "outcome"),
     [

@@ -108,6 +108,22 @@ def test_every_kind_of_source_gives_the_same_number(ending, tmp_path):
     checked(pc.run(app, source, output=tmp_path / "run").score(same="number"))
 
 
+def test_a_run_is_told_when_answers_are_the_same(tmp_path):
+    """A table has no place for it, yet the run's own numbers, and `until`, need it; it precedes what a file says."""
+    told = {"same": "number", "output": tmp_path / "run", "version": "1"}
+    table = pd.DataFrame(rows())
+    checked(pc.run(app, table, **{**told, "output": tmp_path / "until"}, until="wording_change ± 0.03").score())
+    (tmp_path / "shop.yaml").write_text(YAML.replace("same: number", "same: exact\nright: exact"))
+    checked(pc.run(app, tmp_path / "shop.yaml", **told, right="number").score())
+    table.to_json(tmp_path / "shop.jsonl", orient="records", lines=True)
+    with FaultyServer(write=lambda text, body: ANSWERS.get(body["messages"][-1]["content"], "Hm.")) as server:
+        options = ["--model", server.model, "--endpoint", server.url, "--output", tmp_path / "asked"]
+        done("run", *options, "--dataset", tmp_path / "shop.jsonl", "--same", "number")
+    checked(pc.score(tmp_path / "asked"))
+    refuses("`same` must be given with questions", pc.run, lambda p: ["W"] * len(p), "sample:defeasible_nli", **told)
+    refuses("Did you mean 'number'", pc.run, app, rows(), **{**told, "same": "nummer"})
+
+
 def test_without_accepted_answers_nothing_needs_them(file, tmp_path):
     table = pd.DataFrame(rows()).drop(columns="expected")
     (values,) = pc.run(app, table, output=tmp_path / "run").score(same="number").to_dict().values()

@@ -161,6 +161,12 @@ def test_a_pair_in_a_row_lends_its_probabilities_to_neither_side(command, tmp_pa
     assert listed(figures) == [(0, 0, 1, 1)]
 
 
+def test_without_gold_labels_answers_that_are_numbers_turn_into_others(command, tmp_path):
+    rows = [{key: value for key, value in row.items() if key != "label"} for row in GOOD]
+    figures = scored(command, write(tmp_path / "p.csv", rows))["figures"]["symmetric_inconsistency"]
+    assert {gold for gold, *_ in listed(figures)} == {"(none)"}
+
+
 def test_score_shows_them_on_demand(command, tmp_path):
     rows = made(PAIRS, "swap", CONFIDENCES)
     path = tmp_path / "p.parquet"

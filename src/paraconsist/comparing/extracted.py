@@ -89,7 +89,8 @@ def read_number(answer: str) -> Fraction | None:
         matches.reverse()
     else:  # the one that something *is* goes first: "the pension after 30 years is $500"
         matches.sort(key=lambda match: _IS.search(text, 0, match.start()) is None)
-    return next((value for match in matches if (value := _value(match)) is not None), _in_words(text))
+    found = next((value for match in matches if (value := _value(match)) is not None), None)
+    return _in_words(text) if found is None else found
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
@@ -105,11 +106,12 @@ def _value(match: re.Match[str]) -> Fraction | None:
         exponent, raised = int(part["exponent"] or part["power"] or "0"), int(part["raised"] or "1")
         if max(abs(exponent), abs(raised) * len(part["whole"] or "")) > _MOST_DIGITS:
             return None
-        value **= raised
+        value = value if raised == 1 else value**raised  # fractions are slow
     except (ZeroDivisionError, ValueError):
         return None
     scale = (part["scale"] or "").strip().lower()
-    value *= Fraction(10) ** exponent * {**_SCALES, **_LETTER_SCALES}.get(scale, 1)
+    if exponent or scale:
+        value *= Fraction(10) ** exponent * {**_SCALES, **_LETTER_SCALES}.get(scale, 1)
     return -value if part["sign"] or part["sign2"] else value
 
 

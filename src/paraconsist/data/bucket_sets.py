@@ -83,6 +83,13 @@ class BucketSet:
     def _further(self) -> list[str]:
         return [c for c in self.table.column_names if c not in KEY_COLUMNS and c not in self.task.columns]
 
+    def compared_by(self, same: str | None, right: str | None) -> BucketSet:
+        """Return the set with these comparers in place of its own; InputError unless it asks questions."""
+        named = {name: value for name, value in (("same", same), ("right", right)) if value is not None}
+        if named and self.task is not QUESTIONS:
+            raise input_error("run", next(iter(named)), "be given with questions in free text only", got=self.name)
+        return replace(self, comparers={**self.comparers, **named}) if named else self
+
     def limited(self, n_rows: int | None) -> BucketSet:
         """Return the first whole buckets that fit in `n_rows` rows (at least one bucket)."""
         if n_rows is None or n_rows >= self.table.num_rows:

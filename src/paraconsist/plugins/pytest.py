@@ -20,7 +20,7 @@ _MARK = (
     f"{_NAME}(sets, limit=None): what the fixture `{_NAME}` runs; an argument `bucket` is each bucket's rows in turn"
 )
 _N_BUCKETS = 3  # that a failure names
-_OF_BOTH = ("seed", "stratum")  # options of a run that scoring has too
+_OF_BOTH = ("seed", "stratum", "same", "right")  # options of a run that scoring has too
 
 
 class Consistency:
@@ -134,7 +134,7 @@ def _flips(scores: Scores, name: str, against: Scores | None) -> Iterator[str]:
     item = set_texts(item, [] if source.texts is None else [source.texts], [], source.columns, [])
     examples, _ = flips(item, PARAPHRASTIC, {"": {}})
     for text, answer, is_right, _ in examples[0].rows if examples else ():
-        yield f"  {'right' if is_right else 'wrong'}, {answer}: {text}"
+        yield f"  {'' if is_right is None else 'right, ' if is_right else 'wrong, '}{answer}: {text}"
 
 
 @pytest.fixture

@@ -251,7 +251,7 @@ class NamedSets:
         if spec not in loaded:
             named: Any = {"stratum": sets.stratum or (), "column": sets.column or ()}
             loaded[spec] = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, **named)
-        return shown_to(model, loaded[spec].limited(limit), sets.input_columns)
+        return shown_to(model, loaded[spec].limited(limit).compared_by(sets.same, sets.right), sets.input_columns)
 
 
 def trained_with(model: str, option: str, kind: type[_Kind]) -> _Kind | None:

@@ -39,6 +39,10 @@ class SetOptions:
     column: list[str] | None = option(
         None, "FIELD=COLUMN, where a column of the set has another name, as question=prompt; repeat for several."
     )
+    same: str | None = option(
+        None, "Of questions: when two answers are the same: text, number ... (`paraconsist list --comparers`)."
+    )
+    right: str | None = option(None, "Of questions: when an answer is right; by default `same`.", rare=True)
     split: str = option("test", "Split of the sets.")
     input_columns: str | None = option(
         None, "The task's columns that a classifier is shown, with commas; by default as it was trained."

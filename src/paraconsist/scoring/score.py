@@ -651,7 +651,8 @@ def _shown(values: NDArray[Any], unparsed: NDArray[np.bool_], label_names: Seque
 def _transitions(golds: list[Any], before: list[Any], after: list[Any], names: Sequence[str]) -> list[Transition]:
     places = {name: place for place, name in enumerate(names)}
     distinct = {*golds, *before, *after} - {None}
-    order = {value: i for i, value in enumerate(sorted(distinct, key=lambda value: (places.get(value, -1), value)))}
+    of_kind = sorted(distinct, key=lambda value: (places.get(value, -1), isinstance(value, str), value))
+    order = {value: i for i, value in enumerate(of_kind)}
     order[None] = len(order)
     counts = Counter(zip(golds, before, after, strict=True))
     return [

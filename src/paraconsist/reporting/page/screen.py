@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist._version import __version__
+from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC, MeasureSpec, Quantity
 from paraconsist.measures.difference_tests import rejects
@@ -40,7 +41,17 @@ from paraconsist.reporting.plots.consistency import OUTCOME_KINDS
 from paraconsist.reporting.tables import finding, link, no_interval
 from paraconsist.scoring.compare import SetComparison, tested_by
 from paraconsist.scoring.naming import is_generic
-from paraconsist.scoring.outcomes import OUTCOME_WORDS, STEADINESS, WORDING_CHANGE, Outcome, Ranking, problems_of
+from paraconsist.scoring.outcomes import (
+    OUTCOME_WORDS,
+    STEADINESS,
+    WORDING_CHANGE,
+    WORDINGS,
+    Outcome,
+    Ranking,
+    differing_pairs,
+    is_right,
+    problems_of,
+)
 from paraconsist.scoring.roles import apply_policy, violations
 from paraconsist.scoring.score import SetScores
 
@@ -93,12 +104,15 @@ class Fact:
 
 @dataclass(frozen=True)
 class Example:
-    """One problem that breaks the rule: its shared texts, and two rows (text, answer, whether right, probability)."""
+    """One problem that breaks the rule: its shared texts, and two rows (text, answer, whether right, probability).
+
+    Whether it is right is None without a gold label.
+    """
 
     model: str
     shared: Sequence[tuple[str, str]]
     gold: str
-    rows: Sequence[tuple[str, str, bool, str]]
+    rows: Sequence[tuple[str, str, bool | None, str]]
     href: str
 
 
@@ -521,25 +535,19 @@ def _on_one_scale(bars: Sequence[Bar], ranking: Ranking, results: Mapping[str, S
 def flips(item: AlignedSet, spec: MeasureSpec, who: Mapping[str, Values]) -> tuple[list[Example], int]:
     """Return pairs of rows that break the rule, of different problems, and the number of all such pairs.
 
-    The pair comes first of which the model is surest, that is of whose less sure answer.
+    The pair comes first of which the model is surest, that is of whose less sure answer. Where no wording is the
+    original each problem has one pair.
     """
     candidates: list[tuple[Any, ...]] = []
     if (texts := item.texts) is None:
         return [], 0
     for model in item.models:
         rows = item.rows[model]
-        try:
-            pairs = violations(CHANGE if spec.mean_over == "buckets" else spec, rows)
-        except InputError:
-            continue
-        if ORIGINAL not in pairs.partners:
-            continue
-        right, sure = rows.predictions == rows.labels, rows.predicted_confidences
+        right, sure = is_right(rows), rows.predicted_confidences
         if sure is None and rows.confidences is not None:  # of the gold label
             sure = np.where(right, rows.confidences, 1.0 - rows.confidences)
         of_place = {place: row for row, place in enumerate(item.positions[model].tolist())}
-        sides = (pairs.partners[ORIGINAL][pairs.broken].tolist(), pairs.positions[pairs.broken].tolist())
-        for pair in zip(*sides, strict=True):
+        for pair in _broken_pairs(spec, rows, right, sure):
             both = [texts.rows[of_place[place]] for place in pair]
             is_known = sure is None or np.isfinite(sure[list(pair)]).all()
             if is_known and all(both) and both[0] != both[1] and not rows.unparsed[list(pair)].any():
@@ -555,6 +563,31 @@ def flips(item: AlignedSet, spec: MeasureSpec, who: Mapping[str, Values]) -> tup
         if len(found) == _MOST_FLIPS:
             break
     return list(found.values()), len(candidates)
+
+
+def _broken_pairs(
+    spec: MeasureSpec, rows: Rows, right: NDArray[np.bool_], sure: NDArray[np.float64] | None
+) -> list[tuple[int, int]]:
+    """Return pairs of rows that break the rule: an original and its partner.
+
+    Where no wording is the original, it is a pair of each problem: two wordings with different answers, of which the
+    model is surest, the right one first.
+    """
+    if ORIGINAL in rows.roles or spec.mean_over != "buckets":
+        try:
+            pairs = violations(CHANGE if spec.mean_over == "buckets" else spec, rows)
+        except InputError:
+            return []
+        originals = pairs.partners.get(ORIGINAL, pairs.positions[:0])
+        return [*zip(originals[pairs.broken].tolist(), pairs.positions[pairs.broken].tolist(), strict=True)]
+    places, found = np.flatnonzero(np.isin(rows.roles, WORDINGS) & ~rows.unparsed), []
+    rest = places[np.argsort(np.asarray(rows.buckets)[places], kind="stable")]
+    for differ in differing_pairs(rows.take(places)):
+        own, rest = rest[: len(differ)], rest[len(differ) :]
+        first, second = (own[of_pair] for of_pair in np.nonzero(differ & (right[own][:, np.newaxis] >= right[own])))
+        surest = right[first] != right[second] if sure is None else np.nan_to_num(np.minimum(sure[first], sure[second]))
+        found += [(int(first[at]), int(second[at])) for at in (np.argmax(surest),)] if len(first) else []
+    return found
 
 
 def _example(
@@ -579,9 +612,9 @@ def _example(
     for side, place in enumerate(pair):
         text = " ".join(_cut(texts_of[side], start) for texts_of, start in zip(varying, starts, strict=True))
         certain = "" if sure is None else f"{percent(float(sure[place]), digits=0)}\N{NO-BREAK SPACE}%"
-        is_right = bool(rows.predictions[place] == rows.labels[place])
-        lines.append((text, name(rows.predictions[place]), is_right, certain))
-    golds = {name(rows.labels[place]) for place in pair}
+        right = bool(rows.predictions[place] == rows.labels[place]) if rows.has_gold[place] else None
+        lines.append((text, name(rows.predictions[place]), right, certain))
+    golds = {name(rows.labels[place]) for place in pair if rows.has_gold[place]}
     return Example(model, shared, golds.pop() if len(golds) == 1 else "", lines, href)
 
 
