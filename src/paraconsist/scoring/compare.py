@@ -190,7 +190,10 @@ def compare_opened(
     is_one = len(known) <= 1 and all(len(one.sets) == 1 for one in opened)
     shared = next(iter(known), "")
     by_set = {
-        model: {shared if is_one else name if source.has_name else model: source for name, source in one.sets.items()}
+        model: {
+            shared if is_one else name if source.has_name or len(one.sets) > 1 else model: source
+            for name, source in one.sets.items()
+        }
         for model, one in models.items()
     }
     compared = compare(by_set, options, need_pairs=options.margin is not None)
