@@ -345,3 +345,15 @@ def test_odd_values_anywhere_are_read_or_refused(tmp_path: Path, source: str, od
         target.write_text("\n".join(map(json.dumps, changed)) if are_lines else json.dumps(changed))
         with suppress(InputError):
             read_logs([next(tmp_path.rglob("*_score.json")) if source == "bfcl" else target])
+
+
+@pytest.mark.faults
+def test_files_of_any_name_are_compared(tmp_path: Path) -> None:
+    """Their names were those of two sets with nothing in common; the how-to compares plain.json and faults.json."""
+    runs = lines(AGENTS / "runs.jsonl")
+    for name, won in (("plain", True), ("faults", False)):
+        changed = [{**run, "success": won and run["success"]} for run in runs]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, changed)), encoding="utf-8")
+    found = pc.compare(tmp_path / "plain.jsonl", tmp_path / "faults.jsonl").to_frame().set_index("measure")
+    rate = sum(run["success"] for run in runs) / len(runs)
+    assert found.difference["paraphrastic_consistency.accuracy"] == pytest.approx(rate)

@@ -656,9 +656,8 @@ class Validity(Record):
     n_buckets: int  # their problems
     invalid: float  # the share that is no paraphrase, in [0, 1], with its interval, by problem
     confidence_interval: list[float]
-    by: dict[
-        str, dict[str, Values]
-    ]  # column, or ``edit`` -> value -> ``invalid``, ``confidence_interval`` and ``n_labels``
+    #: Column, or ``edit`` -> value -> ``invalid``, ``confidence_interval`` and ``n_labels``.
+    by: dict[str, dict[str, Values]]
     bounds: dict[str, Bounds]  # rate -> what it may be among valid paraphrases
     #: Rate -> what it is among them, where the sheet has the ids of wordings of this run (``example_id``).
     among_valid: dict[str, AmongValid]

@@ -184,7 +184,13 @@ def compare_opened(
     """
     check_choice("compare", "correction", options.correction, CORRECTIONS)
     check_choice("compare", "estimator", options.estimator, ("unbiased", "plugin"))
-    by_set = _by_set("compare", opened, names)
+    return {
+        model: {
+            shared if is_one else name if source.has_name or len(one.sets) > 1 else model: source
+            for name, source in one.sets.items()
+        }
+        for model, one in models.items()
+    }
     compared = compare(by_set, options, need_pairs=options.margin is not None)
     used = {one.set for one in compared}
     left_out = {

@@ -134,7 +134,7 @@ def _run_rows(
     tool: str,
     runs: Sequence[Json],
     *,
-    name: str,
+    name: Any,
     model: Any = None,
     version: Any = None,
     notes: Sequence[str] = (),
@@ -195,7 +195,7 @@ def _read_runs(
     models = [str(run["model"]) for run in runs if run.get("model")]
     logs.check_one_model("runs", models)
     tool = "tau_bench" if any("traj" in run for run in runs[:1]) else RUNS.name
-    return _run_rows(path, query, texts, tool, runs, name=path.stem, model=models[0] if models else None)
+    return _run_rows(path, query, texts, tool, runs, name=None, model=models[0] if models else None)
 
 
 def runs_of_table(predictions: Predictions, query: SourceOptions, name: str) -> Predictions | None:
@@ -222,7 +222,7 @@ def _read_tau2(path: Path, query: SourceOptions, texts: Sequence[str] | None = N
         notes.append(f"{sum(is_out)} of {len(found)} runs ended by no fault of the agent, which tau2 leaves out")
     rewards = [None if out else walk(run, "reward_info", "reward") for run, out in zip(found, is_out, strict=True)]
     runs = [{**run, "reward": reward} for run, reward in zip(found, rewards, strict=True)]
-    name = str(walk(info, "environment_info", "domain_name") or path.stem)
+    name = walk(info, "environment_info", "domain_name")
     model, version = walk(info, "agent_info", "llm"), walk(info, "git_commit")
     return _run_rows(path, query, texts, TAU2.name, runs, name=name, model=model, version=version, notes=notes)
 

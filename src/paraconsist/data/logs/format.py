@@ -103,15 +103,15 @@ def log_predictions(
     noun: str,
     roots: Sequence[str] = (),
     by_default: Callable[[], Texts] = dict,
-    name: str,
+    name: Any,
     model: Any,
     source: Json,
     notes: list[str],
 ) -> Predictions:
     """Return a log's rows under their ids, with the metadata of `LogFormat.read` and the texts to show.
 
-    These are the fields of `texts` that the log has; those `by_default` if it is empty, none if it is None. InputError
-    if an id occurs twice; `noun` is what has ids.
+    These are the fields of `texts` that the log has; those `by_default` if it is empty, none if it is None. `name` is
+    the set's, None if the log does not say it. InputError if an id occurs twice; `noun` is what has ids.
     """
     shown: Texts = {}
     if texts:
@@ -120,7 +120,9 @@ def log_predictions(
     elif texts is not None:
         shown = by_default()
     source = {"format": tool, "tool": tool, "file": path.name, **source}
-    metadata = Metadata(set=name, model={"model": model}, source=source, notes=notes, texts=list(shown))
+    metadata = Metadata(model={"model": model}, source=source, notes=notes, texts=list(shown))
+    if name:
+        metadata["set"] = str(name)
     if label_names is not None:
         metadata["label_names"] = label_names
     return Predictions(pa.table({"example_id": pa.array(unique_ids(ids, path, noun)), **columns, **shown}), metadata)
@@ -241,7 +243,7 @@ def judged_rows(
     ids: Sequence[Any],
     named: tuple[str, str, str],
     roots: Sequence[str] = (),
-    name: str,
+    name: Any,
     model: Any,
     version: Any = None,
 ) -> Predictions:

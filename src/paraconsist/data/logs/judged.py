@@ -52,7 +52,7 @@ def _read_deepeval(path: Path, query: SourceOptions, texts: Sequence[str] | None
     ids = [str(case.get("name")) for case in cases]
     if len(set(ids)) < len(ids):  # pytest names its cases after their test
         ids = [str(case.get("input")) for case in cases]
-    name, model = str(run.get("identifier") or path.stem), walk(run, "hyperparameters", "model")
+    name, model = run.get("identifier"), walk(run, "hyperparameters", "model")
     fields, roots = ("actualOutput", "expectedOutput", "input"), ("metadata", "additionalMetadata")  # or of version 3
     log = path, query, texts, "deepeval", rows, scores, means
     return logs.judged_rows(*log, ids=ids, named=fields, roots=roots, name=name, model=model)
@@ -98,7 +98,7 @@ def _read_mlflow(path: Path, query: SourceOptions, texts: Sequence[str] | None =
     means = {metric: walk(reported, f"{metric}/mean") for metric in metrics}
     ids, model = [row.get("example_id", number) for number, row in enumerate(rows)], models[0] if models else None
     log = path, query, texts, "mlflow", rows, scores, means
-    return logs.judged_rows(*log, ids=ids, named=("outputs", "target", "inputs"), name=path.stem, model=model)
+    return logs.judged_rows(*log, ids=ids, named=("outputs", "target", "inputs"), name=None, model=model)
 
 
 _EVAL_START = re.compile(rb'\s*\{\s*"evalId"\s*:\s*("[^"]*"|null)\s*,\s*"results"\s*:')
@@ -131,7 +131,7 @@ def _read_promptfoo(path: Path, query: SourceOptions, texts: Sequence[str] | Non
         _provider(results[0]),
         walk(whole, "metadata", "promptfooVersion"),
     )
-    name = str(walk(whole, "config", "description") or path.stem)
+    name = walk(whole, "config", "description")
     fields, roots = ("response.output", "vars.expected", "prompt.raw"), ("metadata", "vars")
     log = path, query, texts, "promptfoo", rows, scores, means
     return logs.judged_rows(*log, ids=ids, named=fields, roots=roots, name=name, model=model, version=version)
