@@ -184,13 +184,7 @@ def compare_opened(
     """
     check_choice("compare", "correction", options.correction, CORRECTIONS)
     check_choice("compare", "estimator", options.estimator, ("unbiased", "plugin"))
-    return {
-        model: {
-            shared if is_one else name if source.has_name or len(one.sets) > 1 else model: source
-            for name, source in one.sets.items()
-        }
-        for model, one in models.items()
-    }
+    by_set = _by_set("compare", opened, names)
     compared = compare(by_set, options, need_pairs=options.margin is not None)
     used = {one.set for one in compared}
     left_out = {
@@ -219,7 +213,10 @@ def _by_set(function: str, opened: Sequence[Opened], names: Sequence[str] | None
     is_one = len(known) <= 1 and all(len(one.sets) == 1 for one in opened)
     shared = next(iter(known), "")
     return {
-        model: {shared if is_one else name if source.has_name else model: source for name, source in one.sets.items()}
+        model: {
+            shared if is_one else name if source.has_name or len(one.sets) > 1 else model: source
+            for name, source in one.sets.items()
+        }
         for model, one in models.items()
     }
 
