@@ -194,6 +194,7 @@ def test_a_sequential_gate_passes_fails_or_asks_for_more(tmp_path: Path, conditi
     exit_code, out, _ = command("gate", condition, done.folder, "--sequential")
     assert exit_code == code
     assert out.startswith(word)
+    assert done.score().gate_sequentially(condition) is {0: True, 1: False, 3: None}[code]
 
 
 def test_a_sequential_gate_refuses_other_runs_and_quantities(tmp_path: Path) -> None:

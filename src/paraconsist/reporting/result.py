@@ -207,6 +207,17 @@ class Scores(_Shown):
         """
         return all(check.passed for check in self.checks(condition, against=against, margin=margin, **options))
 
+    def gate_sequentially(self, condition: str) -> bool | None:
+        """Return whether a condition holds in every set of a run with ``until``; None where more must be asked to know.
+
+        It is ``paraconsist gate --sequential``: whenever it is called, both errors together are at most 1 less the
+        confidence level.
+        """
+        from paraconsist.scoring.gate import check_sequentially, parse_conditions
+
+        verdicts = {holds for *_, holds in check_sequentially(parse_conditions(condition), self.to_dict())}
+        return False if False in verdicts else None if None in verdicts else True
+
     def checks(
         self,
         condition: str,

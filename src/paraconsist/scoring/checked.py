@@ -727,7 +727,8 @@ def _kinds(
     if {*_TEXTS} <= cells.keys():
         from paraconsist.measures.edit_effects import edit_kinds  # with its words, which few scores need
 
-        edits = edit_kinds(*(cells[name].tolist() for name in _TEXTS), cells[unit].tolist())
+        originals, paraphrases, buckets = (cells[name].tolist() for name in (*_TEXTS, unit))
+        edits = edit_kinds(originals, paraphrases, buckets)
         yield from (("edit", kind, chosen) for kind, chosen in edits.items() if chosen.any())
 
 
