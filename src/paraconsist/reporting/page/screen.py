@@ -578,7 +578,8 @@ def _broken_pairs(
             pairs = violations(CHANGE if spec.mean_over == "buckets" else spec, rows)
         except InputError:
             return []
-        originals = pairs.partners.get(ORIGINAL, pairs.positions[:0])
+        if (originals := pairs.partners.get(ORIGINAL)) is None:
+            return []
         return [*zip(originals[pairs.broken].tolist(), pairs.positions[pairs.broken].tolist(), strict=True)]
     places, found = np.flatnonzero(np.isin(rows.roles, WORDINGS) & ~rows.unparsed), []
     rest = places[np.argsort(np.asarray(rows.buckets)[places], kind="stable")]
