@@ -581,6 +581,8 @@ def _broken_pairs(
         if (originals := pairs.partners.get(ORIGINAL)) is None:
             return []
         return [*zip(originals[pairs.broken].tolist(), pairs.positions[pairs.broken].tolist(), strict=True)]
+    if rows.are_runs:  # of one wording: where they part is shown by their calls
+        return []
     places, found = np.flatnonzero(np.isin(rows.roles, WORDINGS) & ~rows.unparsed), []
     rest = places[np.argsort(np.asarray(rows.buckets)[places], kind="stable")]
     for differ in differing_pairs(rows.take(places)):
