@@ -113,12 +113,16 @@ def test_trajectories_by_their_definition(seed: int) -> None:
     calls, successes = [drawn(rng) for _ in tasks], rng.integers(0, 2, 40).tolist()
     result = pc.trajectory_consistency(calls, successes, tasks)
     rows = calls, successes, tasks
-    for name, similarity in {"trajectory_consistency": in_order, "distribution_consistency": in_frequency}.items():
+    of_pairs = {
+        "trajectory_consistency": in_order,
+        "distribution_consistency": in_frequency,
+        "first_divergence": parted,
+    }
+    for name, similarity in of_pairs.items():
         assert result[name] == pytest.approx(by_definition(*rows, similarity), abs=1e-12)
         for kind, ending in enumerate(("failed", "mixed", "succeeded")):
             expected = by_definition(*rows, similarity, kind)
             assert result[f"{name}_{ending}"] == pytest.approx(expected, abs=1e-12)
-    assert result.first_divergence == pytest.approx(by_definition(*rows, parted), abs=1e-12)
     assert result.identical_share == pytest.approx(by_definition(*rows, lambda a, b: float(a == b)), abs=1e-12)
     per_task = [[won for won, of in zip(successes, tasks, strict=True) if of == task] for task in set(tasks)]
     shares = [np.mean(won) for won in per_task if len(won) > 1]

@@ -297,6 +297,30 @@ def test_a_component_next_to_nothing_may_be_below_0_and_is_told() -> None:
     assert any("do not differ" in warning for warning in same.warnings)
 
 
+def test_a_component_below_0_beyond_chance_is_not_next_to_nothing() -> None:
+    """Of two prompts one is right nearly every time; of which row has which nothing is said."""
+    rng = np.random.default_rng(0)
+    outcomes = np.tile([0.0, 1.0], 80) + rng.normal(0, 0.5, 160)
+    levels = {"problem": np.repeat(np.arange(20), 8), "trial": np.repeat(np.arange(80), 2)}
+    found = variance_components(outcomes, levels)
+    assert found.confidence_interval["variance/trial"][1] < 0.0
+    assert any("below 0 beyond chance: trial: rows" in warning for warning in found.warnings)
+    assert not any("next to nothing" in warning and "trial" in warning for warning in found.warnings)
+
+
+def test_dependability_is_at_most_1() -> None:
+    """Where components are below 0 it was above, such as 1.14 of recorded answers."""
+    above = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        levels = {"model": np.repeat(np.arange(3), 4), "wording": rng.integers(0, 3, 12)}
+        if len({*levels["wording"].tolist()}) > 1:
+            dependability = variance_components(rng.integers(0, 2, 12), levels).dependability
+            assert not dependability > 1.0
+            above += dependability == 1.0
+    assert above
+
+
 def test_repeats_that_never_differ_have_a_component_of_0_and_no_interval() -> None:
     found = variance_components(np.repeat([0, 1, 1, 0, 1, 0, 0, 1, 1], 2), {"problem": np.repeat(np.arange(9), 2)})
     assert found.variance["residual"] == 0.0
@@ -366,6 +390,20 @@ def test_levels_that_cannot_be_told_apart_are_one_component() -> None:
 )
 def test_what_is_refused(outcomes: list[float], levels: Levels, options: dict[str, Any], sentence: str) -> None:
     refuses(sentence, variance_components, outcomes, levels, **options)
+
+
+def test_columns_of_a_table_are_named() -> None:
+    levels = nest(rows({"problem": 8, "wording": 3, "repeat": 2}, 0), "wording", "problem")
+    answers = np.random.default_rng(1).integers(0, 2, 48)
+    table = {"problem": levels["problem"], "wording": levels["wording"], "right": answers}
+    expected = variance_components(answers, {name: levels[name] for name in ("problem", "wording")})
+    pandas = pytest.importorskip("pandas")
+    for given in (table, pandas.DataFrame(table)):
+        assert variance_components(given, value="right", levels=["problem", "wording"]).to_dict() == expected.to_dict()
+    refuses("`value` .*problem, wording, right", variance_components, table, ["problem"], value="correct")
+    refuses("`levels` .* columns", variance_components, table, ["wordings"], value="right")
+    refuses("`outcomes` .* data frame", variance_components, answers, ["wordings"], value="right")
+    refuses("`levels` .* with `value`", variance_components, answers, ["problem"])
 
 
 def test_an_unknown_component_is_refused() -> None:

@@ -336,8 +336,13 @@ def test_the_command_and_its_log(index, tmp_path, command):
     scored = command.out("score", tmp_path / "logs", "--n-resamples", 50)
     assert "mmlu_astronomy_reworded" in scored
     assert "gsm8k_reworded" in scored
+    assert scored.count("spread, best less worst variant") == 2
+    divided = command.json("variance", tmp_path / "logs")
+    assert divided["n_values"]["problem"] == 12  # the first question of one task is not that of the other
     (log,) = (tmp_path / "logs").rglob("samples_mmlu_astronomy_*.jsonl")
-    command.out("variance", log, "--level", "problem=bucket", "--level", "wording=wording")
+    accuracies = pc.score(log, n_resamples=10).sets["mmlu_astronomy_reworded"].measures["prompt_sensitivity"]
+    assert "1 instruction" in accuracies["variant_accuracies"]
+    assert command.json("variance", log)["n_values"]["wording"] == len(accuracies["variant_accuracies"]) + 1
     assert "not be there already" in command.refused("reword", "lm-eval:gsm8k", "--output", tmp_path / "gsm8k")
     assert "lm-eval:TASK" in command.refused("reword", "gsm8k", "--output", tmp_path / "other")
     assert "other files" in command.refused("reword", "lm-eval:gsm8k", "--output", tmp_path, "--overwrite")

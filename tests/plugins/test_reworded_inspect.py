@@ -145,9 +145,9 @@ def test_the_log_is_scored_without_an_option(tmp_path, command, name, scorer):
     originals = [sample for sample in log.samples if not sample.metadata["wording"]]
     assert value["original_accuracy"] == pytest.approx(accuracy(originals, scorer))
     assert "instruction" in command.out("score", tmp_path / "logs", "--stratum", "kind", "--n-resamples", 10)
-    levels = ("--level", "problem=bucket", "--level", "wording=wording")
-    command.out("variance", next((tmp_path / "logs").iterdir()), *levels)
+    assert command.json("variance", tmp_path / "logs")["n_values"]["wording"] > 2
     command.out("report", tmp_path / "logs", "--output", tmp_path / "page.html", "--n-resamples", 10)
+    assert "Accuracy by variant" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["boats", "listed"])

@@ -139,3 +139,11 @@ def test_without_gold_policies_are_shown_of_what_is_measured(command, tmp_path):
     page = tmp_path / "page.html"
     command.out("report", tmp_path / "answers.csv", "--output", page)
     assert "Wording change by what they count as: wrong 83.3 (used here), own class" in page.read_text()
+
+
+@pytest.mark.faults
+def test_wordings_of_which_no_answer_can_be_read() -> None:
+    """The alarm about wordings that ask the opposite was asked about no rows, and the score ended with its error."""
+    rows = {"bucket_id": np.repeat(np.arange(6), 3), "wording": [*"abc"] * 6, "label": 1, "prediction": None}
+    scores = pc.score(pd.DataFrame(rows), variant="wording", n_resamples=20)
+    assert any("no answer could be read" in note for one in scores.sets.values() for note in one.warnings)

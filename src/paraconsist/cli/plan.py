@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paraconsist.cli.options import AS_JSON, REQUIRED, argument, read_numbers, read_pairs, show_results
+from paraconsist.cli.options import AS_JSON, argument, read_numbers, read_pairs, show_results
 from paraconsist.data.options import SourceOptions, option
 from paraconsist.errors import check_fraction, input_error, renamed
 from paraconsist.reporting.formatting import count, decimal, interval, percent
@@ -285,10 +285,11 @@ def _starred(cells: Sequence[str], values: Sequence[float]) -> list[str]:
 def variance(
     *,
     paths: list[Path] = argument("Answers: tables, logs of other tools, or run folders; several are joined."),
-    level: list[str] = option(
-        REQUIRED,
+    level: list[str] | None = option(
+        None,
         "NAME=COLUMN, repeated: problem=bucket, wording=variant, repeat=epoch, judge=file. The first is the cluster: "
-        "each counts once. A level is nested in another or crossed with it as the values say.",
+        "each counts once. A level is nested in another or crossed with it as the values say. By default "
+        "problem=bucket and wording=variant, as in logs of reworded tasks.",
     ),
     outcome: str = option(
         "correct", "correct (prediction and label agree), prediction (the answers as labels), or a column."
@@ -315,7 +316,8 @@ def variance(
     from paraconsist.measures.variance_components import variance_components
     from paraconsist.scoring.variance import ranked_under, read_outcomes
 
-    outcomes, levels, values = read_outcomes(paths, read_pairs("variance", "level", level), outcome, read)
+    named = read_pairs("variance", "level", level or ["problem=bucket", "wording=variant"])
+    outcomes, levels, values = read_outcomes(paths, named, outcome, read)
     result = variance_components(outcomes, levels, nested=nested or (), confidence_level=confidence_level)
     written, shown = {"outcome": outcome, **result.to_dict()}, [*_of_components(result, outcome)]
     if rank is not None:

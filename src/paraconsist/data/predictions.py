@@ -29,6 +29,8 @@ UNANSWERED = "unanswered"
 PROBLEM = "bucket_of_epochs"
 #: The column that the trials of an input share, in logs whose trials are read for the noise floor.
 TRIED = "sample_of_trials"
+#: The column that names the wording of each row, in logs of tasks that `paraconsist reword` wrote.
+WORDING = "wording"
 #: The choices and the accepted answers of a question, and the number of what a comparer read in an answer in free text:
 #: equal numbers, equal values; null where it could read nothing.
 CHOICES, ACCEPTED, VALUE = "choices", "accepted_answers", "answer_value"

@@ -216,9 +216,11 @@ def _tau(function: str, kind: str, quantities: Sequence[Quantity], **more: Any) 
     return MeasureSpec(function, *names, **more)
 
 
-def _by_success(key: str, words: str) -> list[Quantity]:
+def _by_success(key: str, words: str, *, is_share: bool = True) -> list[Quantity]:
     kinds = {"succeeded": "both runs succeeded", "failed": "both failed", "mixed": "one succeeded"}
-    return [Quantity(f"{key}_{ending}", f"{words}, {kind}", ending) for ending, kind in kinds.items()]
+    return [
+        Quantity(f"{key}_{ending}", f"{words}, {kind}", ending, is_share=is_share) for ending, kind in kinds.items()
+    ]
 
 
 BUILT_IN = (
@@ -480,6 +482,7 @@ BUILT_IN = (
             Quantity("distribution_consistency", "same calls in any order", "any order"),
             *_by_success("distribution_consistency", "any order"),
             Quantity("first_divergence", "number of calls before two part", "parted", is_share=False),
+            *_by_success("first_divergence", "before two part", is_share=False),
             Quantity("identical_share", "two runs make the same calls throughout", "identical"),
             Quantity("trajectory_consistency_with_arguments", "same order, same arguments", "C_traj arg."),
             Quantity("distribution_consistency_with_arguments", "any order, same arguments", "any order arg."),

@@ -32,6 +32,7 @@ Calls: TypeAlias = tuple[Hashable, ...]
 _KINDS = ("failed", "mixed", "succeeded")  # pairs of runs by how many of the two succeeded
 _WITH_ARGUMENTS = "_with_arguments"
 _ORDER, _DISTRIBUTION, _OUTCOME = "trajectory_consistency", "distribution_consistency", "outcome_consistency"
+_DIVERGENCE = "first_divergence"
 _MOST_RUNS = 100  # drawn by pass^k
 
 
@@ -53,6 +54,7 @@ class TrajectoryConsistencyResult(Result):
     trajectory_consistency_succeeded, trajectory_consistency_failed, trajectory_consistency_mixed : float
         Over the pairs of which both runs succeeded, neither did, one did; over the tasks that have such pairs.
     distribution_consistency_succeeded, distribution_consistency_failed, distribution_consistency_mixed : float
+    first_divergence_succeeded, first_divergence_failed, first_divergence_mixed : float
     trajectory_consistency_with_arguments, distribution_consistency_with_arguments : float or None
     first_divergence_with_arguments, identical_share_with_arguments : float or None
         The same where calls count as the same only if their arguments are. None without `arguments`.
@@ -76,6 +78,9 @@ class TrajectoryConsistencyResult(Result):
     distribution_consistency_succeeded: float
     distribution_consistency_failed: float
     distribution_consistency_mixed: float
+    first_divergence_succeeded: float
+    first_divergence_failed: float
+    first_divergence_mixed: float
     trajectory_consistency_with_arguments: float | None = None
     distribution_consistency_with_arguments: float | None = None
     first_divergence_with_arguments: float | None = None
@@ -288,17 +293,17 @@ def _add_pairs(
     values = [alike(trajectories[i], trajectories[j]) for i, j in pairs.tolist()]
     order, distribution, start = np.array(values, dtype=np.float64).reshape(-1, 3).T
 
-    def mean(name: str, amounts: Floats, kind: int | None = None, most: float = 1.0) -> None:
+    def mean(name: str, amounts: Floats, most: float = 1.0, kind: int | None = None) -> None:
         chosen = np.flatnonzero((kinds == kind) | (kind is None))
         n = np.bincount(of[chosen], minlength=n_buckets)
         total = np.bincount(of[chosen], weights=amounts[chosen], minlength=n_buckets)
         sums.mean(f"{name}{ending}", total / np.maximum(n, 1), n > 0, most)
 
-    for name, amounts in ((_ORDER, order), (_DISTRIBUTION, distribution)):
-        mean(name, amounts)
+    longest = float(max([1, *map(len, trajectories)]))
+    for name, *amounts in ((_ORDER, order), (_DISTRIBUTION, distribution), (_DIVERGENCE, start, longest)):
+        mean(name, *amounts)
         for kind, success in enumerate(() if ending else _KINDS):
-            mean(f"{name}_{success}", amounts, kind)
-    mean("first_divergence", start, most=float(max([1, *map(len, trajectories)])))
+            mean(f"{name}_{success}", *amounts, kind=kind)
     mean("identical_share", (order == 1.0).astype(np.float64))
 
 

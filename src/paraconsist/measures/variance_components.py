@@ -110,8 +110,9 @@ class VarianceComponentsResult(Result):
 @documented("a level with one value, more than six levels, designs in which components cannot be estimated")
 def variance_components(
     outcomes: Any,
-    levels: Mapping[str, npt.ArrayLike],
+    levels: Mapping[str, npt.ArrayLike] | Sequence[str],
     *,
+    value: str | None = None,
     nested: Sequence[str] = (),
     confidence_level: float = 0.95,
 ) -> VarianceComponentsResult:
@@ -124,10 +125,14 @@ def variance_components(
     ----------
     outcomes : sequence of number or str, shape (n,)
         Numbers, such as 0 and 1 for wrong and right, or a judge's verdicts; texts are labels, of which the variance is
-        the chance that two unrelated answers differ (the sum of the variances of the labels' indicators).
+        the chance that two unrelated answers differ (the sum of the variances of the labels' indicators). With `value`
+        a data frame, or a mapping of names to columns.
     levels : mapping of str to sequence of int or str, shape (n,)
         The level of each row, by names of your choice; the first is the cluster, of which each counts once. A level is
-        nested in another if each of its values occurs with one value of the other, else the two are crossed.
+        nested in another if each of its values occurs with one value of the other, else the two are crossed. With
+        `value` the names of columns.
+    value : str, optional
+        The column of the outcome.
     nested : sequence of str, optional
         Levels whose values mean something only within the levels before them: repeats numbered 1, 2, 3 everywhere.
     confidence_level : float, default 0.95
@@ -145,6 +150,8 @@ def variance_components(
     'answer'
     """
     level = check_fraction(_FUNCTION, "confidence_level", confidence_level)
+    if value is not None:
+        outcomes, levels = _columns_of(outcomes, value, levels)
     values, labels = _as_outcomes(outcomes)
     n, mean = len(values), float("nan")
     design = _design(levels, nested, n)
@@ -171,7 +178,14 @@ def variance_components(
         warnings.append("every outcome is the same")
     elif (error == 0.0).any():
         warnings.append("the sampled values of the levels do not differ in some components: these have no interval")
-    if negative := [name for name, part in zip(names, found.parts, strict=True) if part < 0.0]:
+    against = [name for name, end in zip(names, high, strict=False) if end < 0.0]
+    if against:
+        warnings.append(
+            f"below 0 beyond chance: {', '.join(against)}: rows that share it are less alike than others. Is a level "
+            "missing, such as the prompt, or is one whose values are numbered anew not `nested`?"
+        )
+    below = [name for name, part in zip(names, found.parts, strict=True) if part < 0.0]
+    if negative := [name for name in below if name not in against]:
         warnings.append(f"below 0, which is next to nothing (estimates are unbiased): {', '.join(negative)}")
     unit = {"est": "pairs", "avg": design.names[0], "ci": "jackknife-log-t", "level": f"{level:.4g}"}
     return VarianceComponentsResult(
@@ -183,7 +197,7 @@ def variance_components(
             for terms, half in zip(found.observed, found.halves, strict=True)
             if terms
         },
-        dependability=float(found.values(found.parts[:, np.newaxis])[-1, 0]),
+        dependability=float(np.minimum(found.values(found.parts[:, np.newaxis])[-1, 0], 1.0)),
         doubled=found.doubled(),
         n_rows=n,
         n_values=dict(zip(design.names, design.sizes, strict=True)),
@@ -197,6 +211,19 @@ def variance_components(
         signature=signature(_FUNCTION, **unit, unparsed="refused"),
         warnings=tuple(warnings),
     )
+
+
+def _columns_of(table: Any, value: str, levels: Iterable[str]) -> tuple[Any, dict[str, Any]]:
+    """Return the outcome and the levels of a table, of which these are columns."""
+    if not hasattr(table, "keys"):
+        raise input_error(_FUNCTION, "outcomes", "be a data frame, or a mapping of columns, with `value`", got=table)
+    wanted, known = {"value": [value], "levels": [levels] if isinstance(levels, str) else [*levels]}, [*table.keys()]
+    for parameter, names in wanted.items():
+        for name in names:
+            if name not in known:
+                must = f"name columns of the table ({', '.join(map(str, known))})"
+                raise input_error(_FUNCTION, parameter, must, got=name)
+    return table[value], {name: table[name] for name in wanted["levels"]}
 
 
 def _as_outcomes(outcomes: Any) -> tuple[Floats, Integers | None]:
@@ -266,10 +293,10 @@ class _Design:
         return code, size
 
 
-def _design(levels: Mapping[str, npt.ArrayLike], nested: Sequence[str], n: int) -> _Design:
+def _design(levels: Mapping[str, npt.ArrayLike] | Sequence[str], nested: Sequence[str], n: int) -> _Design:
     """Return the design after its checks."""
     if not isinstance(levels, Mapping) or not 0 < len(levels) <= _MOST_LEVELS:
-        must = f"be a mapping of one to {_MOST_LEVELS} names to columns"
+        must = f"be a mapping of one to {_MOST_LEVELS} names to columns, or such names with `value`"
         raise input_error(_FUNCTION, "levels", must, got=list(levels) if isinstance(levels, Mapping) else levels)
     first, *others = levels
     for name in nested:

@@ -74,7 +74,7 @@ def row_alarms(
         named = parsed.where(_is_gold_name(parsed)) if is_text(parsed.labels) else parsed
         notes.append(permuted_labels(named.predictions, named.labels) if len(named) else None)
         notes.append(None if label_names else _strays(parsed))
-    if rows.variants is not None and rows.values is None:
+    if rows.variants is not None and rows.values is None and not rows.unparsed.all():
         read = rows.where(~rows.unparsed)
         notes.append(reversed_wordings(read.predictions, read.buckets, read.variants, read.groups))
     return [note for note in notes if note is not None]

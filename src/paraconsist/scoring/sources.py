@@ -19,7 +19,7 @@ from paraconsist.data.foreign import read_yaml
 from paraconsist.data.logs.format import GOLD_CONFIDENCE, SeveralModels
 from paraconsist.data.logs.reading import LogTexts, of_one_model, read_logs
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import TRIED, Metadata, Predictions, read_predictions
+from paraconsist.data.predictions import TRIED, WORDING, Metadata, Predictions, read_predictions
 from paraconsist.data.published import PREFIX, published_folder
 from paraconsist.data.rows import Rows, long_format, named_labels, own_ids, with_groups
 from paraconsist.data.sharing import local_names
@@ -319,7 +319,7 @@ def _columns_of_log(source: Source, options: SourceOptions) -> SourceOptions:
             raise input_error("score", name, "be given for tables only", got=source.name, remedy="This is a log.")
     return SourceOptions(
         example=options.example,
-        variant=options.variant,
+        variant=options.variant or (WORDING if WORDING in names else None),
         places=options.places,
         confidence=GOLD_CONFIDENCE if GOLD_CONFIDENCE in names else None,
         stratum=options.stratum or (None if "strata" in source.predictions.metadata else ()),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import Predictions
+from paraconsist.data.predictions import WORDING, Predictions
 from paraconsist.data.rows import read_rows
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import column_of, floats, numeric
@@ -26,6 +26,7 @@ FUNCTION = "variance"
 CORRECT, PREDICTION, FILE = "correct", "prediction", "file"
 """Outcomes that are made of the predictions, and the level that is the file, where several are read."""
 _ROLES = ("bucket", "variant", "group", "trial", "example")
+_OF_A_SET = ("bucket", "group", "example")
 
 
 def read_outcomes(
@@ -37,7 +38,7 @@ def read_outcomes(
     the file: its name, that of its run where several have one name, or its path. The outcome is ``correct`` (a column
     of that name, else whether prediction and label are the same; what could not be read is wrong), ``prediction`` (what
     could not be read agrees with no other answer), or a column of numbers or labels. InputError if a column is missing
-    or has empty cells.
+    or has empty cells. Problems and groups of several sets in one path are kept apart by the set's name.
     """
     for option in ("exclude", "labelled"):
         if got := read.named(option):
@@ -50,12 +51,13 @@ def read_outcomes(
     given = [(path, file) for path in files for file in RunFolder(path).predictions_files() or [path]]
     ways = ([file.stem for _, file in given], [path.name for path, _ in given], [str(file) for _, file in given])
     named_files = next((names for names in ways if len({*names}) == len(names)), ways[-1])
-    for (_, file), of_name in zip(given, named_files, strict=True):
+    for (path, file), of_name in zip(given, named_files, strict=True):
         with renamed(stratum="level"):
             of_file = read_logs([file], wanted)
-        for predictions in of_file.values():
+        has_several = len(of_file) > 1 or sum(other == path for other, _ in given) > 1
+        for set_name, predictions in of_file.items():
             is_log = "source" in predictions.metadata
-            of_log = SourceOptions(variant=read.variant, same=read.same, right=read.right, stratum=())
+            of_log = SourceOptions(variant=read.variant or WORDING, same=read.same, right=read.right, stratum=())
             names = of_log if is_log else replace(wanted, stratum=())
             values.append(_outcome(predictions, outcome, names))
             table = predictions.table
@@ -65,7 +67,10 @@ def read_outcomes(
                     continue
                 is_role = name in _ROLES and name not in table.column_names
                 found = (getattr(names, name) if is_role else None) or name
-                columns[level].append(column_of(table, found, parameter="level", function=FUNCTION))
+                column = column_of(table, found, parameter="level", function=FUNCTION)
+                if has_several and is_role and name in _OF_A_SET:
+                    column = pc.binary_join_element_wise(set_name, column.cast(pa.string()), ": ")
+                columns[level].append(column)
     if len({part.dtype.kind in "UO" for part in values}) > 1:
         raise input_error(FUNCTION, "outcome", "be numbers in all files, or labels in all", got=outcome)
     outcomes = np.concatenate(values)

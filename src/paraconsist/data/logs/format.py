@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from paraconsist.data.foreign import cleaned
 from paraconsist.data.logs.fields import Fields, Records, as_numbers, as_texts, column_under, value_of
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import CHOICES, Metadata, Predictions
+from paraconsist.data.predictions import CHOICES, WORDING, Metadata, Predictions
 from paraconsist.data.rows import roles_of_flags
 from paraconsist.data.tables import json_rows
 from paraconsist.errors import InputError, input_error
@@ -57,10 +57,16 @@ class LogFormat:
     repeats: bool = False  # whether several files of one set are further runs of it
 
 
+def is_reworded(fields: Fields, roots: Sequence[str]) -> bool:
+    """Return whether a log is of a task that `paraconsist reword` wrote."""
+    return all(column_under(fields, name, roots) is not None for name in ("bucket_id", WORDING, "kind"))
+
+
 def linked_columns(fields: Fields, query: SourceOptions, *, roots: Sequence[str]) -> dict[str, pa.ChunkedArray]:
     """Return the columns that link a log's rows: bucket, role, group, strata, under the long format's names.
 
-    A full test set, which has no buckets (`query.bucket` is empty), has none of them.
+    Those of a reworded task have their wordings. A full test set, which has no buckets (`query.bucket` is empty), has
+    none of them.
     """
     if not query.bucket:
         return {}
@@ -79,6 +85,8 @@ def linked_columns(fields: Fields, query: SourceOptions, *, roots: Sequence[str]
     add_unless_absent("group_id", query.group, "group")
     for parameter, names in {"variant": filter(None, [query.variant]), "stratum": query.stratum or ()}.items():
         columns |= {name: value_of(fields, name, parameter=parameter, roots=roots) for name in names}
+    if is_reworded(fields, roots):
+        columns[WORDING] = value_of(fields, f"{{{WORDING}}} {{kind}}", parameter="variant", roots=roots)
     return columns
 
 

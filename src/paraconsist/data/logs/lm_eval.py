@@ -154,8 +154,8 @@ def _of_one_filter(fields: Fields, wanted: str | None, path: Path) -> tuple[Fiel
     if column is None:
         return fields, "none"
     names = as_texts(column).unique().to_pylist()
-    if wanted is None and all(fields.column(f"doc.{name}") is not None for name in ("bucket_id", "wording", "kind")):
-        wanted = names[0]  # of a task that `paraconsist reword` wrote
+    if wanted is None and logs.is_reworded(fields, ("doc",)):
+        wanted = names[0]
     if wanted is None and len(names) > 1:
         remedy = f"{path.name} has every answer through {', '.join(map(str, names))}: give `filter` one of them."
         raise input_error("score", "filter", "name one of the log's filters", got=None, remedy=remedy)
