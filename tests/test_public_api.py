@@ -213,6 +213,29 @@ def test_an_error_of_run_names_run_and_its_parameter(tmp_path: Path) -> None:
     assert (caught.value.function, caught.value.parameter) == ("run", "sets")
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("call", "function", "parameter"),
+    [
+        (lambda: pc.load_bucket_set("nowhere"), "load_bucket_set", "dataset"),
+        (lambda: pc.load_bucket_set("sample:defeasible_nli", task="mine"), "load_bucket_set", "task"),
+        (lambda: pc.run(len, "nowhere", output="run", version="1"), "run", "sets"),
+        (lambda: pc.run(len, "nowhere", output="run", version="1", task="mine"), "run", "sets"),
+        (lambda: pc.run(len, "sample:defeasible_nli", output="run", version="1", same="text"), "run", "same"),
+        (lambda: pc.run(len, {"bucket_id": [1], "question": ["?"]}, output="r", version="1", same=len), "run", "same"),
+        (lambda: pc.score("nowhere.csv"), "score", "source"),
+        (lambda: pc.compare(pc.score(ROWS, **COLUMNS)), "compare", "models"),
+        (lambda: pc.compare(pc.score(ROWS, **COLUMNS), "nowhere.csv"), "compare", "models"),
+        (lambda: pc.score(ROWS, **COLUMNS).gate("pc.not_worse", against="a.csv", margin=0.1), "gate", "against"),
+    ],
+)
+def test_an_error_names_the_function_that_was_called(call, function, parameter, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(pc.InputError) as caught:
+        call()
+    assert (caught.value.function, caught.value.parameter) == (function, parameter)
+
+
 USER = """
 from pathlib import Path
 import paraconsist as pc

@@ -34,6 +34,8 @@ def run(
     limit: int | None = None,
     stratum: Sequence[str] = (),
     column: Sequence[str] | Mapping[str, str] = (),
+    same: str | None = None,
+    right: str | None = None,
     **options: Any,
 ) -> Run | dict[str, Run]:
     """Run a classifier or a Python function over bucket sets; the same call goes on with an interrupted run.
@@ -53,6 +55,9 @@ def run(
         The run folder.
     task, data_dir, split, stratum, column
         As for `load_bucket_set`; of a table in memory `task`, `stratum` and `column`, which may be a mapping.
+    same, right : str, optional
+        When two answers in free text are the same, and the same as an accepted one, as for `score`; by default what the
+        file of questions says.
     limit : int, optional
         The first buckets of each set only.
     **options
@@ -94,13 +99,13 @@ def run(
     def loaded(source: Any, number: int) -> BucketSet:
         if isinstance(source, BucketSet):
             return source
-        if isinstance(source, (str, Path)):
-            named: Any = {"stratum": stratum, "column": column}
-            return load_bucket_set(source, task=task, data_dir=data_dir, split=split, **named)
-        if hasattr(source, "num_columns"):
-            source = one_split(source, split)
-        name = f"table-{number}" if number else "table"
-        with renamed(path="sets", dataset="sets"):
+        with renamed("run", path="sets", dataset="sets"):
+            if isinstance(source, (str, Path)):
+                named: Any = {"stratum": stratum, "column": column}
+                return load_bucket_set(source, task=task, data_dir=data_dir, split=split, **named)
+            if hasattr(source, "num_columns"):
+                source = one_split(source, split)
+            name = f"table-{number}" if number else "table"
             table = renamed_columns(in_arrow(source, "run"), column, "run")
             names = declared_label_names(table)
             return bucket_set_from_table(table, name=name, task=task, label_names=names, named=stratum)
@@ -108,7 +113,7 @@ def run(
     @cache
     def load() -> list[BucketSet]:
         sources: Sequence[Any] = sets if isinstance(sets, (list, tuple)) and not are_rows(sets) else [sets]
-        return [loaded(source, number).limited(limit) for number, source in enumerate(sources)]
+        return [loaded(source, number).compared_by(same, right).limited(limit) for number, source in enumerate(sources)]
 
     def one(model: Any, output: Path, options: Json, *, is_last: bool = True) -> Run:
         is_address = isinstance(model, str) and model.startswith(("http://", "https://"))

@@ -250,7 +250,8 @@ class NamedSets:
         sets, loaded = self._named.sets, self._named.loaded
         if spec not in loaded:
             named: Any = {"stratum": sets.stratum or (), "column": sets.column or ()}
-            loaded[spec] = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, **named)
+            whole = load_bucket_set(spec, task=sets.task, data_dir=sets.data_dir, split=sets.split, **named)
+            loaded[spec] = whole.compared_by(sets.same, sets.right)
         return shown_to(model, loaded[spec].limited(limit), sets.input_columns)
 
 

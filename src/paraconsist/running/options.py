@@ -39,6 +39,12 @@ class SetOptions:
     column: list[str] | None = option(
         None, "FIELD=COLUMN, where a column of the set has another name, as question=prompt; repeat for several."
     )
+    same: str | None = option(
+        None, "When two answers in free text are the same, as for `score`; by default what the file says.", rare=True
+    )
+    right: str | None = option(
+        None, "When an answer is the same as an accepted one, as for `score`; by default what the file says.", rare=True
+    )
     split: str = option("test", "Split of the sets.")
     input_columns: str | None = option(
         None, "The task's columns that a classifier is shown, with commas; by default as it was trained."
