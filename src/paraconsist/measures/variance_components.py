@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from paraconsist.errors import check_fraction, input_error
+from paraconsist.errors import check_choice, check_fraction, input_error
 from paraconsist.measures.array_types import Floats, Integers
 from paraconsist.measures.buckets import as_column, as_floats, check_length, check_rows, partition, partition_integers
 from paraconsist.measures.intervals import NO_SPREAD
@@ -110,8 +110,9 @@ class VarianceComponentsResult(Result):
 @documented("a level with one value, more than six levels, designs in which components cannot be estimated")
 def variance_components(
     outcomes: Any,
-    levels: Mapping[str, npt.ArrayLike],
+    levels: Mapping[str, npt.ArrayLike] | Sequence[str],
     *,
+    value: str | None = None,
     nested: Sequence[str] = (),
     confidence_level: float = 0.95,
 ) -> VarianceComponentsResult:
@@ -128,6 +129,8 @@ def variance_components(
     levels : mapping of str to sequence of int or str, shape (n,)
         The level of each row, by names of your choice; the first is the cluster, of which each counts once. A level is
         nested in another if each of its values occurs with one value of the other, else the two are crossed.
+    value : str, optional
+        The column of the outcomes, if `outcomes` is a table, whose columns `levels` names.
     nested : sequence of str, optional
         Levels whose values mean something only within the levels before them: repeats numbered 1, 2, 3 everywhere.
     confidence_level : float, default 0.95
@@ -145,6 +148,11 @@ def variance_components(
     'answer'
     """
     level = check_fraction(_FUNCTION, "confidence_level", confidence_level)
+    if value is not None:
+        columns = [*(getattr(outcomes, "column_names", None) or getattr(outcomes, "columns", outcomes))]
+        for parameter, name in (("value", value), *(("levels", name) for name in levels)):
+            check_choice(_FUNCTION, parameter, name, columns)
+        outcomes, levels = outcomes[value], {name: outcomes[name] for name in levels}
     values, labels = _as_outcomes(outcomes)
     n, mean = len(values), float("nan")
     design = _design(levels, nested, n)
@@ -266,7 +274,7 @@ class _Design:
         return code, size
 
 
-def _design(levels: Mapping[str, npt.ArrayLike], nested: Sequence[str], n: int) -> _Design:
+def _design(levels: Any, nested: Sequence[str], n: int) -> _Design:
     """Return the design after its checks."""
     if not isinstance(levels, Mapping) or not 0 < len(levels) <= _MOST_LEVELS:
         must = f"be a mapping of one to {_MOST_LEVELS} names to columns"
