@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,12 @@ from helpers.logs import inspect_log, samples
 from helpers.report import write_run
 
 import paraconsist as pc
+from paraconsist.cli.app import app
+from paraconsist.data.options import SourceOptions
 from paraconsist.measures.catalogue import CATALOGUE
+from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
+from paraconsist.running.options import LoadOptions, RunOptions
+from paraconsist.scoring.options import CompareOptions, ScoreOptions
 
 ROWS = {
     "question_id": [f"q{i // 4}" for i in range(80)],
@@ -234,6 +240,24 @@ def test_an_error_names_the_function_that_was_called(call, function, parameter, 
     with pytest.raises(pc.InputError) as caught:
         call()
     assert (caught.value.function, caught.value.parameter) == (function, parameter)
+
+
+@pytest.mark.parametrize(
+    ("command", "kinds", "differ"),
+    [
+        ("score", (SourceOptions, ScoreOptions), {"measures"}),  # repeated there, and so in the singular
+        ("compare", (SourceOptions, CompareOptions), {"measures"}),
+        (
+            "run",
+            (LoadOptions, RunOptions, AskOptions, EndpointSettings),
+            {"request_fields", "template_arguments", "urls", "patience"},  # `run` has no --patience
+        ),
+    ],
+)
+def test_options_have_the_same_name_in_python(command: str, kinds: tuple[Any, ...], differ: set[str]) -> None:
+    options = {name for parameter in app.get_command(None, command).params for name in parameter.opts}
+    names = {option.name for kind in kinds for option in fields(kind)}
+    assert {name for name in names if f"--{name.replace('_', '-')}" not in options} == differ
 
 
 USER = """
