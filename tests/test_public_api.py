@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,12 @@ from helpers.logs import inspect_log, samples
 from helpers.report import write_run
 
 import paraconsist as pc
+from paraconsist.cli.app import app
+from paraconsist.data.options import SourceOptions
 from paraconsist.measures.catalogue import CATALOGUE
+from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
+from paraconsist.running.options import LoadOptions, RunOptions
+from paraconsist.scoring.options import CompareOptions, ScoreOptions
 
 ROWS = {
     "question_id": [f"q{i // 4}" for i in range(80)],
@@ -211,6 +217,47 @@ def test_an_error_of_run_names_run_and_its_parameter(tmp_path: Path) -> None:
     with pytest.raises(pc.InputError) as caught:
         pc.run(lambda prompts: prompts, {"bucket_id": [1], "text_of_mine": ["a"], "label": ["x"]}, output=tmp_path)
     assert (caught.value.function, caught.value.parameter) == ("run", "sets")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("call", "function", "parameter"),
+    [
+        (lambda: pc.load_bucket_set("nowhere"), "load_bucket_set", "dataset"),
+        (lambda: pc.load_bucket_set("sample:defeasible_nli", task="mine"), "load_bucket_set", "task"),
+        (lambda: pc.run(len, "nowhere", output="run", version="1"), "run", "sets"),
+        (lambda: pc.run(len, "nowhere", output="run", version="1", task="mine"), "run", "sets"),
+        (lambda: pc.run(len, "sample:defeasible_nli", output="run", version="1", same="text"), "run", "same"),
+        (lambda: pc.run(len, {"bucket_id": [1], "question": ["?"]}, output="r", version="1", same=len), "run", "same"),
+        (lambda: pc.score("nowhere.csv"), "score", "source"),
+        (lambda: pc.compare(pc.score(ROWS, **COLUMNS)), "compare", "models"),
+        (lambda: pc.compare(pc.score(ROWS, **COLUMNS), "nowhere.csv"), "compare", "models"),
+        (lambda: pc.score(ROWS, **COLUMNS).gate("pc.not_worse", against="a.csv", margin=0.1), "gate", "against"),
+    ],
+)
+def test_an_error_names_the_function_that_was_called(call, function, parameter, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(pc.InputError) as caught:
+        call()
+    assert (caught.value.function, caught.value.parameter) == (function, parameter)
+
+
+@pytest.mark.parametrize(
+    ("command", "kinds", "differ"),
+    [
+        ("score", (SourceOptions, ScoreOptions), {"measures"}),  # repeated there, and so in the singular
+        ("compare", (SourceOptions, CompareOptions), {"measures"}),
+        (
+            "run",
+            (LoadOptions, RunOptions, AskOptions, EndpointSettings),
+            {"request_fields", "template_arguments", "urls", "patience"},  # `run` has no --patience
+        ),
+    ],
+)
+def test_options_have_the_same_name_in_python(command: str, kinds: tuple[Any, ...], differ: set[str]) -> None:
+    options = {name for parameter in app.get_command(None, command).params for name in parameter.opts}
+    names = {option.name for kind in kinds for option in fields(kind)}
+    assert {name for name in names if f"--{name.replace('_', '-')}" not in options} == differ
 
 
 USER = """

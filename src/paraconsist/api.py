@@ -55,6 +55,9 @@ def run(
         The run folder.
     task, data_dir, split, stratum, column
         As for `load_bucket_set`; of a table in memory `task`, `stratum` and `column`, which may be a mapping.
+    same, right : str, optional
+        When two answers in free text are the same, and the same as an accepted one, as for `score`; by default what the
+        file of questions says.
     limit : int, optional
         The first buckets of each set only.
     same, right : str, optional
@@ -99,13 +102,13 @@ def run(
     def loaded(source: Any, number: int) -> BucketSet:
         if isinstance(source, BucketSet):
             return source
-        if isinstance(source, (str, Path)):
-            named: Any = {"stratum": stratum, "column": column}
-            return load_bucket_set(source, task=task, data_dir=data_dir, split=split, **named)
-        if hasattr(source, "num_columns"):
-            source = one_split(source, split)
-        name = f"table-{number}" if number else "table"
-        with renamed(path="sets", dataset="sets"):
+        with renamed("run", path="sets", dataset="sets"):
+            if isinstance(source, (str, Path)):
+                named: Any = {"stratum": stratum, "column": column}
+                return load_bucket_set(source, task=task, data_dir=data_dir, split=split, **named)
+            if hasattr(source, "num_columns"):
+                source = one_split(source, split)
+            name = f"table-{number}" if number else "table"
             table = renamed_columns(in_arrow(source, "run"), column, "run")
             names = declared_label_names(table)
             return bucket_set_from_table(table, name=name, task=task, label_names=names, named=stratum)

@@ -116,8 +116,10 @@ def input_error(
 
 
 @contextmanager
-def renamed(**parameters: str) -> Iterator[None]:
+def renamed(function: str = "", /, **parameters: str) -> Iterator[None]:
     """Rename the parameters of errors from inside to those of the caller (callee's -> caller's name); also a decorator.
+
+    A `function` is named in place of the callee.
 
     >>> with renamed(model="generator"):
     ...     raise input_error("load_model", "model", "be there")
@@ -127,6 +129,7 @@ def renamed(**parameters: str) -> Iterator[None]:
     try:
         yield
     except InputError as problem:
+        problem.function = function or problem.function
         problem.name_as(parameters)
         raise
 

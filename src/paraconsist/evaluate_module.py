@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import datasets
 import evaluate
 
-from paraconsist.errors import InputError, check_choice, input_error
+from paraconsist.errors import InputError, check_choice, input_error, unknown_option
 from paraconsist.measures.antecedents import as_allowed_labels
 from paraconsist.measures.buckets import as_column, as_probabilities, check_comparable, check_same_length
 from paraconsist.measures.catalogue import CATALOGUE
@@ -130,8 +130,7 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
         named = _named(predictions, references, arguments)
         for name in named:
             if name not in self.columns and name not in self.options:
-                remedy = f"The options are {', '.join(self.options)}."
-                raise input_error(self.name, name, "be an option that exists", remedy=remedy)
+                raise unknown_option(self.name, name, [*self.columns, *self.options])
         if self.writer is None and "predictions" in named:
             named = self._filled(named)
         missing = [name for name in self.columns if named.get(name) is None]

@@ -91,6 +91,15 @@ def test_the_action_gates_and_posts_the_table(repository, inputs, code, verdict)
 
 @pytest.mark.faults
 @pytest.mark.slow
+def test_an_option_that_only_the_gate_has_leaves_its_verdict(repository):
+    inputs = {"predictions": "good.csv", "baseline": "baseline.csv", "options": "--allow-degenerate"}
+    code, outputs = run_action(repository, inputs)
+    assert (code, outputs["verdict"].startswith("pass: pc.not_worse ")) == (0, True)
+    assert "No table" in (repository / "summary.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.faults
+@pytest.mark.slow
 def test_columns_of_ones_own_and_a_set_that_is_called_like_a_link(repository):
     for name in ("good", "baseline"):
         text = (repository / f"{name}.csv").read_text(encoding="utf-8").replace("bucket_id", "question")

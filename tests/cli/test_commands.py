@@ -52,7 +52,7 @@ def test_json_is_printed_and_written_in_one_place(module):
 def test_an_error_names_the_options_of_the_command():
     run, score = (application.app.get_command(None, name) for name in ("run", "score"))
     problem = input_error(
-        "load_model", "key_variable", "be given with `urls`, not `path`", remedy="Or give `json` or `tries`."
+        "load_model", "api_key_variable", "be given with `urls`, not `path`", remedy="Or give `json` or `tries`."
     )
     typed = application._as_typed(problem, "run", run)
     assert (typed.function, typed.parameter) == ("run", "--api-key-variable")
@@ -121,9 +121,9 @@ def test_rare_options_are_left_to_help_all(command, monkeypatch):
 
 @pytest.mark.faults
 def test_an_option_of_another_command_is_told_where_it_is(command):
-    """`run` was asked for a comparer, and told of `--n-resamples`, `--seed` and `--stratum`."""
-    said = command.refused("run", "--model", "m", "--dataset", "q.csv", "--output", "out", "--same", "number")
-    assert "No such option '--same'. It is an option of score, sheet, compare, gate, report," in said
+    """`run` was asked for an option of scoring, and told of options that are spelled alike."""
+    said = command.refused("run", "--model", "m", "--dataset", "q.csv", "--output", "out", "--unparsed", "wrong")
+    assert "No such option '--unparsed'. It is an option of score, compare, gate, report," in said
     assert "--seed" not in said
     assert "Did you mean" in command.refused("run", "--output-folder", "out")
 

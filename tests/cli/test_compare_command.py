@@ -190,7 +190,7 @@ def test_bad_files(compare, tmp_path: Path) -> None:
     fewer = [row[1:] for row in answers(1, 0.2)][1:]
     named = [(e, b, "yes", "yes" if p else "no") for e, b, _, p in answers(1, 0.2)]
     cases: list[tuple[list[Any], str]] = [
-        ([good], "`paths` must name two models at least"),
+        ([good], "`models` must name two models at least"),
         ([good, good], "be different models' predictions"),
         ([good, csv(tmp_path / "copy.csv", answers(0, 0.2))], "The two hold the same, byte for byte"),
         ([good, tmp_path / "absent.csv"], "must name a file that exists"),

@@ -22,6 +22,14 @@ def write(path: Path, rows, columns=("bucket_id", "prediction", "label")) -> Pat
     return path
 
 
+@pytest.mark.parametrize(
+    "words", ["run --model m --dataset", "train --model m --train-file", "perturb --property negational", "paraphrase"]
+)
+def test_a_task_that_there_is_not_is_told_of_the_option(words, command, tmp_path):
+    rows = write(tmp_path / "rows.csv", [("a", "positive")], ("text", "label"))
+    assert "`--task`" in command.refused(*words.split(), rows, "--task", "mine", "--output", tmp_path / "to.parquet")
+
+
 def test_one_answer_that_is_no_number_does_not_make_numbers_and_texts_meet(command, tmp_path):
     rows = [(b, f"about {b}" if (b, k) == (3, 2) else b, b) for b in range(20) for k in range(3)]
     (found,) = command.json("score", write(tmp_path / "numbers.csv", rows)).values()

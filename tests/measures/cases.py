@@ -442,6 +442,7 @@ CASES: dict[str, Case] = {
         {
             **dict.fromkeys(("prompt_sensitivity_score", "agreement", "worst_case_accuracy", "aucar", "core"), (0, 1)),
             **dict.fromkeys(("normalized_entropy", "unanimous_share", "consistency_rate_pooled"), (0, 1)),
+            **dict.fromkeys(("aptitude", "unreliability"), (0, 1)),
         },
         fails={
             "swap": "has no two sides: order within a bucket is free",

@@ -57,6 +57,10 @@ def test_tau_bench(data_folder: Path) -> None:
     unbiased = 2 * consistency.paraphrastic_consistency_unbiased - 1
     assert round(unbiased, 4) == 0.4133
     assert 1 - 4 * parts.variance["residual"] == pytest.approx(unbiased, abs=1e-12)
+    of_task = table.groupby("task")["reward"]  # the law of total variance, each term unbiased
+    noise = of_task.var().mean()
+    assert list(parts.variance.values()) == pytest.approx([of_task.mean().var() - noise / 4, noise], abs=1e-12)
+    assert [round(part, 3) for part in parts.variance.values()] == [0.100, 0.147]
 
 
 # ------------------------------------------------------------------------------------ trajectories, by definition

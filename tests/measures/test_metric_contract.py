@@ -103,7 +103,10 @@ def test_wrong_options_and_columns_are_refused_and_the_module_can_still_be_used(
     last = list(columns)[-1]
     needed = [column for column in columns if column != "references" or CATALOGUE[name].needs_gold][-1]
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({**columns, "confidense": 0.9}, "`confidense` must be an option that exists. The options are"),
+        (
+            {**columns, "confidence_levels": 0.9},
+            "`confidence_levels` must be a parameter; there are .* Did you mean `confidence_level`",
+        ),
         ({key: values for key, values in columns.items() if key != needed}, f"`{needed}` must be given"),
         ({**columns, last: columns[last][:1]}, f"`{last}` must have one value per row of `{first}`"),
         ({**columns, "confidence_level": 2}, "`confidence_level` must lie between 0 and 1; got 2"),
@@ -147,7 +150,7 @@ def test_probabilities_are_checked_before_they_are_stored() -> None:
     metric, rows = load_metric("distribution_shift"), [[0.5, 0.5], [0.2, 0.8]]
     with pytest.raises(InputError, match=r"`probabilities` must hold probabilities that sum to 1; got \[2.0"):
         metric.compute(probabilities=[[2.0, -1.0], [0.2, 0.8]], original_probabilities=rows)
-    with pytest.raises(InputError, match="`predictions` must be an option that exists"):
+    with pytest.raises(InputError, match="`predictions` must be a parameter; there are"):
         metric.compute(probabilities=rows, original_probabilities=rows, predictions=[0, 1])
 
 
@@ -155,7 +158,7 @@ def test_texts_are_checked_before_they_are_stored() -> None:
     measurement, texts = load_metric("paraphrase_diversity"), ["a", "b"]
     for rows, message in (([1, 2], "must hold texts; got 1 at row 0"), (["a", None], "must not hold missing values")):
         refuses(f"`paraphrases` {message}", measurement.compute, paraphrases=rows, originals=texts)
-    with pytest.raises(InputError, match="`predictions` must be an option that exists"):
+    with pytest.raises(InputError, match="`predictions` must be a parameter; there are"):
         measurement.compute(paraphrases=texts, originals=texts, predictions=[0, 1])
 
 

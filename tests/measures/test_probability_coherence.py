@@ -221,6 +221,8 @@ def test_several_relations_are_told_apart_by_their_roles() -> None:
     assert result.by_relation["Neg"]["arbitrage_violation"] == pytest.approx(2 * result.arbitrage_violation)
     named = probability_coherence([0.6, 0.6, 0.5, 0.5, 0.25], roles, [1, 1, 2, 2, 2], relations={1: "Neg", 2: "Cond"})
     assert repr(named.to_dict()) == repr(result.to_dict())
+    alone = probability_coherence([0.6, 0.6], roles[:2], [1, 1]).to_dict()
+    assert alone["by_relation"]["Neg"]["arbitrage_violation"] == alone["arbitrage_violation"]
 
 
 @pytest.mark.parametrize(

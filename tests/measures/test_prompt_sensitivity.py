@@ -60,6 +60,8 @@ def naive(columns: dict[str, list]) -> dict[str, float]:
         "majority_accuracy": np.mean([majority(part) for part in buckets]),
         "worst_case_accuracy": np.mean([part["right"].all() for part in buckets]),
         "best_case_accuracy": np.mean([part["right"].any() for part in buckets]),
+        "aptitude": np.mean([np.percentile(1.0 * part["right"], 90) for part in buckets]),
+        "unreliability": np.mean([np.subtract(*np.percentile(1.0 * part["right"], [90, 10])) for part in buckets]),
         "normalized_entropy": np.mean([entropy(part) / math.log(n_labels) for part in buckets]),
         "unanimous_share": np.mean([part["predictions"].nunique() == 1 for part in buckets]),
         "entropy": np.mean([entropy(part) for part in buckets]),

@@ -4,6 +4,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars
+import pyarrow as pa
 import pytest
 import scipy.stats
 from helpers.errors import refuses
@@ -349,6 +352,17 @@ def test_outcomes_that_are_all_the_same_have_no_share() -> None:
     assert np.isnan(found.dependability)
     assert np.isnan(found.confidence_interval["variance/problem"]).all()
     assert "every outcome is the same" in found.warnings
+
+
+@pytest.mark.parametrize("made", [dict, pd.DataFrame, polars.DataFrame, pa.table], ids=str)
+def test_a_table_and_names_of_its_columns(made: Any) -> None:
+    columns = {"correct": [1, 0, 1, 1, 0, 0], "item": list("aabbcc"), "wording": [0, 1] * 3}
+    frame = made(columns)
+    found = pc.variance_components(frame, value="correct", levels=["item", "wording"])
+    levels = {name: columns[name] for name in ("item", "wording")}
+    assert repr(found.to_dict()) == repr(variance_components(columns["correct"], levels).to_dict())
+    refuses("`levels` must be one of", variance_components, frame, value="correct", levels=["items"])
+    refuses("`value` must be one of", variance_components, frame, value="right", levels=["item"])
 
 
 def test_levels_that_cannot_be_told_apart_are_one_component() -> None:

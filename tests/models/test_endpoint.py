@@ -228,7 +228,7 @@ def test_a_server_that_is_gone_is_done_without():
 )
 def test_what_cannot_be_waited_out_is_one_line_without_the_key(fault, message):
     with FaultyServer(script=lambda number, tag: fault) as server:
-        settings = settings_of(server, tries=2, key_variable="MY_KEY")
+        settings = settings_of(server, tries=2, api_key_variable="MY_KEY")
         with pytest.raises(InputError, match=message) as raised:
             post(settings, Key(KEY))
     said = str(raised.value)
@@ -348,7 +348,7 @@ def test_authorities_of_the_environment_are_trusted(monkeypatch, tmp_path):
 def test_the_key_is_read_from_the_named_variable_only(monkeypatch):
     monkeypatch.setenv("MY_KEY", f" {KEY}\n")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-another")
-    found = find_key(EndpointSettings("https://h.example/v1", key_variable="MY_KEY"))
+    found = find_key(EndpointSettings("https://h.example/v1", api_key_variable="MY_KEY"))
     assert found.headers == {"Authorization": f"Bearer {KEY}"}
     assert find_key(EndpointSettings("https://h.example/v1")) is None  # the default key goes to its own host only
     assert find_key(EndpointSettings(["https://api.openai.com/v1", "https://h.example/v1"])) is None
@@ -357,15 +357,15 @@ def test_the_key_is_read_from_the_named_variable_only(monkeypatch):
 
 def test_a_key_given_in_place_of_its_variable_is_not_repeated(monkeypatch):
     with pytest.raises(InputError, match="Give the variable's name, not the key itself") as raised:
-        find_key(EndpointSettings("https://h/v1", key_variable=KEY))
+        find_key(EndpointSettings("https://h/v1", api_key_variable=KEY))
     assert KEY not in str(raised.value)
 
 
 def test_a_key_over_http_is_warned_of(monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     with pytest.warns(UserWarning, match="the key for h.example goes over http, unencrypted"):
-        find_key(EndpointSettings("http://h.example/v1", key_variable="MY_KEY"))
-    find_key(EndpointSettings("http://localhost:8000/v1", key_variable="MY_KEY"))
+        find_key(EndpointSettings("http://h.example/v1", api_key_variable="MY_KEY"))
+    find_key(EndpointSettings("http://localhost:8000/v1", api_key_variable="MY_KEY"))
 
 
 def test_a_key_hides():

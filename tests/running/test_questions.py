@@ -124,6 +124,13 @@ def test_a_run_is_told_when_answers_are_the_same(tmp_path):
     refuses("Did you mean 'number'", pc.run, app, rows(), **{**told, "same": "nummer"})
 
 
+def test_the_comparer_is_named_where_the_questions_are_asked(file, tmp_path, command):
+    checked(pc.run(app, pd.DataFrame(rows()), output=tmp_path / "run", same="number").score())
+    checked(pc.run(app, file, output=tmp_path / "exact", same="exact", right="number").score(same="number"))
+    given = ["run", "--model", "x", "--dataset", "sample:defeasible_nli", "--output", tmp_path / "labels"]
+    assert "`--same`" in command.refused(*given, "--same", "text")
+
+
 def test_without_accepted_answers_nothing_needs_them(file, tmp_path):
     table = pd.DataFrame(rows()).drop(columns="expected")
     (values,) = pc.run(app, table, output=tmp_path / "run").score(same="number").to_dict().values()

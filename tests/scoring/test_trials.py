@@ -37,6 +37,16 @@ def test_the_first_trial_is_scored_and_all_give_the_noise_floor(tmp_path, comman
     assert "noise floor, 3 repeats" in out
 
 
+@pytest.mark.faults
+def test_without_ids_the_variant_says_which_rows_are_one_wording(tmp_path, command):
+    rows = answers().rename(columns={"example_id": "template"})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    given = ("score", tmp_path / "rows.csv", "--trial", "trial", "--variant", "template")
+    (result,) = command.json(*given).values()
+    assert (result["n_rows"], result["noise_floor"]["n_repeats"]) == (36, 3)
+    assert "`--example` must name a column" in command.refused(*given, "--example", "absent")
+
+
 @pytest.mark.parametrize("name", [int, str, lambda number: number + 8, lambda number: f"{number + 8}"])
 def test_the_order_of_rows_decides_nothing_where_trials_are_numbered(tmp_path, name):
     rows = answers(n_trials=5)

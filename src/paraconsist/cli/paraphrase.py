@@ -135,7 +135,7 @@ def say_next(output: Path, to_check: Path, asked: ParaphraseOptions | None = Non
     if asked is not None and asked.endpoint:
         running = ["run", "--model", asked.generator]
         running += [part for url in asked.endpoint.urls for part in ("--endpoint", url)]
-        key = asked.endpoint.key_variable
+        key = asked.endpoint.api_key_variable
         running += [] if key is None else ["--api-key-variable", key]
     running += ["--dataset", str(output), "--output", f"{output.with_suffix('')}-run"]
     say_status(f"Next: paraconsist {shlex.join(running)}")

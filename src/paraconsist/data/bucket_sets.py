@@ -138,8 +138,9 @@ class DistinctInputs:
         return np.asarray(pc.sort_indices(texts, [(c, "ascending") for c in self.task.columns])).astype(np.int64)
 
 
+@renamed("load_bucket_set")
 def load_bucket_set(
-    spec: str | Path,
+    dataset: str | Path,
     *,
     task: str | None = None,
     data_dir: str | None = None,
@@ -152,7 +153,7 @@ def load_bucket_set(
 
     Parameters
     ----------
-    spec : str or Path
+    dataset : str or Path
         ``builder:config`` for this package's builders (``paranlu:delta_atomic``), a file of rows
         (Parquet, JSON Lines, CSV, TSV, Excel, or YAML of questions), a folder of such files, a folder with a prepared
         set (``folder`` or ``folder:config``), or a data set on the Hub (``org/name:config``).
@@ -177,9 +178,9 @@ def load_bucket_set(
     InputError
         If there is no such set, or its rows are not a bucket set.
     """
-    if not isinstance(spec, (str, Path)):
-        raise input_error("load_bucket_set", "spec", "be the name of a set", got=spec)
-    spec, path = str(spec), Path(spec)
+    if not isinstance(dataset, (str, Path)):
+        raise input_error("load_bucket_set", "dataset", "be the name of a set", got=dataset)
+    spec, path = str(dataset), Path(dataset)
     if files := [path] if is_file_of_rows(spec) else _files_in(path, split):
         parts = [read_rows(file, column=column) for file in files]
         tables, names = [part[0] for part in parts], {part[1] for part in parts}

@@ -219,7 +219,7 @@ def get_task(name: str) -> Task:
     >>> get_task("defeasible_nli").label_names
     ('weakener', 'strengthener')
     """
-    check_choice("get_task", "name", name, [*TASKS, QUESTIONS.name])
+    check_choice("run", "task", name, [*TASKS, QUESTIONS.name])
     return TASKS.get(name, QUESTIONS)
 
 

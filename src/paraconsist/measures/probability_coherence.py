@@ -56,17 +56,17 @@ class ProbabilityCoherenceResult(Result):
         buckets whose relation has one; None where none has.
     n_buckets, n_examples : int
         Tuples, and probabilities.
-    by_relation : dict of str to dict, or None
-        The same of each relation, where there are several.
+    by_relation : dict of str to dict
+        The same of each relation.
     """
 
     arbitrage_violation: float
     arbitrage_rate: float
     n_buckets: int
     n_examples: int
+    by_relation: dict[str, Stratum]
     frequentist_violation: float | None = None
     frequentist_rate: float | None = None
-    by_relation: dict[str, Stratum] | None = None
 
 
 @documented(
@@ -154,14 +154,14 @@ def probability_coherence(
     if len(p) > 1 and (p == p[0]).all():
         estimates.warn(f"every probability is {p[0].tolist()}: constant probabilities are uninformative")
     parts: dict[str, Stratum] = {}
-    for name, at in members.items() if len(members) > 1 else ():
+    for name, at in members.items():
         part = Estimates(options, "bucket")
         shares = _means(part, values, at, grouped)
         parts[name] = {**shares, "n_buckets": len(at), "confidence_interval": part.confidence_interval}
     return ProbabilityCoherenceResult(
         n_buckets=len(divided),
         n_examples=len(p),
-        by_relation=parts or None,
+        by_relation=parts,
         **estimates.fields(means, avg="bucket", unparsed="refused"),
     )
 

@@ -69,6 +69,9 @@ class PromptSensitivityResult(Result):
     accuracy, majority_accuracy, worst_case_accuracy, best_case_accuracy : float
         Share of right answers; of buckets whose commonest answer is right (among tied ones the share of right ones),
         whose answers are all right, of which one is right; up is good.
+    aptitude, unreliability : float
+        90th percentile of a problem's right and wrong answers (1 and 0), and how far the 10th lies below it: what the
+        model can do, up is good; what it loses by bad luck, down is good.
     pass_hat_n, pass_at_n : dict of str to float
         By the number of wordings drawn: chance that all are right, that one is; over the buckets that have as many.
     minimum_accuracy_curve : dict of str to float
@@ -112,6 +115,8 @@ class PromptSensitivityResult(Result):
     majority_accuracy: float | None = None
     worst_case_accuracy: float | None = None
     best_case_accuracy: float | None = None
+    aptitude: float | None = None
+    unreliability: float | None = None
     pass_hat_n: dict[str, float] | None = None
     pass_at_n: dict[str, float] | None = None
     minimum_accuracy_curve: dict[str, float] | None = None
@@ -168,6 +173,7 @@ def prompt_sensitivity(
     consistency_rate_pooled     equal pairs over all pairs, of all buckets: consistency rate of SCORE [3]_
     majority_accuracy           share of buckets whose commonest answer is right: self-consistency [16]_
     worst_case_accuracy         share of buckets with c = k: HELM [4]_, DynaMath [5]_; MCA(1), pass^k
+    aptitude                    mean of the 90th percentile of a bucket's 0 and 1; unreliability, less the 10th [18]_
     pass_hat_n                  mean of C(c,n)/C(k,n): pass^k of tau-bench [6]_
     pass_at_n                   mean of 1 - C(k-c,n)/C(k,n): pass@k [7]_
     minimum_accuracy_curve      MCA(t), the share of buckets with :math:`\theta \ge t`; aucar, core: CAT [8]_
@@ -225,6 +231,7 @@ def prompt_sensitivity(
     .. [15] Gardner et al. (2020), Evaluating Models' Local Decision Boundaries via Contrast Sets, Findings of EMNLP.
     .. [16] Wang et al. (2023), Self-Consistency Improves Chain of Thought Reasoning in Language Models, ICLR.
     .. [17] Farquhar et al. (2024), Detecting hallucinations in large language models using semantic entropy, Nature.
+    .. [18] Laban et al. (2025), LLMs Get Lost In Multi-Turn Conversation.
 
     Examples
     --------
@@ -498,6 +505,10 @@ def add_means(sums: Sums, answers: Answers, *, has_gold: bool) -> None:
         sums.mean("majority_accuracy", answers.majority)
         sums.mean("worst_case_accuracy", c == k)
         sums.mean("best_case_accuracy", c > 0)
+        tenth, first = 0.1 * (k - 1.0), k - c  # of the answers in order, the first that is right
+        high, low = (np.clip(place - first + 1.0, 0.0, 1.0) for place in (k - 1.0 - tenth, tenth))
+        sums.mean("aptitude", high)
+        sums.mean("unreliability", high - low)
 
 
 def add_curve(sums: Sums, counts: BucketCounts) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from paraconsist.errors import check_fraction, input_error
+from paraconsist.errors import check_choice, check_fraction, input_error
 from paraconsist.measures.array_types import Floats, Integers
 from paraconsist.measures.buckets import as_column, as_floats, check_length, check_rows, partition, partition_integers
 from paraconsist.measures.intervals import NO_SPREAD
@@ -215,15 +215,13 @@ def variance_components(
 
 def _columns_of(table: Any, value: str, levels: Iterable[str]) -> tuple[Any, dict[str, Any]]:
     """Return the outcome and the levels of a table, of which these are columns."""
-    if not hasattr(table, "keys"):
+    known = next((c for name in ("column_names", "columns") if (c := getattr(table, name, None)) is not None), table)
+    if not isinstance(known, Iterable) or not hasattr(table, "__getitem__"):
         raise input_error(_FUNCTION, "outcomes", "be a data frame, or a mapping of columns, with `value`", got=table)
-    wanted, known = {"value": [value], "levels": [levels] if isinstance(levels, str) else [*levels]}, [*table.keys()]
-    for parameter, names in wanted.items():
-        for name in names:
-            if name not in known:
-                must = f"name columns of the table ({', '.join(map(str, known))})"
-                raise input_error(_FUNCTION, parameter, must, got=name)
-    return table[value], {name: table[name] for name in wanted["levels"]}
+    wanted = [levels] if isinstance(levels, str) else [*levels]
+    for parameter, name in (("value", value), *(("levels", name) for name in wanted)):
+        check_choice(_FUNCTION, parameter, name, [*map(str, known)])
+    return table[value], {name: table[name] for name in wanted}
 
 
 def _as_outcomes(outcomes: Any) -> tuple[Floats, Integers | None]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from paraconsist._version import __version__
 from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.data.tables import in_arrow, read_table
-from paraconsist.errors import check_whole, input_error
+from paraconsist.errors import check_whole, input_error, renamed
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.results import Values
@@ -233,6 +233,8 @@ class Scores(_Shown):
         options = next(iter(self.sets.values())).options
         conditions = parse_conditions(condition, options.confidence_level)
         check_margin(conditions, against, margin)
+        if not isinstance(against, (Scores, type(None))):
+            raise input_error("gate", "against", "be scores, as `score` returns them", got=against)
         results: Mapping[str, Values] = {name: scored.to_dict() for name, scored in self.sets.items()}
         if against is not None:
             results = with_margin_tests(results, self.opened, against.opened, compare_options(options, margin))
@@ -314,6 +316,7 @@ class Run:
 
 
 @documented(SourceOptions, ScoreOptions)
+@renamed(path="source")
 def score(source: Any, *, test: Any = None, training: Any = None, **options: Any) -> Scores:
     """Score predictions from any tool: accuracy, consistency, intervals.
 
@@ -348,6 +351,7 @@ def score(source: Any, *, test: Any = None, training: Any = None, **options: Any
 
 
 @documented(SourceOptions, CompareOptions)
+@renamed("compare", path="models", paths="models")
 def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) -> Comparison:
     """Compare models on the buckets that all of them answered: paired differences, intervals, permutation p-values.
 

@@ -394,7 +394,7 @@ def relations(name: str, scored: SetScores) -> Iterator[Table]:
     if values is None:
         return
     quantities = COHERENCE.quantities[:2]
-    by_gain = sorted((values.get("by_relation") or {}).items(), key=lambda item: -item[1][quantities[1].key])
+    by_gain = sorted(values["by_relation"].items(), key=lambda item: -item[1][quantities[1].key])
     rows = []
     for relation, part in by_gain:
         ends, units = part["confidence_interval"], [PERCENT if q.is_share else QUANTITY for q in quantities]
@@ -404,7 +404,7 @@ def relations(name: str, scored: SetScores) -> Iterator[Table]:
     columns += [
         Column(f"{q.symbol}{', %' if q.is_share else ', nats'}", q.plain, interval="interval") for q in quantities
     ]
-    if rows:
+    if len(rows) > 1:
         yield Table(f"{name}: by relation", columns, rows, wide=True)
     each = [(of, i) for of in tuples_of(scored.kept) for i in range(min(_MOST_BETS, len(of.gain))) if of.gain[i] > 0.0]
     rows = [

@@ -281,6 +281,8 @@ def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[Clas
         columns = replace(columns, label="")
     if options.trial is not None:
         example = TRIED if source.is_log else options.example
+        if example not in predictions.table.column_names and options.named("example") is None:
+            example = options.variant or example  # it says which wording was asked several times
         predictions, noise = split_trials(predictions, columns.bucket, example, options.trial)
     return replace(source, predictions=predictions, columns=columns, noise=noise)
 

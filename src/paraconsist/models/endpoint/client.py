@@ -455,7 +455,7 @@ class EndpointClient:
         if status in (401, 403) and not is_of_request:  # without the server's message, which may quote the key
             remedy = "It wants a key: put it into an environment variable and name that."
             if self._key is not None:
-                variable = self.settings.key_variable or _DEFAULT_VARIABLE
+                variable = self.settings.api_key_variable or _DEFAULT_VARIABLE
                 remedy = (
                     f"Look at what the environment variable {variable} holds, and whether the key may use this model."
                 )
@@ -583,7 +583,7 @@ def find_key(settings: EndpointSettings) -> Key | None:
     The default variable's key goes to its own host only: another endpoint gets a key only if the user names the
     variable. The error for an unset variable does not repeat the name, which might be the key, given by mistake.
     """
-    named = settings.key_variable
+    named = settings.api_key_variable
     hosts = {server.host for server in settings.each()}
     variable = named if named is not None else _DEFAULT_VARIABLE if hosts == {_DEFAULT_HOST} else None
     if variable is None:

@@ -55,10 +55,9 @@ class EndpointSettings:
         min=1,
     )
     patience: float = option(600.0, "Seconds of nothing but rate-limit refusals before the run gives up.")
-    key_variable: str | None = option(
+    api_key_variable: str | None = option(
         None,
         "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others.",
-        option="--api-key-variable",
     )
     request_fields: Json = field(
         default_factory=dict,

@@ -112,6 +112,7 @@ class _SetMaker:
         self.labels = list(aligned.predictions[aligned.models[0]].label_names)
         self.named = bool(self.labels)
         self.index: dict[Any, int] = {}
+        self.numbers = {name: number for number, name in reversed([*enumerate(self.labels)])}  # the first of a name
         if not self.named:  # numbered in sorted order
             used = [part for rows in self.rows for part in (rows.labels, rows.predictions[~rows.unparsed])]
             for value in np.unique(np.concatenate(used)).tolist():
@@ -155,9 +156,9 @@ class _SetMaker:
             return value
         if value not in self.index:
             name = "none" if self.named and value == -1 else str(value)  # the label of a rule or a statement
-            if name not in self.labels:
+            self.index[value] = self.numbers.setdefault(name, len(self.labels))
+            if self.index[value] == len(self.labels):
                 self.labels.append(name)
-            self.index[value] = self.labels.index(name)
         return self.index[value]
 
     def buckets(self, number: int) -> Iterator[dict[str, Any]]:
