@@ -354,7 +354,9 @@ def test_outcomes_that_are_all_the_same_have_no_share() -> None:
     assert "every outcome is the same" in found.warnings
 
 
-@pytest.mark.parametrize("made", [dict, pd.DataFrame, polars.DataFrame, pa.table], ids=str)
+@pytest.mark.parametrize(
+    "made", [dict, pd.DataFrame, polars.DataFrame, pa.table], ids=["dict", "pandas", "polars", "arrow"]
+)
 def test_a_table_and_names_of_its_columns(made: Any) -> None:
     columns = {"correct": [1, 0, 1, 1, 0, 0], "item": list("aabbcc"), "wording": [0, 1] * 3}
     frame = made(columns)

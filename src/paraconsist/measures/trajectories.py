@@ -293,18 +293,22 @@ def _add_pairs(
     values = [alike(trajectories[i], trajectories[j]) for i, j in pairs.tolist()]
     order, distribution, start = np.array(values, dtype=np.float64).reshape(-1, 3).T
 
-    def mean(name: str, amounts: Floats, most: float = 1.0, kind: int | None = None) -> None:
+    def mean(name: str, amounts: Floats, most: float, kind: int | None = None) -> None:
         chosen = np.flatnonzero((kinds == kind) | (kind is None))
         n = np.bincount(of[chosen], minlength=n_buckets)
         total = np.bincount(of[chosen], weights=amounts[chosen], minlength=n_buckets)
         sums.mean(f"{name}{ending}", total / np.maximum(n, 1), n > 0, most)
 
     longest = float(max([1, *map(len, trajectories)]))
-    for name, *amounts in ((_ORDER, order), (_DISTRIBUTION, distribution), (_DIVERGENCE, start, longest)):
-        mean(name, *amounts)
+    for name, amounts, most in (
+        (_ORDER, order, 1.0),
+        (_DISTRIBUTION, distribution, 1.0),
+        (_DIVERGENCE, start, longest),
+    ):
+        mean(name, amounts, most)
         for kind, success in enumerate(() if ending else _KINDS):
-            mean(f"{name}_{success}", *amounts, kind=kind)
-    mean("identical_share", (order == 1.0).astype(np.float64))
+            mean(f"{name}_{success}", amounts, most, kind)
+    mean("identical_share", (order == 1.0).astype(np.float64), 1.0)
 
 
 def calls_differ(answers: Answers) -> tuple[Floats, Any]:
