@@ -304,6 +304,11 @@ def recorded() -> Iterator[tuple[str, Recorded]]:
         questions = [matrix for matrix in questions if len(matrix) == most]
         if most >= 4 and len(questions) >= 120:
             yield f"survey {model}", Recorded(questions, ("problem", "wording", "repeat"), (15, 2, 2), False)
+    aiw = pd.read_parquet(folder / "aiw.parquet").query("source == 'param'")  # one problem: nothing between problems
+    by_model = [
+        [of.to_numpy(float)[:18] for _, of in part.groupby("prompt")["correct"]] for _, part in aiw.groupby("model")
+    ]
+    yield "AIW", Recorded([*map(np.stack, by_model)], ("model", "wording", "repeat"), (2, 3, 2), False)
     judges = pd.read_parquet(folder / "relevance_judges.parquet")
     for (model, mode), part in judges.groupby(["model", "mode"]):
         table = part.pivot_table(index=["query", "passage"], columns="wording", values="verdict")

@@ -1,4 +1,4 @@
-"""Runs of agents in the formats of four benchmarks: the same invented runs give the same numbers, by plain json.
+"""Runs of agents in the formats of five tools: the same invented runs give the same numbers, by plain json.
 
 The files are those of tests/fixtures/logs/making/agent_runs.py."""
 
@@ -294,6 +294,39 @@ def test_runs_in_files_beside_the_results(tmp_path: Path) -> None:
     (rows,) = read_logs([tmp_path / "results.json"]).values()
     (expected,) = read_logs([AGENTS / "tau2.json"]).values()
     assert sorted(rows.table["example_id"].to_pylist()) == sorted(expected.table["example_id"].to_pylist())
+
+
+def hal_files(folder: Path) -> list[Path]:
+    """Write the lines as the HAL harness does, a file of each run over all tasks."""
+    for trial in range(3):
+        runs = {f"{task}": of[trial] for task, of in told().items()}
+        ends = {True: "successful_tasks", False: "failed_tasks"}
+        written = {
+            "config": {"agent_name": "desk", "benchmark_name": "help_desk", "agent_args": {"model_name": "shelf-1"}},
+            "results": {key: [t for t, run in runs.items() if run["success"] is won] for won, key in ends.items()},
+            "raw_eval_results": {
+                task: {
+                    "reward": float(run["success"]),
+                    "taken_actions": [{"name": n, "kwargs": {}} for n in run["calls"]],
+                }
+                for task, run in runs.items()
+            },
+        }
+        (folder / f"desk_{trial}_UPLOAD.json").write_text(json.dumps(written, indent=2), encoding="utf-8")
+    return sorted(folder.glob("*_UPLOAD.json"))
+
+
+def test_runs_of_the_hal_harness(command: Any, tmp_path: Path) -> None:
+    files = hal_files(tmp_path)
+    (found,) = read_logs([tmp_path]).values()
+    assert (found.metadata["set"], found.metadata["model"]["model"]) == ("help_desk", "shelf-1")
+    expected = scored(command, AGENTS / "runs.jsonl")["measures"]["trajectory_consistency"]
+    result = scored(command, *files)["measures"]["trajectory_consistency"]
+    for key in ("trajectory_consistency", "identical_share", "outcome_consistency", "pass_hat_n", "pass_at_n"):
+        assert result[key] == pytest.approx(expected[key], abs=1e-12)
+    written = json.loads(files[0].read_text(encoding="utf-8"))
+    files[0].write_text(json.dumps({**written, "results": {"accuracy": 0.5}}), encoding="utf-8")
+    refuses("successful_tasks", read_logs, [files[0]])
 
 
 def test_bfcl_needs_the_answers_beside_the_scores(tmp_path: Path) -> None:

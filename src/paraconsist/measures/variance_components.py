@@ -591,8 +591,8 @@ class _Components:
                     square = (np.stack([self._scaled(values), values]) - centre) ** 2
                 sums, fourths = sums + square.sum(axis=-1), fourths + (square**2).sum(axis=-1)
             squares[chosen] = (n - 1) / n * sums
-            spare = fourths[0] - sums[0] ** 2 / n
             with np.errstate(divide="ignore", invalid="ignore"):
+                spare = fourths[0] - sums[0] ** 2 / n
                 freedoms.append(np.minimum(n - 1.0, np.where(spare > 0.0, 2.0 * sums[0] ** 2 / spare, np.inf)))
         single, free = np.stack([squares[unit] for unit in units]), np.stack(freedoms[: len(units)])
         total = np.sum([part * (-1) ** (chosen.bit_count() + 1) for chosen, part in squares.items()], axis=0)

@@ -1,4 +1,4 @@
-"""Runs of agents: tau-bench, tau2-bench, the Berkeley Function Calling Leaderboard, and any lines with runs and calls.
+"""Runs of agents: tau-bench, tau2-bench, BFCL (function calling), the HAL harness, and any lines with runs and calls.
 
 A row is one run of a task: its bucket is the task, its answer whether it succeeded (a reward of 1), and its calls are
 the names of the tools that the agent called, in order.
@@ -33,6 +33,7 @@ _UNKNOWN = "(unknown tool)"
 _BAR, _OF_ARGUMENTS, _MOST_SHOWN = " ‖ ", " ┊ ", 80  # where runs part, where only in arguments; letters of these
 _ARRAY = re.compile(rb'\s*\[\s*\{\s*"task_(id|index)"\s*:')
 _TAU2 = re.compile(rb'\s*\{\s*("(timestamp|format_version)"\s*:[^{\[]*,\s*)*"info"\s*:\s*\{\s*"git_commit"\s*:')
+_HAL = re.compile(rb'\s*\{\s*"config"\s*:\s*\{[^{}]*"(agent|benchmark)_name"\s*:')
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
 _SCORE = {"accuracy", "correct_count", "total_count"}
 _NOT_RUN = ("infrastructure_error", "context_window_exceeded")  # runs that tau2 leaves out of its numbers
@@ -227,6 +228,19 @@ def _read_tau2(path: Path, query: SourceOptions, texts: Sequence[str] | None = N
     return _run_rows(path, query, texts, TAU2.name, runs, name=name, model=model, version=version, notes=notes)
 
 
+def _read_hal(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
+    """Read one run of the HAL harness over all tasks of a benchmark; calls are there of those that record actions."""
+    whole: Any = logs.read_whole(path, "the HAL harness")
+    won, lost = (walk(whole, "results", f"{how}_tasks") for how in ("successful", "failed"))
+    if not isinstance(won, list) or not isinstance(lost, list) or not [*won, *lost]:
+        raise logs.bad_log("have successful_tasks and failed_tasks in its results", path)
+    actions = {task: walk(whole, "raw_eval_results", task, "taken_actions") for task in map(str, [*won, *lost])}
+    runs: list[Json] = [{"task": task, "correct": task in map(str, won), CALLS: of} for task, of in actions.items()]
+    config, agent = whole["config"], walk(whole, "config", "agent_name")
+    model = walk(config, "agent_args", "model_name") or agent
+    return _run_rows(path, query, texts, HAL.name, runs, name=walk(config, "benchmark_name"), model=model)
+
+
 def _read_bfcl(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:
     """Read one category of BFCL: its score file, which lists failures, and the result file, which has every answer.
 
@@ -308,4 +322,8 @@ TAU2 = logs.LogFormat(
 BFCL = logs.LogFormat(
     "bfcl", "*_score.json of BFCL", lambda _, head: head.first_row.keys() >= _SCORE, _read_bfcl, "*_score.json",
     repeats=True,
+)  # fmt: skip
+HAL = logs.LogFormat(
+    "hal", "*_UPLOAD.json of the HAL harness", lambda _, head: _HAL.match(head.start) is not None, _read_hal,
+    "*_UPLOAD.json", repeats=True,
 )  # fmt: skip

@@ -78,12 +78,12 @@ PLAIN = LogFormat(
 @cache
 def built_in() -> tuple[LogFormat, ...]:
     """Return the formats of this package, in the order of detection."""
-    from paraconsist.data.logs.agents import BFCL, RUNS, TAU2
+    from paraconsist.data.logs.agents import BFCL, HAL, RUNS, TAU2
     from paraconsist.data.logs.inspect_ai import INSPECT
     from paraconsist.data.logs.judged import JUDGED
     from paraconsist.data.logs.lm_eval import LM_EVAL
 
-    return INSPECT, LM_EVAL, *JUDGED, TAU2, BFCL, RUNS, PLAIN
+    return INSPECT, LM_EVAL, *JUDGED, TAU2, BFCL, HAL, RUNS, PLAIN
 
 
 #: Endings of files that are tables, so that the formats of other distributions need not be looked up.
