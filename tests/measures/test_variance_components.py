@@ -354,17 +354,18 @@ def test_outcomes_that_are_all_the_same_have_no_share() -> None:
     assert "every outcome is the same" in found.warnings
 
 
-@pytest.mark.parametrize(
-    "made", [dict, pd.DataFrame, polars.DataFrame, pa.table], ids=["dict", "pandas", "polars", "arrow"]
-)
-def test_a_table_and_names_of_its_columns(made: Any) -> None:
+@pytest.mark.parametrize("kind", ["dict", "pandas", "polars", "arrow"])
+def test_a_table_and_names_of_its_columns(kind: str) -> None:
     columns = {"correct": [1, 0, 1, 1, 0, 0], "item": list("aabbcc"), "wording": [0, 1] * 3}
-    frame = made(columns)
+    made = {"dict": dict, "pandas": pd.DataFrame, "polars": polars.DataFrame, "arrow": pa.table}[kind]
+    frame: Any = made(columns)
     found = pc.variance_components(frame, value="correct", levels=["item", "wording"])
     levels = {name: columns[name] for name in ("item", "wording")}
     assert repr(found.to_dict()) == repr(variance_components(columns["correct"], levels).to_dict())
     refuses("`levels` must be one of", variance_components, frame, value="correct", levels=["items"])
     refuses("`value` must be one of", variance_components, frame, value="right", levels=["item"])
+    refuses("`outcomes` .* data frame", variance_components, columns["correct"], ["wording"], value="correct")
+    refuses("`levels` .* with `value`", variance_components, columns["correct"], ["wording"])
 
 
 def test_levels_that_cannot_be_told_apart_are_one_component() -> None:
@@ -406,20 +407,6 @@ def test_levels_that_cannot_be_told_apart_are_one_component() -> None:
 )
 def test_what_is_refused(outcomes: list[float], levels: Levels, options: dict[str, Any], sentence: str) -> None:
     refuses(sentence, variance_components, outcomes, levels, **options)
-
-
-def test_columns_of_a_table_are_named() -> None:
-    levels = nest(rows({"problem": 8, "wording": 3, "repeat": 2}, 0), "wording", "problem")
-    answers = np.random.default_rng(1).integers(0, 2, 48)
-    table = {"problem": levels["problem"], "wording": levels["wording"], "right": answers}
-    expected = variance_components(answers, {name: levels[name] for name in ("problem", "wording")})
-    pandas = pytest.importorskip("pandas")
-    for given in (table, pandas.DataFrame(table)):
-        assert variance_components(given, value="right", levels=["problem", "wording"]).to_dict() == expected.to_dict()
-    refuses("`value` .*problem, wording, right", variance_components, table, ["problem"], value="correct")
-    refuses("`levels` .* columns", variance_components, table, ["wordings"], value="right")
-    refuses("`outcomes` .* data frame", variance_components, answers, ["wordings"], value="right")
-    refuses("`levels` .* with `value`", variance_components, answers, ["problem"])
 
 
 def test_an_unknown_component_is_refused() -> None:

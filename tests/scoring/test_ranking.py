@@ -278,5 +278,5 @@ def test_rank_takes_what_compare_takes_and_has_its_ranking() -> None:
     assert ranked[["rank_low", "rank_high"]].iloc[:2].to_numpy().tolist() == [[1, 1], [2, 2]]
     assert ranked["letters"].tolist() == ["a", "b", ""]
     assert ranked["unranked"].iloc[2].startswith("a constant answer")
-    refuses("rank: `paths` must name two models", pc.rank, frames["steady"])
+    refuses("rank: `models` must name two models", pc.rank, frames["steady"])
     refuses("rank: `nams`", pc.rank, *frames.values(), nams=["a"])

@@ -86,8 +86,9 @@ class BucketSet:
     def compared_by(self, same: str | None, right: str | None) -> BucketSet:
         """Return the set with these comparers in place of its own; InputError unless it asks questions."""
         named = {name: value for name, value in (("same", same), ("right", right)) if value is not None}
-        if named and self.task is not QUESTIONS:
-            raise input_error("run", next(iter(named)), "be given with questions in free text only", got=self.name)
+        for name, value in named.items():
+            if self.task is not QUESTIONS or not isinstance(value, str):
+                raise input_error("run", name, "be given with questions in free text only, by name", got=value)
         return replace(self, comparers={**self.comparers, **named}) if named else self
 
     def limited(self, n_rows: int | None) -> BucketSet:

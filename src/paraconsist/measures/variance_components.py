@@ -215,12 +215,13 @@ def variance_components(
 
 def _columns_of(table: Any, value: str, levels: Iterable[str]) -> tuple[Any, dict[str, Any]]:
     """Return the outcome and the levels of a table, of which these are columns."""
-    known = next((c for name in ("column_names", "columns") if (c := getattr(table, name, None)) is not None), table)
-    if not isinstance(known, Iterable) or not hasattr(table, "__getitem__"):
+    attributes = (getattr(table, name, None) for name in ("column_names", "columns", "keys"))
+    known = next((names for names in attributes if names is not None), None)
+    if known is None:
         raise input_error(_FUNCTION, "outcomes", "be a data frame, or a mapping of columns, with `value`", got=table)
     wanted = [levels] if isinstance(levels, str) else [*levels]
     for parameter, name in (("value", value), *(("levels", name) for name in wanted)):
-        check_choice(_FUNCTION, parameter, name, [*map(str, known)])
+        check_choice(_FUNCTION, parameter, name, [*map(str, known() if callable(known) else known)])
     return table[value], {name: table[name] for name in wanted}
 
 

@@ -376,6 +376,7 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
 
 
 @documented(SourceOptions, CompareOptions)
+@renamed("rank", path="models", paths="models")
 def rank(*models: Any, names: Sequence[str] | None = None, **options: Any) -> pd.DataFrame:
     """Rank models by steadiness: how often two wordings get the same answer, above chance, all pairs tested at once.
 

@@ -184,7 +184,7 @@ def compare_opened(
     """
     check_choice("compare", "correction", options.correction, CORRECTIONS)
     check_choice("compare", "estimator", options.estimator, ("unbiased", "plugin"))
-    by_set = _by_set("compare", opened, names)
+    by_set = _by_set(opened, names)
     compared = compare(by_set, options, need_pairs=options.margin is not None)
     used = {one.set for one in compared}
     left_out = {
@@ -198,17 +198,17 @@ def rank_opened(
     opened: Sequence[Opened], options: CompareOptions, names: Sequence[str] | None = None
 ) -> list[SetRanking]:
     """Rank what was opened on every set that two have; names and errors are as in `compare_opened`."""
-    by_set = _by_set("rank", opened, names)
+    by_set = _by_set(opened, names)
     ranked = rank_models(by_set, options)
     if not ranked:
-        _common_sets(by_set, "rank")
+        _common_sets(by_set)
     return ranked
 
 
-def _by_set(function: str, opened: Sequence[Opened], names: Sequence[str] | None) -> dict[str, dict[str, Source]]:
+def _by_set(opened: Sequence[Opened], names: Sequence[str] | None) -> dict[str, dict[str, Source]]:
     """Return the sources by model and set."""
-    _check_different(function, opened)
-    models = dict(zip(_names(function, opened, names), opened, strict=True))
+    _check_different(opened)
+    models = dict(zip(_names(opened, names), opened, strict=True))
     known = {name for one in opened for name, source in one.sets.items() if source.has_name}
     is_one = len(known) <= 1 and all(len(one.sets) == 1 for one in opened)
     shared = next(iter(known), "")
@@ -221,12 +221,12 @@ def _by_set(function: str, opened: Sequence[Opened], names: Sequence[str] | None
     }
 
 
-def _check_different(function: str, opened: Sequence[Opened]) -> None:
+def _check_different(opened: Sequence[Opened]) -> None:
     """Refuse one model given twice: it would differ from itself in nothing."""
     paths = [one.path for one in opened if one.path is not None]
     if len(opened) < 2:
         got = list(map(str, paths))
-        raise input_error(function, "paths", "name two models at least", got=got, remedy="Give another.")
+        raise input_error("compare", "paths", "name two models at least", got=got, remedy="Give another.")
     contents = {p: p.resolve() if p.is_dir() else hashlib.sha256(p.read_bytes()).hexdigest() for p in {*paths}}
     seen: dict[Any, Path] = {}
     for path, one in ((one.path, one) for one in opened if one.path is not None):
@@ -234,15 +234,15 @@ def _check_different(function: str, opened: Sequence[Opened]) -> None:
         if key in seen:
             remedy = "The two hold the same, byte for byte: give the other model's."
             must = "be different models' predictions"
-            raise input_error(function, "paths", must, got=[str(seen[key]), str(path)], remedy=remedy)
+            raise input_error("compare", "paths", must, got=[str(seen[key]), str(path)], remedy=remedy)
         seen[key] = path
 
 
-def _names(function: str, opened: Sequence[Opened], names: Sequence[str] | None) -> list[str]:
+def _names(opened: Sequence[Opened], names: Sequence[str] | None) -> list[str]:
     if names:
         if len(names) != len(opened) or len(set(names)) != len(names):
             wanted = f"be given once for each of the {len(opened)} models, all different"
-            raise input_error(function, "name", wanted, got=list(names))
+            raise input_error("compare", "name", wanted, got=list(names))
         return list(names)
     paths = [one.path for one in opened if one.path is not None]
     if len(paths) < len(opened):
@@ -261,13 +261,13 @@ def _names(function: str, opened: Sequence[Opened], names: Sequence[str] | None)
     return next((names for names in ends if len(set(names)) == len(names)), list(map(str, paths)))
 
 
-def _common_sets(models: Mapping[str, Mapping[str, Source]], function: str = "compare") -> list[str]:
+def _common_sets(models: Mapping[str, Mapping[str, Source]]) -> list[str]:
     first, *others = models.values()
     common = [name for name in first if all(name in other for other in others)]
     if not common:
         listed = "; ".join(f"{model}: {', '.join(sets)}" for model, sets in models.items())
         remedy = "Run both models on one set, or give one predictions file of each."
-        raise input_error(function, "models", "have a set in common", got=listed, remedy=remedy)
+        raise input_error("compare", "models", "have a set in common", got=listed, remedy=remedy)
     return common
 
 
