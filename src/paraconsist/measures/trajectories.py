@@ -300,10 +300,10 @@ def _add_pairs(
         sums.mean(f"{name}{ending}", total / np.maximum(n, 1), n > 0, most)
 
     longest = float(max([1, *map(len, trajectories)]))
-    for name, *amounts in ((_ORDER, order), (_DISTRIBUTION, distribution), (_DIVERGENCE, start, longest)):
-        mean(name, *amounts)
+    for name, amounts, most in (_ORDER, order, 1.0), (_DISTRIBUTION, distribution, 1.0), (_DIVERGENCE, start, longest):
+        mean(name, amounts, most)
         for kind, success in enumerate(() if ending else _KINDS):
-            mean(f"{name}_{success}", *amounts, kind=kind)
+            mean(f"{name}_{success}", amounts, most, kind)
     mean("identical_share", (order == 1.0).astype(np.float64))
 
 
