@@ -13,8 +13,10 @@ RUNS := $(VENV)/.runs
 INSTALLED := $(VENV)/.installed
 DOCUMENTING := $(VENV)/.documenting
 
-# The pip of Python 3.11 takes a minute longer than the newest; what setuptools warns of in every editable install is not shown.
-INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --no-compile --quiet -c constraints.txt
+# The pip of Python 3.11 takes a minute longer than the newest. Errors are shown, and no warnings, of which every editable
+# install has one.
+ENVIRONMENT := test -x $(BIN)/python || PIP_QUIET=2 $(PYTHON) -m venv --upgrade-deps $(VENV)
+INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --no-compile --quiet --quiet -c constraints.txt
 
 # What Python compiles on an import is kept, also where images of containers forbid it: hundreds of processes of the tests
 # import torch and transformers, and compiling these again takes 5 s of a processor each time.
@@ -29,13 +31,13 @@ TESTS := pytest pytest-xdist hypothesis polars build setuptools
 
 $(RUNS): pyproject.toml constraints.txt
 	@echo "Installing paraconsist with torch and transformers into $(VENV), some minutes the first time ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv --upgrade-deps $(VENV)
+	@$(ENVIRONMENT)
 	@$(INSTALL) -e '.[run]'
 	@touch $@
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing paraconsist with all that tests and linters need into $(VENV), some minutes the first time ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv --upgrade-deps $(VENV)
+	@$(ENVIRONMENT)
 	@$(INSTALL) -e '.[all]'
 	@touch $(RUNS) $@
 

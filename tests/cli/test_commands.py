@@ -99,8 +99,8 @@ def test_help_and_documents_are_of_today(command):
     """Q13: all formats of logs are named, an option has one text, and what the sign flips depend on is said."""
     pages = {name: command(name, "--help-all")[1] for name in ("score", "compare", "gate")}
     score, *_ = texts = [" ".join(page.split()) for page in pages.values()]
-    formats = ("lm-eval", "inspect_ai", "deepeval", "MLflow", "promptfoo", "OpenAI evals", "Every Eval Ever")
-    formats += ("tau-bench", "tau2", "BFCL", "HAL")
+    formats = ("lighteval", "lm-eval", "inspect_ai", "deepeval", "MLflow", "promptfoo", "OpenAI evals")
+    formats += ("Every Eval Ever", "tau-bench", "tau2", "BFCL", "HAL")
     faq = (Path(__file__).parents[2] / "docs" / "faq.md").read_text(encoding="utf-8")
     assert len(formats) == len(built_in()) - 1  # a table is no log
     assert all(name in score and name in faq for name in formats)

@@ -32,8 +32,8 @@ _PAGE = ".html"  # of a sheet
 def score(
     *,
     path: Path = argument(
-        "A table (Parquet, JSONL, CSV, TSV), a log (lighteval, lm-eval, inspect_ai, deepeval, MLflow, promptfoo, OpenAI "
-        "evals, Every Eval Ever, runs of agents by tau-bench, tau2, BFCL, HAL), a folder of logs, or a run folder."
+        "A table (Parquet, JSONL, CSV, TSV), a log (lighteval, lm-eval, inspect_ai, deepeval, MLflow, promptfoo, OpenAI"
+        " evals, Every Eval Ever, runs of agents by tau-bench, tau2, BFCL, HAL), a folder of logs or a run folder."
     ),
     more: list[Path] | None = argument("Further files of the same run.", None),
     test_predictions: Path | None = option(
