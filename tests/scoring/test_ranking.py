@@ -279,4 +279,4 @@ def test_rank_takes_what_compare_takes_and_has_its_ranking() -> None:
     assert ranked["letters"].tolist() == ["a", "b", ""]
     assert ranked["unranked"].iloc[2].startswith("a constant answer")
     refuses("rank: `models` must name two models", pc.rank, frames["steady"])
-    refuses("rank: `nams`", pc.rank, *frames.values(), nams=["a"])
+    refuses("rank: `name`", pc.rank, *frames.values(), name=["a"])
