@@ -197,6 +197,13 @@ def test_a_sequential_gate_passes_fails_or_asks_for_more(tmp_path: Path, conditi
     assert done.score().gate_sequentially(condition) is {0: True, 1: False, 3: None}[code]
 
 
+def test_a_sequential_gate_asks_for_no_more_than_there_is(tmp_path: Path) -> None:
+    done = run(tmp_path / "run", until="pc ± 0.001")
+    value = record(done)["value"]
+    exit_code, out, _ = command("gate", f"pc >= {value:.3f}", done.folder, "--sequential")
+    assert (exit_code, out.partition(":")[0]) == (3, "not known, and all are asked")
+
+
 def test_a_sequential_gate_refuses_other_runs_and_quantities(tmp_path: Path) -> None:
     fixed = pc.run(Model(), ROWS[:60], output=tmp_path / "fixed", version="1")
     assert command("gate", "pc >= 0.5", fixed.folder, "--sequential")[0] == 2
