@@ -58,6 +58,20 @@ def test_the_coin_s_bar_is_below_that_of_its_model(chromium, tmp_path, width):
             assert bar["y"] < coin["y"]
 
 
+def test_the_summary_shows_five_columns_until_more_are_asked_for(page):
+    heads, button = page.locator("#summary th.number"), page.locator("#summary button.columns")
+
+    def n_shown() -> int:
+        return sum(head.is_visible() for head in heads.all())
+
+    assert n_shown() <= 5
+    button.click()
+    assert n_shown() == heads.count() > 5
+    button.click()
+    assert n_shown() <= 5
+    assert button.text_content() == "more columns"
+
+
 def test_terms_open_by_keyboard_and_have_names(page):
     buttons = page.locator("button.help")
     assert buttons.count() >= 12

@@ -95,6 +95,7 @@ class Column:
     short: str = ""  # the label where there is no button; `help` then follows the table
     interval: str = ""  # the label of a separate column for intervals; without one only HTML shows them, below values
     upright: bool = False  # of HTML: whether the label is turned
+    rare: bool = False  # of the page: whether it is among "more columns"
 
 
 @dataclass(frozen=True)
@@ -345,7 +346,7 @@ def to_html(table: Table, explain: Callable[[str, str], str] | None = None) -> s
         f"<table>\n<caption>{with_symbols(table.title)}</caption>\n<thead><tr>",
     ]
     for column in wide.columns:
-        place = ' class="upright"' if column.upright else "" if column.words else ' class="number"'
+        place = ' class="upright"' if column.upright else f' class="{names}"' if (names := _classes(column)) else ""
         label = f"<span>{_safe(column.label)}</span>" if column.upright else with_symbols(column.label)
         if column.help and explain is not None:
             label += f" {explain(column.label, column.help)}"
@@ -365,11 +366,15 @@ def to_html(table: Table, explain: Callable[[str, str], str] | None = None) -> s
     return "\n".join([*lines, f"</tbody>\n</table>\n</div>{caption}"])
 
 
+def _classes(column: Column) -> str:
+    return " ".join([*([] if column.words else ["number"]), *(["rare"] if column.rare else [])])
+
+
 def _html_cell(cell: Cell, column: Column) -> str:
     words = _html_words(cell)
     if cell.head:
         return f'<th scope="row" class="indent">{words}</th>' if cell.indent else f'<th scope="row">{words}</th>'
-    classes = " ".join([*([] if column.words else ["number"]), *([cell.shade] if cell.shade else [])])
+    classes = f"{_classes(column)} {cell.shade}".strip()
     attributes = "" if cell.sort is None else f' data-sort="{cell.sort}"'
     attributes += f' class="{classes}"' if classes else ""
     return f"<td{attributes}>{words}</td>"

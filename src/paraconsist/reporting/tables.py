@@ -52,6 +52,8 @@ PARTS = {
 }
 SET, MODEL = Column("set", words=True), Column("model", words=True)
 _AGREEMENT = "agreement_unbiased"
+#: Of paraphrastic consistency what the page's summary shows before "more columns".
+_FIRST = (PARAPHRASTIC.headline, "accuracy", _AGREEMENT, ABOVE_CHANCE.key)
 #: Shares of paraphrastic consistency that the summary has no column for.
 _NOT_IN_SUMMARY = (
     *("consistently_right", "consistently_wrong", "corrected_pvap", "covered_mass"),
@@ -268,9 +270,9 @@ def summary(by_model: ByModel) -> Iterator[Table]:
     columns = [
         SET,
         MODEL,
-        *(Column(q.symbol, q.meaning) for q in used),
+        *(Column(q.symbol, q.meaning, rare=q.key not in _FIRST) for q in used),
         Column("buckets", "problems, each with its paraphrases"),
-        Column("majority", "accuracy of always giving the paraphrases' commonest label; its P_C would be 100"),
+        Column("majority", "accuracy of always giving the paraphrases' commonest label; P_C would be 100", rare=True),
     ]
     rows = []
     for name, model, scored, values in lines:

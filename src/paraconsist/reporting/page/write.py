@@ -152,6 +152,8 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
     for placed in plots:
         by_section.setdefault(placed.section, []).append(placed)
     blocks = screen.blocks(report)
+    steadiest = [model for comparison in compared if comparison.ranking for model in comparison.ranking.steadiness]
+    in_order = {model: by_model[model] for model in [*steadiest, *by_model]}
     return filled(
         "page.html",
         title=report.options.title or screen.title(report, blocks),
@@ -164,7 +166,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         notices=provenance.notices(report),
         reliability=[(model.name, part) for model in models for part in _reliability(model)],
         level=listed(screen.levels(models)),
-        headline_tables=[*tables.summary(by_model), *tables.rates(by_model), *_relations(models)],
+        headline_tables=[*tables.summary(in_order), *tables.rates(in_order), *_relations(models)],
         papers=[(model.name, part) for model in models for part in published_tables(model.sets)],
         matrices=list(comparisons.matrices(compared)),
         comparison=[*comparisons.differences(compared), *comparisons.beaten(compared)],
