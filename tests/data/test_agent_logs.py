@@ -381,6 +381,26 @@ def test_odd_values_anywhere_are_read_or_refused(tmp_path: Path, source: str, od
 
 
 @pytest.mark.faults
+def test_traces_in_the_form_of_react() -> None:
+    """Thoughts and observations were calls, too."""
+    trace = (
+        "Thought 1: I look.\nAction 1: Search[the book]\nObservation 1: Action is needed.\nAction 2: Finish[yes (1)]\n"
+    )
+    assert calls_of(trace) == [("Search", "the book"), ("Finish", "yes (1)")]
+    chain = (
+        'Thought: I look.\nAction: find_book\nAction Input: {"id": 3}\nObservation: none\nThought: No.\nAction: stop'
+    )
+    assert calls_of(chain) == [("find_book", '{"id": 3}'), ("stop", "")]
+    said = [
+        {"role": "user", "content": "Action: none[of these]"},
+        {"role": "assistant", "content": 'Thought:\nI look.\nAction:\n{"name": "find_book", "arguments": {"id": 3}}'},
+        {"role": "assistant", "content": 'Action: {"name": broken}'},
+        {"role": "assistant", "content": "All done."},
+    ]
+    assert calls_of(said) == [("find_book", '{"id": 3}'), ("(unknown tool)", '{"name": broken}')]
+
+
+@pytest.mark.faults
 def test_files_of_any_name_are_compared(tmp_path: Path) -> None:
     """Their names were those of two sets with nothing in common; the how-to compares plain.json and faults.json."""
     runs = lines(AGENTS / "runs.jsonl")

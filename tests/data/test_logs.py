@@ -251,7 +251,7 @@ def test_expressions_that_are_none(text, sentence):
 
 
 def test_every_format_says_what_it_is():
-    assert len({one.name for one in built_in()}) == len(built_in()) == 12
+    assert len({one.name for one in built_in()}) == len(built_in()) == 13
     assert [one for one in formats() if one in built_in()] == [*built_in()]
     assert [detect(path).name for path in (samples("yes_no"), inspect_log("yes-no"))] == ["lm_eval", "inspect_ai"]
 

@@ -303,9 +303,12 @@ def test_a_component_next_to_nothing_may_be_below_0_and_is_told() -> None:
 def test_a_component_below_0_beyond_chance_is_not_next_to_nothing() -> None:
     """Of two prompts one is right nearly every time; of which row has which nothing is said."""
     rng = np.random.default_rng(0)
-    outcomes = np.tile([0.0, 1.0], 80) + rng.normal(0, 0.5, 160)
+    outcomes = np.tile([0.0, 1.0], 80) + rng.normal(0, 0.1, 160)
     levels = {"problem": np.repeat(np.arange(20), 8), "trial": np.repeat(np.arange(80), 2)}
     found = variance_components(outcomes, levels)
+    low, high = found.confidence_interval["variance/residual"]
+    assert low < found.variance["residual"] <= high
+    found = variance_components(outcomes + rng.normal(0, 0.5, 160), levels)
     assert found.confidence_interval["variance/trial"][1] < 0.0
     assert any("below 0 beyond chance: trial: rows" in warning for warning in found.warnings)
     assert not any("next to nothing" in warning and "trial" in warning for warning in found.warnings)

@@ -568,7 +568,8 @@ class _Components:
         half = stdtrit(freedom, 0.5 + level / 2.0) * error
         low, high = np.where(is_off, whole[:, 0] - half, low), np.where(is_off, whole[:, 0] + half, high)
         labelled, values = self.pairs.labels is not None, self.pairs.values
-        high[:k] = np.minimum(high[:k], 1.0 if labelled else float(np.ptp(values)) ** 2 / 4.0)  # the largest of all
+        most = 1.0 if labelled else float(np.ptp(values)) ** 2 / 4.0  # the largest of all, where none is below 0
+        high[:k] = np.minimum(high[:k], np.maximum(most, self.parts))
         return low, high, error
 
     def _errors(self, centre: Floats) -> tuple[Floats, Floats, Floats]:

@@ -35,6 +35,12 @@ _ARRAY = re.compile(rb'\s*\[\s*\{\s*"task_(id|index)"\s*:')
 _TAU2 = re.compile(rb'\s*\{\s*("(timestamp|format_version)"\s*:[^{\[]*,\s*)*"info"\s*:\s*\{\s*"git_commit"\s*:')
 _HAL = re.compile(rb'\s*\{\s*"config"\s*:\s*\{[^{}]*"(agent|benchmark)_name"\s*:')
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
+#: A step of a trace in ReAct's form: Action: tool[input], or {"name": ...}, or a tool with a line Action Input below.
+_REACT = re.compile(
+    r"^Action(?: \d+)?:\s*(?:(\{.*\})|(\w[\w.-]*(?: [\w.-]+)*)(?: *[\[(](.*)[\])])?)[ \t]*"
+    r"(?:\n+Action Input(?: \d+)?:[ \t]*(.*))?$",
+    re.MULTILINE,
+)
 _SCORE = {"accuracy", "correct_count", "total_count"}
 _NOT_RUN = ("infrastructure_error", "context_window_exceeded")  # runs that tau2 leaves out of its numbers
 LABELS, _NEARLY_ONE = ["failed", "succeeded"], 1.0 - 1e-6
@@ -45,21 +51,32 @@ def calls_of(value: Any) -> Calls:
     """Return the tools called by an agent, in order, each with its arguments as text.
 
     `value` is a list of messages, of which the assistant's are read, of calls (with the tool's name and arguments, in a
-    ``function`` or not), or of names; or a text with a call a line.
+    ``function`` or not), or of names; or a text with a call a line, or in ReAct's form, as messages may be.
     """
     calls: Calls = []
+    if isinstance(value, str) and (steps := _REACT.findall(value)):
+        return [call for step in steps for call in _react_calls(*step)]
     for item in value.splitlines() if isinstance(value, str) else value if isinstance(value, list) else ():
         if isinstance(item, str):
             calls.append((item, ""))
         elif isinstance(item, Mapping) and "role" in item:
             content = item.get("content")
             parts = [part for part in content if walk(part, "type") == "tool_use"] if isinstance(content, list) else []
-            calls += calls_of(item.get("tool_calls") or parts) if item["role"] == "assistant" else []
+            if item["role"] == "assistant":
+                is_react = isinstance(content, str) and _REACT.search(content)
+                calls += calls_of(item.get("tool_calls") or (content if is_react else parts))
         elif isinstance(item, Mapping):
             call = item["function"] if isinstance(item.get("function"), Mapping) else item
             name = next((call[key] for key in _NAMES if isinstance(call.get(key), str) and call[key]), _UNKNOWN)
             calls.append((name, _text(next((call[key] for key in _ARGUMENTS if call.get(key)), ""))))
     return calls
+
+
+def _react_calls(whole: str, name: str, given: str, beside: str) -> Calls:
+    try:
+        return calls_of([json.loads(whole)]) if whole else [(name, given or beside)]
+    except (ValueError, RecursionError):
+        return [(_UNKNOWN, whole)]
 
 
 def run_columns(
