@@ -184,4 +184,6 @@ def test_of_many_models_only_differences_from_the_best_are_listed(tmp_path):
     assert len(re.findall(r"<dt>toy:set, 28 pairs</dt>", unescape(text))) == 1
     headline = page["Paraphrastic consistency, in per cent, with intervals"]
     assert [cell["text"].split()[0] for cell in headline[0]][:2] == ["model", "PC"]
-    assert [line[0]["text"].strip() for line in headline[1:]] == ["toy:set", *(f"m{i}" for i in range(8))]
+    ranked = re.findall(r'<span class="who">(m\d)', text)  # as the bars of the first screen
+    assert [line[0]["text"].strip() for line in headline[1:]] == ["toy:set", *ranked]
+    assert sorted(ranked) == [f"m{i}" for i in range(8)] != ranked
