@@ -132,6 +132,8 @@ def test_shared_texts_share_their_input_id(sets):
     shared = [row for row in human if row["example_id"] in in_test]
     assert len(shared) == 125
     assert all(in_test[row["example_id"]] == row["input_id"] for row in shared)
+    originals = [row["input_id"] for row in human if row["role"] == "original"]
+    assert sum(name in in_test.values() for name in originals) == 126  # one of them of train
     automatic = {r["bucket_id"]: r for r in sets["delta_atomic_automatic"][1] if r["role"] == "original"}
     for row in sets["delta_atomic"][1]:
         if row["role"] == "original":

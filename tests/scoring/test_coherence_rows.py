@@ -73,6 +73,11 @@ def test_the_column_of_statements_may_be_named() -> None:
         pc.score(renamed.assign(q=1 - renamed["p"]), probabilities=["q", "p"])
 
 
+def test_a_bucket_that_is_missing_is_asked_for_with_the_file_s_own_columns() -> None:
+    with pytest.raises(InputError, match=r"Its columns are tuple, role, check, question, probability, text\.$"):
+        pc.score(statements().rename(columns={"bucket_id": "tuple"}))
+
+
 def test_relations_of_one_s_own_come_from_yaml(tmp_path: Path, command: Command) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("Rain:\n  rain: R\n  wet: W\n  where: not R or W\nDry:\n  rain: R\n  dry: not R\n")

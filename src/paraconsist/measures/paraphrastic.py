@@ -210,7 +210,7 @@ def paraphrastic_consistency(
         Which P_C the signature names as the headline. Both are always returned, always under the same keys.
     interval_method : {"auto", "bootstrap", "closed_form"}
         t intervals on the logit scale, none below ten buckets (or groups); percentiles of a bootstrap over buckets;
-        plain t intervals (`paraconsist.measures.intervals`). By default the published variances and PVAP have no
+        plain t intervals (`paraconsist.measures.intervals`). By default the published PVAP and between-variance have no
         interval, since they are biased, and the unbiased ones have one from 15 buckets with right and wrong answers,
         and 28 buckets (or groups, of equal size), on.
         Corrected values always have the same interval (`stratified_interval`), which treats the test set's weights as

@@ -340,6 +340,7 @@ def _statement_column(table: pa.Table, names: SourceOptions) -> str | None:
 def _of_statements(predictions: Predictions, statement: str, names: SourceOptions) -> Predictions:
     """Return statements, with a role and a probability in each row, as predictions of true or false without gold."""
     table = predictions.table
+    column_of(table, names.bucket, parameter="bucket")
     p = floats(table[statement], statement, "probabilities")
     wrong, unknown = (p < 0.0) | (p > 1.0), np.isnan(p)
     if wrong.any():
