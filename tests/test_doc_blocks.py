@@ -9,11 +9,13 @@ import shlex
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.commands import Command
 from helpers.scripts import ROOT
 
+import paraconsist
 from paraconsist.cli.app import COMMANDS, app
 from paraconsist.transforms.lexicon import known_lexicon
 
@@ -101,3 +103,28 @@ def test_a_tutorial_s_cells_run_where_WordNet_is_not_installed(
         if "plot(" in python:
             figure = eval(python.splitlines()[-1], scope)
             assert {"capitals", "rivers"} <= {label.get_text() for label in figure.axes[0].get_yticklabels()}
+
+
+def test_the_tutorial_of_forty_questions_prints_the_numbers_of_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 32: each question is right as it is asked first, and the numbers in the prose are those of the two apps."""
+    pytest.importorskip("pandas")
+    folder = ROOT / "docs" / "tutorials"
+    text = (folder / "my_app.md").read_text("utf-8")
+    python = [block for language, block in _FENCE.findall(text) if language == "{code-cell}" and "!" not in block]
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("tempfile.mkdtemp", lambda: tmp_path)
+    scope: dict[str, Any] = {"pc": paraconsist}
+    for block in python:
+        if "library.yaml" in block:
+            exec(compile(re.sub(r"^:.*", "", block), "my_app", "exec"), scope)
+    first, mended = (scope[f"{name}_scores"].sets["library"] for name in ("first", "mended"))
+    assert first.wording.n_problems == 40
+    numbers = {
+        "{:.1f} % of the time": 100 * first.wording.wording_change,
+        "only\n{:.1f} %": 100 * first.measures["paraphrastic_consistency"]["accuracy"],
+        "passes with {:.2f} %": 100 * mended.wording.wording_change,
+    }
+    assert [words for words, value in numbers.items() if words.format(value) not in text] == []
+    assert first.measures["paraphrastic_consistency"]["original_accuracy"] == 1
