@@ -85,3 +85,14 @@ def test_right_answers_of_a_problem_are_the_first_of_them_in_other_problems(answ
     table = {"bucket_id": [0, 0, 1, 1], "prediction": [*answers, "4", "4"], "label": [["3", "4"]] * 2 + [["4"]] * 2}
     wording = pc.score(table, same="number").sets["predictions"].wording
     assert (wording.same_answer, wording.chance) == (1.0, pytest.approx(chance))
+
+
+@pytest.mark.faults
+def test_no_answer_is_shown_that_its_question_did_not_get():
+    """A class of numbers had its shortest text in the whole set: a price was shown as the hour of another question."""
+    texts = ["A card costs 4 euro.", "It is 5 euro.", "We open at 9.", "Please come at 4."]
+    scores = pc.score({"bucket_id": ["price"] * 2 + ["hour"] * 2, "prediction": texts}, same="number")
+    assert dict(scores.worst()[["bucket", "answers"]].to_numpy().tolist()) == {
+        "price": "'4' ×1, 'It is 5 euro.' ×1",
+        "hour": "'We open at 9.' ×1, '4' ×1",
+    }

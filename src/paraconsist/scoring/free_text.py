@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from fractions import Fraction
+from string import ascii_uppercase
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -52,7 +55,7 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     buckets = np.array([ids[bucket] for bucket in of_rows], dtype=np.intp)
     choices = table[CHOICES].to_pylist() if CHOICES in table.column_names else None
     found = compare_within(answers, buckets, comparer, choices)
-    names = _class_names(answers, found, buckets, is_transitive=comparer.is_transitive)
+    names = _class_names(answers, found, buckets, comparer)
     columns_of = {name: table[name] for name in table.column_names if name not in (_ALLOWED, columns.label)}
     values, cells = found.values, _accepted(table, columns.label)
     accepted = cells if cells and all(cells) else None
@@ -194,18 +197,26 @@ def _are_right(
 
 
 def _class_names(
-    answers: Sequence[str | None], found: Compared, buckets: NDArray[np.intp], *, is_transitive: bool
+    answers: Sequence[str | None], found: Compared, buckets: NDArray[np.intp], comparer: Comparer
 ) -> list[str]:
-    """Return the name of each answer's class, its shortest text: one name a class, in the set or (else) its bucket."""
+    """Return the name of each answer's class, its shortest text: one name a class, in the set or (else) its bucket.
+
+    Where several buckets share a class, the text may be about another's question: then it is what was read.
+    """
     keys = [
-        (0, value) if is_transitive else (bucket, number)
+        (0, value) if comparer.is_transitive else (bucket, number)
         for value, bucket, number in zip(found.values.tolist(), buckets.tolist(), found.classes.tolist(), strict=True)
     ]
     shortest: dict[tuple[int, int], str] = {}
-    for key, answer in zip(keys, answers, strict=True):
+    first: dict[tuple[int, int], int] = {}
+    shared = set[tuple[int, int]]()
+    for key, answer, bucket in zip(keys, answers, buckets.tolist(), strict=True):
         text = " ".join((answer or "").replace("\0", "\ufffd").split())
         if key not in shortest or (len(text), text) < (len(shortest[key]), shortest[key]):
             shortest[key] = text
+        if first.setdefault(key, bucket) != bucket and not comparer.is_word_for_word:
+            shared.add(key)
+    shortest |= {key: _read_as(found.known[key[1]]) or shortest[key] for key in shared if key[1] >= 0}
     names: dict[tuple[int, int], str] = {}
     taken: dict[tuple[int, str], int] = {}
     for key, text in shortest.items():
@@ -213,6 +224,22 @@ def _class_names(
         n = taken[key[0], name] = taken.get((key[0], name), 0) + 1
         names[key] = name if n == 1 else f"{name} ({n})"
     return [names[key] for key in keys]
+
+
+def _read_as(value: Any) -> str:
+    """Return what a comparer read as people write it: a number, a choice's letter, a date, a text; else nothing.
+
+    >>> [_read_as(value) for value in (Fraction(9, 2), Fraction(1, 3), 1, (2020, 5, 0), "yes", None)]
+    ['4.5', '1/3', 'B', '2020-05', 'yes', '']
+    """
+    if isinstance(value, Fraction):
+        decimal = f"{float(value):.15g}" if abs(value) < 10**15 else ""
+        return decimal if decimal and Fraction(decimal) == value else str(value)
+    if isinstance(value, int):
+        return ascii_uppercase[value] if 0 <= value < len(ascii_uppercase) else str(value)
+    if isinstance(value, tuple) and all(isinstance(part, int) for part in value):
+        return "-".join(f"{part:02}" for part in value if part)
+    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def _joined(
