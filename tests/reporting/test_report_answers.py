@@ -48,6 +48,9 @@ def test_classes_are_merged_by_keyboard_and_scored_with_the_file(chromium, tmp_p
         assert "30 days (4)" not in days.text_content()
         assert "30 days (3)" in days.locator(".class.right").text_content()
         assert days.locator(".class.wrong").count() == 2
+        days.get_by_text("Raw record").click()
+        record = [json.loads(line) for line in days.locator("pre").text_content().splitlines()]
+        assert [row["raw_output"] for row in record] == ANSWERS["days"]
         days.get_by_label("Merge Within 30 days with another class").focus()
         page.keyboard.press("ArrowDown")
         assert page.locator("#by-hand").is_hidden()  # an arrow key alone takes nothing

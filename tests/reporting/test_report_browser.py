@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from helpers.browser import QUICK, contrast, in_chromium, quiet, write_page
 from helpers.report import ANSWERS, HOSTILE, write_run
@@ -163,6 +164,29 @@ def test_every_link_of_the_page_leads_to_buckets(opened):
     assert [href for href, _, n_buckets in links if n_buckets == 0] == []
     assert {is_drawn for _, is_drawn, _ in links} == {True, False}
     assert len(links) >= 40
+
+
+def test_the_raw_record_is_what_the_files_have(opened, address):
+    """Folded, and made when it is opened; the page's data are not larger for it."""
+    half = opened.locator("#list .bucket").first
+    assert half.locator("pre").count() == 0
+    for _ in range(3):  # it is there once, however often it is opened
+        half.get_by_text("Raw record").click()
+    half.locator("pre").wait_for()
+    assert half.locator("pre").count() == 1
+    shown = [json.loads(line) for line in half.locator("pre").text_content().splitlines()]
+    folder = Path(address.removeprefix("file://")).parent
+    columns, names = (
+        ["bucket_id", "example_id", "role", "label", "prediction", "probabilities"],
+        ["weakener", "strengthener"],
+    )
+    for model in ("first", "second"):
+        file = pq.read_table(folder / model / "predictions" / "set.parquet").to_pylist()
+        rows = [{"model": model, **{key: row[key] for key in columns}} for row in file if row["bucket_id"] == "half"]
+        expected = [row | {key: names[row[key]] for key in ("label", "prediction")} for row in rows]
+        for row in expected:
+            row["probabilities"] = [round(p, 3) for p in row["probabilities"]]
+        assert [row for row in shown if row["model"] == model] == expected
 
 
 def test_what_is_filtered_can_be_taken_along_and_hits_are_marked(opened, tmp_path):

@@ -219,7 +219,9 @@ const browser = (() => {
       actions.append(button);
     }
     actions.append(element("label", {}, box, bucket.r[0][0] === "run" ? "leave out" : "not a paraphrase"));
-    made.append(actions);
+    const record = element("details", { class: "record" }, element("summary", { text: "Raw record" }));
+    record.addEventListener("toggle", () => record.append(element("pre", { text: exporting.asRecords(bucket) })), { once: true });
+    made.append(actions, record);
     buckets.markHits(made, state.text.split(/\s+/u).filter(Boolean));
     return made;
   }
