@@ -54,7 +54,7 @@ def test_a_caption_says_what_is_found_of_how_many_and_how() -> None:
     assert "6 problems in 12 rows." in caption
     assert signature in caption.replace(" ", "")
     compared = pc.compare(*(answers(kinds).drop(columns="role") for kinds in ("rrdrwd", "rdwrrr")))
-    assert "paired over 6 buckets" in compared.plot(caption=True).texts[-1].get_text().replace("\n", " ")
+    assert "paired over 6 problems" in compared.plot(caption=True).texts[-1].get_text().replace("\n", " ")
     assert compared.plot(width=85).get_size_inches()[0] == pytest.approx(5.0)
 
 
@@ -95,3 +95,15 @@ def test_the_extent_of_shares_names_both_ends() -> None:
     assert len(long) < 110
     assert long.endswith(" b)")
     assert extent([]) == ""
+
+
+def test_the_page_speaks_of_problems_and_rewordings(tmp_path: Path) -> None:
+    """Options, columns, signatures and the measures' own names aside, no reader meets a bucket or a paraphrase."""
+    headings(tmp_path, one=answers("rrdrwd"), two=answers("rrdddd"))
+    page = (tmp_path / "page.html").read_text().partition('<section id="method">')[0]
+    page = re.sub(r"<(script|style|code)\b.*?</\1>", "", page, flags=re.S)
+    page = re.sub(r'<div id="notices">.*?</div>', "", page, flags=re.S)  # warnings, as results.json has them
+    words = re.findall(r'(?:aria-label|title)="([^"]*)"', page) + re.findall(r">([^<]+)<", page)
+    kept = r"bucket accuracy|paraphrastic consistency|\bno paraphrase"
+    left = [re.sub(kept, "", text, flags=re.I).strip() for text in words]
+    assert [text for text in left if re.search("bucket|paraphrase", text, re.I)] == []

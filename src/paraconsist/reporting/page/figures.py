@@ -65,8 +65,8 @@ def report_plots(report: Report) -> list[Placed]:
     by_model = report.by_model
     return [
         *_outcomes(report),
-        *difference_plots(report.compared),
-        *_accuracy(by_model),
+        *difference_plots(report.compared, report.nouns[0]),
+        *_accuracy(report),
         *_buckets(report),
         *_sureness(report),
         *(plot for number, name in enumerate(report.sets) for plot in _strata(by_model, name, number)),
@@ -110,7 +110,7 @@ def _able(report: Report, item: AlignedSet) -> list[str]:
     return [model for model in item.models if not report.by_model[model][item.name].degenerate]
 
 
-def difference_plots(compared: Sequence[SetComparison]) -> Iterator[Placed]:
+def difference_plots(compared: Sequence[SetComparison], problem: str = "problem") -> Iterator[Placed]:
     """Yield the paired differences of every set around a line at 0: all pairs, or against the best of many."""
     for number, comparison in enumerate(compared):
         name, all_pairs = comparison.set, comparison.pairs
@@ -132,8 +132,8 @@ def difference_plots(compared: Sequence[SetComparison]) -> Iterator[Placed]:
             what = "each model less the best of them" if best else "the first model less the second"
             caption = (
                 f"{' and '.join(CATALOGUE[measure].title for measure in measures)}: {what}, paired over "
-                f"{comparison.n_common_buckets:,} buckets, with the interval of the difference. Filled: p is at most "
-                f"{error} after the correction over all comparisons ({comparison.correction.replace('_', ' ')})."
+                f"{comparison.n_common_buckets:,} {problem}s, with the interval of the difference. Filled: p is at "
+                f"most {error} after the correction over all comparisons ({comparison.correction.replace('_', ' ')})."
             )
             plot = forest_plot(f"differences-{number}", f"Differences, {name}", caption, _POINTS, lines, zero=True)
             n_differ = sum(bool(line.is_filled) for line in lines)
@@ -190,7 +190,8 @@ def _mixed(outcome: Outcome, nouns: tuple[str, str], shares: Sequence[tuple[str,
     return _after(OUTCOME_WORDS[outcome].replace("wording", wording), of_each and f"{of_each} of {problem}s")
 
 
-def _accuracy(by_model: ByModel) -> Iterator[Placed]:
+def _accuracy(report: Report) -> Iterator[Placed]:
+    by_model = report.by_model
     keys = ("bucket_accuracy", PARAPHRASTIC.headline)
     points, shown = list[Point](), list[tuple[str, float]]()
     several = len(by_model) > 1, len(set_names(by_model)) > 1
@@ -202,7 +203,8 @@ def _accuracy(by_model: ByModel) -> Iterator[Placed]:
             if not by_model[model][name].degenerate:
                 shown.append((", ".join(compress((model, name), several)), y))
     if points:
-        yield Placed("accuracy", "", accuracy_consistency_plot(points), _after("consistency (P_C)", extent(shown)))
+        plot = accuracy_consistency_plot(points, report.nouns)
+        yield Placed("accuracy", "", plot, _after("consistency (P_C)", extent(shown)))
 
 
 def _buckets(report: Report) -> Iterator[Placed]:
@@ -212,11 +214,11 @@ def _buckets(report: Report) -> Iterator[Placed]:
             for model in item.models:
                 sizes, to = item.counts[model][:, 0], partial(link, set=item.name, model=model)
                 models.append(Buckets(model, item.accuracy[model][sizes > 0], sizes[sizes > 0], to))
-            able, (problem, each) = _able(report, item), item.rows[item.models[0]].nouns
+            able = _able(report, item)
             some = [one for one in models if one.model in able and len(one.accuracies)]
             shares = [(one.model, float(np.mean((one.accuracies > 0.0) & (one.accuracies < 1.0)))) for one in some]
-            said = _mixed("depends", (problem, each.replace("wording", "rewording")), shares)
-            plot = bucket_accuracy_plot(f"buckets-{number}", item.name, models)
+            said = _mixed("depends", report.nouns, shares)
+            plot = bucket_accuracy_plot(f"buckets-{number}", item.name, models, report.nouns)
             yield Placed("buckets", item.name, plot, said)
 
 
@@ -257,7 +259,7 @@ def _strata(by_model: ByModel, name: str, number: int) -> Iterator[Placed]:
             what, axis, better = "Share of broken rules in", "inconsistency, %", "left"
         caption = f"{what} each part of the set, with its interval; further {better} is better."
         if spec is PARAPHRASTIC:
-            caption += " A hollow mark has too few buckets for an interval."
+            caption += " A hollow mark has too few problems for an interval."
         plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, lines)
         yield Placed("strata", name, plot, _after(spec.symbol, _of_lines(lines)))
 
@@ -271,7 +273,7 @@ def _changes(report: Report, name: str, number: int) -> Iterator[Placed]:
             href = link(set=name, model=model, show="changed", stratum={column: value})
             lines += _line(column, value, model, part, CHANGE.headline, href)
     if lines:
-        caption = "Share of paraphrases that get another answer than their original; further left is better."
+        caption = "Share of rewordings that get another answer than their original; further left is better."
         title, axis = f"Changed answers, {name}", "changed answers, %"
         changes = [
             (line.model, line.value) for line in lines if (line.heading, line.label) == ("", PARTS[CHANGE.headline])
