@@ -108,7 +108,7 @@ def test_a_cap_keeps_the_worst_and_says_so(run, tmp_path):
     page, written = report(tmp_path, run, most_buckets=2)
     assert [bucket["id"] for bucket in data_of(page)["buckets"]] == ["half", "lost"]
     assert (written.n_shown, written.n_buckets) == (2, 5)
-    assert "holds the 2 most inconsistent of 5 buckets" in text_of(page)
+    assert "holds the 2 most inconsistent of 5 problems" in text_of(page)
     ((n_rows, n_right, *_),) = data_of(page)["head"]["sets"][0]["sums"]  # of all buckets
     assert (n_rows, n_right) == tuple(sum(f(a[1:]) for a in ANSWERS.values()) for f in (len, lambda a: a.count("1")))
     page, written = report(tmp_path, run, most_bytes=1)

@@ -36,7 +36,7 @@ def write_page(page, *paths, **options):
 
 
 def classes(page, bucket):
-    return page.locator(f'[aria-label="bucket {bucket}"] .answers .class b').all_text_contents()
+    return page.locator(f'[aria-label="problem {bucket}"] .answers .class b').all_text_contents()
 
 
 def test_classes_are_merged_by_keyboard_and_scored_with_the_file(chromium, tmp_path):
@@ -44,10 +44,13 @@ def test_classes_are_merged_by_keyboard_and_scored_with_the_file(chromium, tmp_p
     address = write_page(tmp_path / "page.html", answers)
     with quiet(chromium, address, viewport={"width": 390, "height": 900}) as page:
         assert classes(page, "days") == ["30 days", "Within 30 days", "14 days"]
-        days = page.locator('[aria-label="bucket days"]')
+        days = page.locator('[aria-label="problem days"]')
         assert "30 days (4)" not in days.text_content()
         assert "30 days (3)" in days.locator(".class.right").text_content()
         assert days.locator(".class.wrong").count() == 2
+        days.get_by_text("Raw record").click()
+        record = [json.loads(line) for line in days.locator("pre").text_content().splitlines()]
+        assert [row["raw_output"] for row in record] == ANSWERS["days"]
         days.get_by_label("Merge Within 30 days with another class").focus()
         page.keyboard.press("ArrowDown")
         assert page.locator("#by-hand").is_hidden()  # an arrow key alone takes nothing
@@ -79,7 +82,7 @@ def test_answers_are_text_whatever_they_hold(chromium, tmp_path):
     assert (tmp_path / "page.html").stat().st_size < 1_000_000
     with quiet(chromium, address) as page:
         assert page.title() != "run"
-        hostile = page.locator('[aria-label="bucket hostile"] .answers')
+        hostile = page.locator('[aria-label="problem hostile"] .answers')
         assert hostile.locator("script").count() == 0
         assert "<script>document.title = 'run'</script>" in hostile.text_content()
         hostile.get_by_label("Merge word word").first.select_option(index=1)
@@ -94,7 +97,7 @@ def test_answers_are_text_whatever_they_hold(chromium, tmp_path):
 def test_without_originals_row_1_has_the_commonest_answer(chromium, tmp_path):
     answers = write_answers(tmp_path / "answers.parquet", {"days": ANSWERS["days"][::-1][1:], "calm": ANSWERS["calm"]})
     with quiet(chromium, write_page(tmp_path / "page.html", answers)) as page:
-        rows = page.locator('[aria-label="bucket days"] .rows tbody tr')
+        rows = page.locator('[aria-label="problem days"] .rows tbody tr')
         assert "30 days" in rows.first.text_content()
         assert "not as row 1" in rows.nth(1).text_content()
         page.get_by_label("show", exact=True).select_option("changed")
@@ -105,7 +108,7 @@ def test_two_models_share_the_classes(chromium, tmp_path):
     one = write_answers(tmp_path / "one.parquet")
     two = write_answers(tmp_path / "two.parquet", ANSWERS | {"days": ["thirty days"] * 2 + ["30 days"] * 3})
     with quiet(chromium, write_page(tmp_path / "page.html", one, two)) as page:
-        page.locator('[aria-label="bucket days"]').get_by_label("Merge thirty days").select_option(label="30 days")
+        page.locator('[aria-label="problem days"]').get_by_label("Merge thirty days").select_option(label="30 days")
         with page.expect_download() as saved:
             page.get_by_role("button", name="Download the classes").click()
         saved.value.save_as(tmp_path / "classes.jsonl")

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from helpers.browser import QUICK, contrast, in_chromium, quiet, write_page
 from helpers.report import ANSWERS, HOSTILE, write_run
@@ -93,7 +94,7 @@ def test_worst_first_then_sorted_and_filtered(opened):
     assert ids(opened) == ["lost"]
     choose(opened, "show", "gained")
     assert ids(opened) == []
-    assert "No bucket fits" in opened.locator("#found").text_content()
+    assert "No problem fits" in opened.locator("#found").text_content()
 
 
 _ADD_LINKS = """([plain, drawn]) => {
@@ -132,12 +133,12 @@ def test_the_address_holds_the_state_and_links_from_anywhere_lead_to_it(opened):
     opened.go_back()
     assert (hash_of(opened), ids(opened)[0]) == ("", "half")
     opened.goto(opened.url.partition("#")[0] + link(bucket="more25", sort="id"))
-    assert "Buckets 21 to 35 of 35" in opened.locator("#found").text_content()
+    assert "Problems 21 to 35 of 35" in opened.locator("#found").text_content()
     assert opened.evaluate(FOCUS) == "more25"
     opened.goto(opened.url.partition("#")[0] + link(ids="calm,no%2C such", bucket="no such"))
     assert ids(opened) == ["calm"]
-    assert "Bucket no such is not on this page." in opened.locator("#found").text_content()
-    buttons = ["2 buckets ✕", "Download as CSV", "Clear all filters", "Save as a slice"]
+    assert "Problem no such is not on this page." in opened.locator("#found").text_content()
+    buttons = ["2 problems ✕", "Download as CSV", "Clear all filters", "Save as a slice"]
     assert opened.locator("#active button").all_text_contents() == buttons
     opened.get_by_text("Clear all filters").click()
     assert len(ids(opened)) == 20
@@ -163,6 +164,29 @@ def test_every_link_of_the_page_leads_to_buckets(opened):
     assert [href for href, _, n_buckets in links if n_buckets == 0] == []
     assert {is_drawn for _, is_drawn, _ in links} == {True, False}
     assert len(links) >= 40
+
+
+def test_the_raw_record_is_what_the_files_have(opened, address):
+    """Folded, and made when it is opened; the page's data are not larger for it."""
+    half = opened.locator("#list .bucket").first
+    assert half.locator("pre").count() == 0
+    for _ in range(3):  # it is there once, however often it is opened
+        half.get_by_text("Raw record").click()
+    half.locator("pre").wait_for()
+    assert half.locator("pre").count() == 1
+    shown = [json.loads(line) for line in half.locator("pre").text_content().splitlines()]
+    folder = Path(address.removeprefix("file://")).parent
+    columns, names = (
+        ["bucket_id", "example_id", "role", "label", "prediction", "probabilities"],
+        ["weakener", "strengthener"],
+    )
+    for model in ("first", "second"):
+        file = pq.read_table(folder / model / "predictions" / "set.parquet").to_pylist()
+        rows = [{"model": model, **{key: row[key] for key in columns}} for row in file if row["bucket_id"] == "half"]
+        expected = [row | {key: names[row[key]] for key in ("label", "prediction")} for row in rows]
+        for row in expected:
+            row["probabilities"] = [round(p, 3) for p in row["probabilities"]]
+        assert [row for row in shown if row["model"] == model] == expected
 
 
 def test_what_is_filtered_can_be_taken_along_and_hits_are_marked(opened, tmp_path):
@@ -196,7 +220,7 @@ def test_what_is_filtered_can_be_taken_along_and_hits_are_marked(opened, tmp_pat
     cells = opened.evaluate("csv.from(['id', 'n'], [['=1+1', -1], ['a\"b', 0.5]])")
     assert cells == '\ufeff"id","n"\r\n"\'=1+1","-1"\r\n"\'a""b","0.5"\r\n'
     opened.get_by_label("text ( / )").fill("dog IS (mat")
-    playwright.expect(opened.locator("#found")).to_have_text("No bucket fits these filters.")
+    playwright.expect(opened.locator("#found")).to_have_text("No problem fits these filters.")
     opened.get_by_label("text ( / )").fill("doG iS")
     playwright.expect(opened.locator("#list .bucket")).to_have_count(2)
     assert {hit.lower() for hit in opened.locator("#list mark").all_text_contents()} == {"dog", "is"}
@@ -243,7 +267,7 @@ def test_the_surest_flip_leads_and_a_near_tie_comes_last(chromium, tmp_path):
     with quiet(chromium, address) as page:
         assert ids(page) == ["sure", "some", "near"]
         assert "⇄ not as row 1" in page.locator("#list .bucket").nth(1).text_content()
-        assert "that of the bucket's first row" in page.locator("#legend").text_content()
+        assert "that of the first row" in page.locator("#legend").text_content()
 
 
 NUMBERS = {
@@ -276,7 +300,7 @@ def test_marked_buckets_are_left_out_as_score_leaves_them_out(opened, address, t
                 expected.append(" → ".join(f"{percent(one[measure][key])} %" for one in (whole, without)))
         assert opened.locator("#marked td.number").all_text_contents() == expected
         opened.reload()  # marks stay
-        assert f"{len(buckets)} bucket" in opened.locator("#marked output").text_content()
+        assert f"{len(buckets)} problem" in opened.locator("#marked output").text_content()
     opened.get_by_text("Forget all marks").click()
     assert opened.locator("#marked").is_hidden()
     assert opened.locator("#list input:checked").count() == 0
@@ -345,7 +369,7 @@ def test_search_finds_texts_and_ids(opened):
     opened.keyboard.type("house 1.  HALF")
     playwright.expect(opened.locator("#list .bucket")).to_have_count(1)
     assert ids(opened) == ["half"]
-    assert "Buckets 1 to 1 of 1, out of 35" in opened.locator("#found").text_content()
+    assert "Problems 1 to 1 of 1, out of 35" in opened.locator("#found").text_content()
     opened.keyboard.press("Escape")
     assert opened.evaluate("document.activeElement.className") == "bucket"
     assert opened.get_by_label("text ( / )").input_value() == ""
@@ -362,10 +386,10 @@ def test_pages_and_keys(opened):
     assert opened.evaluate(focused) == ids(opened)[1]
     assert opened.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     opened.keyboard.press("n")
-    assert "Buckets 21 to 35 of 35" in opened.locator("#found").text_content()
+    assert "Problems 21 to 35 of 35" in opened.locator("#found").text_content()
     assert opened.evaluate(focused) == ids(opened)[0]
     opened.keyboard.press("k")  # back over the edge of the page
-    assert "Buckets 1 to 20 of 35" in opened.locator("#found").text_content()
+    assert "Problems 1 to 20 of 35" in opened.locator("#found").text_content()
     opened.get_by_role("button", name="Last").click()
     assert "page 2 of 2" in opened.locator("#pages").text_content()
     assert opened.get_by_role("button", name="Next").is_disabled()
@@ -440,7 +464,7 @@ def test_print_is_light_and_open_and_has_the_ten_worst_buckets(chromium, address
         )
         assert set(fills) == {"rgb(31, 36, 48)"}
         assert contrast(page, "caption") >= 4.5
-        closed = page.locator("details:not([open], #keys, .as-figure)")
+        closed = page.locator("details:not([open], #keys, .as-figure, .record)")
         heights = closed.evaluate_all("(all) => all.map((e) => e.offsetHeight - e.firstElementChild.offsetHeight)")
         assert len(heights) >= 3
         assert min(heights) > 20
@@ -496,7 +520,7 @@ def test_two_models_real_predictions_open_without_a_word(chromium, data_folder, 
     entries = load_models(files, QUICK, ["large", "bow"], read=read)
     write_report(entries, tmp_path / "page.html", ReportOptions(score=QUICK))
     with quiet(chromium, (tmp_path / "page.html").as_uri()) as page:
-        assert "Buckets 1 to 20 of 250" in page.locator("#found").text_content()
+        assert "Problems 1 to 20 of 250" in page.locator("#found").text_content()
         choose(page, "gold label", "1")
         assert "of 120, out of 250" in page.locator("#found").text_content()
 

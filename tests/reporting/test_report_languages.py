@@ -101,7 +101,7 @@ def page(chromium, tmp_path_factory):
 @pytest.mark.parametrize("language", PAIRS)
 def test_a_pair_differs_by_words_and_runs_as_it_is_written(page, language):
     original, _, left_out, put_in, direction = PAIRS[language]
-    bucket = page.locator(f'.bucket[aria-label="bucket {language}"]')
+    bucket = page.locator(f'.bucket[aria-label="problem {language}"]')
     line = bucket.locator("tbody tr").nth(1).locator(".text p")
     assert line.locator("del").all_text_contents() == left_out
     assert line.locator("ins").all_text_contents() == put_in

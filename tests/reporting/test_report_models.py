@@ -163,7 +163,7 @@ def test_the_table_of_changes_names_labels_and_leads_to_the_rows(tmp_path):
     table = table.set_column(table.column_names.index("label"), "label", [labels])
     write_predictions(file, table, predictions.metadata)
     page = tables(written(tmp_path, [str(run)], "--rescore"))
-    changes = page["Answers that change between the original and its paraphrases"]
+    changes = page["Answers that change between the original and its rewordings"]
     heads = {line[0]["text"].strip(): line for line in changes}
     assert {"weakener", "strengthener"} <= heads.keys()
     assert not {"0", "1"} & heads.keys()

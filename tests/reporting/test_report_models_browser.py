@@ -84,11 +84,11 @@ def test_cells_lead_to_the_rows_and_columns_sort(chromium, addresses):
     different = [bucket for bucket in flips if len(set(flips[bucket][1:])) > 1 and len(set(holds[bucket][1:])) == 1]
     assert different
     ids = [article.get_attribute("aria-label") for article in page.locator("#list .bucket").all()]
-    assert sorted(ids) == [f"bucket {bucket}" for bucket in different]
+    assert sorted(ids) == [f"problem {bucket}" for bucket in different]
     first = page.locator(".heat tbody th a").first
     bucket = first.text_content()
     first.click()
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == f"bucket {bucket}"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == f"problem {bucket}"
     assert page.locator(".heat td a[tabindex='-1']").count() == page.locator(".heat td a").count() > 0
     assert context.problems == []
 

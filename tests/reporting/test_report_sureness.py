@@ -122,7 +122,7 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     for _ in range(9):
         page.keyboard.press("ArrowRight")  # the last stays
     assert bars.last.get_attribute("tabindex") == "0"
-    assert "all right: 40.0 % of buckets; a coin" in bars.last.get_attribute("aria-label")
+    assert "all right: 40.0 % of problems; a coin" in bars.last.get_attribute("aria-label")
     page.keyboard.press("Enter")
     assert sorted(page.locator("#list .bucket h3").all_text_contents()) == ["calm", "gained"]
     page.emulate_media(media="print")
@@ -133,7 +133,7 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
     page.close()
     page = visit(context, Path(written.page).as_uri())
     drawn_answers = page.locator("#sure .note").nth(1).inner_text()
-    assert "in those 2 of 5 buckets that this page holds" in drawn_answers
+    assert "in those 2 of 5 problems that this page holds" in drawn_answers
     assert sentence not in drawn_answers
     assert sentence in page.locator("#sureness li").text_content()
     assert context.problems == []

@@ -184,7 +184,9 @@ def edit_plots(sets: Iterable[SetEdits]) -> Iterator[Placed]:
             caption = f"How much more often answers {what} where a rewording is of a kind. Filled: a finding."
             title = f"What flips it, {edits.aligned.name}"
             plot = forest_plot(f"edits-{number}", title, caption, "difference, points", lines, zero=True)
-            yield Placed("edits", edits.aligned.name, plot)
+            n_findings = sum(bool(line.is_filled) for line in lines)
+            said = f"Findings: {n_findings} of {len(lines)} differences"
+            yield Placed("edits", edits.aligned.name, plot, said)
 
 
 def _is_finding(effect: EditEffect) -> bool:

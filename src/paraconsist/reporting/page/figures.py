@@ -6,12 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
+from operator import itemgetter
+
+import numpy as np
 
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC, SENSITIVITY
 from paraconsist.measures.difference_tests import rejects
 from paraconsist.measures.results import parse_signature
 from paraconsist.reporting.comparisons import MOST_PAIRS
-from paraconsist.reporting.formatting import Values, bounds, known, percent
+from paraconsist.reporting.formatting import Values, bounds, known, percent, plural
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.models import Model, Report, ie_results
 from paraconsist.reporting.plots import Plot
@@ -36,9 +40,10 @@ from paraconsist.reporting.tables import (
     measures_of,
     rates_of,
     results_of,
+    set_names,
 )
 from paraconsist.scoring.compare import ModelPair, SetComparison
-from paraconsist.scoring.outcomes import OUTCOME_WORDS
+from paraconsist.scoring.outcomes import OUTCOME_WORDS, Outcome
 
 #: The filter that a link from each of `PARTS` opens; none fits all changes where the original is wrong.
 _SHOWN = ("changed", "lost", "")
@@ -47,11 +52,12 @@ _POINTS = "difference, points"
 
 @dataclass(frozen=True)
 class Placed:
-    """A plot with its section and its set."""
+    """A plot with its section, its set and what it shows in a short sentence; empty where nothing can be said."""
 
     section: str
     set: str
     plot: Plot
+    finding: str = ""
 
 
 def report_plots(report: Report) -> list[Placed]:
@@ -59,13 +65,10 @@ def report_plots(report: Report) -> list[Placed]:
     by_model = report.by_model
     return [
         *_outcomes(report),
-        *difference_plots(report.compared),
-        *_accuracy(by_model),
-        *_buckets(report.aligned),
-        *(
-            Placed("sureness", name, sureness_plot(f"sureness-{number}", name, models))
-            for number, (name, models) in enumerate(report.sureness.items())
-        ),
+        *difference_plots(report.compared, report.nouns[0]),
+        *_accuracy(report),
+        *_buckets(report),
+        *_sureness(report),
         *(plot for number, name in enumerate(report.sets) for plot in _strata(by_model, name, number)),
         *(plot for number, name in enumerate(report.sets) for plot in _changes(report, name, number)),
         *_inconsistencies(by_model),
@@ -75,7 +78,39 @@ def report_plots(report: Report) -> list[Placed]:
     ]
 
 
-def difference_plots(compared: Sequence[SetComparison]) -> Iterator[Placed]:
+def extent(values: Sequence[tuple[str, float]], unit: str = " %") -> str:
+    """Return the least and the largest of named shares, as a finding has them; empty without values.
+
+    >>> extent([("a", 0.5), ("b", 0.721), ("c", 0.6)]), extent([("a", 0.5)])
+    ('50.0 % (a) to 72.1 % (b)', '50.0 %')
+    """
+    ends = [pick(values, key=itemgetter(1)) for pick in (min, max)] if values else []
+    texts = [f"{percent(value)}{unit}" for _, value in ends]
+    names = told_apart([name for name, _ in ends], 40)
+    shown = [f"{text} ({name})" for text, name in zip(texts, names, strict=True)] if len(set(texts)) > 1 else texts[:1]
+    return " to ".join(shown)
+
+
+def _of_lines(lines: Sequence[Line]) -> str:
+    """Return the extent of the estimates that have an interval, or of all where none has."""
+    chosen = [line for line in lines if line.interval is not None] or lines
+    several = len({line.model for line in lines}) > 1
+    return extent(
+        [(f"{line.heading} {line.label}{f', {line.model}' if several else ''}", line.value) for line in chosen]
+    )
+
+
+def _after(words: str, values: str) -> str:
+    """Return ``Words: values``; nothing without values."""
+    return f"{words[:1].upper()}{words[1:]}: {values}" if values else ""
+
+
+def _able(report: Report, item: AlignedSet) -> list[str]:
+    """Return the models whose consistency on a set means anything: that of a constant answer does not."""
+    return [model for model in item.models if not report.by_model[model][item.name].degenerate]
+
+
+def difference_plots(compared: Sequence[SetComparison], problem: str = "problem") -> Iterator[Placed]:
     """Yield the paired differences of every set around a line at 0: all pairs, or against the best of many."""
     for number, comparison in enumerate(compared):
         name, all_pairs = comparison.set, comparison.pairs
@@ -97,11 +132,15 @@ def difference_plots(compared: Sequence[SetComparison]) -> Iterator[Placed]:
             what = "each model less the best of them" if best else "the first model less the second"
             caption = (
                 f"{' and '.join(CATALOGUE[measure].title for measure in measures)}: {what}, paired over "
-                f"{comparison.n_common_buckets:,} buckets, with the interval of the difference. Filled: p is at most "
-                f"{error} after the correction over all comparisons ({comparison.correction.replace('_', ' ')})."
+                f"{comparison.n_common_buckets:,} {problem}s, with the interval of the difference. Filled: p is at "
+                f"most {error} after the correction over all comparisons ({comparison.correction.replace('_', ' ')})."
             )
             plot = forest_plot(f"differences-{number}", f"Differences, {name}", caption, _POINTS, lines, zero=True)
-            yield Placed("differences", name, plot)
+            n_differ = sum(bool(line.is_filled) for line in lines)
+            chance = "more than chance" if n_differ else "not shown to be more than chance"
+            said = f"{lines[0].label}: {percent(lines[0].value, signed=True)} points, {chance}"
+            said = said if len(lines) == 1 else f"More than chance: {n_differ} of {len(lines)} differences"
+            yield Placed("differences", name, plot, said)
 
 
 def _level(pair: ModelPair) -> float:
@@ -131,31 +170,66 @@ def _outcomes(report: Report) -> Iterator[Placed]:
         counts = {model: Counter(item.outcomes[model].tolist()) for model in models}
         sizes = {model: {key: of[key] for key in OUTCOME_WORDS if of[key]} for model, of in counts.items()}
         if any(sizes.values()):
-            said = str(finding(report.by_model[models[0]][item.name])) if len(models) == 1 else ""
             nouns = item.rows[models[0]].nouns
-            yield Placed("outcomes", item.name, outcomes_plot(f"outcomes-{number}", item.name, sizes, said, nouns))
+            if len(models) == 1:
+                found = finding(report.by_model[models[0]][item.name])
+                said, claim = str(found), found.claim
+            else:
+                mixed: Outcome = "changes" if {"same", "changes"} & set().union(*sizes.values()) else "depends"
+                totals = {model: sum(sizes[model].values()) for model in _able(report, item)}
+                shares = [(model, sizes[model].get(mixed, 0) / n) for model, n in totals.items() if n]
+                said, claim = "", _mixed(mixed, nouns, shares)
+            plot = outcomes_plot(f"outcomes-{number}", item.name, sizes, said, nouns)
+            yield Placed("outcomes", item.name, plot, claim)
 
 
-def _accuracy(by_model: ByModel) -> Iterator[Placed]:
+def _mixed(outcome: Outcome, nouns: tuple[str, str], shares: Sequence[tuple[str, float]]) -> str:
+    """Return the share of problems that have an outcome, in the words of outcomes."""
+    problem, wording = nouns
+    of_each = extent(shares)
+    return _after(OUTCOME_WORDS[outcome].replace("wording", wording), of_each and f"{of_each} of {problem}s")
+
+
+def _accuracy(report: Report) -> Iterator[Placed]:
+    by_model = report.by_model
     keys = ("bucket_accuracy", PARAPHRASTIC.headline)
-    points = []
+    points, shown = list[Point](), list[tuple[str, float]]()
+    several = len(by_model) > 1, len(set_names(by_model)) > 1
     for name, model, _, values in results_of(by_model, PARAPHRASTIC.name):
         if all(known(values.get(key)) for key in keys):
             x, y = (values[key] for key in keys)
             x_ends, y_ends = (bounds(values.get("confidence_interval"), key) for key in keys)
             points.append(Point(model, name, x, y, x_ends, y_ends, link(set=name, model=model)))
+            if not by_model[model][name].degenerate:
+                shown.append((", ".join(compress((model, name), several)), y))
     if points:
-        yield Placed("accuracy", "", accuracy_consistency_plot(points))
+        plot = accuracy_consistency_plot(points, report.nouns)
+        yield Placed("accuracy", "", plot, _after("consistency (P_C)", extent(shown)))
 
 
-def _buckets(aligned: Sequence[AlignedSet]) -> Iterator[Placed]:
-    for number, item in enumerate(aligned):
+def _buckets(report: Report) -> Iterator[Placed]:
+    for number, item in enumerate(report.aligned):
         if item.measure == PARAPHRASTIC.name:
             models = []
             for model in item.models:
                 sizes, to = item.counts[model][:, 0], partial(link, set=item.name, model=model)
                 models.append(Buckets(model, item.accuracy[model][sizes > 0], sizes[sizes > 0], to))
-            yield Placed("buckets", item.name, bucket_accuracy_plot(f"buckets-{number}", item.name, models))
+            able = _able(report, item)
+            some = [one for one in models if one.model in able and len(one.accuracies)]
+            shares = [(one.model, float(np.mean((one.accuracies > 0.0) & (one.accuracies < 1.0)))) for one in some]
+            said = _mixed("depends", report.nouns, shares)
+            plot = bucket_accuracy_plot(f"buckets-{number}", item.name, models, report.nouns)
+            yield Placed("buckets", item.name, plot, said)
+
+
+def _sureness(report: Report) -> Iterator[Placed]:
+    for number, (name, models) in enumerate(report.sureness.items()):
+        said = models[0].sentence.partition(";")[0]
+        if len(models) > 1:
+            flips = extent([(one.model, float(np.mean(one.lost | one.gained))) for one in models])
+            said = f"lost or gained: {flips} of answers to rewordings"
+        plot = sureness_plot(f"sureness-{number}", name, models)
+        yield Placed("sureness", name, plot, f"{said[:1].upper()}{said[1:]}")
 
 
 def _line(heading: str, label: object, model: str, values: Values, key: str, href: str) -> list[Line]:
@@ -185,9 +259,9 @@ def _strata(by_model: ByModel, name: str, number: int) -> Iterator[Placed]:
             what, axis, better = "Share of broken rules in", "inconsistency, %", "left"
         caption = f"{what} each part of the set, with its interval; further {better} is better."
         if spec is PARAPHRASTIC:
-            caption += " A hollow mark has too few buckets for an interval."
+            caption += " A hollow mark has too few problems for an interval."
         plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, lines)
-        yield Placed("strata", name, plot)
+        yield Placed("strata", name, plot, _after(spec.symbol, _of_lines(lines)))
 
 
 def _changes(report: Report, name: str, number: int) -> Iterator[Placed]:
@@ -199,9 +273,13 @@ def _changes(report: Report, name: str, number: int) -> Iterator[Placed]:
             href = link(set=name, model=model, show="changed", stratum={column: value})
             lines += _line(column, value, model, part, CHANGE.headline, href)
     if lines:
-        caption = "Share of paraphrases that get another answer than their original; further left is better."
+        caption = "Share of rewordings that get another answer than their original; further left is better."
         title, axis = f"Changed answers, {name}", "changed answers, %"
-        yield Placed("flips", name, forest_plot(f"changes-{number}", title, caption, axis, lines))
+        changes = [
+            (line.model, line.value) for line in lines if (line.heading, line.label) == ("", PARTS[CHANGE.headline])
+        ]
+        plot = forest_plot(f"changes-{number}", title, caption, axis, lines)
+        yield Placed("flips", name, plot, _after("rewordings with another answer than their original", extent(changes)))
 
 
 def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
@@ -216,12 +294,12 @@ def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
         symbol = common_symbol(rates_of(measures_of(by_model)))
         caption = f"Share of broken rules ({symbol}), with its interval; further left is better."
         plot = forest_plot("inconsistency", "Inconsistency of every set", caption, f"{symbol}, %", lines)
-        yield Placed("inconsistency", "", plot)
+        yield Placed("inconsistency", "", plot, _after(f"broken rules ({symbol})", _of_lines(lines)))
 
 
 def _variants(by_model: ByModel) -> Iterator[Placed]:
     for number, name in enumerate(dict.fromkeys(name for name, *_ in results_of(by_model, SENSITIVITY.name))):
-        lines, said = list[Line](), list[str]()
+        lines, said, gaps = list[Line](), list[str](), list[tuple[str, float]]()
         for set_name, model, _, values in results_of(by_model, SENSITIVITY.name):
             accuracies = {v: a for v, a in (values.get("variant_accuracies") or {}).items() if known(a)}
             if set_name != name or len(accuracies) < 2:
@@ -233,10 +311,13 @@ def _variants(by_model: ByModel) -> Iterator[Placed]:
             if known(p := values.get("spread_p_value")):
                 better += f"; equal variants would differ by {percent(values['spread_by_chance'])} (p {p:.2g})"
             said.append(f"{f'{model}: ' if len(by_model) > 1 else ''}{better}.")
+            gaps.append((model, values["spread"]))
         if lines:
-            caption = " ".join(["Accuracy of each variant, with its interval.", *said])
+            found = said[0].removesuffix(".") if len(said) == 1 else ""
+            found = found or _after("from the worst variant to the best", extent(gaps, " points"))
+            caption = " ".join(["Accuracy of each variant, with its interval.", *said[len(said) == 1 :]])
             plot = forest_plot(f"variants-{number}", f"Accuracy by variant, {name}", caption, "accuracy, %", lines)
-            yield Placed("variants", name, plot)
+            yield Placed("variants", name, plot, found)
 
 
 def _fooling(by_model: ByModel) -> Iterator[Placed]:
@@ -254,16 +335,29 @@ def _fooling(by_model: ByModel) -> Iterator[Placed]:
             "answer; further left is better."
         )
         title, axis = "Fooling rates by gold label", "fooled items, %"
-        yield Placed("fooling", "", forest_plot("fooling", title, caption, axis, lines))
+        fooled = [line for line in lines if line.label == "all" and line.heading.endswith("relaxed")]
+        said = _after("right answers that a variant turns into another", _of_lines(fooled))
+        yield Placed("fooling", "", forest_plot("fooling", title, caption, axis, lines), said)
 
 
 def _ie(models: Sequence[Model]) -> Iterator[Placed]:
     for number, (title, values) in enumerate(ie_results(models)):
         if family := values.get("experiment"):
-            yield from (Placed("ie", title, plot) for plot in experiment_plots(f"ie-{number}", family))
+            at_rho = [(f"rho {at['rho']:g}", at) for at in family["by_rho"]]
+            n_rejected = sum(bool(at["reject"]) for _, at in at_rho)
+            after = [(rho, at["transformed_accuracy"]) for rho, at in at_rho]
+            cost = [(rho, at["accuracy"] - at["transformed_accuracy"]) for rho, at in at_rho]
+            found = [
+                f"Invariance is rejected at {n_rejected} of {plural(len(at_rho), 'value')} of rho",
+                _after("accuracy after the change", extent(after)),
+                _after("accuracy lost by the change", extent(cost, " points")),
+            ]
+            plots = zip(experiment_plots(f"ie-{number}", family), found, strict=True)
+            yield from (Placed("ie", title, plot, said) for plot, said in plots)
             continue
         p_values = values.get("p_values") or []
         if len(p_values) > 1:
             runs = [str(run) for run in (values.get("runs") or range(1, len(p_values) + 1))]
             rejected = [bool(value) for value in values.get("rejected", [False] * len(p_values))]
-            yield Placed("ie", title, ie_runs_plot(f"ie-{number}", runs, p_values, rejected))
+            plot = ie_runs_plot(f"ie-{number}", runs, p_values, rejected)
+            yield Placed("ie", title, plot, f"Invariance is rejected in {sum(rejected)} of {plural(len(runs), 'run')}")

@@ -110,6 +110,12 @@ class Report:
                     changed.setdefault(name, {})[model] = change
         return changed
 
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """What the page calls a bucket and a row that is no original."""
+        problem, wording = min((r.nouns for item in self.aligned for r in item.rows.values()), default=("problem", ""))
+        return problem, "rewording" if problem == "problem" else wording
+
     @cached_property
     def sureness(self) -> dict[str, list[Sureness]]:
         """Set -> how sure each model is of its answers, for every set with originals and probabilities."""

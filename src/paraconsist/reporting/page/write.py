@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -48,6 +49,13 @@ _MOST_BUCKETS, _MOST_CELLS = 200, 4000
 #: On a slide: sets side by side, bars of each set in one row and in two, signatures.
 _IN_A_ROW, _MOST_BARS, _MOST_SIGNATURES = 3, (8, 2), 2
 
+#: Words of tables that terminals show too, and what the page calls them.
+_PAGE_WORDS = {
+    "bucket": "problem",
+    "buckets": "problems",
+    "paraphrase": "rewording",
+    "paraphrases": "rewordings",
+}
 #: Columns that a sheet's page shows together.
 _SHEET_COLUMNS = {
     "same": [["question_1", "answer_1"], ["question_2", "answer_2"]],
@@ -182,6 +190,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         numbers=list(_numbers(models)),
         signatures=provenance.signatures(models, compared),
         identities=list(provenance.identity_tables(models)),
+        noun=report.nouns[0],
         browser=data,
         data=data.json,
         index=report.options.index,
@@ -220,8 +229,9 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
             words = f"mean of {'the other ' if rows else ''}{count(len(rest))}"
             rows.append([Cell(words, head=True), *(Cell(mean, unit=WHOLE_PERCENT) for mean in means)])
         what = "Wordings answered right" if is_right else f"{CATALOGUE[aligned.measure].title}: broken rules"
-        columns = [Column("bucket", words=True), *(Column(model, upright=True) for model in aligned.models)]
-        caption = "" if len(first) == len(order) else f"{count(len(first))} of {count(len(order))} buckets are shown."
+        noun = aligned.rows[aligned.models[0]].nouns[0]
+        columns = [Column(noun, words=True), *(Column(model, upright=True) for model in aligned.models)]
+        caption = "" if len(first) == len(order) else f"{count(len(first))} of {count(len(order))} {noun}s are shown."
         yield aligned.name, Table(f"{what}, in per cent, {aligned.name}", columns, rows, caption, kind="heat")
 
 
@@ -291,8 +301,27 @@ def filled(template: str, **values: Any) -> str:
     ]
     style, script = ("\n".join(environment.loader.get_source(environment, file)[0] for file in of) for of in files)
     inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
-    explained = {"help": glossary, "table": lambda table: Markup(to_html(table, glossary))}
+    worded = _in_page_words if values.get("noun") == "problem" else lambda table: table
+    explained = {"help": glossary, "table": lambda table: Markup(to_html(worded(table), glossary))}
     return str(environment.get_template(template).render(**values, **inlined, **explained, version=__version__))
+
+
+def _in_page_words(table: Table) -> Table:
+    """Return a table whose own words are the page's; names of models and sets, which are columns too, stay."""
+    columns = [
+        replace(column, label=_PAGE_WORDS.get(column.label, column.label), help=_to_page_words(column.help))
+        for column in table.columns
+    ]
+    title = table.title.replace("the original and its paraphrases", "the original and its rewordings")
+    rows = [
+        [replace(cell, below=cell.below.replace(" common buckets", " common problems")) for cell in row]
+        for row in table.rows
+    ]
+    return replace(table, title=title, columns=columns, rows=rows, caption=_to_page_words(table.caption))
+
+
+def _to_page_words(text: str) -> str:
+    return re.sub(r"(?<!no )\b(?:bucket|paraphrase)s?\b(?! accuracy)", lambda word: _PAGE_WORDS[word[0]], text)
 
 
 @cache
@@ -366,7 +395,7 @@ class Glossary:
         """Return a help button for a term, or nothing if it is not in the glossary."""
         from markupsafe import Markup
 
-        text = self.terms.get(term, meaning)
+        text = _to_page_words(self.terms.get(term, meaning))
         if not text:
             return ""
         name = self.used.setdefault((term, text), f"term-{len(self.used)}")

@@ -66,12 +66,13 @@ class Point:
     href: str = ""
 
 
-def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
+def accuracy_consistency_plot(points: Sequence[Point], nouns: tuple[str, str] = ("problem", "rewording")) -> Plot:
     """Return the plot of S24's Figures 3 to 6: P_C (unbiased) against bucket accuracy.
 
     Below the lowest curve, 1 - 2a(1-a), no model can lie but by chance; on the curve with PVAP p, 1 - 2pa(1-a), a share
     p of the variance of correctness is due to paraphrasing.
     """
+    problem, wording = nouns
     models, sets = (list(dict.fromkeys(names)) for names in zip(*((p.model, p.set) for p in points), strict=True))
     n_panels = len(sets) if len(models) > 1 else 1
     is_direct = n_panels == 1 or len(models) > _MOST_IN_LEGEND  # else a short legend below
@@ -110,10 +111,10 @@ def accuracy_consistency_plot(points: Sequence[Point]) -> Plot:
         name="accuracy-consistency",
         title="Accuracy against consistency",
         caption=(
-            "Each point is a model on a set: how often its answers to paraphrases are right (mean over buckets), and "
-            "P_C, how often two different paraphrases of one problem are both right or both wrong. Up and to the right "
-            "is better. Only chance leads into the shaded region. On a grey curve the given share of the variance of "
-            "correctness is due to wording (PVAP); the rest is due to some problems being harder than others."
+            f"Each point is a model on a set: how often its answers to {wording}s are right (mean over {problem}s), "
+            f"and P_C, how often two different {wording}s of one {problem} are both right or both wrong. Up and to "
+            "the right is better. Only chance leads into the shaded region. On a grey curve the given share of the "
+            "variance of correctness is due to wording (PVAP); the rest: some problems are harder than others."
         ),
         description=f"Scatter plot. {'; '.join(map(_in_words, points[:24]))}{rest}.",
         draw=draw,
@@ -234,11 +235,14 @@ class Buckets:
     href: Callable[..., str] = lambda accuracy: ""  # the link to the buckets of a bin
 
 
-def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) -> Plot:
+def bucket_accuracy_plot(
+    name: str, set_name: str, models: Sequence[Buckets], nouns: tuple[str, str] = ("problem", "rewording")
+) -> Plot:
     """Return the histogram of bucket accuracy of one set, a small one for each model, and what a coin would give."""
+    problem, wording = nouns
     shares = [bucket_accuracy_shares(one.accuracies) for one in models]
     described = "; ".join(
-        f"{short(one.model)}: {100 * bins[0]:.0f} % of buckets all wrong, {100 * bins[-1]:.0f} % all right, "
+        f"{short(one.model)}: {100 * bins[0]:.0f} % of {problem}s all wrong, {100 * bins[-1]:.0f} % all right, "
         f"{100 * bins[1:-1].sum():.0f} % in between"
         for one, bins in zip(models, shares, strict=True)
     )
@@ -248,7 +252,7 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
 
     def draw(axes: Axes) -> None:
         places = np.arange(7)
-        label = "paraphrases right, %"
+        label = f"{wording}s right, %"
         titles = told_apart([one.model for one in models], 18 if n_columns == 3 else 28)
         parts = [axes] if len(models) == 1 else panels(axes, titles, n_columns, label=label, left=0.55, below=0.8)
         highest = max(float(100 * bins.max()) for bins in (*shares, *coins))
@@ -257,7 +261,7 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
             bars = part.bar(places, 100 * bins, width=0.78, color=series_colour(number))
             for bar, bin_label, share, chance, ends in zip(bars, _LABELS, bins, coin, _RANGES, strict=True):
                 what = f"{bin_label.replace(chr(10), ' ')}{' % right' if ends[0] < ends[1] else ''}"
-                title = f"{short(one.model)}, {what}: {percent(share)} % of buckets; a coin: {percent(chance)} %"
+                title = f"{short(one.model)}, {what}: {percent(share)} % of {problem}s; a coin: {percent(chance)} %"
                 href = one.href(accuracy=ends) if share else ""
                 mark(bar, title, href, model=one.model, wordings=what, share=share, share_of_a_coin=chance)
             part.hlines(100 * coin, places - 0.46, places + 0.46, color=COLOURS["ink"], linewidth=1.2)
@@ -265,7 +269,7 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
                 part.axvline(edge, color=COLOURS["grid"], linewidth=0.7)
             part.set_xticks(places if len(models) == 1 else (0, 3, 6), _LABELS if len(models) == 1 else _SHORT_LABELS)
             part.set(xlim=(-0.6, 6.6), ylim=(0, 1.05 * highest))
-            part.set_ylabel("buckets, %" if part.yaxis.get_tick_params()["labelleft"] else "")
+            part.set_ylabel(f"{problem}s, %" if part.yaxis.get_tick_params()["labelleft"] else "")
         if len(models) == 1:
             axes.set_xlabel(label)
         legend(parts[0], [legend_entry("a coin of this accuracy", COLOURS["ink"], "", linewidth=1.2)])
@@ -274,9 +278,9 @@ def bucket_accuracy_plot(name: str, set_name: str, models: Sequence[Buckets]) ->
         name=name,
         title=f"Bucket accuracy, {set_name}",
         caption=(
-            "Share of buckets by how many of their paraphrases are answered right. The two outer columns are the "
-            "buckets whose answers do not depend on the wording: all wrong, all right. Each line across a column is "
-            "what a coin of the same accuracy would give, which is right by chance whatever the problem and the "
+            f"Share of {problem}s by how many of their {wording}s are answered right. The two outer columns are the "
+            f"{problem}s whose answers do not depend on the wording: all wrong, all right. Each line across a column "
+            "is what a coin of the same accuracy would give, which is right by chance whatever the problem and the "
             "wording: the further the outer columns rise above it, the more it is the problem that decides."
         ),
         description=f"Histogram. {described}.",

@@ -4,7 +4,7 @@ const browser = (() => {
   const { element, head, all } = buckets;
   const [form, found, active, slices, names, list, pages, keys] = ["filters", "found", "active", "slices", "names", "list", "pages", "keys"].map((id) => document.getElementById(id));
   const areRuns = all.length > 0 && all.every((bucket) => bucket.r[0][0] === "run");
-  const [unit, each, another] = areRuns ? ["task", "run", "another run"] : ["bucket", "wording", "a rewording"];
+  const [unit, each, another] = areRuns ? ["task", "run", "another run"] : ["problem", "wording", "a rewording"];
   const distinct = (values) => [...new Set(values)];
   const strata = distinct(head.sets.flatMap((set) => set.strata.map(([name]) => name)));
 
@@ -192,7 +192,7 @@ const browser = (() => {
       : `No ${unit} fits these filters.`;
     if (state.bucket !== "" && !chosen.some((bucket) => bucket.id === state.bucket)) {
       const elsewhere = all.some((bucket) => bucket.id === state.bucket);
-      found.textContent += ` Bucket ${state.bucket} is ${elsewhere ? "not among them." : "not on this page."}`;
+      found.textContent += ` ${unit[0].toUpperCase()}${unit.slice(1)} ${state.bucket} is ${elsewhere ? "not among them." : "not on this page."}`;
     }
     pages.hidden = lastPage === 0;
     const [back, on] = [["first", "previous"], ["next", "last"]].map((ways) => ways.map((way) => pages.querySelector(`[data-go=${way}]`)));
@@ -219,7 +219,9 @@ const browser = (() => {
       actions.append(button);
     }
     actions.append(element("label", {}, box, bucket.r[0][0] === "run" ? "leave out" : "not a paraphrase"));
-    made.append(actions);
+    const record = element("details", { class: "record" }, element("summary", { text: "Raw record" }));
+    record.addEventListener("toggle", () => record.append(element("pre", { text: exporting.asRecords(bucket) })), { once: true });
+    made.append(actions, record);
     buckets.markHits(made, state.text.split(/\s+/u).filter(Boolean));
     return made;
   }
@@ -227,7 +229,7 @@ const browser = (() => {
   function showActive() {
     const percent = (text) => text.split(",").map((end) => (100 * Number(end)).toFixed(0)).join(" to ");
     const texts = {
-      ids: () => n(state.ids.split(",").length, "bucket"), before: () => `original answered ${state.before}`, after: () => `rewording answered ${state.after}`,
+      ids: () => n(state.ids.split(",").length, unit), before: () => `original answered ${state.before}`, after: () => `rewording answered ${state.after}`,
       original: () => `gold label on the original ${percent(state.original)} %`, paraphrase: () => `gold label on a rewording ${percent(state.paraphrase)} %`,
       accuracy: () => `rewordings right ${percent(state.accuracy)} %`,
     };
@@ -245,7 +247,7 @@ const browser = (() => {
     if (filters.length) {
       const button = element("button", { type: "button", text: "Clear all filters" });
       button.addEventListener("click", () => { change({ ...defaults, sort: state.sort, size: state.size, slices: state.slices }); found.focus({ preventScroll: true }); });
-      const name = element("input", { "aria-label": "name of the slice", value: filters.map(([key, value]) => (key === "ids" ? "some buckets" : value)).join(", ") });
+      const name = element("input", { "aria-label": "name of the slice", value: filters.map(([key, value]) => (key === "ids" ? `some ${unit}s` : value)).join(", ") });
       const save = element("button", { type: "button", text: "Save as a slice" });
       save.addEventListener("click", () => keep([...saved().filter(([other]) => other !== name.value), [name.value, String(new URLSearchParams(filters))]]));
       drop.push(button, element("span", {}, name, save));
@@ -273,7 +275,7 @@ const browser = (() => {
     slices.hidden = state.slices === "";
     const number = (tag, text) => element(tag, { class: "number", text, ...(tag === "th" ? { scope: "col" } : {}) });
     const of = (what, model) => (head.models.length > 1 ? `${what}, ${model}` : what);
-    const heads = ["buckets", ...head.models.flatMap((model) => ["consistency (P_C)", "right"].map((what) => of(what, model)))];
+    const heads = [`${unit}s`, ...head.models.flatMap((model) => ["consistency (P_C)", "right"].map((what) => of(what, model)))];
     const lines = saved().map(([name, filters]) => {
       const drop = element("button", { type: "button", text: "✕", "aria-label": `forget the slice ${name}` });
       drop.addEventListener("click", () => { keep(saved().filter(([other]) => other !== name)); found.focus({ preventScroll: true }); });
@@ -281,7 +283,7 @@ const browser = (() => {
       return element("tr", {}, lead, ...measured(filters).map((value) => number("td", value)));
     });
     const top = element("tr", {}, element("th", { scope: "col", text: "slice" }), ...heads.map((text) => number("th", text)));
-    slices.replaceChildren(element("table", {}, element("caption", { text: "Saved slices of the buckets on this page; its address holds them" }), element("thead", {}, top), element("tbody", {}, ...lines)));
+    slices.replaceChildren(element("table", {}, element("caption", { text: `Saved slices of the ${unit}s on this page; its address holds them` }), element("thead", {}, top), element("tbody", {}, ...lines)));
   }
 
   // The address: what is not the default, in the order of `defaults`.

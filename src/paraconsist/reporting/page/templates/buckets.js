@@ -131,7 +131,7 @@ const buckets = (() => {
     const set = head.sets[bucket.s];
     const golds = [...new Set(bucket.r.map((row) => row[2]))];
     const first = set.conditional ? null : firstOf(bucket);
-    const article = element("article", { class: bucket.t ? "bucket written" : "bucket", tabindex: "-1", "aria-label": `bucket ${bucket.id}` });
+    const article = element("article", { class: bucket.t ? "bucket written" : "bucket", tabindex: "-1", "aria-label": `${bucket.r[0][0] === "run" ? "task" : "problem"} ${bucket.id}` });
     article.bucket = bucket;
     const facts = element("span", { class: "facts" });
     const fact = (name, value) => facts.append(facts.childNodes.length ? " · " : "", `${name} `, element("b", { text: value }));
@@ -222,7 +222,7 @@ const buckets = (() => {
     }
     if (head.sets.some((set) => set.mustDiffer)) parts.push(element("span", { text: "= same: the original's answer, where it must be another" }));
     if (all.some((bucket) => compares(bucket) && has(bucket))) parts.push(element("span", { text: "⇄ changed: another answer than the original's" }));
-    if (all.some((bucket) => compares(bucket) && !has(bucket))) parts.push(element("span", { text: "⇄ not as row 1: another answer than that of the bucket's first row" }));
+    if (all.some((bucket) => compares(bucket) && !has(bucket))) parts.push(element("span", { text: "⇄ not as row 1: another answer than that of the first row" }));
     return parts;
   }
   return { head, all, element, marks, render, legend, markHits, labelName, probability, goldProbability, sureness };

@@ -51,6 +51,21 @@ const exporting = (() => {
     return csv.from(["set", "bucket_id", "role", "example_id", ...fields, "label", ...perModel], lines);
   }
 
+  // The rows of a bucket as lines of predictions.jsonl: what the page holds of them, probabilities with three decimals.
+  function asRecords(bucket) {
+    const set = head.sets[bucket.s];
+    return bucket.r.flatMap((row, i) => modelsOf(set).filter(([, place]) => row[4][place] !== null).map(([model, place]) => {
+      const [answer, ...thousandths] = row[4][place], isOfGold = thousandths[0] === -1;
+      const written = (bucket.t || []).find((entry) => entry[4][place].includes(i));
+      return JSON.stringify({
+        model: head.models.length > 1 ? model : undefined, bucket_id: bucket.id, example_id: row[1] || undefined, role: row[0],
+        label: set.noGold ? undefined : buckets.labelName(set, row[2]), prediction: answer < 0 ? null : set.labels[answer],
+        probabilities: thousandths.length && !isOfGold ? thousandths.map((p) => p / 1000) : undefined,
+        gold_probability: isOfGold ? thousandths[1] / 1000 : undefined, raw_output: written && written[0],
+      });
+    })).join("\n");
+  }
+
   async function copy(text, button) {
     const name = button.textContent;
     try { await navigator.clipboard.writeText(text); button.textContent = "copied"; } catch {
@@ -61,5 +76,5 @@ const exporting = (() => {
     }
     setTimeout(() => { button.textContent = name; }, 1500);
   }
-  return { asJson, asMarkdown, csvOf, copy };
+  return { asJson, asMarkdown, asRecords, csvOf, copy };
 })();

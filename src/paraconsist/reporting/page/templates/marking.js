@@ -1,6 +1,7 @@
 // Buckets that a reader marks as no paraphrases: the numbers without them, and the list for `score --exclude`.
 const marking = (() => {
   const { element, head, all } = buckets;
+  const unit = all.length > 0 && all.every((bucket) => bucket.r[0][0] === "run") ? "task" : "problem";
   const panel = document.getElementById("marked");
   const place = `paraconsist-marked:${location.pathname}`;
   const key = (bucket) => JSON.stringify([head.sets[bucket.s].name, bucket.id]);
@@ -45,11 +46,11 @@ const marking = (() => {
         return element("tr", {}, element("th", { scope: "row", text: head.models[model] }), ...cells.filter((_, j) => shown[j]));
       });
       const top = ["model", ...names.filter((_, j) => shown[j])].map((text, i) => element("th", { scope: "col", text, ...(i ? { class: "number" } : {}) }));
-      const caption = element("caption", { text: `${head.sets.length > 1 ? `${set.name}, ` : ""}all buckets → without the marked` });
+      const caption = element("caption", { text: `${head.sets.length > 1 ? `${set.name}, ` : ""}all ${unit}s → without the marked` });
       return [element("table", {}, caption, element("thead", {}, element("tr", {}, ...top)), element("tbody", {}, ...lines))];
     });
     panel.querySelector(".scroll").replaceChildren(...tables);
-    panel.querySelector("output").textContent = `${mine.length.toLocaleString("en")} ${mine.length === 1 ? "bucket is" : "buckets are"} marked "not a paraphrase".`;
+    panel.querySelector("output").textContent = `${mine.length.toLocaleString("en")} ${mine.length === 1 ? `${unit} is` : `${unit}s are`} marked "${unit === "task" ? "leave out" : "not a paraphrase"}".`;
   }
   const list = () => csv.from(["set", "bucket_id"], all.filter(has).map((bucket) => [head.sets[bucket.s].name, bucket.id]));
   panel.querySelector("[data-do=save]").addEventListener("click", () => csv.save(list(), "marked.csv"));

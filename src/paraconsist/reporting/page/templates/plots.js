@@ -53,21 +53,21 @@ const figures = (() => {
     canvas.toBlob((blob) => csv.save(blob, name(figure, "png")));
   }
   for (const figure of document.querySelectorAll("figure[id^=plot-]")) {
-    const row = document.createElement("p");
+    const row = document.createElement("p"), title = (figure.querySelector(".note") || figure.querySelector("h3")).textContent;
     row.className = "leaves";
     for (const [words, act] of [["PNG", asPng], ["SVG", asSvg], ["CSV", asCsv]]) {
       if (act === asCsv && !figure.querySelector("[data-row]")) continue;
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = words;
-      button.setAttribute("aria-label", `Save “${figure.querySelector("h3").textContent}” as ${words}`);
+      button.setAttribute("aria-label", `Save “${title}” as ${words}`);
       button.addEventListener("click", () => act(figure));
       row.append(button);
     }
     const link = document.createElement("a");
     link.href = `#${figure.id}`;
     link.textContent = "link";
-    link.setAttribute("aria-label", `Link to “${figure.querySelector("h3").textContent}”`);
+    link.setAttribute("aria-label", `Link to “${title}”`);
     row.append(link);
     figure.append(row);
   }

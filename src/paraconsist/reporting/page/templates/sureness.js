@@ -83,7 +83,7 @@
     const band = (bands.find(([set, model]) => set === setBox.value && model === modelBox.value) || [])[2];
     const line = (shift) => `M${x(Math.max(0, -shift))} ${y(Math.max(0, shift))}L${x(Math.min(1, 1 - shift))} ${y(Math.min(1, 1 + shift))}`;
     noise.setAttribute("d", band ? line(band) + line(-band) : "");
-    const rest = place.dataset.part ? `, in those ${place.dataset.part} buckets that this page holds` : "";
+    const rest = place.dataset.part ? `, in those ${place.dataset.part} problems that this page holds` : "";
     const text = points.length ? `${count(points)}${rest}.` : "This model has no such answers on this page.";
     whole.textContent = `${text[0].toUpperCase()}${text.slice(1)}${band ? " Between the dashed lines lie as many flips as asking again unchanged gives." : ""}`;
     picture.setAttribute("aria-label", `Scatter plot, ${setBox.value}, ${modelBox.value}: ${whole.textContent}`);
