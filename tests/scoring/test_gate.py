@@ -13,7 +13,7 @@ import paraconsist as pc
 from paraconsist.data.predictions import read_predictions
 from paraconsist.errors import InputError
 from paraconsist.measures.catalogue import PARAPHRASTIC
-from paraconsist.scoring.gate import check, parse_conditions
+from paraconsist.scoring.gate import check, parse_conditions, warnings_of
 
 PC = {
     "paraphrastic_consistency": 0.9,
@@ -324,3 +324,22 @@ def test_problems_below_a_share_of_right_wordings_are_counted(command, tmp_path)
     (tmp_path / "results.json").write_text(json.dumps(results))
     assert command("gate", "below_4_of_5 <= 4", tmp_path / "results.json")[0] == 0
     assert "(found 4: " in command("gate", "below_4_of_5 <= 3", path)[1]
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("wording_change <= .1", ["a: of the set"]),
+        ("pc.low >= .7", ["a: of the set", "a: of P_C"]),
+        ("corrected.pc >= .7", ["a: of the set", "a: of P_C"]),
+        ("accuracy >= .7", ["a: of the set", "a: of P_C", "a: of swaps"]),
+        ("symmetric_inconsistency.high <= .2 and unparsed_rate <= .1", ["a: of the set", "a: of swaps"]),
+    ],
+)
+def test_warnings_are_of_the_set_and_of_what_is_judged(condition, told):
+    measures = {
+        "paraphrastic_consistency": {**PC, "warnings": ["of P_C"]},
+        "symmetric_inconsistency": {**SWAP, "warnings": ["of swaps"]},
+    }
+    results = {"a": {"measures": measures, "warnings": ["of the set"]}}
+    assert warnings_of(results, parse_conditions(condition)) == told

@@ -94,7 +94,7 @@ def gate(
     if isinstance(opened, Opened) and not sets and not all(one.passed for one in checks):
         sets = score_sources(opened, options)
     checks = gating.with_worst(checks, sets)
-    for warning in gating.warnings_of(results):
+    for warning in gating.warnings_of(results, conditions):
         say(f"warning: {warning}")
     echo(verdict(checks))
     if not all(one.passed for one in checks):

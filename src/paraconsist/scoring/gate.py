@@ -260,12 +260,15 @@ def _under(policy: str, condition: Condition, result: Values) -> tuple[float, st
     return _value(condition, {**keys, **ends}, spec.headline)
 
 
-def warnings_of(results: Results) -> list[str]:
-    """Return what results warn of, each sentence once with its set's name before it."""
+def warnings_of(results: Results, conditions: tuple[Condition, ...]) -> list[str]:
+    """Return what results warn of, each sentence once with its set's name: of measures those with a quantity judged."""
+    names = {name for condition in conditions for name in condition.quantity.split(".")}  # such as corrected.pc
+    specs = {spec.name for name in names if (spec := _spec_of(name)[0]) is not None}
     lines = [
         f"{name}: {warning}"
         for name, result in results.items()
-        for part in (result, *result["measures"].values())
+        for measure, part in (("", result), *result["measures"].items())
+        if not measure or measure in specs or names & part.keys()
         for warning in part.get("warnings", ())
     ]
     return list(dict.fromkeys(lines))
