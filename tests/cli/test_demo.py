@@ -23,9 +23,10 @@ def demo(tmp_path_factory):
     (folder / "sitecustomize.py").write_text(without(others))
     command = ("-m", "paraconsist", "demo", "--output", str(folder / "out"))
     runs = []
-    for is_fresh in (True, False):  # the second is forked
+    for is_fresh in (True, False):  # the second is forked, from a process that other tests share
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+            if is_fresh:
+                patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
             runs.append(launch([], script=command, check=False, fresh=is_fresh))
         records.append(json.loads((folder / "out" / "run" / "run.json").read_text()))
     return folder / "out", runs
