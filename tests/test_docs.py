@@ -156,3 +156,12 @@ def test_stored_files_hold_predictions_only() -> None:
         names = pq.read_schema(path).names
         assert names == ["prediction", *(f"p{i}" for i in range(len(names) - 1))]
         assert path.stat().st_size < 200_000
+
+
+def test_what_readme_begins_with_is_the_table_s_row() -> None:
+    """That table is computed (`test_a_table_says_what_is_computed`)."""
+    results, *pages = ((ROOT / name).read_text("utf-8") for name in ("docs/results.md", "README.md", "docs/index.md"))
+    row = re.search(r"\| delta-SNLI \| −([\d.]+) \| −([\d.]+) to −([\d.]+) \|", results)
+    assert row is not None
+    for page in pages:
+        assert f"by {row[1]} points [{row[3]}, {row[2]}]" in " ".join(page.split())

@@ -56,13 +56,10 @@ def run(
     task, data_dir, split, stratum, column
         As for `load_bucket_set`; of a table in memory `task`, `stratum` and `column`, which may be a mapping.
     same, right : str, optional
-        When two answers in free text are the same, and the same as an accepted one, as for `score`; by default what the
-        file of questions says.
+        Of questions in free text: when two answers are the same, and when one is the same as an accepted one, as for
+        `score` (`paraconsist list --comparers`); by default what the file says, else ``text``.
     limit : int, optional
         The first buckets of each set only.
-    same, right : str, optional
-        Of questions: when two answers are the same, and when an answer is right (`paraconsist list --comparers`); by
-        default what the file says, else ``text``.
     **options
         Fields of `paraconsist.running.options.LoadOptions` (``revision``, ``dtype``, ``max_length`` ...) and
         `RunOptions` (``label_map``, ``device``, ``batch_tokens``, ``noise_floor`` ...); of a function those of
