@@ -201,9 +201,10 @@ class Scores(_Shown):
     ) -> bool:
         """Return whether a condition such as ``pc.low >= 0.75`` holds in every set.
 
-        Against another model's scores, ``pc.not_worse`` holds where P_C is shown not to be worse by `margin` (a share)
-        or more, ``pc.equivalent`` where it is neither worse nor better by that much. No condition holds for a
-        degenerate consistency, such as that of a constant answer, unless `allow_degenerate` is given.
+        Against another model's scores, ``pc.not_worse`` (``wording_change.not_worse``, without gold labels) holds where
+        P_C is shown not to be worse by `margin` (a share) or more, ``pc.equivalent`` where it is neither worse nor
+        better by that much. No condition holds for a degenerate consistency, such as that of a constant answer, unless
+        `allow_degenerate` is given.
         """
         return all(check.passed for check in self.checks(condition, against=against, margin=margin, **options))
 
@@ -237,7 +238,8 @@ class Scores(_Shown):
             raise input_error("gate", "against", "be scores, as `score` returns them", got=against)
         results: Mapping[str, Values] = {name: scored.to_dict() for name, scored in self.sets.items()}
         if against is not None:
-            results = with_margin_tests(results, self.opened, against.opened, compare_options(options, margin))
+            comparing = compare_options(options, margin)
+            results = with_margin_tests(results, self.opened, against.opened, comparing, conditions)
         return with_worst(check(conditions, results, allow_degenerate=allow_degenerate), self.sets)
 
     def _tables(self) -> Iterator[Part]:
