@@ -244,8 +244,10 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
     for comparison in comparisons:
         for spec in (compared_by(measure) for measure in dict.fromkeys(pair.measure for pair in comparison.pairs)):
             pairs = {(pair.first, pair.second): pair for pair in comparison.pairs if pair.measure == spec.name}
-            ranks = {row["model"]: row for row in comparison.standings if row["measure"] == spec.name}
-            models = list(ranks) or list(dict.fromkeys(model for names in pairs for model in names))
+            ranked = [row for row in comparison.standings if row.measure == spec.name]
+            by = "" if ranked else " by steadiness"
+            ranks = {row.model: row for row in ranked or comparison.ranking.standings}
+            models = list(dict.fromkeys([*ranks, *(model for names in pairs for model in names)]))
             if len(models) < 3 or not any(known(pair.result["difference"]) for pair in pairs.values()):
                 continue
             rows = [
@@ -264,7 +266,7 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
             caption = (
                 f"Row minus column with its interval; blue where the row's model is better, orange where the column's "
                 f"is, the darker the smaller p, {correction_words(comparison)}: at most .05, .01, .001. Models with a "
-                f"letter in common are not shown to differ; ranks and letters hold for all pairs together."
+                f"letter in common are not shown to differ{by}; ranks and letters hold for all pairs together."
             )
             title = f"Differences in {name}, in points, {comparison.set}"
             yield f"{comparison.set}: {name}", Table(title, columns, rows, caption + leads * linked, kind="matrix")
