@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
-from paraconsist.data.foreign import as_text
+from paraconsist.data.foreign import as_text, listed
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
 from paraconsist.data.prompts import (
     ASKED,
@@ -296,19 +296,11 @@ def _a_row_each(table: pa.Table) -> pa.Table:
         return table
     rows: list[Json] = []
     for number, row in enumerate(table.to_pylist(), 1):
-        texts = [text for name in columns for text in _listed(row.pop(name)) if text]
+        texts = [text for name in columns for text in listed(row.pop(name)) if text]
         row.setdefault("bucket_id", row.pop("id", None) or str(number))
         rows += [{**row, "role": "original"}] if row.get("question") else []
         rows += [{"role": "paraphrase", **row, "question": text} for text in texts]
     return table_of_rows(rows)
-
-
-def _listed(cell: Any) -> list[Any]:
-    """Return what a cell lists, also as JSON; else the cell alone."""
-    if isinstance(cell, str) and cell.startswith("["):
-        with contextlib.suppress(ValueError):
-            cell = json.loads(cell)
-    return cell if isinstance(cell, list) else [cell]
 
 
 def _from_datasets(source: str, config: str | None, split: str, column: Sequence[str], **more: Any) -> BucketSet:

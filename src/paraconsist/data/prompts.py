@@ -28,7 +28,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paraconsist.data.foreign import MAX_YAML, as_text, parse_yaml, read_yaml
+from paraconsist.data.foreign import MAX_YAML, as_text, listed, parse_yaml, read_yaml
 from paraconsist.data.tasks import QUESTIONS, TASKS, Row, Task, Template, get_task, input_id
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, replacing
@@ -555,15 +555,7 @@ def _text(value: Any, column: str, name: str, row: int, may_lack: bool) -> str:
 
 def _list(value: Any, column: str, name: str, row: int) -> list[str]:
     """Return the texts of a list, of a JSON list in a text, or of one text."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            read = json.loads(value)
-        except ValueError:
-            read = value
-        value = read if isinstance(read, list) else value
-    if value is None or value == "":
-        return []
-    values = value if isinstance(value, list) else [value]
+    values = [] if value is None or value == "" else listed(value)
     if not all(isinstance(each, (str, int, float)) for each in values):
         raise wrong_value(name, column, "be text, or a list of texts", value, row)
     return [as_text(each) for each in values]
