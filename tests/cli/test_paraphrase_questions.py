@@ -178,3 +178,23 @@ def test_hostile_models_give_one_clear_outcome(tmp_path, questions):
             assert code == 0, err  # one question has a wording of its own
             assert load_bucket_set(tmp_path / f"{number}.yaml").table.num_rows == 2
         assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("ending", [".yaml", ".parquet"])
+def test_the_error_of_the_check_is_told_with_the_scores_and_on_the_page(tmp_path, questions, monkeypatch, ending):
+    monkeypatch.chdir(tmp_path)
+    with FaultyServer(write=model) as server:
+        (tmp_path / "judge.yaml").write_text(yaml.safe_dump({"model": "toy", "endpoint": server.url}))
+        code, _, err = reword(questions, server, "--check", "judge:judge.yaml", "--output", f"set{ending}")
+        assert code == 0, err
+        error = err.partition("check: ")[2].partition("\n")[0]
+        assert error.startswith("the error of judge:judge.yaml is not measured")
+        done(["run", "--model", "toy", "--endpoint", server.url, "--dataset", f"set{ending}", "--output", "run"])
+        fill(tmp_path / "set.check.csv", valid=["yes", "yes", "no"] * 3)
+        done(["paraphrase", f"set{ending}", "--checked", "set.check.csv", "--output", f"valid{ending}"])
+    sentence = f"a check kept these wordings: {error}"
+    assert f"{sentence}\n" in done(["score", "run"])
+    done(["report", "run", "--output", "page.html"])
+    assert sentence in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert load_bucket_set(f"set{ending}").error_of_check == error
+    assert load_bucket_set(f"valid{ending}").error_of_check is None  # people found each of them valid

@@ -31,7 +31,15 @@ from paraconsist.data.bucket_sets import (
     bucket_set_from_table,
     declared_comparers,
 )
-from paraconsist.data.prompts import are_questions, asked, by_bucket, read_questions, reworded, write_questions
+from paraconsist.data.prompts import (
+    PARAPHRASE_KEY,
+    are_questions,
+    asked,
+    by_bucket,
+    read_questions,
+    reworded,
+    write_questions,
+)
 from paraconsist.data.sharing import public, public_comparer, public_name
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import QUESTIONS, input_id, named_in_rows
@@ -49,7 +57,6 @@ from paraconsist.transforms.sheets import check_same_texts, render
 if TYPE_CHECKING:
     from paraconsist.models.encoders import Encoder
 
-_METADATA = b"paraconsist_paraphrase"
 _MOST_SHOWN = 1_000  # letters of a rejected candidate in the sheet
 
 
@@ -350,10 +357,11 @@ def write_generated(rows: Sequence[Json], data: LabelledSet | BucketSet, output:
 
 def _write(table: pa.Table, output: Path, facts: Json) -> None:
     facts = public(dict(facts))
-    metadata = {**table.schema.metadata, _METADATA: json.dumps(facts, sort_keys=True, default=str).encode()}
+    metadata = {**table.schema.metadata, PARAPHRASE_KEY: json.dumps(facts, sort_keys=True, default=str).encode()}
     table = table.replace_schema_metadata(metadata)
     if output.suffix in YAML_ENDINGS:
-        write_questions(table.to_pylist(), declared_comparers(table), output)
+        error = {key: facts[key] for key in ("error_of_check",) if facts.get(key)}
+        write_questions(table.to_pylist(), declared_comparers(table) | error, output)
     elif output.suffix == ".parquet":
         write_table(table, output)
     else:
@@ -370,7 +378,7 @@ def read_generated(place: Path) -> tuple[pa.Table, Json]:
         return table.replace_schema_metadata(declared), {"column": "question"}
     file = (file_in_folder(place) or place / "data") if place.is_dir() else place
     table = read_table(file, function="paraphrase", parameter="data")
-    facts = (table.schema.metadata or {}).get(_METADATA)
+    facts = (table.schema.metadata or {}).get(PARAPHRASE_KEY)
     if facts is None:
         raise input_error("paraphrase", "data", "be a set that `paraconsist paraphrase` wrote", got=str(place))
     return table, json.loads(facts)
@@ -415,7 +423,7 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
     n_open = sum(judgements.valid.get(name) is None for name in paraphrases.keys() - given)
     counts = {"n_valid": len(found), "n_invalid": len(paraphrases) - len(valid) - n_open, "n_open": n_open}
     counts |= {"n_buckets": len(buckets), "n_rows": len(kept)}
-    checked = {**facts, "checked": {**counts, **judgements.agreement}}
+    checked = {**facts, "checked": {**counts, **judgements.agreement}, "error_of_check": None}
     _write(pa.Table.from_pylist(kept, schema=table.schema), output, checked)
     return counts
 
