@@ -379,6 +379,41 @@ def test_differences_above_chance_are_those_of_the_values_with_the_error_of_many
     assert 0.92 <= held.mean() <= 0.98
 
 
+def variance_units(rng, difficulty, a, b):
+    """Return checked answers to four wordings of each problem, and pairs of these, of which both are checked."""
+    right = rng.random((len(difficulty), 4)) < beta.ppf(difficulty, a, b)[:, np.newaxis]
+    said = rng.random(right.shape) < np.where(right, 0.9, 0.05)
+    (first, second), groups = np.triu_indices(4, 1), np.repeat(np.arange(len(right)), 6)
+    alike, strata = said[:, first] == said[:, second], said[:, first] + 1 * said[:, second]
+    is_drawn = rng.random(alike.shape) < 150 / alike.size
+    labels = np.where(is_drawn, right[:, first] == right[:, second], NAN)
+    pairs = CheckedUnits.of(alike.ravel(), labels.ravel(), strata=strata.ravel(), groups=groups)
+    times = np.zeros(right.shape)
+    for of in (first, second):
+        np.add.at(times, (np.nonzero(is_drawn)[0], of[np.nonzero(is_drawn)[1]]), 1.0)
+    labels, columns = np.where(times > 0, right, NAN).ravel(), {"groups": np.repeat(np.arange(len(right)), 4)}
+    return CheckedUnits.of(said.ravel(), labels, sampling=np.maximum(times, 1.0).ravel(), **columns), pairs
+
+
+def test_differences_of_pvap_are_those_of_the_values_with_the_error_of_many_draws():
+    rng, found = np.random.default_rng(8), []
+    for _ in range(60):
+        difficulty = rng.random(120)  # of the same problems
+        (a, one), (b, two) = (variance_units(rng, difficulty, *of) for of in ((2, 1), (0.5, 0.5)))
+        value, error, ends = corrected_difference(one, two, accuracy=(a, b))
+        values = [corrected_variance(*units)[1].corrected for units in ((a, one), (b, two))]
+        assert value == pytest.approx(values[0] - values[1])
+        assert sum(ends) / 2 == pytest.approx(value)
+        found.append((value, error))
+    values, errors = np.array(found).T
+    truth = 3 / 4 - 1 / 2  # of beta distributions: (a + b) / (a + b + 1)
+    assert values.mean() == pytest.approx(truth, abs=3 * values.std() / 60**0.5)
+    assert np.sqrt((errors**2).mean()) == pytest.approx(values.std(), rel=0.3)  # 3 standard errors of a spread of 60
+    assert corrected_difference(one, one, accuracy=(a, a))[:2] == pytest.approx((0.0, 0.0))
+    never = CheckedUnits.of([False] * 40, [0.0] * 40)
+    assert math.isnan(corrected_difference(one, one, accuracy=(a, never))[0])  # all answers are wrong
+
+
 def test_differences_above_chance_are_paired():
     same, chance = above_chance_units(np.random.default_rng(9), 200, 1.0)
     assert corrected_difference(same, same, chance=(chance, chance))[:2] == pytest.approx((0.0, 0.0))

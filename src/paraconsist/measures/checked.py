@@ -311,31 +311,34 @@ def corrected_difference(
     second: CheckedUnits,
     *,
     chance: tuple[CheckedUnits, CheckedUnits] | None = None,
+    accuracy: tuple[CheckedUnits, CheckedUnits] | None = None,
     confidence_level: float = 0.95,
     of_set: bool = False,
 ) -> Rate:
     """Return the difference of two corrected rates, paired by `groups`, with its standard error and t interval.
 
     With the `chance` of both, as `corrected_above_chance` takes it, the difference is of consistency above chance, nan
-    where all answers of one are the same. InputError if a rate's correction is refused.
+    where all answers of one are the same; with the `accuracy` of both, as `corrected_variance` takes it, of PVAP, nan
+    where all answers of one are right, or wrong. InputError if a rate's correction is refused.
     """
-    fits = []
-    for units in (first, second, *(chance or ())):
+    fits, others = [], chance or accuracy or ()
+    for units in (first, second, *others):
         rate, fit = _corrected(units, False, confidence_level)
         if rate.refused:
             raise input_error("corrected_difference", "units", "carry a correction", got=rate.refused)
         fits.append(_fit(units, True, confidence_level) if of_set else fit)
-    one, two, *by_chance = fits
+    one, two, *of_others = fits
     value, most, parts = one.value - two.value, 1.0, [(first, one, 1.0), (second, two, -1.0)]
-    if chance:
-        if max(fit.value for fit in by_chance) > 1.0 - 1e-12:
+    if others:
+        whole, slope, sign = (*_BY_CHANCE, 1.0) if chance else (*_OF_ALL, -1.0)
+        sizes = [whole(fit.value) for fit in of_others]
+        if min(sizes) < 1e-12:
             return math.nan, math.nan, [math.nan, math.nan]
-        left = [1.0 - fit.value for fit in by_chance]
-        below = [(1.0 - fit.value) / size for fit, size in zip((one, two), left, strict=True)]
-        value, most = below[1] - below[0], math.inf
-        parts = [(units, fit, slope / size) for (units, fit, slope), size in zip(parts, left, strict=True)]
-        slopes = (-below[0] / left[0], below[1] / left[1])
-        parts += zip(chance, by_chance, slopes, strict=True)
+        shares = [(1.0 - fit.value) / size for fit, size in zip((one, two), sizes, strict=True)]
+        value, most = sign * (shares[1] - shares[0]), math.inf
+        parts = [(units, fit, sign * way / size) for (units, fit, way), size in zip(parts, sizes, strict=True)]
+        ways = [sign * share * slope(fit.value) for share, fit in zip(shares, of_others, strict=True)]
+        parts += zip(others, of_others, (ways[0] / sizes[0], -ways[1] / sizes[1]), strict=True)
     error = _joint_error(parts)
     half = max(fit.quantile for _, fit, _ in parts) * error
     return value, error, [max(value - half, -most), min(value + half, most)]
@@ -361,8 +364,7 @@ def corrected_variance(
         ((1.0 - found[name]) / 2.0, errors[name] / 2.0, [(1.0 - end) / 2.0 for end in ends[name][::-1]])
         for name in ("observed", "corrected")
     ]
-    of_all = lambda a: 2.0 * a * (1.0 - a), lambda a: 2.0 - 4.0 * a
-    return found.having(*halves), _ratio((alike, *of_pairs), (accuracy, *of_answers), *of_all, confidence_level)
+    return found.having(*halves), _ratio((alike, *of_pairs), (accuracy, *of_answers), *_OF_ALL, confidence_level)
 
 
 def corrected_above_chance(
@@ -378,8 +380,7 @@ def corrected_above_chance(
     false-match rate are those of `same`. It is refused where P or c is, and nan where all answers are the same.
     """
     of_same, by_chance = (_corrected(units, False, confidence_level) for units in (same, chance))
-    below = _ratio((same, *of_same), (chance, *by_chance), lambda c: 1.0 - c, lambda _: -1.0, confidence_level)
-    return by_chance[0], complement(below)
+    return by_chance[0], complement(_ratio((same, *of_same), (chance, *by_chance), *_BY_CHANCE, confidence_level))
 
 
 def complement(rate: Corrected) -> Corrected:
@@ -387,6 +388,12 @@ def complement(rate: Corrected) -> Corrected:
     errors, ends = rate.standard_error, rate.confidence_interval
     turned = [(1.0 - rate[key], errors[key], [1.0 - e for e in ends[key][::-1]]) for key in ("observed", "corrected")]
     return rate.having(*turned)
+
+
+#: What the share of pairs that differ is divided by, and its derivative: of chance, and of accuracy.
+_Whole: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
+_BY_CHANCE: _Whole = (lambda c: 1.0 - c, lambda _: -1.0)
+_OF_ALL: _Whole = (lambda a: 2.0 * a * (1.0 - a), lambda a: 2.0 - 4.0 * a)
 
 
 def _ratio(
