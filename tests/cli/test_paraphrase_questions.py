@@ -7,13 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import yaml
-from helpers.endpoint import command, done, refused
+from helpers.endpoint import command, done
 from helpers.faulty_server import FaultyServer
 from helpers.paraphrase import fill
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.tables import read_table
 from paraconsist.data.writing import write_table
+from paraconsist.scoring.checked import read_validity
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 from paraconsist.transforms.paraphrase.refining import reason_against
 
@@ -113,8 +114,10 @@ def test_parquet_keeps_same_and_right_through_the_sheet(tmp_path, questions):
     assert load_bucket_set(tmp_path / "set.parquet").comparers == {"same": "number:0.01", "right": "contains"}
     fill(tmp_path / "set.check.csv", valid=["yes"] * 9)
     given = ["paraphrase", tmp_path / "set.parquet", "--checked", tmp_path / "set.check.csv"]
-    said = refused([str(part) for part in given])
-    assert "must mark as valid only what passed; got '0.rejected_3'" in said
+    said = done([str(part) for part in (*given, "--output", tmp_path / "all.yaml")])
+    assert "6 of 6 judged paraphrases are valid" in said
+    assert "3 that did not pass are valid, too" in said  # people may judge what a check leaves out
+    assert load_bucket_set(tmp_path / "all.yaml").table.num_rows == 3 + 1 + 6
     fill(tmp_path / "set.check.csv", valid=["yes", "yes", "no"] * 3)
     done([str(part) for part in (*given, "--output", tmp_path / "set-checked.yaml")])
     assert load_bucket_set(tmp_path / "set-checked.yaml").comparers == {"same": "number:0.01", "right": "contains"}
@@ -146,6 +149,9 @@ def test_a_judge_reads_both_directions_and_the_cost_is_said(tmp_path, questions)
         checks = [line["checks"] for line in csv.DictReader(stream)]
     assert "left out: another meaning (judge); judge 0.50" in checks
     assert checks.count("passed; judge 1.00") == 5
+    words = ["no", *("yes" if "; judge" in check else "no" for check in checks[1:])]  # four of five valid ones are kept
+    found = read_validity(fill(tmp_path / "my questions.reworded.check.csv", valid=words), {}, 0.95).check
+    assert (found.n_labels, found.sensitivity, found.false_match_rate) == (6, pytest.approx(4 / 5), 1.0)
 
 
 HOSTILE = {

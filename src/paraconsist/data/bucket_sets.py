@@ -24,14 +24,13 @@ from paraconsist.data.foreign import as_text
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
 from paraconsist.data.prompts import (
     ASKED,
-    PARAPHRASE_KEY,
     are_questions,
     question_columns,
     read_questions,
     wrong_value,
 )
 from paraconsist.data.rows import ROLES, allowed_labels, labels_in
-from paraconsist.data.tables import ENDINGS, joined, read_table, table_of_rows
+from paraconsist.data.tables import ENDINGS, PARAPHRASE_KEY, joined, read_table, table_of_rows
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
 from paraconsist.data.writing import file_in_folder
 from paraconsist.errors import check_whole, first_line, input_error, renamed

@@ -360,8 +360,6 @@ ASKED = ("messages", "question", "prompt")
 _ROLES = ("system", "user", "assistant", "developer")
 _ENTRY = ("id", "wordings", *ASKED, "context", "choices", "system", "expected")
 _COMMON = ("system", "context", "same", "right", "error_of_check")
-#: The key of how a set of paraphrases was made, as JSON, in a file's metadata.
-PARAPHRASE_KEY = b"paraconsist_paraphrase"
 _QUOTES = 'Put texts with : ? # or , into quotes, such as "Shipping: how much?".'
 _EQUAL = ("equals", "icontains", "contains", "is-json")  # promptfoo's assertions whose value is an accepted answer
 
@@ -425,7 +423,7 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         for column in ("question", "prompt", "context", "system", "bucket_id", "role", "expected"):
             if isinstance(values.get(column), dict if column == "expected" else (list, dict)):
                 raise wrong_value(str(path), column, "be text", values[column], row, f"Mend {path}. {_QUOTES}")
-    from paraconsist.data.tables import table_of_rows  # prompts are read for help texts, too
+    from paraconsist.data.tables import PARAPHRASE_KEY, table_of_rows  # prompts are read for help texts, too
 
     return table_of_rows(rows).replace_schema_metadata({PARAPHRASE_KEY: json.dumps(facts, default=str)}), comparers
 

@@ -652,6 +652,8 @@ def _questions(source: Source, column: str | None) -> list[str]:
 
 _BUCKETS = ("bucket_id", "query_id", "original")  # columns by which rows belong together
 _REJECTED = re.compile(r".*\.rejected_\d+", re.DOTALL)  # ids of candidates that a filter left out of the set
+#: Of the cells `checks`: that a check of the meaning gave a score, and that it left the candidate out.
+_MET, _LEFT_OUT = re.compile(r".*; \w+ \d\.\d+", re.DOTALL), "left out: another meaning"
 #: Columns that shares are broken down by, of the sheet or of the run, and those of two texts that an edit is between.
 _KINDS = ("source", "generator", "method", "rule", "category", "kind", "property")
 _TEXTS = ("original", "paraphrase")
@@ -670,6 +672,8 @@ class Validity(Record):
     bounds: dict[str, Bounds]  # rate -> what it may be among valid paraphrases
     #: Rate -> what it is among them, where the sheet has the ids of wordings of this run (``example_id``).
     among_valid: dict[str, AmongValid]
+    #: How often the check of the meaning kept valid wordings (sensitivity), and others (false matches).
+    check: Corrected | None = None
 
 
 def read_validity(
@@ -717,8 +721,25 @@ def read_validity(
     among: dict[str, AmongValid] = {}
     if rows is not None and "example_id" in cells:
         among = _among_valid({cells["example_id"][row]: float(labels[row]) for row in judged}, rows, confidence_level)
-    sizes = {"n_labels": len(judged), "n_buckets": len(np.unique(groups[judged]))}
-    return Validity(**sizes, invalid=share, confidence_interval=ends, by=by, bounds=bounds, among_valid=among)
+    sizes: Any = {"n_labels": len(judged), "n_buckets": len(np.unique(groups[judged])), "invalid": share}
+    sizes["check"] = _error_of_check(cells.get("checks", ()), 1.0 - labels, groups, confidence_level)
+    return Validity(**sizes, confidence_interval=ends, by=by, bounds=bounds, among_valid=among)
+
+
+def _error_of_check(
+    checks: Sequence[str], valid: NDArray[np.float64], groups: NDArray[Any], confidence_level: float
+) -> Corrected | None:
+    """Return how often a check keeps valid wordings, and others; None if too few that it kept, or left out, are judged.
+
+    Those that it never met, because of their texts alone, do not count.
+    """
+    met = np.array([row for row, text in enumerate(checks) if _MET.fullmatch(text)], dtype=np.intp)
+    is_kept = np.array([not checks[row].startswith(_LEFT_OUT) for row in met], dtype=np.bool_)
+    units = CheckedUnits.of(is_kept, valid[met], groups=groups[met])
+    for kind in (is_kept, ~is_kept):
+        if not len(met) or (units.is_labelled & kind).sum() < min(measures.LEAST_LABELS, kind.sum()):
+            return None
+    return measures.rate_of_units(units, confidence_level=confidence_level)
 
 
 def _kinds(
