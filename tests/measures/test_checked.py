@@ -336,6 +336,25 @@ def test_errors_that_do_not_tell_answers_apart_correct_no_other_units():
     assert math.isnan(found.corrected)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_labels_that_agree_with_their_verdicts_have_no_design_effect(seed):
+    """Rounding in their means, of 1e-17, once made one of the ratio of two such numbers: intervals a third too wide."""
+    rng, n = np.random.default_rng(seed), 30
+    verdicts, weights, sampling = np.repeat([True, False], n), rng.random(2 * n) + 0.5, rng.random(2 * n) + 0.5
+    groups = np.tile(np.arange(n) // 3, 2)  # three labels of each verdict, in each problem
+    units = CheckedUnits.of(verdicts, verdicts * 1.0, weights=weights, sampling=sampling, groups=groups)
+    shares, square = weights / weights.sum(), 0.0
+    for verdict in (True, False):
+        of = verdicts == verdict
+        counts = (weights * sampling)[of]
+        size = counts.sum() ** 2 / (counts**2).sum()  # Kish's
+        inside = (verdict * size + 0.5) / (size + 1.0)
+        square += shares[of].sum() ** 2 * inside * (1.0 - inside) / (size - 1.0)
+    parts = shares * (verdicts - shares[verdicts].sum())
+    square += sum(parts[groups == group].sum() ** 2 for group in np.unique(groups))
+    assert rate_of_units(units).standard_error["corrected"] == pytest.approx(math.sqrt(square), rel=1e-9)
+
+
 def test_differences_are_paired():
     units, other = sheet(), sheet(yes=(16, 4))
     value, error, (low, high) = corrected_difference(units, other)

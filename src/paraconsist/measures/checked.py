@@ -26,7 +26,7 @@ from scipy.special import betainc, ndtri, stdtrit
 from paraconsist.errors import check_fraction, input_error
 from paraconsist.measures.array_types import Floats, Integers
 from paraconsist.measures.buckets import as_column, as_mask, as_probabilities, check_length, check_rows, partition
-from paraconsist.measures.intervals import Dyads, Units, rare_interval, ratio_interval, too_few
+from paraconsist.measures.intervals import NO_SPREAD, Dyads, Units, rare_interval, ratio_interval, too_few
 from paraconsist.measures.results import Record
 
 #: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
@@ -677,7 +677,7 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     of_labels = inside * (filled - means[post]) * (sizes * left)[post]
     n_groups, stretch, alone = len(np.unique(codes[is_labelled])), 1.0, float(of_labels @ of_labels)
     n_clusters = min(n_groups, int(n_labelled.sum()))
-    if n_groups < codes[is_labelled].size and alone > 0.0:
+    if n_groups < codes[is_labelled].size and alone > NO_SPREAD**2:  # beyond rounding
         stretch = max(variance(of_labels) / alone, 1.0)  # the design effect of the labels
     smoothed = _inside(means, n)
     spread = smoothed * (1.0 - smoothed) / np.maximum(n - 1.0, 1.0) * left**2 * stretch
