@@ -355,6 +355,19 @@ def test_labels_that_agree_with_their_verdicts_have_no_design_effect(seed):
     assert rate_of_units(units).standard_error["corrected"] == pytest.approx(math.sqrt(square), rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_verdicts_that_are_all_yes_have_an_interval_whatever_the_rounding(seed):
+    """Weights that add up to 1 - 1e-16 once made it [1 - 1e-15, 1], and differences as if paired with noise."""
+    n, weights = 60, np.random.default_rng(seed).random(60)
+    always = CheckedUnits.of([True] * n, [1.0] * 30 + [NAN] * 30, weights=weights)
+    other = CheckedUnits.of([True] * 40 + [False] * 20, [1.0] * 25 + [0.0] * 15 + [1.0] * 5 + [0.0] * 15)
+    found, errors = rate_of_units(always), [rate_of_units(each).standard_error["corrected"] for each in (always, other)]
+    inside = (n + 0.5) / (n + 1.0)
+    assert found.standard_error["observed"] == pytest.approx(math.sqrt(inside * (1.0 - inside) / n))
+    assert found.confidence_interval["observed"] == pytest.approx([0.947, 1.0], abs=1e-3)
+    assert corrected_difference(always, other)[1] == pytest.approx(math.hypot(*errors))
+
+
 def test_differences_are_paired():
     units, other = sheet(), sheet(yes=(16, 4))
     value, error, (low, high) = corrected_difference(units, other)

@@ -432,7 +432,7 @@ def _joint_error(parts: Sequence[tuple[CheckedUnits, _Fit, float]]) -> float:
     total, alone = np.zeros(n), 0.0
     for own, (_, fit, slope) in zip(np.split(codes, ends[:-1]), parts, strict=True):
         sums = np.bincount(own, np.repeat(fit.influence, len(own) // fit.n_units), n)
-        if (size := math.sqrt(sums @ sums)) > 0.0:
+        if (size := math.sqrt(sums @ sums)) > NO_SPREAD:
             total += slope * fit.error / size * sums
         else:
             alone += (slope * fit.error) ** 2
@@ -685,12 +685,12 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     freedom = max((n_clusters or n_all) - len(n), 1)
     quantile = float(stdtrit(freedom, 0.5 + confidence_level / 2.0))
     value, observed = (min(float(share), 1.0) for share in (sizes @ means, weights @ units.verdicts))
-    of_units, of_verdicts = weights * (means[post] - value), weights * (units.verdicts - observed)
+    of_units, square = weights * (means[post] - value), variance(weights * (units.verdicts - observed))
     inner = _inside(observed, n_all)
-    of_inner = inner * (1.0 - inner) / n_all  # where all verdicts are the same
+    square = square if square > NO_SPREAD**2 else inner * (1.0 - inner) / n_all  # all verdicts are the same
     # problems with many verdicts yes may also have more labels yes than others with the same verdict
     both = max(variance(of_units + of_labels) - stretch * alone, 0.0)
-    sampled, square = (0.0, 0.0) if of_set else (both, variance(of_verdicts) or of_inner)
+    sampled, square = (0.0, 0.0) if of_set else (both, square)
     error, observed_error = math.sqrt(float(sizes**2 @ spread) + sampled), math.sqrt(square)
 
     def part(verdict: bool) -> tuple[float, float, float]:
