@@ -666,7 +666,7 @@ def corrected(name: str, checked: Checked) -> Table:
 
 
 def validity(name: str, found: Validity) -> Iterator[Table]:
-    """Yield the share of wordings that people find to be no paraphrases, and the bounds of rates without them."""
+    """Yield the share of wordings that are no paraphrases, how their check errs, and bounds of rates without them."""
     kinds = [(f"{column}: {kind}", values) for column, by in found.by.items() for kind, values in by.items()]
     shares = [
         [Cell(kind, head=True), Cell(v["invalid"], bounds(v, "confidence_interval"), PERCENT), Cell(v["n_labels"])]
@@ -674,6 +674,11 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
     ]
     columns = [Column("wordings", words=True), Column("no paraphrase", interval="interval"), Column("judged")]
     yield Table(f"{name}: wordings that people judged (per cent)", columns, shares)
+    if found.check is not None:
+        columns = [Column(of, interval="interval") for of in ("of the valid", "of the others")]
+        cells = [share(found.check, key) for key in ("sensitivity", "false_match_rate")]
+        columns, cells = [*columns, Column("judged")], [*cells, Cell(found.check.n_labels)]
+        yield Table(f"{name}: what the check kept (per cent)", columns, [cells])
     ends = {key: (of.low, of.high, *of.confidence_interval) for key, of in found.bounds.items()}
     rows = [[_rate(key), *(Cell(end, unit=PERCENT) for end in of)] for key, of in ends.items()]
     columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]
