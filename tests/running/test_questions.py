@@ -224,7 +224,7 @@ def test_repeats_are_compared_with_the_run(file, tmp_path):
     """Of a written answer and a repeat of it only what the comparer holds for another answer is a flip."""
     save_language_model(tmp_path / "model", "llama", chat=True)
     options = ["--model", tmp_path / "model", "--dataset", file, "--output", tmp_path / "run", "--device", "cpu"]
-    drawn = ["--scoring", "generate", "--temperature", 1, "--repeats", 1, "--noise-share", 1, "--max-new-tokens", 3]
+    drawn = ["--temperature", 1, "--repeats", 1, "--noise-share", 1, "--max-new-tokens", 3]
     done("run", *options, *drawn)
     noise = pq.read_table(tmp_path / "run" / "noise" / "shop.parquet").to_pylist()
     main = {
