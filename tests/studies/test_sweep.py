@@ -298,7 +298,7 @@ def test_configurations_that_differ_twice_are_not_compared() -> None:
 
 
 def questions(folder: Path) -> Path:
-    rows = [{"bucket_id": f"q{i // 3}", "question": f"Wording {i}?", "expected": "yes"} for i in range(12)]
+    rows = [{"bucket_id": f"q{i // 3}", "text": f"Wording {i}?", "expected": "yes"} for i in range(12)]
     return write(folder / "q.jsonl", rows)
 
 
@@ -309,7 +309,8 @@ def answer(text: str, body: dict) -> str:
 
 
 def test_questions_cannot_be_trained_on(tmp_path: Path) -> None:
-    given = ["--model", "bow", "--dataset", questions(tmp_path), "--train-dataset", "sample:defeasible_nli"]
+    (tmp_path / "q.jsonl").write_text('{"bucket_id": "a", "question": "Why?"}\n')
+    given = ["--model", "bow", "--dataset", tmp_path / "q.jsonl", "--train-dataset", "sample:defeasible_nli"]
     assert "models are asked as they are" in refused("sweep", *given, "--output", tmp_path / "sweep")
     assert not (tmp_path / "sweep").exists()
 
@@ -318,6 +319,7 @@ def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monk
     """`sweep` refused questions: several system messages and temperatures had to be written out by hand."""
     monkeypatch.setattr("paraconsist.cli.studies.find_spec", lambda name: None)  # without figures
     given = ["--model", "toy", "--dataset", questions(tmp_path), "--n-resamples", 20, "--right", "contains"]
+    given += ["--column", "question=text"]
     more = ["--vary", 'system=["Be brief, please.\\n| Or not."]', "--vary", "temperature=0,1", "--seeds", "3,4",
             "--set", "max-new-tokens=9", "--output", tmp_path / "sweep"]  # fmt: skip
     with FaultyServer(write=answer) as server:
@@ -351,7 +353,7 @@ def test_a_language_model_on_this_machine_is_swept_by_its_chat_template(tmp_path
     warned = Command(partial(in_process, warn="ignore"))  # answers are cut
     shown = warned.done("sweep", "--model", tmp_path / "model", "--dataset", questions(tmp_path), "--vary",
                         "system=null,Be brief.", "--set", "max_new_tokens=3", "--device", "cpu", "--same", "exact",
-                        "--n-resamples", 20, "--output", tmp_path / "sweep")  # fmt: skip
+                        "--column", "question=text", "--n-resamples", 20, "--output", tmp_path / "sweep")  # fmt: skip
     assert "| model, system Be brief. | 12 | 1 |" in shown
     assert "| model, no system | 12 | 1 |" in shown
     (file,) = tmp_path.glob("sweep/cells/model_system-Be-brief._seed-0_*/run.json")
@@ -378,10 +380,11 @@ def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
         (["--vary", "request_fields=[{top_p: 1}]"], "`--request-field` must be given only with `--endpoint`"),
         (["--concurrency", "3"], "`--concurrency` must be given only with `--endpoint`"),
         (["--same", "nothing"], "`--same` must"),
-        (["--train-file", "rows.csv", "--same", "text"], "`--same` must be given only where nothing is trained"),
+        (["--train-file", "rows.csv"], "`--column` must be given only where nothing is trained"),
     ],
 )
 def test_what_only_trainings_or_models_have_is_refused(given: list, message: str, tmp_path: Path) -> None:
-    common = ["--model", "toy", "--dataset", questions(tmp_path), "--output", tmp_path / "sweep"]
+    common = ["--model", "toy", "--dataset", questions(tmp_path), "--column", "question=text"]
+    common += ["--output", tmp_path / "sweep"]
     assert message in refused("sweep", *common, *given, n_lines=1)
     assert not (tmp_path / "sweep" / "sweep.json").exists()

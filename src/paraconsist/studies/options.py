@@ -69,6 +69,9 @@ class SweepOptions(StudyOptions):
     vary: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     jobs: int = option(1, "Processes at a time; each has a device of its own.", min=1)
     keep_models: bool = option(False, "Keep the weights of every cell.")
+    column: Sequence[str] | None = option(
+        None, "Where nothing is trained: FIELD=COLUMN of the sets, as in `run`; repeat for several."
+    )
     same: str | None = option(None, "Of questions, which are asked: when two answers are the same, as in `run`.")
     right: str | None = option(None, "Of questions: when an answer is right; by default `same`.")
     endpoint: EndpointSettings | None = None  # behind which the models are asked

@@ -141,7 +141,7 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
     if not options.trains:
         return ask(options, say)
     cells = cells_of(options)
-    for name in ("same", "right", "endpoint"):
+    for name in ("column", "same", "right", "endpoint"):
         if (value := getattr(options, name)) is not None:
             raise input_error("sweep", name, "be given only where nothing is trained", got=value)
     for name in (name for name in options.sets if Path(name).exists()):
