@@ -361,6 +361,16 @@ def test_a_language_model_on_this_machine_is_swept_by_its_chat_template(tmp_path
     assert (run["chat"], run["system"], run["max_new_tokens"]) == ("True", "Be brief.", "3")
 
 
+def test_lines_of_the_table_stand_as_the_grid_was_given() -> None:
+    """Options were sorted as texts: 16 came before 8."""
+    from paraconsist.studies.plots import markdown_table
+
+    cells = [replace(cell(share, 0, 0.5), varied={"mlp_size": size}) for share in (1.0, 0.5) for size in (8, 16)]
+    lines = [line for line in markdown_table(summarise(cells).summary).splitlines() if "mlp_size" in line]
+    found = [line.split(" | ")[0] for line in lines]
+    assert found == [f"| m, mlp_size {size}, {share} %" for size in (8, 16) for share in (50, 100)]
+
+
 def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
     cells = [cell(1.0, 0, 0.5, model="a/m"), cell(1.0, 0, 0.7, model="b/m")]
     rows = summarise(cells).summary

@@ -139,7 +139,8 @@ def markdown_table(summary: Sequence[ConfigurationSummary]) -> str:
         symbols = [figure.symbol for figure in figures() if any(figure.symbol in row.figures for row in rows)]
         lines += [f"**{name}**", "", f"| configuration | rows | seeds | {' | '.join(symbols)} |"]
         lines.append("|---" * (3 + len(symbols)) + "|")
-        rows.sort(key=lambda row: (row.model, str(row.varied), row.share))
+        grid = [*dict.fromkeys(str(row.varied) for row in rows)]  # as it was given: 8 before 16
+        rows.sort(key=lambda row: (row.model, grid.index(str(row.varied)), row.share))
         shown = told_apart([row.configuration.replace("|", "\\|") for row in rows], _MOST_LETTERS)
         for row, configuration in zip(rows, shown, strict=True):
             values = [_cell(row.figures.get(symbol)) for symbol in symbols]
