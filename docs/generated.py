@@ -50,7 +50,10 @@ def write_pages(folder: Path) -> None:
     (measures / "index.md").write_text("\n".join([*lines, *toctree(CATALOGUE)]), encoding="utf-8")
     for name in COMMANDS:
         (commands / f"{name}.md").write_text(command_page(name), encoding="utf-8")
-    index = ["# Commands", "", "Every command takes `--config FILE.yaml` with its options by name.", ""]
+    streams = (
+        "Results go to standard output, warnings and progress to standard error; JSON and Markdown hold their warnings."
+    )
+    index = ["# Commands", "", f"Every command takes `--config FILE.yaml` with its options by name. {streams}", ""]
     for panel in dict.fromkeys(command.panel for command in COMMANDS.values()):
         there = {name: command for name, command in COMMANDS.items() if command.panel == panel}
         index += [f"## {panel}", "", "| command | what it does |", "|---|---|"]

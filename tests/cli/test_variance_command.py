@@ -45,7 +45,7 @@ def test_the_json_is_the_librarys_and_the_table_shows_it(command: Command, answe
     assert {path.name for path in (tmp_path / "plots").iterdir()} == {
         f"variance-components.{kind}" for kind in ("pdf", "png", "svg")
     }
-    out = command.out("variance", answers, *LEVELS, "--level", "repeat=epoch", "--nested", "repeat")
+    out = command.done("variance", answers, *LEVELS, "--level", "repeat=epoch", "--nested", "repeat")
     for text in (
         "correct, mean",
         "problem x wording",
