@@ -257,8 +257,13 @@ def _logs_in(folder: Path) -> list[Path]:
         present = sorted(file.name for file in folder.iterdir())
         must = f"be a predictions file or a run folder with predictions, or hold logs ({', '.join(patterns)})"
         remedy = f"It holds {', '.join(present[:10]) or 'nothing'}. Name the file of a table itself."
+        runs = [str(file.parent) for file in sorted(folder.rglob("run.json"))]
         if RunFolder(folder).run_file.is_file():
             must, remedy = "be a finished run", "The same command goes on with it."
+        elif runs:
+            remedy = f"Give the runs in it: {' '.join(runs[:10])}{' ...' if len(runs) > 10 else ''}."
+        elif {"training.json", "config.json"} & {*present}:
+            remedy = f"It holds a model: `paraconsist run --model {folder} ...` asks it."
         raise bad_log(must, folder, remedy=remedy)
     return files
 
