@@ -86,8 +86,9 @@ def log_rows(
     is_compared = query.named("prediction") is not None or bool(own.get("same"))
     others = dict.fromkeys(name for sample in samples for name in sample["scores"] if name != scorer)
     if others and query.metric is None and not is_compared:
-        takes = f"--metric takes another ({', '.join(others)})"
-        notes.append(f"an answer is right where the scorer {scorer} says so; {takes}")
+        notes.append(
+            f"an answer is right where the scorer {scorer} says so; --metric takes another ({', '.join(others)})"
+        )
     answers = _answers(samples, scorer, own.get("label_names", []), compared=is_compared)
     columns, label_names = answers.columns(fields, query, _ROOTS)
     if own.get("same"):
