@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,7 @@ def read_outcomes(
     named = tuple(name for name in levels.values() if name not in (*_ROLES, FILE))
     wanted = replace(read, trial=read.trial or "epoch", stratum=named)
     values: list[NDArray[Any]] = []
+    golds: dict[str, dict[Any, set[Any]]] = {}
     columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in levels}
     given = [(path, file) for path in files for file in RunFolder(path).predictions_files() or [path]]
     ways = ([file.stem for _, file in given], [path.name for path, _ in given], [str(file) for _, file in given])
@@ -61,6 +63,8 @@ def read_outcomes(
             names = of_log if is_log else replace(wanted, stratum=())
             values.append(_outcome(predictions, outcome, names))
             table = predictions.table
+            if {names.bucket, names.label} <= {*table.column_names} and not has_several:
+                _check_task(of_name, table[names.bucket].to_pylist(), table[names.label].to_pylist(), golds)
             for level, name in levels.items():
                 if name not in table.column_names and name == FILE:
                     columns[level].append(pa.chunked_array([[of_name] * len(table)]))
@@ -80,6 +84,18 @@ def read_outcomes(
     found = {level: _codes(level, levels[level], parts) for level, parts in columns.items()}
     codes, of_levels = ({level: pair[i] for level, pair in found.items()} for i in range(2))
     return outcomes, codes, of_levels
+
+
+def _check_task(file: str, buckets: list[Any], labels: list[Any], golds: dict[str, dict[Any, set[Any]]]) -> None:
+    """Warn if problems have no gold label in common with those of equal ids in the first of the `golds`, by file."""
+    for bucket, label in zip(map(str, buckets), map(str, labels), strict=True):
+        golds.setdefault(file, {}).setdefault(bucket, set()).add(label)
+    first = next(iter(golds))
+    both = [bucket for bucket in golds[file] if bucket in golds[first]]
+    if others := [bucket for bucket in both if golds[file][bucket].isdisjoint(golds[first][bucket])]:
+        told = f"{len(others):,} of {len(both):,} problems have other gold labels in {file} than in {first}"
+        remedy = "files of two tasks need ids of their own"
+        warnings.warn(f"{told} (such as {others[0]}): {remedy}", UserWarning, stacklevel=2)
 
 
 def ranked_under(
