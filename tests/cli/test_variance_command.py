@@ -135,7 +135,7 @@ def test_files_of_two_tasks_whose_ids_are_equal_are_warned_of(command: Command, 
     table = pq.read_table(answers)
     pq.write_table(table.set_column(4, "label", pa.array(PROBLEM % 3)), tmp_path / "other.parquet")
     pq.write_table(table.set_column(3, "prediction", pa.array(1 - ANSWER)), tmp_path / "again.parquet")
-    warning = "8 of 12 problems have other gold labels in other than in answers (such as 0)"
+    warning = "8 of 12 problems have other gold labels in other than in the first file (such as 0)"
     assert warning in command("variance", answers, tmp_path / "other.parquet", *LEVELS)[2]
     assert "gold labels" not in command("variance", answers, tmp_path / "again.parquet", *LEVELS)[2]
 

@@ -164,14 +164,11 @@ def repeated_texts(table: pa.Table, columns: SourceOptions) -> list[str]:
     """
     text = ["input_id"] if "input_id" in table.column_names else [*ASKED, "context", "choices", "system"]
     names = [name for name in (columns.bucket, *text, columns.role) if name in table.column_names]
-    if columns.trial is not None or columns.bucket not in names or not {*text[: len(ASKED)]} & {*names}:
-        return []
-    counted = rows_counted(table, names)
-    if counted is None:
-        return []
-    if columns.role in names:
+    is_asked = columns.trial is None and columns.bucket in names and not {*text[: len(ASKED)]}.isdisjoint(names)
+    counted = rows_counted(table, names) if is_asked else None
+    if counted is not None and columns.role in names:
         counted = counted.filter(pc.not_equal(counted[columns.role].cast(pa.string()), ORIGINAL))
-    if len(counted) == len(counted[columns.bucket].unique()):
+    if counted is None or len(counted) == len(counted[columns.bucket].unique()):
         return []
     n = pc.sum(counted["count_all"]).as_py() - len(counted)
     equal = f"{n:,} of {len(table):,} rows ask what another row of their bucket asks: copies agree trivially, so leave"

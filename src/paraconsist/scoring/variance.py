@@ -48,7 +48,7 @@ def read_outcomes(
     named = tuple(name for name in levels.values() if name not in (*_ROLES, FILE))
     wanted = replace(read, trial=read.trial or "epoch", stratum=named)
     values: list[NDArray[Any]] = []
-    golds: dict[str, dict[Any, set[Any]]] = {}
+    first: set[tuple[str, str]] = set()
     columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in levels}
     given = [(path, file) for path in files for file in RunFolder(path).predictions_files() or [path]]
     ways = ([file.stem for _, file in given], [path.name for path, _ in given], [str(file) for _, file in given])
@@ -64,7 +64,9 @@ def read_outcomes(
             values.append(_outcome(predictions, outcome, names))
             table = predictions.table
             if {names.bucket, names.label} <= {*table.column_names} and not has_several:
-                _check_task(of_name, table[names.bucket].to_pylist(), table[names.label].to_pylist(), golds)
+                pairs = zip(*(map(str, table[name].to_pylist()) for name in (names.bucket, names.label)), strict=True)
+                _check_task(of_name, problems := {*pairs}, first)
+                first = first or problems
             for level, name in levels.items():
                 if name not in table.column_names and name == FILE:
                     columns[level].append(pa.chunked_array([[of_name] * len(table)]))
@@ -86,16 +88,13 @@ def read_outcomes(
     return outcomes, codes, of_levels
 
 
-def _check_task(file: str, buckets: list[Any], labels: list[Any], golds: dict[str, dict[Any, set[Any]]]) -> None:
-    """Warn if problems have no gold label in common with those of equal ids in the first of the `golds`, by file."""
-    for bucket, label in zip(map(str, buckets), map(str, labels), strict=True):
-        golds.setdefault(file, {}).setdefault(bucket, set()).add(label)
-    first = next(iter(golds))
-    both = [bucket for bucket in golds[file] if bucket in golds[first]]
-    if others := [bucket for bucket in both if golds[file][bucket].isdisjoint(golds[first][bucket])]:
-        told = f"{len(others):,} of {len(both):,} problems have other gold labels in {file} than in {first}"
-        remedy = "files of two tasks need ids of their own"
-        warnings.warn(f"{told} (such as {others[0]}): {remedy}", UserWarning, stacklevel=2)
+def _check_task(file: str, problems: set[tuple[str, str]], first: set[tuple[str, str]]) -> None:
+    """Warn if problems (id and gold label) have an id of the `first` file's, and no label in common with it."""
+    both = {name for name, _ in problems} & {name for name, _ in first}
+    if others := sorted(both - {name for name, _ in problems & first}):
+        told = f"{len(others):,} of {len(both):,} problems have other gold labels in {file} than in the first file"
+        text = f"{told} (such as {others[0]}): files of two tasks need ids of their own"
+        warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def ranked_under(
