@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -52,7 +53,8 @@ PARTS = {
 }
 SET, MODEL = Column("set", words=True), Column("model", words=True)
 _AGREEMENT = "agreement_unbiased"
-#: Of paraphrastic consistency what the page's summary shows before "more columns".
+_LINE = 110  # letters of a warning at first look
+#: Of paraphrastic consistency what is seen at first look: by the page's summary, before "more columns".
 _FIRST = (PARAPHRASTIC.headline, "accuracy", _AGREEMENT, ABOVE_CHANCE.key)
 #: Shares of paraphrastic consistency that the summary has no column for.
 _NOT_IN_SUMMARY = (
@@ -218,8 +220,8 @@ def stratified(
 # ---- one builder a kind of table
 
 
-def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
-    """Return every number of a measure on one set, a line each."""
+def headline(name: str, scored: SetScores, spec: MeasureSpec, keys: Sequence[str] | None = None) -> Table:
+    """Return every number of a measure on one set, or those of some `keys`, a line each."""
     values, is_sketch = scored.measures[spec.name], scored.rows.same is not None  # classes of answers are
     no_gold, is_run = scored.rows.is_without_gold, scored.rows.calls is not None
     rows = [
@@ -229,7 +231,7 @@ def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
         ]
         for q in spec.quantities
         if q.key in values and not (q.key == _AGREEMENT and (_has_two_labels(values) or is_sketch))
-        if not (no_gold and q.needs_gold)
+        if not (no_gold and q.needs_gold) and (keys is None or q.key in keys)
         for key, label, value in _entries(q, values[q.key])
     ]
     if scored.n_unparsed:
@@ -693,10 +695,32 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
         yield Table(f"{name}: rates among valid paraphrases (per cent)", columns, rows, caption)
 
 
-def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True) -> Iterator[Part]:
+def warnings_of(sets: Mapping[str, SetScores]) -> tuple[list[str], list[str]]:
+    """Return the warnings about rows, and those about single measures; of several sets, after their set's name."""
+    found: tuple[list[str], list[str]] = ([], [])
+    for name, scored in sets.items():
+        of_measures = [each for values in scored.measures.values() for each in values["warnings"]]
+        for lines, warnings in zip(found, (scored.warnings, of_measures), strict=True):
+            lines += [f"{name}: {each}" if len(sets) > 1 else each for each in dict.fromkeys(warnings)]
+    return found
+
+
+def first_look(sets: Mapping[str, SetScores]) -> Iterator[Part]:
+    """Yield what a reader wants first: the findings, the first numbers, and a line for each warning about the rows."""
+    parts, (of_rows, of_measures) = [*score_tables(sets, is_first=True)], warnings_of(sets)
+    yield from (part for part in parts if isinstance(part, Table) or part.kind not in ("warning", "signature"))
+    yield from (Line(shorten(warning, _LINE, placeholder=" ..."), "warning") for warning in of_rows)
+    more = f"{plural(len(of_measures), 'more warning')} in `.warnings`. " if of_measures else ""
+    yield Line(f"{more}Every number and breakdown: `.to_markdown()`.")
+    yield from dict.fromkeys(part for part in parts if isinstance(part, Line) and part.kind == "signature")
+
+
+def score_tables(
+    sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True, is_first: bool = False
+) -> Iterator[Part]:
     """Yield the tables of every set; with `figures` also the answers behind the rates on pairs.
 
-    Without `published` the numbers that papers print of the same sets are left out.
+    Without `published` the numbers that papers print of the same sets are left out; of a first look, breakdowns.
     """
     from paraconsist.reporting.papers import published_tables  # reads tables, which takes pyarrow
 
@@ -707,9 +731,9 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
         for measure, values in scored.measures.items():
             spec = CATALOGUE[measure]
             if _has_own_table(spec, values):
-                yield headline(name, scored, spec)
+                yield headline(name, scored, spec, _FIRST if is_first and spec is PARAPHRASTIC else None)
                 yield from relations(name, scored) if spec is COHERENCE else ()
-                yield from strata(name, {"": scored}, spec) if spec is PARAPHRASTIC else ()
+                yield from strata(name, {"": scored}, spec) if spec is PARAPHRASTIC and not is_first else ()
                 yield from remarks([*scored.warnings, *values["warnings"]], [values["signature"]])
         if (change := scored.measures.get(CHANGE.name)) is not None:
             changed = changes(name, {"": change})
@@ -720,7 +744,7 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
     warnings = [f"{name}: {each}" for name, scored, rate in of_rates for each in (*scored.warnings, *rate["warnings"])]
     yield from remarks(warnings, [rate["signature"] for *_, rate in of_rates])
     yield from published_tables(sets) if published else ()
-    yield from policies(sets)
+    yield from () if is_first else policies(sets)
     for name, scored in sets.items():
         if scored.noise_floor is not None:
             yield noise(name, scored.noise_floor)
