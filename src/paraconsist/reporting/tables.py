@@ -279,7 +279,8 @@ def summary(by_model: ByModel) -> Iterator[Table]:
         sizes = [Cell(values.get("n_buckets")), Cell(scored.majority_rate)]
         rows.append([Cell(name, head=True), Cell(model), *(share(values, q.key) for q in used), *sizes])
     caption = "Read P_C together with A: a model that always gives the same answer has P_C 100."
-    yield laid_out("Paraphrastic consistency, in per cent, with intervals", columns, rows, len(by_model), caption)
+    table = laid_out("Paraphrastic consistency, in per cent, with intervals", columns, rows, len(by_model), caption)
+    yield replace(table, kind="sortable")
 
 
 def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_models: int = 1) -> Iterator[Table]:
@@ -352,7 +353,8 @@ def rates(by_model: ByModel, *, own_tables: bool = True) -> Iterator[Table]:
     first_accuracy = 5
     told = [i for i in range(len(columns)) if i < first_accuracy or any(row[i].text != UNDEFINED for row in rows)]
     columns, rows = [columns[i] for i in told], [[row[i] for i in told] for row in rows]
-    yield laid_out(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, len(by_model))
+    table = laid_out(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, len(by_model))
+    yield replace(table, kind="sortable")
 
 
 def changes(name: str, by_model: Mapping[str, Values], n_models: int = 1) -> Table:

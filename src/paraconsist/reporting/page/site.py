@@ -19,12 +19,12 @@ from paraconsist.errors import check_flag, input_error
 from paraconsist.files import launched, locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words
-from paraconsist.reporting.formatting import Values, bounds, known
+from paraconsist.reporting.formatting import Values
 from paraconsist.reporting.page.models import Model, Progress, Report, ReportOptions, load_models
 from paraconsist.reporting.page.provenance import signatures
 from paraconsist.reporting.page.write import filled, write_report
-from paraconsist.reporting.table import PERCENT, Cell, Column, Table
-from paraconsist.reporting.tables import MODEL, ByModel, measures_of, set_names
+from paraconsist.reporting.table import Cell, Column, Table
+from paraconsist.reporting.tables import MODEL, ByModel, measures_of, set_names, share
 from paraconsist.scoring.compare import SetComparison, SetRanking, compare_options, rank_models
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.outcomes import STEADINESS
@@ -298,7 +298,7 @@ def index_table(
         over = f", {name}" if len(scored) > 1 else ""
         for place, (key, label) in enumerate(_keys(spec, is_brief=len(scored) > few)):
             cells = [_value(sets, name, spec, key) for sets in by_model.values()]
-            if all(cell.sort is None for cell in cells):
+            if all(cell.order is None for cell in cells):
                 continue
             signs.append(1.0 if key == spec.headline and not spec.higher_is_better else -1.0)
             columns.append(Column(f"{label}{over}"))
@@ -319,8 +319,8 @@ def index_table(
     if signs:
         has_rank = len(columns) > 2 and columns[2].label.startswith("rank")
         missing = float("inf")  # last, after models without a rank
-        rows.sort(key=lambda row: missing if row[1].sort is None else signs[0] * row[1].sort)
-        rows.sort(key=lambda row: row[1].sort is None or (has_rank and row[2].sort is None))
+        rows.sort(key=lambda row: missing if row[1].order is None else signs[0] * row[1].order)
+        rows.sort(key=lambda row: row[1].order is None or (has_rank and row[2].order is None))
     title = "Every model, in per cent, with intervals"
     if len(scored) == 1:
         title += f": {scored[0][1].title.lower()}, {scored[0][0]}"
@@ -348,6 +348,4 @@ def _value(sets: Mapping[str, SetScores], name: str, spec: MeasureSpec, key: str
     values: Values = {} if scored is None else scored.measures.get(spec.name, {})
     if key == STEADINESS.key:
         values = {} if scored is None or scored.wording is None else scored.wording
-    value = values.get(key)
-    ends = bounds(values.get("confidence_interval"), key)
-    return Cell(value, ends, PERCENT, sort=value if known(value) else None)
+    return share(values, key)

@@ -35,12 +35,12 @@ from paraconsist.scoring.checked import Kind
 from paraconsist.scoring.naming import is_generic
 from paraconsist.scoring.outcomes import WORDING_CHANGE
 
-_OF_INDEX = {"css": "style models screen", "js": "theme index"}
+_OF_INDEX = {"css": "style models screen", "js": "theme sort"}
 #: Styles and scripts by page, in their order.
 _PARTS = {
     "page.html": {
         "css": "style words browser models edits screen sureness",
-        "js": "theme words buckets csv export marking answers browser screen sureness plots",
+        "js": "theme words buckets csv export marking answers browser sort screen sureness plots",
     },
     "sheet.html": {"css": "style sheet", "js": "theme csv sheet"},
 }
