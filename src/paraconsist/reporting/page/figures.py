@@ -113,7 +113,8 @@ def _able(report: Report, item: AlignedSet) -> list[str]:
 def difference_plots(compared: Sequence[SetComparison], problem: str = "problem") -> Iterator[Placed]:
     """Yield the paired differences of every set around a line at 0: all pairs, or against the best of many."""
     for number, comparison in enumerate(compared):
-        name, all_pairs = comparison.set, comparison.pairs
+        name, unranked = comparison.set, comparison.ranking.unranked
+        all_pairs = [pair for pair in comparison.pairs if not {pair.first, pair.second} & unranked.keys()]
         lines: list[Line] = []
         best: dict[str, str] = {}
         measures = list(dict.fromkeys(pair.measure for pair in all_pairs))
@@ -122,7 +123,7 @@ def difference_plots(compared: Sequence[SetComparison], problem: str = "problem"
         for spec in (CATALOGUE[measure] for measure in measures):
             pairs = [pair for pair in all_pairs if pair.measure == spec.name and known(pair.result["difference"])]
             if len(pairs) > MOST_PAIRS:
-                best[spec.name] = next(s["model"] for s in comparison.standings if s["measure"] == spec.name)
+                best[spec.name] = comparison.ranked_by(spec.name)[0].model
                 pairs = [pair for pair in pairs if best[spec.name] in (pair.first, pair.second)]
             heading = spec.title if len(measures) > 1 else ""
             turned = best.get(spec.name)
