@@ -72,6 +72,8 @@ def test_a_text_that_a_bucket_has_twice_is_warned_of_where_rows_have_ids(text: s
     assert warning not in warnings_of(frame.assign(example_id=frame[text], trial=[0] * 60 + [1] * 60), trial="trial")
     original = frame[60::2].assign(role="original")
     assert warning not in warnings_of(pd.concat([original, frame[:60].assign(role="paraphrase")]))
+    by_text = frame.drop(columns="bucket_id").assign(question=frame.bucket_id)
+    assert warning not in warnings_of(by_text.drop(columns=[text] * (text != "question")), bucket="question")
 
 
 def test_swapped_columns_are_guessed(answers):

@@ -163,8 +163,9 @@ def repeated_texts(table: pa.Table, columns: SourceOptions) -> list[str]:
     not looked at.
     """
     text = ["input_id"] if "input_id" in table.column_names else [*ASKED, "context", "choices", "system"]
+    text = [name for name in text if name != columns.bucket]
     names = [name for name in (columns.bucket, *text, columns.role) if name in table.column_names]
-    is_asked = columns.trial is None and columns.bucket in names and not {*text[: len(ASKED)]}.isdisjoint(names)
+    is_asked = columns.trial is None and columns.bucket in names and not {"input_id", *ASKED}.isdisjoint(names[1:])
     counted = rows_counted(table, names) if is_asked else None
     if counted is not None and columns.role in names:
         counted = counted.filter(pc.not_equal(counted[columns.role].cast(pa.string()), ORIGINAL))
