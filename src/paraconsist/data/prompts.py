@@ -381,7 +381,7 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         problem.remedy += f" {_QUOTES}" * bool(problem.remedy)  # a file that is absent has none
         raise
     entries: Any = given
-    common: Json = {}
+    common: dict[str, Any] = {}
     if isinstance(given, Mapping):
         entries = given.get("questions")
         common = {key: value for key, value in given.items() if key in _COMMON}
@@ -393,7 +393,7 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
     if not isinstance(entries, list) or not entries:
         must = "be a list of questions, or have one under `questions`"
         raise input_error("run", "dataset", must, got=str(path), remedy="`paraconsist init` writes an example.")
-    comparers = {key: str(common.pop(key)) for key in ("same", "right") if key in common}
+    comparers: dict[str, str] = {key: str(common.pop(key)) for key in ("same", "right") if key in common}
     facts = {"error_of_check": common.pop("error_of_check", None)}
     rows: list[Json] = []  # one for each wording
     ids: set[str] = set()
