@@ -63,9 +63,10 @@ def reword(data: Path, server: FaultyServer, *more: object) -> tuple[int, str, s
 def test_yaml_gives_yaml_and_what_is_printed_runs_as_typed(tmp_path, questions, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with FaultyServer(write=model) as server:
-        code, _, err = reword(questions, server)
+        code, out, err = reword(questions, server)
         assert code == 0, err
         assert "3 requests a question, 9 in all" in err
+        assert "3 questions with 6 new wordings, 1 or more each with those that they had: " in out
         output = tmp_path / "my questions.reworded.yaml"
         before, after = load_bucket_set(questions), load_bucket_set(output)
         assert after.comparers == before.comparers == {"same": "number:0.01", "right": "contains"}

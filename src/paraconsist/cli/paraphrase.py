@@ -121,7 +121,12 @@ def paraphrase(
         return
     kept = made.generated.kept()
     n, least = sum(len(texts) for _, texts in kept), options.least
-    echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
+    if asks:
+        echo(
+            f"{len(kept):,} questions with {n:,} new wordings, {least} or more each with those that they had: {output}"
+        )
+    else:
+        echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
     _say_form(form)
     say_next(output, to_check, options if asks else None)
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
-from paraconsist.data.foreign import as_text
+from paraconsist.data.foreign import as_text, listed
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
 from paraconsist.data.prompts import (
     ASKED,
@@ -30,10 +30,10 @@ from paraconsist.data.prompts import (
     wrong_value,
 )
 from paraconsist.data.rows import ROLES, allowed_labels, labels_in
-from paraconsist.data.tables import ENDINGS, PARAPHRASE_KEY, joined, read_table, table_of_rows
+from paraconsist.data.tables import ENDINGS, PARAPHRASE_KEY, joined, json_rows, read_table, table_of_rows
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
 from paraconsist.data.writing import file_in_folder
-from paraconsist.errors import check_whole, first_line, input_error, renamed
+from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
 from paraconsist.files import Json
 
 #: Units of `DistinctInputs.lengths` in a token, and for a space (fitted to English and a WordPiece tokenizer).
@@ -257,12 +257,24 @@ def read_rows(
     if path.suffix.lower() in YAML_ENDINGS:
         table, comparers = read_questions(path)
         return renamed_columns(table, column, function), None, comparers
-    table = read_table(path, function=function, parameter=parameter, names=KEY_COLUMNS)
+    named: Any = {"function": function, "parameter": parameter, "names": KEY_COLUMNS}
+    table = of_one_kind(lambda: read_table(path, **named), lambda: json_rows(path))
     if path.suffix.lower() in (".csv", ".tsv", ".xlsx"):
         for i, field in enumerate(table.schema):  # a column of empty cells holds empty texts
             if pa.types.is_null(field.type):
                 table = table.set_column(i, field.name, pa.array([""] * table.num_rows))
     return renamed_columns(table, column, function), declared_label_names(table), declared_comparers(table)
+
+
+def of_one_kind(read: Callable[[], pa.Table], rows: Callable[[], Iterable[Json]]) -> pa.Table:
+    """Return what `read` returns; where it refuses rows without labels, `rows`, mixed columns of which are text."""
+    try:
+        return read()
+    except InputError:
+        with contextlib.suppress(ValueError, OSError, AttributeError, TypeError, OverflowError):
+            if (listed := [*rows()]) and "label" not in listed[0]:
+                return table_of_rows(listed)
+        raise
 
 
 def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.Table:
@@ -300,19 +312,12 @@ def _a_row_each(table: pa.Table) -> pa.Table:
         return table
     rows: list[Json] = []
     for number, row in enumerate(table.to_pylist(), 1):
-        texts = [text for name in columns for text in _listed(row.pop(name)) if text]
-        row.setdefault("bucket_id", row.pop("id", None) or str(number))
+        texts = [text for name in columns for text in listed(row.pop(name)) if text]
+        own = row.pop("id", number)
+        row.setdefault("bucket_id", f"row-{number}" if own in (None, "") else own)
         rows += [{**row, "role": "original"}] if row.get("question") else []
         rows += [{"role": "paraphrase", **row, "question": text} for text in texts]
     return table_of_rows(rows)
-
-
-def _listed(cell: Any) -> list[Any]:
-    """Return what a cell lists, also as JSON; else the cell alone."""
-    if isinstance(cell, str) and cell.startswith("["):
-        with contextlib.suppress(ValueError):
-            cell = json.loads(cell)
-    return cell if isinstance(cell, list) else [cell]
 
 
 def _from_datasets(source: str, config: str | None, split: str, column: Sequence[str], **more: Any) -> BucketSet:
