@@ -167,7 +167,8 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
         if not known:
             must, got = "name a measure that both models have, with `against` and `margin`", str(condition)
             if condition.end in _MARGIN_KEYS:
-                raise input_error("gate", "condition", must, got=got, remedy="'wording_change.not_worse' needs no labels.")
+                remedy = "'wording_change.not_worse' needs no gold labels."
+                raise input_error("gate", "condition", must, got=got, remedy=remedy)
             listed = ", ".join(sorted({key for result in results.values() for key in _known(result)}))
             must, got = "name a quantity of the results", condition.quantity
             raise input_error("gate", "condition", must, got=got, remedy=f"Known here: {listed}.")
