@@ -121,6 +121,8 @@ def detect(path: Path) -> LogFormat:
         for log_format in candidates:
             if _recognises(log_format, path, head):
                 return log_format
+    if path.suffix.lower() in (".yaml", ".yml"):
+        raise bad_log("hold answers", path, remedy="YAML is read as questions: `paraconsist run` asks them first.")
     remedy = f"It is {_description(path, head)}. Known formats: {'; '.join(known.what for known in formats())}."
     raise bad_log("be a log or a table of a known format", path, remedy=remedy)
 
