@@ -261,6 +261,8 @@ def _logs_in(folder: Path) -> list[Path]:
         remedy = f"It holds {', '.join(present[:10]) or 'nothing'}. Name the file of a table itself."
         if RunFolder(folder).run_file.is_file():
             must, remedy = "be a finished run", "The same command goes on with it."
+            if any((folder / "predictions").glob("*.parquet")):
+                must, remedy = "be the only one, as it is a run", "`paraconsist compare` and `report` take several."
         raise bad_log(must, folder, remedy=remedy)
     return files
 
