@@ -135,7 +135,7 @@ UNJUDGED = {
     "nothing parsed": ([row | {"prediction": None} for row in PARSED], "no answer could be read (all 24 predictions"),
     "no pair": (
         [row | {"bucket_id": f"s{i}"} for i, row in enumerate(PARSED)],
-        "no bucket has two rows to compare, so P_C is undefined",
+        "no problem has two rows to compare, so P_C is undefined",
     ),
 }
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_judged_has_no_headline(command: Command, tmp_path: Path,
     for key, value in values.items():
         assert not isinstance(value, float) or key.endswith("accuracy"), key
     assert values["confidence_interval"][PARAPHRASTIC.headline] == [None, None]
-    flat = " ".join(command.out("score", path).split())
+    flat = " ".join(command.done("score", path).split())
     assert f"warning: {reason}" in flat
     for quantity in PARAPHRASTIC.quantities:
         if quantity.key in values and not quantity.key.endswith("accuracy"):
@@ -194,7 +194,7 @@ def test_one_problem_has_the_value_that_the_sentence_and_the_gate_tell(command: 
     values = result["measures"][PC]
     assert (result["wording"]["wording_change"], values["agreement_unbiased"], values[f"{PC}_unbiased"]) == (0.5,) * 3
     assert (values["between_variance_unbiased"], values["pvap_unbiased"]) == (None, None)
-    assert values["warnings"][0].startswith("there is one bucket: P_C is of this problem and says nothing of others")
+    assert values["warnings"][0].startswith("there is one problem: P_C is of it alone and says nothing of others")
     assert command("gate", "same_answer >= .5", path)[0] == command("gate", "pc >= .5", path)[0] == 0
 
 
@@ -202,7 +202,7 @@ def test_one_pair_is_told_as_one_bucket(command: Command, tmp_path: Path) -> Non
     rows = [row | {"role": role} for row, role in zip(long((1, [1, 0])), ("original", "swap"), strict=True)]
     values = scored(command, write(tmp_path / "mine.csv", rows))["measures"]["symmetric_inconsistency"]
     assert (values["inconsistency"], values["accuracy"]) == (1.0, 1.0)
-    assert values["warnings"][0].startswith("there is one bucket: tau sym. is of this problem")
+    assert values["warnings"][0].startswith("there is one problem: tau sym. is of it alone")
 
 
 @pytest.mark.parametrize("case", UNJUDGED)
@@ -233,7 +233,7 @@ def test_a_nearly_constant_model_is_told_as_one(command: Command, tmp_path: Path
     path = write(tmp_path / "mine.parquet", rows)
     sentence = "232 of 240 predictions are 1, and their accuracy (70.0 %) does not clearly exceed"
     assert [w for w in scored(command, path)["warnings"] if w.startswith(sentence)]
-    assert f"warning: {sentence}" in " ".join(command("score", path)[1].split())
+    assert f"warning: {sentence}" in " ".join(command("score", path)[2].split())
     assert f"warning: mine: {sentence}" in command("gate", "pc > 0", path)[2]
     page = tmp_path / "page.html"
     assert command("report", path, "--output", page)[0] == 0
@@ -272,7 +272,7 @@ def test_a_stray_answer_is_told_with_the_label_that_it_resembles(command: Comman
     path = write(tmp_path / "mine.csv", rows)
     sentence = "answers that are no row's gold label count as wrong: 'Yes.' in 3 rows (nearest: 'Yes')"
     assert sentence in scored(command, path)["warnings"]
-    assert f"warning: {sentence}" in command("score", path)[1]
+    assert f"warning: {sentence}" in command("score", path)[2]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from paraconsist.errors import InputError
 from paraconsist.files import locked
 from paraconsist.models.training.data import Examples, context_keys, sample_share
 from paraconsist.running.checking import check_folder
-from paraconsist.running.pool import alone
+from paraconsist.running.processes import alone
 from paraconsist.studies.options import SweepOptions
 from paraconsist.studies.sweep import Cell, CellResult, cells_of, difference_over_seeds, summarise, sweep, trend
 

@@ -189,6 +189,8 @@ def _keep_checked(
     echo(f"{counts['n_valid']:,} of {n:,} judged paraphrases are valid ({100 * counts['n_valid'] / n:.1f} %)")
     if counts["n_open"]:
         echo(f"  left out {counts['n_open']:,} not judged")
+    if counts["n_missed"]:
+        echo(f"  {counts['n_missed']:,} that did not pass are valid, too: add them to the set as wordings of your own")
     agreement = judgements.agreement
     if agreement:
         echo(f"  Fleiss' kappa {agreement['fleiss_kappa']:.3f} on {agreement['n_common']:,} judged by all")

@@ -28,7 +28,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paraconsist.data.foreign import MAX_YAML, as_text, parse_yaml, read_yaml
+from paraconsist.data.foreign import MAX_YAML, as_text, listed, parse_yaml, read_yaml
 from paraconsist.data.tasks import QUESTIONS, TASKS, Row, Task, Template, get_task, input_id
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, replacing
@@ -359,7 +359,7 @@ def default_template(task: Task, label_names: Sequence[str]) -> PromptTemplate:
 ASKED = ("messages", "question", "prompt")
 _ROLES = ("system", "user", "assistant", "developer")
 _ENTRY = ("id", "wordings", *ASKED, "context", "choices", "system", "expected")
-_COMMON = ("system", "context", "same", "right")
+_COMMON = ("system", "context", "same", "right", "error_of_check")
 _QUOTES = 'Put texts with : ? # or , into quotes, such as "Shipping: how much?".'
 #: promptfoo's assertions whose value is an accepted answer, or a list of them.
 _EQUAL = ("equals", "icontains", "contains", "is-json", "contains-any", "icontains-any")
@@ -398,6 +398,8 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         must = "be a list of questions, or have one under `questions`"
         raise input_error("run", "dataset", must, got=str(path), remedy="`paraconsist init` writes an example.")
     comparers = {key: str(common[key]) for key in ("same", "right") if key in common}
+    facts = {"error_of_check": common.get("error_of_check")}
+    common = {key: value for key, value in common.items() if key not in (*comparers, *facts)}
     rows: list[Json] = []  # one for each wording
     ids: set[str] = set()
     for number, entry in enumerate(entries):
@@ -412,8 +414,7 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         if not isinstance(wordings, list) or is_mixed or not (wordings or asks):
             must = "have entries with a list of wordings, a question with or without such a list, a prompt, or messages"
             raise input_error("run", "dataset", must, got=dict(entry), row=number, remedy=f"Mend {path}.")
-        told = ("id", "wordings", *comparers)
-        shared = {key: value for key, value in {**common, **entry}.items() if key not in told}
+        shared = {key: value for key, value in {**common, **entry}.items() if key not in ("id", "wordings")}
         shared["bucket_id"] = str(entry.get("id") or entry.get("bucket_id") or f"{path.stem}-{number + 1}")
         shared.setdefault("role", "paraphrase")
         if "wordings" in entry and shared["bucket_id"] in ids:
@@ -427,9 +428,9 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         for column in ("question", "prompt", "context", "system", "bucket_id", "role", "expected"):
             if isinstance(values.get(column), dict if column == "expected" else (list, dict)):
                 raise wrong_value(str(path), column, "be text", values[column], row, f"Mend {path}. {_QUOTES}")
-    from paraconsist.data.tables import table_of_rows  # prompts are read for help texts, too
+    from paraconsist.data.tables import PARAPHRASE_KEY, table_of_rows  # prompts are read for help texts, too
 
-    return table_of_rows(rows), comparers
+    return table_of_rows(rows).replace_schema_metadata({PARAPHRASE_KEY: json.dumps(facts, default=str)}), comparers
 
 
 def asked(row: Json, column: str = "question") -> str:
@@ -467,8 +468,8 @@ def by_bucket(rows: Iterable[Json]) -> dict[str, list[Json]]:
     return buckets
 
 
-def write_questions(rows: Iterable[Json], comparers: Mapping[str, str], path: Path) -> None:
-    """Write rows of the long format as a YAML file that `read_questions` reads.
+def write_questions(rows: Iterable[Json], about: Mapping[str, str], path: Path) -> None:
+    """Write rows of the long format as a YAML file that `read_questions` reads; `about` are the file's own fields.
 
     Wordings that differ in nothing else are listed in one entry, other rows are entries with a role.
     """
@@ -490,7 +491,7 @@ def write_questions(rows: Iterable[Json], comparers: Mapping[str, str], path: Pa
             entries.append({"id": bucket, "question": texts[0], "wordings": texts[1:], **fields[0]})
         else:
             entries += [{"id": bucket, "role": role, **entry} for role, entry in zip(roles, fields, strict=True)]
-    text = yaml.safe_dump({**comparers, "questions": entries}, allow_unicode=True, sort_keys=False, width=120)
+    text = yaml.safe_dump({**about, "questions": entries}, allow_unicode=True, sort_keys=False, width=120)
     if len(text.encode()) > MAX_YAML:
         must = "end in .parquet: as YAML these questions would be longer than a megabyte"
         raise input_error("paraphrase", "output", must, got=str(path))
@@ -579,15 +580,7 @@ def _text(value: Any, column: str, name: str, row: int, may_lack: bool) -> str:
 
 def _list(value: Any, column: str, name: str, row: int) -> list[str]:
     """Return the texts of a list, of a JSON list in a text, or of one text."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            read = json.loads(value)
-        except ValueError:
-            read = value
-        value = read if isinstance(read, list) else value
-    if value is None or value == "":
-        return []
-    values = value if isinstance(value, list) else [value]
+    values = [] if value is None or value == "" else listed(value)
     if not all(isinstance(each, (str, int, float)) for each in values):
         raise wrong_value(name, column, "be text, or a list of texts", value, row)
     return [as_text(each) for each in values]

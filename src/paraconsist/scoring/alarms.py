@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from paraconsist.data.arrays import rows_counted
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import CALLS, KEY_COLUMNS, PREDICTION_COLUMNS, RUN, VALUE, Predictions
+from paraconsist.data.prompts import ASKED
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.data.tasks import get_task, input_id
@@ -43,7 +44,7 @@ _FEW_ROWS = 10
 _ALIKE_EVERYWHERE = 0.9  # share of pairs of answers to different problems
 #: Counted role -> what its texts are called, and the roles that have its gold label, with their name.
 _ONE_LABEL = {
-    PARAPHRASE: ("paraphrases", [ORIGINAL], "originals"),
+    PARAPHRASE: ("rewordings", [ORIGINAL], "originals"),
     "merged": ("merged texts", ["part_1", "part_2"], "parts"),
 }
 #: Roles whose rule may allow several labels.
@@ -152,7 +153,26 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
             return []
         n = len(table) - len(table) // int(np.gcd.reduce(counts))
     equal = f"{n:,} of {len(table):,} rows equal another row in every column: if they are copies, leave them out"
-    return [f"{equal}; if they are not, name the column that tells the rows of a bucket apart as `example`"][: n > 0]
+    return [f"{equal}; if they are not, name the column that tells the rows of a problem apart as `example`"][: n > 0]
+
+
+def repeated_texts(table: pa.Table, columns: SourceOptions) -> list[str]:
+    """Return a warning if wordings of a bucket have the same text, as where a set was given twice.
+
+    A text is the run's `input_id`, else all that a question consists of, where it varies within buckets. Originals are
+    not looked at.
+    """
+    text = ["input_id"] if "input_id" in table.column_names else [*ASKED, "context", "choices", "system"]
+    names = [name for name in (columns.bucket, *text, columns.role) if name in table.column_names]
+    is_asked = columns.trial is None and columns.bucket in names and not {*text[: len(ASKED)]}.isdisjoint(names)
+    counted = rows_counted(table, names) if is_asked else None
+    if counted is not None and columns.role in names:
+        counted = counted.filter(pc.not_equal(counted[columns.role].cast(pa.string()), ORIGINAL))
+    if counted is None or len(counted) == len(counted[columns.bucket].unique()):
+        return []
+    n = pc.sum(counted["count_all"]).as_py() - len(counted)
+    equal = f"{n:,} of {len(table):,} rows ask what another row of their bucket asks: copies agree trivially, so leave"
+    return [f"{equal} them out; if answers were sampled several times, name the column of the `trial`"][: n > 0]
 
 
 def copied_runs(table: pa.Table, columns: SourceOptions) -> list[str]:
@@ -170,17 +190,15 @@ def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
     If no answer could be read, no value is defined. If a measure of buckets finds none with two rows, only accuracies
     are. The values of one bucket are of this problem alone, which the first warning says.
     """
-    right = "(is the column of bucket ids the right one?)"
+    right = "(is the column of problems, `bucket`, the right one?)"
     if rows.unparsed.all():
         return _undefined(result, [_nothing_parsed(rows)])
     counted = np.asarray(rows.buckets)[is_counted(spec, rows)]
     if len(counted) and (counted == counted[0]).all():
-        alone = f"there is one bucket: {spec.symbol} is of this problem and says nothing of others {right}"
+        alone = f"there is one problem: {spec.symbol} is of it alone and says nothing of others {right}"
         return replace(result, warnings=(alone, *result.warnings))
     if rows.calls is None and spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
-        reason = (
-            f"no bucket has two rows to compare, so {spec.symbol} is undefined: give several wordings of each problem"
-        )
+        reason = f"no problem has two rows to compare, so {spec.symbol} is undefined: give several wordings of each"
         return _undefined(result, [f"{reason} {right}", *result.warnings], but="accuracy")
     return result
 
@@ -212,7 +230,7 @@ def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
         return None
     if rows.unparsed.all():
         return _nothing_parsed(rows)
-    became = _UNPARSED.get(policy, f"take {n_dropped} buckets out of the numbers")
+    became = _UNPARSED.get(policy, f"take {n_dropped} problems out of the numbers")
     if rows.is_without_gold and policy == "wrong":
         became = "count as answers that are the same as no other"
     return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed{' (-1)' * rows.is_marked} and {became}."

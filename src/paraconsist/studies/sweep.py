@@ -31,7 +31,7 @@ from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC, sc
 from paraconsist.measures.standings import corrected_p_values
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.reporting.formatting import percent
-from paraconsist.running.pool import alone, do_all, visible_devices
+from paraconsist.running.processes import alone, do_all, visible_devices
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.options import StudyOptions, SweepOptions
 
