@@ -120,6 +120,15 @@ def test_a_run_that_is_not_finished_is_called_so(command, tmp_path):
     assert "must be a finished run" in command.refused("score", tmp_path)
 
 
+@pytest.mark.faults
+def test_several_runs_are_told_of_what_takes_them(command, tmp_path):
+    """A finished run was said not to be finished, where another stood beside it."""
+    (tmp_path / "run.json").write_text("{}")
+    (tmp_path / "predictions").mkdir()
+    (tmp_path / "predictions" / "a.parquet").touch()
+    assert "must be the only one, as it is a run" in command.refused("score", tmp_path, tmp_path)
+
+
 @pytest.mark.parametrize("name", ["score", "report", "compare", "gate"])
 def test_a_folder_of_runs_or_of_a_model_says_what_to_type(name, command, tmp_path):
     """As a sweep, adversarial training and `train` write them: their subfolders were listed, runs or not."""

@@ -312,6 +312,7 @@ def refused(paths: Path | list[Path], sentence: str, query: SourceOptions = BY_Q
     ("name", "content", "sentence"),
     [
         ("log.txt", b"hello", "must be a log or a table of a known format.*begins b'hello'"),
+        ("shop.yaml", b"questions: []", "must hold answers.*`paraconsist run` asks them first"),
         ("log.eval", b"PK\x03\x04 and no more", "a zip archive without an inspect_ai log"),
         ("log.eval", b"{}", "not a zip archive.*may be cut short"),
         ("log.log", b'{"question": 1, "answer": 2}', "JSON with the keys question, answer"),

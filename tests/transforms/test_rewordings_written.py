@@ -12,15 +12,13 @@ from paraconsist.transforms.reworded_questions import reword_table
 from paraconsist.transforms.reworded_tasks import RewordOptions, Writer, wordings
 from paraconsist.transforms.rewording import Prompt
 
-WRITTEN = '''
+WRITTEN = """
+NEW = ["What number of", "Which count of", "Which total of"]
+
+
 def write(texts):
-    """Four candidates: two good ones, one that loses the number, one that gives an answer away."""
-    return [
-        [f"Tell me: {t}" if i == 9 else t.replace("How many", new) for i, new in enumerate(
-            ["What number of", "Which count of", "About how few"])]
-        + [t.replace("12", "thirteen")] for t in texts
-    ]
-'''
+    return [[text.replace("12", "thirteen"), *(text.replace("How many", new) for new in NEW)] for text in texts]
+"""
 SETTINGS = GeneratorSettings(n=4, keep=3, whole=True)
 
 
@@ -79,13 +77,13 @@ def test_the_command_on_a_table(command, tmp_path, monkeypatch):
     (tmp_path / "exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     given = ["reword", tmp_path / "exam.jsonl", "--generator", "mine:write", "--per-kind", 2]
     out = command.done(*given, "--kinds", "generated", "--output", tmp_path / "out")
-    assert "4 questions with 8 wordings (generated 8)" in out
+    assert "4 questions with 12 wordings (generated 12)" in out
     assert "lost or changed" in out
     made = [json.loads(line) for line in (tmp_path / "out" / "exam_reworded.jsonl").read_text().splitlines()]
     new = (rows[0]["question"].replace("How many", words) for words in ["What number of", "Which count of"])
     assert [row["question"] for row in made[:3]] == [rows[0]["question"], *new]
     usual = command.done(*given, "--output", tmp_path / "usual")
-    assert "generated 8" in usual
+    assert "generated 12" in usual
     assert "instruction" in usual
     assert "be given for the kind generated" in command.refused(
         "reword", tmp_path / "exam.jsonl", "--kinds", "generated", "--output", tmp_path / "none"

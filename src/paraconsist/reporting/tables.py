@@ -754,9 +754,11 @@ def score_tables(
             yield replace(changed, title=f"{name}: {changed.title[0].lower()}{changed.title[1:]}")
             yield from remarks([*scored.warnings, *change["warnings"]], [change["signature"]])
     yield from rates(by_model, own_tables=False)
-    of_rates = [(name, scored, rate) for name, _, _, scored, rate in _rate_lines(by_model, own_tables=False)]
-    warnings = [f"{name}: {each}" for name, scored, rate in of_rates for each in (*scored.warnings, *rate["warnings"])]
-    yield from remarks(warnings, [rate["signature"] for *_, rate in of_rates])
+    of_rates = [*_rate_lines(by_model, own_tables=False)]
+    for name, _, spec, scored, _ in of_rates:
+        yield from strata(name, {"": scored}, spec) if scored.source.columns.stratum else ()
+    of_sets = ((name, each) for name, _, _, scored, rate in of_rates for each in (*scored.warnings, *rate["warnings"]))
+    yield from remarks([f"{name}: {each}" for name, each in of_sets], [rate["signature"] for *_, rate in of_rates])
     yield from published_tables(sets) if published else ()
     yield from () if is_first else policies(sets)
     for name, scored in sets.items():
