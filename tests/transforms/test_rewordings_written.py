@@ -83,8 +83,7 @@ def test_the_command_on_a_table(command, tmp_path, monkeypatch):
     new = (rows[0]["question"].replace("How many", words) for words in ["What number of", "Which count of"])
     assert [row["question"] for row in made[:3]] == [rows[0]["question"], *new]
     usual = command.done(*given, "--output", tmp_path / "usual")
-    assert "generated 12" in usual
-    assert "instruction" in usual
+    assert "(instruction 8, phrase 8, generated 8)" in usual
     assert "be given for the kind generated" in command.refused(
         "reword", tmp_path / "exam.jsonl", "--kinds", "generated", "--output", tmp_path / "none"
     )
