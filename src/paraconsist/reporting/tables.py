@@ -183,7 +183,7 @@ def laid_out(
 ) -> Table:
     """Return a table without its column of models where there is one model.
 
-    Where there are several, the models head the rows, and a leading column of sets becomes headings.
+    Where there are several, the models head the rows, and a leading column of several sets becomes headings.
     """
     if n_models == 1:
         place = columns.index(MODEL)
@@ -191,9 +191,10 @@ def laid_out(
         return Table(title, [column for column in columns if column is not MODEL], kept, caption)
     if columns[0] is not SET:
         return Table(title, columns, list(rows), caption)
-    lines: list[Sequence[Cell]] = []
-    for over, same in groupby(rows, key=lambda row: row[0]):
-        lines.append([Cell(f"{over.text}, {over.below}" if over.below else over.text, head=True)])
+    lines, groups = list[Sequence[Cell]](), [(over, [*same]) for over, same in groupby(rows, key=lambda row: row[0])]
+    for over, same in groups:
+        heading = Cell(f"{over.text}, {over.below}" if over.below else over.text, head=True)
+        lines += [[heading]] if len(groups) > 1 or over.below else []
         lines += [[replace(model, head=True), *cells] for _, model, *cells in same]
     return Table(title, columns[1:], lines, caption)
 
@@ -333,8 +334,10 @@ def rates(by_model: ByModel, *, own_tables: bool = True) -> Iterator[Table]:
     known_by = [scored.headline(spec) for _, _, spec, scored, _ in lines]
     rows: list[list[Cell]] = []
     for (name, model, spec, scored, values), quantity in zip(lines, known_by, strict=True):
-        holder = values if quantity.key == spec.headline else scored.wording or {}
-        shares = [share(holder, quantity.key), share(values, ABOVE_CHANCE.key)]
+        keys, holder = (quantity.key, ABOVE_CHANCE.key), values
+        if quantity.key != spec.headline:
+            keys, holder = (quantity.key, "above_chance"), scored.wording or {}
+        shares = [share(holder, key) for key in keys]
         accuracies = [Cell(values.get(key), unit=PERCENT) for key in ("accuracy", "perturbed_accuracy")]
         first = Cell(name, below="" if spec.short in name else spec.short, head=True)
         rows.append([first, Cell(model), *shares, Cell(_population(values)), *accuracies, Cell(scored.majority_rate)])
