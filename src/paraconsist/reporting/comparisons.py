@@ -171,7 +171,7 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
         for measure in {pair.measure for pair in comparison.pairs} if is_long else ():
             for row in comparison.ranked_by(measure)[:1]:
                 best[measure] = row.model
-        first = Cell(comparison.set, below=f"{count(comparison.n_common_buckets)} common buckets", head=True)
+        first = Cell(comparison.set, below=f"{count(comparison.n_common_buckets)} common problems", head=True)
         for pair in comparison.pairs:
             if best.get(pair.measure, pair.first) not in (pair.first, pair.second):
                 continue

@@ -381,7 +381,7 @@ def changes(name: str, by_model: Mapping[str, Values], n_models: int = 1) -> Tab
         Column("lost", "right on the original, wrong on the paraphrase", short="lost"),
         Column("gained", "wrong on the original, right on the paraphrase", short="gained"),
     ]
-    return laid_out("Answers that change between the original and its paraphrases", columns, rows, n_models)
+    return laid_out("Answers that change between the original and its rewordings", columns, rows, n_models)
 
 
 def _changed(values: Values, name: str, model: str, *, linked: bool = False) -> list[Cell]:
