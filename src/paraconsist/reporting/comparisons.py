@@ -63,7 +63,7 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
         if comparison.checked:
             yield corrected(of_set, comparison.checked)
         unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in comparison.n_unparsed.items() if n]
-        if not comparison.pairs:
+        if comparison.standings or not comparison.pairs:
             unparsed += [f"{model} is not ranked: {why}" for model, why in comparison.ranking.unranked.items()]
         signatures = [pair.result["signature"] for pair in comparison.pairs]
         yield from remarks([*unparsed, *comparison.warnings], signatures)
