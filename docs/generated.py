@@ -23,6 +23,8 @@ from paraconsist.measures.catalogue import CATALOGUE, MeasureSpec
 from paraconsist.reporting.page.figures import report_plots
 from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.plots.canvas import drawn
+from paraconsist.reporting.table import as_text
+from paraconsist.reporting.tables import score_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -50,7 +52,10 @@ def write_pages(folder: Path) -> None:
     (measures / "index.md").write_text("\n".join([*lines, *toctree(CATALOGUE)]), encoding="utf-8")
     for name in COMMANDS:
         (commands / f"{name}.md").write_text(command_page(name), encoding="utf-8")
-    index = ["# Commands", "", "Every command takes `--config FILE.yaml` with its options by name.", ""]
+    streams = (
+        "Results go to standard output, warnings and progress to standard error; JSON and Markdown hold their warnings."
+    )
+    index = ["# Commands", "", f"Every command takes `--config FILE.yaml` with its options by name. {streams}", ""]
     for panel in dict.fromkeys(command.panel for command in COMMANDS.values()):
         there = {name: command for name, command in COMMANDS.items() if command.panel == panel}
         index += [f"## {panel}", "", "| command | what it does |", "|---|---|"]
@@ -125,7 +130,16 @@ def examples(spec: MeasureSpec, folder: Path) -> Iterator[str]:
             yield from (f"| {' | '.join(cells)} |", f"|{'---|' * len(cells)}")
         yield f"| {' | '.join(cells.values())} |"
     yield from ("", "## From the command line", "", "```sh", f"paraconsist score answers.csv --measure {spec.name}")
-    yield from ("```", "", "The last of the models above:", "", "```text", str(scores).rstrip(), "```", "")
+    yield from (
+        "```",
+        "",
+        "The last of the models above:",
+        "",
+        "```text",
+        as_text(score_tables(scores.sets)),
+        "```",
+        "",
+    )
     scores.plot().savefig(folder / f"{spec.name}.png", dpi=120)
     yield f"![{spec.title} of the last model]({spec.name}.png)"
 

@@ -124,10 +124,30 @@ def test_logs_and_run_folders(tmp_path: Path, command: Any) -> None:
     assert pc.score(inspect_log("yes-no"), bucket="question_id").gate("pc >= 0")
 
 
+def test_warnings_are_one_line_each_at_first_and_whole_in_a_list_of_their_own() -> None:
+    """Forty questions, with answers that are no label: two tables and four warnings of several lines were printed."""
+    answers = [["yes", "no", "Well, it depends on what you mean"][i * i % 7 % 3] for i in range(120)]
+    gold = [["yes", "no"][i // 3 % 2] for i in range(120)]
+    scores = pc.score({"bucket_id": [i // 3 for i in range(120)], "prediction": answers, "label": gold})
+    (of_set,) = scores.sets.values()
+    (values,) = of_set.measures.values()
+    assert scores.warnings == (*of_set.warnings, *values["warnings"])
+    assert len(of_set.warnings) >= 1 <= len(values["warnings"])
+    lines = repr(scores).splitlines()
+    warned = [line for line in lines if line.startswith("warning: ")]
+    assert len(warned) == len(of_set.warnings)
+    assert all(len(line) <= 120 for line in warned)
+    assert "1 more warning in `.warnings`" in lines[-2]
+    assert all(warning in scores.to_markdown() for warning in scores.warnings)
+
+
 def test_scores_are_short_to_see_and_long_to_read() -> None:
     scores = pc.score(pd.DataFrame(ROWS), **COLUMNS, n_resamples=100)
-    assert len(repr(scores).splitlines()) < 40
+    assert len(repr(scores).splitlines()) < 18
     assert "P_C" in repr(scores)
+    for number in ("least P_C", "consistently right"):
+        assert number in scores.to_markdown()
+        assert number not in repr(scores) + scores._repr_html_()
     assert "pc|est:" in repr(scores)
     assert "<table" in scores._repr_html_()
     frame = scores.to_frame()

@@ -65,6 +65,20 @@ def test_three_models_are_corrected_and_only_common_buckets_count(compare, tmp_p
     assert "corrected for 3 comparisons (Holm)" in " ".join(compare.out(*files).split())
 
 
+def test_a_table_with_a_column_for_each_model_is_a_file_of_each(compare, command, tmp_path: Path) -> None:
+    """It had to be cut into files first, and the error asked for another one."""
+    by_model = {name: answers(i, 0.1 + 0.1 * i) for i, name in enumerate("abc")}
+    files = [csv(tmp_path / f"{name}.csv", rows) for name, rows in by_model.items()]
+    wide = pd.read_csv(files[0]).rename(columns={"prediction": "a"})
+    wide = wide.assign(b=pd.read_csv(files[1]).prediction, c=pd.read_csv(files[2]).prediction)
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    columns = ["--prediction", "a,b,c"]
+    assert compare.json(tmp_path / "wide.csv", *columns)[0]["pairs"] == compare.json(*files)[0]["pairs"]
+    assert [*pc.rank(wide, prediction="a,b,c").model] == [*pc.rank(*files).model]
+    assert "`--prediction` takes one of them" in command.refused("score", tmp_path / "wide.csv", *columns)
+    command.done("report", tmp_path / "wide.csv", *columns, "--output", tmp_path / "page.html")
+
+
 def test_a_table_of_several_models_is_a_file_of_each(compare, command, tmp_path: Path) -> None:
     by_model = {name: answers(i, 0.1 + 0.1 * i) for i, name in enumerate("abc")}
     files = [csv(tmp_path / f"{name}.csv", rows) for name, rows in by_model.items()]

@@ -120,6 +120,21 @@ def test_a_run_that_is_not_finished_is_called_so(command, tmp_path):
     assert "must be a finished run" in command.refused("score", tmp_path)
 
 
+@pytest.mark.parametrize("name", ["score", "report", "compare", "gate"])
+def test_a_folder_of_runs_or_of_a_model_says_what_to_type(name, command, tmp_path):
+    """As a sweep, adversarial training and `train` write them: their subfolders were listed, runs or not."""
+    words = [name, "pc > 0"] if name == "gate" else [name]
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "training.json").write_text("{}")
+    remedy = f"It holds a model: `paraconsist run --model {tmp_path / 'model'} ...` asks it."
+    assert remedy in command.refused(*words, tmp_path / "model")
+    runs = [tmp_path / "cells" / cell / "run" for cell in ("a", "b")]
+    for run in runs:
+        run.mkdir(parents=True)
+        (run / "run.json").write_text("{}")
+    assert f"Give the runs in it: {runs[0]} {runs[1]}." in command.refused(*words, tmp_path)
+
+
 @pytest.mark.parametrize(
     "words", ["score", "compare other.csv", "report other.csv", "report --summary", "sheet --overwrite"]
 )

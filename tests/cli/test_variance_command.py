@@ -45,7 +45,7 @@ def test_the_json_is_the_librarys_and_the_table_shows_it(command: Command, answe
     assert {path.name for path in (tmp_path / "plots").iterdir()} == {
         f"variance-components.{kind}" for kind in ("pdf", "png", "svg")
     }
-    out = command.out("variance", answers, *LEVELS, "--level", "repeat=epoch", "--nested", "repeat")
+    out = command.done("variance", answers, *LEVELS, "--level", "repeat=epoch", "--nested", "repeat")
     for text in (
         "correct, mean",
         "problem x wording",
@@ -127,6 +127,17 @@ def test_several_files_are_levels(command: Command, answers: Path, tmp_path: Pat
     found = command.json("variance", answers, tmp_path / "other.parquet", *levels)
     assert found["n_values"] == {"problem": 12, "wording": 5, "judge": 2}
     assert found["n_rows"] == 240
+
+
+@pytest.mark.faults
+def test_files_of_two_tasks_whose_ids_are_equal_are_warned_of(command: Command, answers: Path, tmp_path: Path) -> None:
+    """Row 3 of one task and row 3 of another were one problem, without a word."""
+    table = pq.read_table(answers)
+    pq.write_table(table.set_column(4, "label", pa.array(PROBLEM % 3)), tmp_path / "other.parquet")
+    pq.write_table(table.set_column(3, "prediction", pa.array(1 - ANSWER)), tmp_path / "again.parquet")
+    warning = "8 of 12 problems have other gold labels in other than in the first file (such as 0)"
+    assert warning in command("variance", answers, tmp_path / "other.parquet", *LEVELS)[2]
+    assert "gold labels" not in command("variance", answers, tmp_path / "again.parquet", *LEVELS)[2]
 
 
 def test_a_log_with_epochs(command: Command) -> None:

@@ -487,6 +487,25 @@ def test_a_scorer_with_several_values_is_refused_with_their_names(tmp_path):
 
 
 @pytest.mark.faults
+def test_the_scorer_that_judges_is_named_where_a_log_has_several(tmp_path):
+    """The first one's verdicts were taken without a word."""
+    found = entries(inspect_log("yes-no"))
+    told = [content for name, content in found.items() if name.startswith("samples/")]
+    for one in told:
+        one["scores"]["strict"] = one["scores"]["pattern"] | {"value": "I"}
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps(found["header.json"] | {"samples": told}))
+
+    def notes(file: Path, **query: Any) -> str:
+        (log,) = read_logs([file], SourceOptions("question_id", **query)).values()
+        return " ".join(log.metadata["notes"])
+
+    assert "right where the scorer pattern says so; --metric takes another (strict)" in notes(file)
+    assert "scorer" not in notes(file, metric="strict")
+    assert "scorer" not in notes(inspect_log("yes-no"))
+
+
+@pytest.mark.faults
 def test_repeats_that_a_filter_leaves_out_are_told(tmp_path):
     rows = [row for row in lines(samples("yes_no_generated")) if row["filter"] == "first_word"]
     once = read_logs([write(tmp_path / "a.jsonl", rows)], SourceOptions("question_id"))

@@ -712,6 +712,9 @@ def test_an_answer_that_is_streamed_unasked_is_joined():
     assert Answered.of("i", "text", body, text_of).ending.cut
     assert (body["model"], tokens_used(body).prompt) == ("toy", 3)
     assert text_of(read_answer(events({"text": "y"}, {"text": "es", "finish_reason": "stop"}), str)) == "yes"
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Perhaps no."}]}
+    texts = [[thought], [{"type": "text", "text": "y"}], "es"]  # Mistral's, of models that reason
+    assert text_of(read_answer(events(*({"delta": {"content": text}} for text in texts)), str)) == "yes"
     top = [{"token": " W", "logprob": -1.0}]
     scored = events({"delta": {"content": " W"}, "logprobs": {"content": [{"token": " W", "top_logprobs": top}]}})
     assert first_token(read_answer(scored, str)) == {" W": -1.0}

@@ -156,7 +156,7 @@ def test_parts_that_do_not_fit_together(place, tmp_path):
         ([*parts, str(fourth)], "must be of one division, not of 3 and 4 parts"),
         ([*parts[:2], str(damaged)], "predictions/set.parquet: not as it was written. Run that part again."),
         ([str(place / "whole")], "must be finished parts of a run"),
-        ([str(place)], "must be finished parts of a run"),
+        ([str(place)], "Each is the folder of a finished `paraconsist run --part I/N`."),
     ):
         said = refused(["merge", *given, "--output", str(tmp_path / "merged")])
         assert message in said, said

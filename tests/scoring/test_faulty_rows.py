@@ -53,6 +53,27 @@ def test_equal_answers_in_a_table_with_columns_of_its_problems_are_no_copies():
     assert "60 of 120 rows equal another" in warnings_of(pd.concat([frame, frame]))
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("text", ["question", "prompt", "input_id"])
+def test_a_text_that_a_bucket_has_twice_is_warned_of_where_rows_have_ids(text: str) -> None:
+    """A set given twice: a run answers each text once, so copies agree, and 30 problems that change became 20."""
+    frame = pd.DataFrame(
+        {
+            "bucket_id": [str(i // 2) for i in range(60)] * 2,
+            "example_id": range(120),
+            text: [f"What is {i}?" for i in range(60)] * 2,
+            "prediction": [["yes", "no"][i % 2] for i in range(60)] * 2,
+            "label": "yes",
+        }
+    )
+    warning = "60 of 120 rows ask what another row of their bucket asks"
+    assert warning in warnings_of(frame)
+    assert warning not in warnings_of(frame[:60])
+    assert warning not in warnings_of(frame.assign(example_id=frame[text], trial=[0] * 60 + [1] * 60), trial="trial")
+    original = frame[60::2].assign(role="original")
+    assert warning not in warnings_of(pd.concat([original, frame[:60].assign(role="paraphrase")]))
+
+
 def test_swapped_columns_are_guessed(answers):
     with pytest.raises(pc.InputError, match="swapped") as refused:
         pc.score(answers, prediction="label", label="prediction")

@@ -151,7 +151,7 @@ def test_what_cannot_be_judged_has_no_headline(command: Command, tmp_path: Path,
     for key, value in values.items():
         assert not isinstance(value, float) or key.endswith("accuracy"), key
     assert values["confidence_interval"][PARAPHRASTIC.headline] == [None, None]
-    flat = " ".join(command.out("score", path).split())
+    flat = " ".join(command.done("score", path).split())
     assert f"warning: {reason}" in flat
     for quantity in PARAPHRASTIC.quantities:
         if quantity.key in values and not quantity.key.endswith("accuracy"):
@@ -233,7 +233,7 @@ def test_a_nearly_constant_model_is_told_as_one(command: Command, tmp_path: Path
     path = write(tmp_path / "mine.parquet", rows)
     sentence = "232 of 240 predictions are 1, and their accuracy (70.0 %) does not clearly exceed"
     assert [w for w in scored(command, path)["warnings"] if w.startswith(sentence)]
-    assert f"warning: {sentence}" in " ".join(command("score", path)[1].split())
+    assert f"warning: {sentence}" in " ".join(command("score", path)[2].split())
     assert f"warning: mine: {sentence}" in command("gate", "pc > 0", path)[2]
     page = tmp_path / "page.html"
     assert command("report", path, "--output", page)[0] == 0
@@ -272,7 +272,7 @@ def test_a_stray_answer_is_told_with_the_label_that_it_resembles(command: Comman
     path = write(tmp_path / "mine.csv", rows)
     sentence = "answers that are no row's gold label count as wrong: 'Yes.' in 3 rows (nearest: 'Yes')"
     assert sentence in scored(command, path)["warnings"]
-    assert f"warning: {sentence}" in command("score", path)[1]
+    assert f"warning: {sentence}" in command("score", path)[2]
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_one_pair_in_each_bucket_stays_independent(command, tmp_path):
     for groups in ("same", None):
         path = write_columns(tmp_path / "mine.parquet", paraphrase_set(drawn(1, n=40, k=1), groups))
         found = measures_of(command, path)["semantic_inconsistency"]
-        assert "|ci:pair-clopper-pearson|" in found["signature"]
+        assert "|ci:pair-clopper-pearson+jeffreys|" in found["signature"]
         assert found["n_clusters"]["inconsistency"] == 40
 
 

@@ -172,8 +172,7 @@ def test_score_shows_them_on_demand(command, tmp_path):
     path = tmp_path / "p.parquet"
     write_predictions(path, pa.Table.from_pylist(rows), {"label_names": NAMES, "set": "becel:[b]_symmetric"})
     assert "Predictions by gold label" not in command("score", path)[1]
-    code, out, err = command("score", path, "--figures")
-    assert (code, err) == (0, "")
+    out = command.out("score", path, "--figures")
     assert "becel:[b]_symmetric, symmetric_inconsistency: predictions by gold label" in " ".join(out.split())
     assert "unparsed" in out
     assert "Mean probability of the predicted label" in out

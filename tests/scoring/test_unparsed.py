@@ -133,9 +133,9 @@ def test_without_gold_policies_are_shown_of_what_is_measured(command, tmp_path):
     (shown,) = policies({"answers": scores})
     values = [value.value for *_, value in shown.rows]
     assert values[:2] == [changes["wrong"], changes["own_class"]]
-    out = command.out("score", tmp_path / "answers.csv")
+    _, out, err = command("score", tmp_path / "answers.csv")
     assert "answers (wording change)" in out
-    assert "40 of 120 predictions are unparsed and count as answers that are the same as no other." in out
+    assert "40 of 120 predictions are unparsed and count as answers that are the same as no other." in err
     page = tmp_path / "page.html"
     command.out("report", tmp_path / "answers.csv", "--output", page)
     assert "Wording change by what they count as: wrong 83.3 (used here), own class" in page.read_text()

@@ -99,10 +99,16 @@ def test_the_table_of_rates_has_what_is_known_without_gold(answers):
     """It had PSS, accuracy and majority, each undefined."""
     scores = pc.score(answers[answers.role == "paraphrase"])
     (table,) = rates({"a": scores.sets})
-    assert [column.label for column in table.columns] == ["set", "wording change", "above chance", "rows"]
+    assert [column.label for column in table.columns] == ["set", "wording change", "above chance", "problems"]
     assert table.rows[0][1].value == scores.sets["predictions"].wording.wording_change
     (whole,) = rates({"a": pc.score(answers.groupby("bucket_id").head(2)).sets})
     assert [column.label for column in whole.columns][-1] == "rows"
+    both = pc.score(answers).sets
+    of_wordings, of_pairs = rates({"a": both})  # the pairs' share stood in a column called wording change
+    wording, pairs = both["predictions"].wording, both["predictions"].measures["semantic_inconsistency"]
+    assert [cell.value for cell in of_wordings.rows[0][1:3]] == [wording.wording_change, wording.above_chance]
+    assert [cell.value for cell in of_pairs.rows[0][1:3]] == [pairs.inconsistency, pairs.chance_corrected]
+    assert [table.columns[1].label for table in (of_wordings, of_pairs)] == ["wording change", "tau"]
 
 
 def test_paraphrases_alone_rank_models(answers, command, tmp_path):
@@ -122,9 +128,8 @@ def test_paraphrases_alone_rank_models(answers, command, tmp_path):
     assert "30 problems that all models answered" in " ".join(out.split())
     assert next(line.split()[:3] for line in out.splitlines() if line[:3] in (" a ", " b ")) == ["b", "100.0", "1"]
     assert "c is not ranked: every prediction is" in command.done("compare", a, b, c)
-    assert "margins are about pairs" in command.refused("compare", a, b, "--margin", 0.1)
-    gate = ["gate", "wording_change.not_worse", a, "--against", b, "--margin", 0.1]
-    assert "margins are about pairs" in command.refused(gate)
+    assert "a is not worse than b" not in command.out("compare", a, b, "--margin", 0.1)
+    assert command("gate", "wording_change.not_worse", a, "--against", b, "--margin", 0.1)[0] == 1
     page = tmp_path / "page.html"
     command.out("report", a, b, "--output", page)
     assert "b is the steadiest of 2 models" in page.read_text()

@@ -55,7 +55,8 @@ class SourceOptions:
         r"(doc.id ~ '^(\d+)-'), a comparison (doc.kind == 'original') or a template ({doc.set}-{doc.number}).",
     )
     prediction: str = option(
-        "prediction", "Column of the predictions; for logs, replaces the answer and verdict recorded by the tool."
+        "prediction",
+        "Column of the predictions (of several models: small,large); for logs, in place of the tool's.",
     )
     label: str = option("label", "Column of the gold labels; without one, what needs none is computed.", none="")
     role: str = option("role", "Column that says 'original' or 'paraphrase'; without it all rows are paraphrases.")

@@ -254,7 +254,7 @@ KEYS: Mapping[str, str] = {
     "avg": "what the mean is over",
     "orig": "whether originals are among the paraphrases",
     "unparsed": "treatment of answers that could not be parsed: refused, wrong, own_class, drop_bucket",
-    "ci": "what intervals resample, and the method",
+    "ci": "what intervals resample, and the method; `+jeffreys`: Jeffreys' where breaches are rare",
     "level": "confidence level of the intervals",
     "seed": "of the resampling",
     "dtype": "in which the model was computed, where not in float32",
@@ -353,6 +353,8 @@ class IntervalSettings:
         """Return how intervals were made, for a signature: what is resampled, how, at which level."""
         how = {"auto": "logit-t", "exact": "clopper-pearson", "bootstrap": f"bootstrap{self.n_resamples}"}
         written = how.get(method, method.replace("_", "-"))
+        if not self.is_chosen and method == self.method and unit != "dyad":  # rare breaches of dyads are no exception
+            written += "+jeffreys"
         parts = {"ci": f"{unit}-{written}", "level": f"{self.confidence_level:.4g}"}
         return parts | ({"seed": self.seed_name} if method == "bootstrap" else {})
 

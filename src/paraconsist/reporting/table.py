@@ -175,12 +175,13 @@ _STYLES = {"title": "bold", "warning": "yellow", "signature": "dim"}
 
 
 def show(parts: Iterable[Part], *, markdown: bool = False) -> None:
-    """Print tables and lines to the terminal, or as Markdown."""
+    """Print tables and lines, their warnings to standard error; a Markdown document keeps its warnings."""
     if markdown:
         print(as_markdown(parts))
     else:
         is_shown = sys.stdout.isatty() or "COLUMNS" in os.environ
-        _print(Console(width=None if is_shown else _IN_A_FILE), parts)
+        width = None if is_shown else _IN_A_FILE
+        _print(Console(width=width), parts, Console(width=width, stderr=True))
 
 
 def as_text(parts: Iterable[Part]) -> str:
@@ -190,14 +191,15 @@ def as_text(parts: Iterable[Part]) -> str:
     return text.getvalue().rstrip()
 
 
-def _print(console: Console, parts: Iterable[Part]) -> None:
+def _print(console: Console, parts: Iterable[Part], warnings: Console | None = None) -> None:
     for part in parts:
         if isinstance(part, Table):
             console.print(_in_terminal(part))
         else:
             text = f"warning: {part.text}" if part.kind == "warning" else part.text
             style = _STYLES.get(part.kind, "")
-            console.print(Text(visible(text), style=style), soft_wrap=part.kind != "finding")
+            to = warnings or console if part.kind == "warning" else console
+            to.print(Text(visible(text), style=style), soft_wrap=part.kind != "finding")
 
 
 def _plain(cell: Cell) -> str:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import urlencode
 
 from paraconsist.measures.catalogue import (
@@ -52,7 +53,8 @@ PARTS = {
 }
 SET, MODEL = Column("set", words=True), Column("model", words=True)
 _AGREEMENT = "agreement_unbiased"
-#: Of paraphrastic consistency what the page's summary shows before "more columns".
+_LINE = 110  # letters of a warning at first look
+#: Of paraphrastic consistency what is seen at first look: by the page's summary, before "more columns".
 _FIRST = (PARAPHRASTIC.headline, "accuracy", _AGREEMENT, ABOVE_CHANCE.key)
 #: Shares of paraphrastic consistency that the summary has no column for.
 _NOT_IN_SUMMARY = (
@@ -219,8 +221,8 @@ def stratified(
 # ---- one builder a kind of table
 
 
-def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
-    """Return every number of a measure on one set, a line each."""
+def headline(name: str, scored: SetScores, spec: MeasureSpec, keys: Sequence[str] | None = None) -> Table:
+    """Return every number of a measure on one set, or those of some `keys`, a line each."""
     values, is_sketch = scored.measures[spec.name], scored.rows.same is not None  # classes of answers are
     no_gold, is_run = scored.rows.is_without_gold, scored.rows.calls is not None
     rows = [
@@ -230,7 +232,7 @@ def headline(name: str, scored: SetScores, spec: MeasureSpec) -> Table:
         ]
         for q in spec.quantities
         if q.key in values and not (q.key == _AGREEMENT and (_has_two_labels(values) or is_sketch))
-        if not (no_gold and q.needs_gold)
+        if not (no_gold and q.needs_gold) and (keys is None or q.key in keys)
         for key, label, value in _entries(q, values[q.key])
     ]
     if scored.n_unparsed:
@@ -316,7 +318,10 @@ def _stratum_cells(spec: MeasureSpec, values: Values) -> list[Cell]:
     return [Cell(n), share(values, spec.headline)]
 
 
-def _rate_lines(by_model: ByModel, *, own_tables: bool) -> Iterator[tuple[str, str, MeasureSpec, SetScores, Values]]:
+_RateLine: TypeAlias = "tuple[str, str, MeasureSpec, SetScores, Values]"
+
+
+def _rate_lines(by_model: ByModel, *, own_tables: bool) -> Iterator[_RateLine]:
     for spec in rates_of(measures_of(by_model)):
         for name, model, scored, values in results_of(by_model, spec.name):
             if own_tables or not _has_own_table(spec, values):
@@ -326,29 +331,36 @@ def _rate_lines(by_model: ByModel, *, own_tables: bool) -> Iterator[tuple[str, s
 def rates(by_model: ByModel, *, own_tables: bool = True) -> Iterator[Table]:
     """Yield the shares of broken rules, where there are any: a line for each set, measure, model (BECEL's Table 2).
 
-    Without `own_tables` the measures that have a table with all their numbers are left out.
+    Without gold labels the measures of right answers give way to the wording change, in a table of its own. Without
+    `own_tables` the measures that have a table with all their numbers are left out.
     """
-    if not (lines := list(_rate_lines(by_model, own_tables=own_tables))):
-        return
+    lines = list(_rate_lines(by_model, own_tables=own_tables))
+    for of_wordings in (True, False):
+        chosen = [line for line in lines if (line[3].headline(line[2]).key != line[2].headline) == of_wordings]
+        if chosen:
+            yield _rates(chosen, len(by_model), of_wordings=of_wordings)
+
+
+def _rates(lines: Sequence[_RateLine], n_models: int, *, of_wordings: bool) -> Table:
     specs = [spec for _, _, spec, *_ in lines]
-    known_by = [scored.headline(spec) for _, _, spec, scored, _ in lines]
     rows: list[list[Cell]] = []
-    for (name, model, spec, scored, values), quantity in zip(lines, known_by, strict=True):
-        keys, holder = (quantity.key, ABOVE_CHANCE.key), values
-        if quantity.key != spec.headline:
-            keys, holder = (quantity.key, "above_chance"), scored.wording or {}
-        shares = [share(holder, key) for key in keys]
+    for name, model, spec, scored, values in lines:
+        quantity = scored.headline(spec)
+        shares = [share(values, quantity.key), share(values, ABOVE_CHANCE.key)]
+        if of_wordings:
+            shares = [share(scored.wording or {}, key) for key in (quantity.key, "above_chance")]
         accuracies = [Cell(values.get(key), unit=PERCENT) for key in ("accuracy", "perturbed_accuracy")]
-        first = Cell(name, below="" if spec.short in name else spec.short, head=True)
-        rows.append([first, Cell(model), *shares, Cell(_population(values)), *accuracies, Cell(scored.majority_rate)])
+        first = Cell(name, below="" if of_wordings or spec.short in name else spec.short, head=True)
+        size = count(scored.wording["n_problems"]) if of_wordings and scored.wording else _population(values)
+        rows.append([first, Cell(model), *shares, Cell(size), *accuracies, Cell(scored.majority_rate)])
     of_rows = "what the share is of; for transitive and additive sets: rows whose parts are right, of all"
-    known_as = {quantity.symbol for quantity in known_by if quantity.key not in {spec.headline for spec in specs}}
+    known_as = lines[0][3].headline(specs[0]).symbol if of_wordings else common_symbol(specs)
     columns = [
         SET,
         MODEL,
-        Column(known_as.pop() if known_as else common_symbol(specs), _RATE, interval="interval"),
+        Column(known_as, _RATE, interval="interval"),
         Column(ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning, short=ABOVE_CHANCE.symbol),
-        Column("rows", of_rows, short="rows"),
+        Column("problems") if of_wordings else Column("rows", of_rows, short="rows"),
         Column("A", "accuracy on the originals", short="acc."),
         Column("A perturbed", "accuracy on the perturbed side", short="pert."),
         Column("majority", "accuracy of always giving the originals' commonest label", short="maj."),
@@ -356,8 +368,8 @@ def rates(by_model: ByModel, *, own_tables: bool = True) -> Iterator[Table]:
     first_accuracy = 5
     told = [i for i in range(len(columns)) if i < first_accuracy or any(row[i].text != UNDEFINED for row in rows)]
     columns, rows = [columns[i] for i in told], [[row[i] for i in told] for row in rows]
-    table = laid_out(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, len(by_model))
-    yield replace(table, kind="sortable")
+    title = f"{'Wording change' if of_wordings else 'Inconsistency'}, in per cent, {direction(specs)}"
+    return replace(laid_out(title, columns, rows, n_models), kind="sortable")
 
 
 def changes(name: str, by_model: Mapping[str, Values], n_models: int = 1) -> Table:
@@ -671,7 +683,7 @@ def corrected(name: str, checked: Checked) -> Table:
 
 
 def validity(name: str, found: Validity) -> Iterator[Table]:
-    """Yield the share of wordings that people find to be no paraphrases, and the bounds of rates without them."""
+    """Yield the share of wordings that are no paraphrases, how their check errs, and bounds of rates without them."""
     kinds = [(f"{column}: {kind}", values) for column, by in found.by.items() for kind, values in by.items()]
     shares = [
         [Cell(kind, head=True), Cell(v["invalid"], bounds(v, "confidence_interval"), PERCENT), Cell(v["n_labels"])]
@@ -679,6 +691,11 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
     ]
     columns = [Column("wordings", words=True), Column("no paraphrase", interval="interval"), Column("judged")]
     yield Table(f"{name}: wordings that people judged (per cent)", columns, shares)
+    if found.check is not None:
+        columns = [Column(of, interval="interval") for of in ("of the valid", "of the others")]
+        cells = [share(found.check, key) for key in ("sensitivity", "false_match_rate")]
+        columns, cells = [*columns, Column("judged")], [*cells, Cell(found.check.n_labels)]
+        yield Table(f"{name}: what the check kept (per cent)", columns, [cells])
     ends = {key: (of.low, of.high, *of.confidence_interval) for key, of in found.bounds.items()}
     rows = [[_rate(key), *(Cell(end, unit=PERCENT) for end in of)] for key, of in ends.items()]
     columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]
@@ -693,10 +710,32 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
         yield Table(f"{name}: rates among valid paraphrases (per cent)", columns, rows, caption)
 
 
-def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True) -> Iterator[Part]:
+def warnings_of(sets: Mapping[str, SetScores]) -> tuple[list[str], list[str]]:
+    """Return the warnings about rows, and those about single measures; of several sets, after their set's name."""
+    found: tuple[list[str], list[str]] = ([], [])
+    for name, scored in sets.items():
+        of_measures = [each for values in scored.measures.values() for each in values["warnings"]]
+        for lines, warnings in zip(found, (scored.warnings, of_measures), strict=True):
+            lines += [f"{name}: {each}" if len(sets) > 1 else each for each in dict.fromkeys(warnings)]
+    return found
+
+
+def first_look(sets: Mapping[str, SetScores]) -> Iterator[Part]:
+    """Yield what a reader wants first: the findings, the first numbers, and a line for each warning about the rows."""
+    parts, (of_rows, of_measures) = [*score_tables(sets, is_first=True)], warnings_of(sets)
+    yield from (part for part in parts if isinstance(part, Table) or part.kind not in ("warning", "signature"))
+    yield from (Line(shorten(warning, _LINE, placeholder=" ..."), "warning") for warning in of_rows)
+    more = f"{plural(len(of_measures), 'more warning')} in `.warnings`. " if of_measures else ""
+    yield Line(f"{more}Every number and breakdown: `.to_markdown()`.")
+    yield from dict.fromkeys(part for part in parts if isinstance(part, Line) and part.kind == "signature")
+
+
+def score_tables(
+    sets: Mapping[str, SetScores], *, figures: bool = False, published: bool = True, is_first: bool = False
+) -> Iterator[Part]:
     """Yield the tables of every set; with `figures` also the answers behind the rates on pairs.
 
-    Without `published` the numbers that papers print of the same sets are left out.
+    Without `published` the numbers that papers print of the same sets are left out; of a first look, breakdowns.
     """
     from paraconsist.reporting.papers import published_tables  # reads tables, which takes pyarrow
 
@@ -707,9 +746,9 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
         for measure, values in scored.measures.items():
             spec = CATALOGUE[measure]
             if _has_own_table(spec, values):
-                yield headline(name, scored, spec)
+                yield headline(name, scored, spec, _FIRST if is_first and spec is PARAPHRASTIC else None)
                 yield from relations(name, scored) if spec is COHERENCE else ()
-                yield from strata(name, {"": scored}, spec) if spec is PARAPHRASTIC else ()
+                yield from strata(name, {"": scored}, spec) if spec is PARAPHRASTIC and not is_first else ()
                 yield from remarks([*scored.warnings, *values["warnings"]], [values["signature"]])
         if (change := scored.measures.get(CHANGE.name)) is not None:
             changed = changes(name, {"": change})
@@ -720,7 +759,7 @@ def score_tables(sets: Mapping[str, SetScores], *, figures: bool = False, publis
     warnings = [f"{name}: {each}" for name, scored, rate in of_rates for each in (*scored.warnings, *rate["warnings"])]
     yield from remarks(warnings, [rate["signature"] for *_, rate in of_rates])
     yield from published_tables(sets) if published else ()
-    yield from policies(sets)
+    yield from () if is_first else policies(sets)
     for name, scored in sets.items():
         if scored.noise_floor is not None:
             yield noise(name, scored.noise_floor)

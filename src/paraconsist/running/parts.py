@@ -126,7 +126,7 @@ def _in_order(folders: Sequence[RunFolder]) -> tuple[list[RunFolder], list[Json]
         files = [folder.path / file for file in run.get("sets", {}).values()]
         text = _metadata_of(pq.read_schema(files[0])).get("part") if files else None
         if text is None:
-            remedy = "Each is the `output` of `paraconsist run` with `part`, run to its end."
+            remedy = "Each is the folder of a finished `paraconsist run --part I/N`."
             raise input_error("merge", "parts", "be finished parts of a run", got=what, remedy=remedy)
         part = Part.read(text)
         if part.number in by_number:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from paraconsist.data.arrays import rows_counted
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import CALLS, KEY_COLUMNS, PREDICTION_COLUMNS, RUN, VALUE, Predictions
+from paraconsist.data.prompts import ASKED
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.data.tasks import get_task, input_id
@@ -153,6 +154,25 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
         n = len(table) - len(table) // int(np.gcd.reduce(counts))
     equal = f"{n:,} of {len(table):,} rows equal another row in every column: if they are copies, leave them out"
     return [f"{equal}; if they are not, name the column that tells the rows of a problem apart as `example`"][: n > 0]
+
+
+def repeated_texts(table: pa.Table, columns: SourceOptions) -> list[str]:
+    """Return a warning if wordings of a bucket have the same text, as where a set was given twice.
+
+    A text is the run's `input_id`, else all that a question consists of, where it varies within buckets. Originals are
+    not looked at.
+    """
+    text = ["input_id"] if "input_id" in table.column_names else [*ASKED, "context", "choices", "system"]
+    names = [name for name in (columns.bucket, *text, columns.role) if name in table.column_names]
+    is_asked = columns.trial is None and columns.bucket in names and not {*text[: len(ASKED)]}.isdisjoint(names)
+    counted = rows_counted(table, names) if is_asked else None
+    if counted is not None and columns.role in names:
+        counted = counted.filter(pc.not_equal(counted[columns.role].cast(pa.string()), ORIGINAL))
+    if counted is None or len(counted) == len(counted[columns.bucket].unique()):
+        return []
+    n = pc.sum(counted["count_all"]).as_py() - len(counted)
+    equal = f"{n:,} of {len(table):,} rows ask what another row of their bucket asks: copies agree trivially, so leave"
+    return [f"{equal} them out; if answers were sampled several times, name the column of the `trial`"][: n > 0]
 
 
 def copied_runs(table: pa.Table, columns: SourceOptions) -> list[str]:

@@ -42,6 +42,7 @@ from paraconsist.scoring.alarms import (
     degenerate,
     judged,
     repeated_rows,
+    repeated_texts,
     row_alarms,
     training_overlap,
 )
@@ -392,7 +393,7 @@ def _notes(scores: SetScores) -> Iterator[str]:
     if paraphrastic is not None:
         yield from _single_buckets(scores.kept, predictions.label_names)
     if not source.is_log:
-        yield from repeated_rows(predictions.table, columns)
+        yield from repeated_rows(predictions.table, columns) or repeated_texts(predictions.table, columns)
     yield from copied_runs(predictions.table, columns)
     if paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0:
         yield _ABOVE_ALL

@@ -167,9 +167,9 @@ def open_models(named: Any, options: SourceOptions | None = None, *, function: s
     try:
         return [open_source(named, options, function=function)]
     except SeveralModels as several:
-        choices: list[dict[str, Any]] = [{several.choice: model} for model in several.models]
-        chosen = [replace(options, **choice) for choice in choices]
-        return [open_source(named, each, function=function) for each in chosen]
+        keys = ["model", "prediction"] if several.choice == "prediction" else [several.choice]
+        choices: list[dict[str, Any]] = [dict.fromkeys(keys, model) for model in several.models]
+        return [open_source(named, replace(options, **choice), function=function) for choice in choices]
 
 
 def model_of(predictions: Predictions) -> str | None:

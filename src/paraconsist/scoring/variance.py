@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,7 @@ def read_outcomes(
     named = tuple(name for name in levels.values() if name not in (*_ROLES, FILE))
     wanted = replace(read, trial=read.trial or "epoch", stratum=named)
     values: list[NDArray[Any]] = []
+    first: set[tuple[str, str]] = set()
     columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in levels}
     given = [(path, file) for path in files for file in RunFolder(path).predictions_files() or [path]]
     ways = ([file.stem for _, file in given], [path.name for path, _ in given], [str(file) for _, file in given])
@@ -61,6 +63,10 @@ def read_outcomes(
             names = of_log if is_log else replace(wanted, stratum=())
             values.append(_outcome(predictions, outcome, names))
             table = predictions.table
+            if {names.bucket, names.label} <= {*table.column_names} and not has_several:
+                pairs = zip(*(map(str, table[name].to_pylist()) for name in (names.bucket, names.label)), strict=True)
+                _check_task(of_name, problems := {*pairs}, first)
+                first = first or problems
             for level, name in levels.items():
                 if name not in table.column_names and name == FILE:
                     columns[level].append(pa.chunked_array([[of_name] * len(table)]))
@@ -80,6 +86,15 @@ def read_outcomes(
     found = {level: _codes(level, levels[level], parts) for level, parts in columns.items()}
     codes, of_levels = ({level: pair[i] for level, pair in found.items()} for i in range(2))
     return outcomes, codes, of_levels
+
+
+def _check_task(file: str, problems: set[tuple[str, str]], first: set[tuple[str, str]]) -> None:
+    """Warn if problems (id and gold label) have an id of the `first` file's, and no label in common with it."""
+    both = {name for name, _ in problems} & {name for name, _ in first}
+    if others := sorted(both - {name for name, _ in problems & first}):
+        told = f"{len(others):,} of {len(both):,} problems have other gold labels in {file} than in the first file"
+        text = f"{told} (such as {others[0]}): files of two tasks need ids of their own"
+        warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def ranked_under(

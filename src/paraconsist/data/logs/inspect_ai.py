@@ -84,6 +84,9 @@ def log_rows(
     )
     notes = [note] if failed else []
     is_compared = query.named("prediction") is not None or bool(own.get("same"))
+    others = ", ".join(dict.fromkeys(name for sample in samples for name in sample["scores"] if name != scorer))
+    if others and query.metric is None and not is_compared:
+        notes.append(f"an answer is right where the scorer {scorer} says so; --metric takes another ({others})")
     answers = _answers(samples, scorer, own.get("label_names", []), compared=is_compared)
     columns, label_names = answers.columns(fields, query, _ROOTS)
     if own.get("same"):

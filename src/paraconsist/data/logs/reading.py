@@ -49,9 +49,13 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
 def of_one_model(predictions: Predictions, query: SourceOptions, of_file: str = "") -> Predictions:
     """Return the rows of the only model that columns name, or of `query.model`; SeveralModels if there are more."""
     table, metadata, strata = predictions.table, predictions.metadata, query.stratum or ()
+    if {*(columns := query.prediction.split(","))} <= {*table.column_names}:
+        check_one_model("predictions", columns, choice="prediction")
     names = [name for name in table.column_names if name.lower() in _MODEL_COLUMNS and name not in strata]
     names = [n for n in names if pa.types.is_string(kind := table[n].type) or pa.types.is_integer(kind)]
-    if query.model is not None:
+    if query.model == query.prediction:  # a column for each model, of which this is one
+        metadata = {**metadata, "model": {"model": query.model}}
+    elif query.model is not None:
         named = {name: pc.fill_null(pc.equal(table[name].cast(pa.string()), query.model), False) for name in names}
         chosen = next((name for name, rows in named.items() if pc.any(rows).as_py()), None)
         if chosen is None:
@@ -257,8 +261,13 @@ def _logs_in(folder: Path) -> list[Path]:
         present = sorted(file.name for file in folder.iterdir())
         must = f"be a predictions file or a run folder with predictions, or hold logs ({', '.join(patterns)})"
         remedy = f"It holds {', '.join(present[:10]) or 'nothing'}. Name the file of a table itself."
+        runs = [str(file.parent) for file in sorted(folder.rglob("run.json"))]
         if RunFolder(folder).run_file.is_file():
             must, remedy = "be a finished run", "The same command goes on with it."
+        elif runs:
+            remedy = f"Give the runs in it: {' '.join(runs[:10])}{' ...' if len(runs) > 10 else ''}."
+        elif {"training.json", "config.json"} & {*present}:
+            remedy = f"It holds a model: `paraconsist run --model {folder} ...` asks it."
         raise bad_log(must, folder, remedy=remedy)
     return files
 

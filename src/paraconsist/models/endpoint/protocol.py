@@ -251,6 +251,9 @@ def _choice(body: Json) -> Json:
 
 
 def _text(value: Any) -> str:
+    """Return a text, or those of parts, joined; empty for anything else."""
+    if isinstance(value, list):
+        return "".join(_text(walk(part, "text")) for part in value)
     return value if isinstance(value, str) else ""
 
 
@@ -294,11 +297,9 @@ def text_of(body: Json) -> str:
         text = choice["message"].get("content")
     else:
         raise Malformed("it has neither text nor message")
-    if isinstance(text, list):  # parts
-        text = "".join(_text(walk(part, "text")) for part in text)
-    if not isinstance(text, (str, type(None))):
+    if not isinstance(text, (str, list, type(None))):
         raise Malformed("its text is not a text")
-    return text or ""
+    return _text(text)
 
 
 def status_of(body: Json) -> int | None:
