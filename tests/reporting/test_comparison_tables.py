@@ -59,7 +59,9 @@ def test_a_constant_answer_is_in_no_ranks_and_in_no_matrix() -> None:
             "label": labels,
             "prediction": [int(r == y) if place else 1 for r, y in zip(right, labels, strict=True)],
         }
-    (found,) = pc.compare(*tables, names=list("abcd"), n_resamples=200, n_permutations=200).sets
+    comparison = pc.compare(*tables, names=list("abcd"), n_resamples=200, n_permutations=200)
+    (found,) = comparison.sets
+    assert "a is not ranked: every prediction is 1" in " ".join(repr(comparison).split())
     assert list(found.ranking.unranked) == ["a"]
     assert sorted(row.model for row in found.standings) == ["b", "c", "d"]
     ((_, matrix),) = matrices([found])

@@ -21,7 +21,7 @@ from paraconsist.reporting.page.browser import browser_data
 from paraconsist.reporting.page.models import Report, ReportOptions, model_from
 from paraconsist.reporting.page.screen import blocks
 from paraconsist.reporting.table import as_text
-from paraconsist.reporting.tables import finding, score_tables
+from paraconsist.reporting.tables import finding, rates, score_tables
 from paraconsist.scoring.gate import check, parse_conditions
 
 _TABLES = int(os.environ.get("PARACONSIST_TABLES", "300"))
@@ -81,7 +81,7 @@ def test_everything_says_the_same(start):
         assert f"{said[1]} %" in block.title
         steady = written["wording"]["above_chance"]
         shown = [fact.value.replace("−", "-") for fact in block.facts]
-        assert shown == ([] if steady is None else [f"{percent(steady)} %"])
+        assert shown == ([] if steady is None else [percent(steady)])
         # the bar, the counts and what the links list
         data = browser_data([aligned], [model.name], 10_000, 1e9)
         counts = [written["wording"][f"n_{outcome}"] for outcome in ("right", "depends", "wrong")]
@@ -112,3 +112,12 @@ def test_wordings_that_differ_from_their_original_are_not_right_in_every_wording
     assert (scored.wording.wording_change, scored.wording.n_depends) == (pytest.approx(2 / 3), 12)
     assert [part[1:3] for part in block.bars[0].parts] == [("right in some wordings, wrong in others", 12)]
     assert "12 of 12 problems change" in block.sentence
+
+
+def test_of_answers_that_a_comparer_reads_the_table_has_the_steadiness_of_the_first_screen():
+    """The same answers are no classes here: the table's number was that of a sketch of them."""
+    answers = ["x y", "x y z", "q", "r", "r", "s", "u v w", "u v", "u"]
+    scores = pc.score({"bucket_id": list("aaabbbccc"), "prediction": answers}, same="tokens")
+    (table,) = rates({"m": scores.sets})
+    above = table.rows[0][[column.label for column in table.columns].index("above chance")]
+    assert above.value == scores.sets["predictions"].wording.above_chance == pytest.approx(5 / 9)

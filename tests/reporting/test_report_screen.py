@@ -52,7 +52,7 @@ def test_a_set_of_paraphrases_says_how_often_rewording_changes_an_answer(tmp_pat
     scored = entries[0].sets["toy:set"]
     (fact,) = block.facts
     low, high = bounds(scored.wording.confidence_interval, "above_chance")
-    assert (fact.words, fact.value) == ("steadiness", f"{percent(scored.wording.above_chance)} %")
+    assert (fact.words, fact.value) == ("steadiness", percent(scored.wording.above_chance))
     assert f"95 %: {percent(low)} to {percent(high)}" == fact.below.replace("−", "-")
     assert fact.scale == tuple(100.0 * value for value in (low, high, scored.wording.above_chance))
     assert "40 problems" in block.sureness[0][0]
@@ -181,10 +181,11 @@ def test_a_constant_answer_is_last_and_not_ranked_and_says_why(tmp_path, command
     assert block.sentence.endswith("Not ranked: constant.")
     assert command("report", *files, "--output", tmp_path / "page.html", "--n-resamples", 200)[0] == 0
     assert re.search(
-        r'class="who unranked">constant <small>every prediction is 1', (tmp_path / "page.html").read_text()
+        r'class="who unranked">constant <small>not ranked: every prediction is 1', (tmp_path / "page.html").read_text()
     )
     assert command("report", *files, "--site", tmp_path / "site", "--n-resamples", 200)[0] == 0
     index = (tmp_path / "site" / "index.html").read_text()
+    assert f'<p class="verdict">{block.title}. {block.sentence}</p>'.replace(" %", "\N{NO-BREAK SPACE}%") in index
     assert "not ranked</td>" in index
     assert re.search(r"<dt>constant, predictions</dt><dd>every prediction is 1", index)
 
@@ -299,7 +300,7 @@ def test_every_number_of_the_page_is_that_of_score_json(tmp_path, command):
             assert (units, effect) == (f"{values['n_clusters'][key]:,}", f"{values['design_effect'][key]:.1f}")
 
     facts = re.findall(r'class="value" data-measure="(\w+)" data-key="(\w+)">(.*?)</p>', page)
-    assert facts == [("wording", "above_chance", f"{percent(result['wording']['above_chance'])} %")]
+    assert facts == [("wording", "above_chance", percent(result["wording"]["above_chance"]))]
     assert f"different answers from mine {percent(result['wording']['wording_change'])} % of the time." in page
 
     headline = cells_of(page, "Paraphrastic consistency, in per cent, with intervals")

@@ -186,7 +186,7 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
     has_margin = any("margin_test" in pair.result for comparison in comparisons for pair in comparison.pairs)
     is_long = any(map(best_of_many, comparisons))
     for comparison in comparisons:
-        first = Cell(comparison.set, below=f"{count(comparison.n_common_buckets)} common buckets", head=True)
+        first = Cell(comparison.set, below=f"{count(comparison.n_common_buckets)} common problems", head=True)
         for pair in listed_pairs(comparison):
             tests = [Cell(pair.corrected_p_value, unit=P_VALUE)]
             if has_joint:

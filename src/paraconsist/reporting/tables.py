@@ -185,7 +185,7 @@ def laid_out(
 ) -> Table:
     """Return a table without its column of models where there is one model.
 
-    Where there are several, the models head the rows, and a leading column of sets becomes headings.
+    Where there are several, the models head the rows, and a leading column of several sets becomes headings.
     """
     if n_models == 1:
         place = columns.index(MODEL)
@@ -193,9 +193,10 @@ def laid_out(
         return Table(title, [column for column in columns if column is not MODEL], kept, caption)
     if columns[0] is not SET:
         return Table(title, columns, list(rows), caption)
-    lines: list[Sequence[Cell]] = []
-    for over, same in groupby(rows, key=lambda row: row[0]):
-        lines.append([Cell(f"{over.text}, {over.below}" if over.below else over.text, head=True)])
+    lines, groups = list[Sequence[Cell]](), [(over, [*same]) for over, same in groupby(rows, key=lambda row: row[0])]
+    for over, same in groups:
+        heading = Cell(f"{over.text}, {over.below}" if over.below else over.text, head=True)
+        lines += [[heading]] if len(groups) > 1 or over.below else []
         lines += [[replace(model, head=True), *cells] for _, model, *cells in same]
     return Table(title, columns[1:], lines, caption)
 
@@ -392,7 +393,7 @@ def changes(name: str, by_model: Mapping[str, Values], n_models: int = 1) -> Tab
         Column("lost", "right on the original, wrong on the paraphrase", short="lost"),
         Column("gained", "wrong on the original, right on the paraphrase", short="gained"),
     ]
-    return laid_out("Answers that change between the original and its paraphrases", columns, rows, n_models)
+    return laid_out("Answers that change between the original and its rewordings", columns, rows, n_models)
 
 
 def _changed(values: Values, name: str, model: str, *, linked: bool = False) -> list[Cell]:

@@ -191,7 +191,7 @@ def _block(report: Report, item: AlignedSet) -> Block:
         names = [*ranking.steadiness, *(name for name in names if name not in ranking.steadiness)]
     bars = [_bar(item, model, spec, values[model], who[model]) for model in names]
     if len(names) > 1 and ranking is not None and ranking.standings:
-        bars, said = _on_one_scale(bars, ranking, results), _ranked(ranking, results)
+        bars, said = _on_one_scale(bars, ranking, results), ranked(ranking, results)
         block = Block(item.name, *said, bars, headline="steadiness", symbol=STEADINESS.symbol)
     elif len(names) > 1:
         said = _compared(spec, values, results, comparison)
@@ -212,7 +212,8 @@ def _of_one_model(
     if of_wordings is not None:
         claim, sure, changed, _ = finding(result, _called(bar.model))
         sentence = f"{sure}; {changed}." if sure else ""
-        facts = [replace(fact, words="steadiness") for fact in _fact("wording", STEADINESS, of_wordings)]
+        of_scale = _fact("wording", STEADINESS, of_wordings)
+        facts = [replace(fact, words="steadiness", value=fact.value.removesuffix(" %")) for fact in of_scale]
         precision = _Precision.of(WORDING_CHANGE.key, of_wordings, noun)
     else:
         claim, sure = _verdict(spec, values, result)
@@ -422,7 +423,7 @@ def _brief(precision: _Precision, result: SetScores) -> Iterator[str]:
     yield precision.sample
     half = precision.half_width
     yield no_interval(result) if half is None else f"± {percent(half)} points"
-    yield f"{count(result.n_unparsed)} answers not read" if result.n_unparsed else "every answer read"
+    yield f"{plural(result.n_unparsed, 'answer')} not read" if result.n_unparsed else "every answer read"
 
 
 def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> Iterator[tuple[str, str]]:
@@ -491,7 +492,7 @@ def _with_rivals(sentence: str, rivals: Sequence[str], is_tested: bool, values: 
     return f"{sentence} Most accurate: {most} ({percent(accuracy[most])} %)." if accuracy else sentence
 
 
-def _ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str]:
+def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str]:
     """Return which model is the steadiest, which are not shown to differ from it, and who has no place and why."""
     best, *others = (row.model for row in ranking.standings)
     wording = results[best].wording

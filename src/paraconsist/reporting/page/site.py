@@ -22,6 +22,7 @@ from paraconsist.reporting.comparisons import matrices, rank_words
 from paraconsist.reporting.formatting import Values
 from paraconsist.reporting.page.models import Model, Progress, Report, ReportOptions, load_models
 from paraconsist.reporting.page.provenance import signatures
+from paraconsist.reporting.page.screen import ranked
 from paraconsist.reporting.page.write import filled, write_report
 from paraconsist.reporting.table import Cell, Column, Table
 from paraconsist.reporting.tables import MODEL, ByModel, measures_of, set_names, share
@@ -196,9 +197,13 @@ def page_name(model: str) -> str:
 
 
 def _index(models: Sequence[Model], options: ReportOptions) -> str:
-    report = Report(models, options)
+    report, findings = Report(models, options), list[str]()
+    for one in (one for one in report.compared if one.ranking.standings):
+        claim, sentence = ranked(one.ranking, {m.name: m.sets[one.set] for m in models if one.set in m.sets})
+        findings.append(f"{f'{one.set}: ' * (len(report.sets) > 1)}{claim}. {sentence}")
     return filled(
         "index.html",
+        findings=findings,
         title=options.title,
         n_models=len(models),
         sets=report.sets,

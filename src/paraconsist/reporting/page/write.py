@@ -6,7 +6,7 @@ import base64
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -171,7 +171,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         models=list(by_model),
         sets=report.sets,
         several=len(models) > 1,
-        notices=_in_words_of(report.nouns[0], provenance.notices(report)),
+        notices=provenance.notices(report),
         reliability=[(model.name, part) for model in models for part in _reliability(model)],
         level=listed(screen.levels(models)),
         headline_tables=[*tables.summary(in_order), *tables.rates(in_order), *_relations(models)],
@@ -301,9 +301,13 @@ def filled(template: str, **values: Any) -> str:
     ]
     style, script = ("\n".join(environment.loader.get_source(environment, file)[0] for file in of) for of in files)
     inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
-    worded = _in_page_words if values.get("noun") == "problem" else lambda table: table
-    explained = {"help": glossary, "table": lambda table: Markup(to_html(worded(table), glossary))}
-    return str(environment.get_template(template).render(**values, **inlined, **explained, version=__version__))
+    are_problems = values.get("noun") == "problem"  # no tasks
+    made = {
+        "help": glossary,
+        "table": lambda table: Markup(to_html(_in_page_words(table) if are_problems else table, glossary)),
+        "worded": _to_page_words if are_problems else str,
+    }
+    return str(environment.get_template(template).render(**values, **inlined, **made, version=__version__))
 
 
 def _in_page_words(table: Table) -> Table:
@@ -312,23 +316,12 @@ def _in_page_words(table: Table) -> Table:
         replace(column, label=_PAGE_WORDS.get(column.label, column.label), help=_to_page_words(column.help))
         for column in table.columns
     ]
-    title = table.title.replace("the original and its paraphrases", "the original and its rewordings")
-    rows = [
-        [replace(cell, below=cell.below.replace(" common buckets", " common problems")) for cell in row]
-        for row in table.rows
-    ]
-    return replace(table, title=title, columns=columns, rows=rows, caption=_to_page_words(table.caption))
+    return replace(table, columns=columns, caption=_to_page_words(table.caption))
 
 
 def _to_page_words(text: str) -> str:
-    kept = r"(?<!no )(?<!role )(?<!`)\b(?:bucket|paraphrase)s?\b(?! accuracy)"
-    return re.sub(kept, lambda word: _PAGE_WORDS[word[0]], text)
-
-
-def _in_words_of(noun: str, notices: Mapping[str, list[tuple[str, str]]]) -> dict[str, list[tuple[str, str]]]:
-    """Return warnings, as `results.json` has them, in the page's words."""
-    worded = _to_page_words if noun == "problem" else str
-    return {level: [(worded(sentence), where) for sentence, where in of] for level, of in notices.items()}
+    words = r"(?<!no )(?<!role )(?<!`)\b(?:bucket|paraphrase)s?\b"
+    return re.sub(words, lambda word: _PAGE_WORDS[word[0]], text)
 
 
 @cache
