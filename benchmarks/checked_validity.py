@@ -23,8 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 from paraconsist.comparing.comparer import get_comparer
+from paraconsist.errors import InputError
 from paraconsist.measures.checked import (
     CheckedUnits,
     corrected_above_chance,
@@ -191,9 +193,58 @@ def simulated(n_draws: int, n_designs: int = 30) -> Iterator[str]:
         )
 
 
+def variance_units(
+    right: np.ndarray, said: np.ndarray, order: np.ndarray, n_labels: int = N_LABELS
+) -> tuple[CheckedUnits, CheckedUnits]:
+    """Return four answers to each of n problems, and their pairs; both answers of a pair on the sheet are labelled."""
+    n, (i, j) = len(right), np.triu_indices(4, 1)
+    alike, strata = said[:, i] == said[:, j], (said[:, i] + 1 * said[:, j]).ravel()
+    groups, same = np.repeat(np.arange(n), 6), 1.0 * (right[:, i] == right[:, j]).ravel()
+    order = (order[groups] + np.tile(np.arange(6), n) / 6) % 1.0
+    pairs = labelled(alike.ravel(), same, strata, order, n_labels, groups=groups)
+    marked = np.flatnonzero(pairs.is_labelled)
+    labels, weight = np.full((n, 4), np.nan), np.zeros((n, 4))
+    for of in (i, j):
+        rows, columns = groups[marked], of[marked % 6]
+        labels[rows, columns] = right[rows, columns]
+        np.add.at(weight, (rows, columns), pairs.sampling[marked])
+    sampling, groups = np.where(weight > 0, weight / 3, 1.0).ravel(), np.repeat(np.arange(n), 4)
+    return CheckedUnits.of(said.ravel(), labels.ravel(), sampling=sampling, groups=groups), pairs
+
+
+def variance_differences(n_draws: int) -> Iterator[str]:
+    """Yield how often intervals of differences of corrected VAP and PVAP cover: two models asked the same problems."""
+    rng, designs = np.random.default_rng(5), (((0.9, 0.05, 2, 1), (0.8, 0.1, 1, 1)), ((0.9, 0.05, 2, 1),) * 2)
+    designs += (((0.7, 0.02, 4, 2), (0.9, 0.1, 3, 0.6)), ((0.95, 0.1, 0.5, 0.5), (0.9, 0.05, 4, 0.4)))
+    designs += (((0.95, 0.1, 6, 0.4), (0.95, 0.05, 8, 0.4)), ((0.9, 0.05, 8, 0.4), (0.7, 0.1, 8, 2)))
+    for (n, n_pairs), models in product(((500, 100), (150, 100), (500, 50)), designs):
+        truth = dict.fromkeys(("vap", "pvap"), 0.0)
+        for sign, (*_, a, b) in zip((1, -1), models, strict=True):
+            truth["pvap"] += sign * (a + b) / (a + b + 1)
+            truth["vap"] += sign * a * b / (a + b) / (a + b + 1)
+        n_covered, n_shown = dict.fromkeys(truth, 0), 0
+        for _ in range(n_draws):
+            difficulty, order, of = rng.random(n), rng.random(n), []
+            for s, f, a, b in models:
+                right = rng.random((n, 4)) < beta.ppf(difficulty, a, b)[:, None]
+                said = np.where(right, rng.random(right.shape) < s, rng.random(right.shape) < f)
+                of.append(variance_units(right, said, order, n_pairs))
+            (answers, pairs), (other, other_pairs) = of
+            try:
+                ends = corrected_difference(pairs, other_pairs, accuracy=(answers, other))[2]
+            except InputError:
+                continue
+            n_shown += 1
+            n_covered["pvap"] += covers(ends, truth["pvap"])
+            of_pairs = corrected_difference(pairs, other_pairs)[2]
+            n_covered["vap"] += covers([-end / 2 for end in of_pairs[::-1]], truth["vap"])
+        rates = ", ".join(f"{key} {100 * n_covered[key] / max(n_shown, 1):.1f}" for key in truth)
+        yield f"{n} problems, {n_pairs} pairs, {models}: covers (%) {rates}; refused {1 - n_shown / n_draws:.2f}"
+
+
 def variances(n_draws: int) -> Iterator[str]:
     """Yield how often the intervals of corrected VAP and PVAP cover: four answers to each of 500 problems."""
-    rng, (i, j), n = np.random.default_rng(3), np.triu_indices(4, 1), 500
+    rng, n = np.random.default_rng(3), 500
     for s, f, a, b in ((0.9, 0.05, 2, 1), (0.7, 0.02, 4, 2), (0.8, 0.2, 1, 0.3), (0.95, 0.1, 0.5, 0.5)):
         mean = a / (a + b)
         truth = {"vap": mean * (1 - mean) * (a + b) / (a + b + 1), "pvap": (a + b) / (a + b + 1)}
@@ -201,22 +252,7 @@ def variances(n_draws: int) -> Iterator[str]:
         for _ in range(n_draws):
             right = rng.random((n, 4)) < rng.beta(a, b, n)[:, None]
             said = np.where(right, rng.random(right.shape) < s, rng.random(right.shape) < f)
-            alike, strata = said[:, i] == said[:, j], (said[:, i] + 1 * said[:, j]).ravel()
-            order = (rng.random(n)[np.repeat(np.arange(n), 6)] + np.tile(np.arange(6), n) / 6) % 1.0
-            groups = np.repeat(np.arange(n), 6)
-            pairs = labelled(alike.ravel(), 1.0 * (right[:, i] == right[:, j]).ravel(), strata, order, groups=groups)
-            # both answers of a pair on the sheet are labelled, as `paraconsist sheet` draws them
-            marked = np.flatnonzero(pairs.is_labelled)
-            labels, weight = np.full((n, 4), np.nan), np.zeros((n, 4))
-            for of in (i, j):
-                rows, columns = groups[marked], of[marked % 6]
-                labels[rows, columns] = right[rows, columns]
-                np.add.at(weight, (rows, columns), pairs.sampling[marked])
-            sampling = np.where(weight > 0, weight / 3, 1.0).ravel()
-            answers = CheckedUnits.of(
-                said.ravel(), labels.ravel(), sampling=sampling, groups=np.repeat(np.arange(n), 4)
-            )
-            found = dict(zip(truth, corrected_variance(answers, pairs), strict=True))
+            found = dict(zip(truth, corrected_variance(*variance_units(right, said, rng.random(n))), strict=True))
             n_shown += not found["pvap"].refused
             for key, value in truth.items():
                 n_covered[key] += not found[key].refused and covers(found[key].confidence_interval["corrected"], value)
@@ -287,7 +323,14 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=1_000)
     n_draws = parser.parse_args().draws
     people, cautions = of_people(n_draws, ("tokens", "contains", "text")), pooled(max(n_draws // 5, 20))
-    for part in (people, simulated(n_draws), variances(n_draws), above_chance(n_draws), cautions):
+    for part in (
+        people,
+        simulated(n_draws),
+        variances(n_draws),
+        variance_differences(n_draws),
+        above_chance(n_draws),
+        cautions,
+    ):
         for line in part:
             print(line, flush=True)
 

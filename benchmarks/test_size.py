@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from paraconsist.measures.consistency_difference import consistency_difference, unit_values
+from paraconsist.measures.consistency_difference import consistency_difference, share_difference, unit_values
 from paraconsist.measures.inconsistency_difference import inconsistency_difference
 from paraconsist.measures.paired_tests import exact_p_value, mcnemar_p_value
 from paraconsist.measures.standings import joint_test
@@ -113,6 +113,15 @@ def by_flips(drawn: dict[str, Any], n_draws: int) -> Iterator[tuple[str, float, 
         ("PVAP", "pvap_unbiased"),
     ):
         yield f"sign flips: {name}", result.p_values[key], _contradicts(result, key, result.p_values[key])
+    rng = np.random.default_rng(int(drawn["answers"].sum()))
+    given = np.where(drawn["answers"] == 1, 0, rng.integers(1, 4, drawn["answers"].shape))  # three wrong answers
+    codes, sizes = np.unique(drawn["buckets"], return_inverse=True, return_counts=True)[1:]
+    counts = [np.stack([np.bincount(codes, column == a, len(sizes)) for a in range(4)]) for column in given]
+    one, two = (1.0 - ((each**2).sum(axis=0) - sizes) / (sizes * (sizes - 1)) for each in counts)
+    groups = None if drawn["groups"] is None else drawn["groups"][np.unique(codes, return_index=True)[1]]
+    settings = {"n_examples": len(codes), "n_permutations": n_draws, "n_resamples": n_draws}
+    result = share_difference("wording_change", one, two, groups, **settings)
+    yield "sign flips: wording change", result.p_value, _contradicts(result, "difference", result.p_value)
 
 
 def by_t(drawn: dict[str, Any], n_draws: int) -> Iterator[tuple[str, float, bool]]:

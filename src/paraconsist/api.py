@@ -76,6 +76,7 @@ def run(
         bucket_set_from_table,
         declared_label_names,
         load_bucket_set,
+        of_one_kind,
         one_split,
         renamed_columns,
     )
@@ -106,7 +107,8 @@ def run(
             if hasattr(source, "num_columns"):
                 source = one_split(source, split)
             name = f"table-{number}" if number else "table"
-            table = renamed_columns(in_arrow(source, "run"), column, "run")
+            read = of_one_kind(lambda: in_arrow(source, "run"), lambda: source.to_dict("records"))
+            table = renamed_columns(read, column, "run")
             names = declared_label_names(table)
             return bucket_set_from_table(table, name=name, task=task, label_names=names, named=stratum)
 

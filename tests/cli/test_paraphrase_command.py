@@ -48,6 +48,7 @@ def test_a_filtered_set_says_how_often_its_check_errs(tmp_path, places, command)
     error = "similar keeps 99 % of valid and 99 % of invalid paraphrases, on search queries that people judged"
     assert f"check: {error}" in err
     assert error in (tmp_path / "set" / "README.md").read_text(encoding="utf-8")
+    assert load_bucket_set(str(tmp_path / "set")).error_of_check.startswith(error)
     refusal = command.refused(*given[:-1], "tokens", "--output", tmp_path / "other")
     assert "`--check` must be nli:MODEL, plui:MODEL, judge:FILE or similar; got 'tokens'" in refusal
 

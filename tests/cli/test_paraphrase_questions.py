@@ -7,13 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import yaml
-from helpers.endpoint import command, done, refused
+from helpers.endpoint import command, done
 from helpers.faulty_server import FaultyServer
 from helpers.paraphrase import fill
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.tables import read_table
 from paraconsist.data.writing import write_table
+from paraconsist.scoring.checked import read_validity
 from paraconsist.transforms.paraphrase.generators import GeneratorSettings
 from paraconsist.transforms.paraphrase.refining import reason_against
 
@@ -62,9 +63,10 @@ def reword(data: Path, server: FaultyServer, *more: object) -> tuple[int, str, s
 def test_yaml_gives_yaml_and_what_is_printed_runs_as_typed(tmp_path, questions, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with FaultyServer(write=model) as server:
-        code, _, err = reword(questions, server)
+        code, out, err = reword(questions, server)
         assert code == 0, err
         assert "3 requests a question, 9 in all" in err
+        assert "3 questions with 6 new wordings, 1 or more each with those that they had: " in out
         output = tmp_path / "my questions.reworded.yaml"
         before, after = load_bucket_set(questions), load_bucket_set(output)
         assert after.comparers == before.comparers == {"same": "number:0.01", "right": "contains"}
@@ -113,8 +115,10 @@ def test_parquet_keeps_same_and_right_through_the_sheet(tmp_path, questions):
     assert load_bucket_set(tmp_path / "set.parquet").comparers == {"same": "number:0.01", "right": "contains"}
     fill(tmp_path / "set.check.csv", valid=["yes"] * 9)
     given = ["paraphrase", tmp_path / "set.parquet", "--checked", tmp_path / "set.check.csv"]
-    said = refused([str(part) for part in given])
-    assert "must mark as valid only what passed; got '0.rejected_3'" in said
+    said = done([str(part) for part in (*given, "--output", tmp_path / "all.yaml")])
+    assert "6 of 6 judged paraphrases are valid" in said
+    assert "3 that did not pass are valid, too" in said  # people may judge what a check leaves out
+    assert load_bucket_set(tmp_path / "all.yaml").table.num_rows == 3 + 1 + 6
     fill(tmp_path / "set.check.csv", valid=["yes", "yes", "no"] * 3)
     done([str(part) for part in (*given, "--output", tmp_path / "set-checked.yaml")])
     assert load_bucket_set(tmp_path / "set-checked.yaml").comparers == {"same": "number:0.01", "right": "contains"}
@@ -146,6 +150,9 @@ def test_a_judge_reads_both_directions_and_the_cost_is_said(tmp_path, questions)
         checks = [line["checks"] for line in csv.DictReader(stream)]
     assert "left out: another meaning (judge); judge 0.50" in checks
     assert checks.count("passed; judge 1.00") == 5
+    words = ["no", *("yes" if "; judge" in check else "no" for check in checks[1:])]  # four of five valid ones are kept
+    found = read_validity(fill(tmp_path / "my questions.reworded.check.csv", valid=words), {}, 0.95).check
+    assert (found.n_labels, found.sensitivity, found.false_match_rate) == (6, pytest.approx(4 / 5), 1.0)
 
 
 HOSTILE = {
@@ -178,3 +185,23 @@ def test_hostile_models_give_one_clear_outcome(tmp_path, questions):
             assert code == 0, err  # one question has a wording of its own
             assert load_bucket_set(tmp_path / f"{number}.yaml").table.num_rows == 2
         assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("ending", [".yaml", ".parquet"])
+def test_the_error_of_the_check_is_told_with_the_scores_and_on_the_page(tmp_path, questions, monkeypatch, ending):
+    monkeypatch.chdir(tmp_path)
+    with FaultyServer(write=model) as server:
+        (tmp_path / "judge.yaml").write_text(yaml.safe_dump({"model": "toy", "endpoint": server.url}))
+        code, _, err = reword(questions, server, "--check", "judge:judge.yaml", "--output", f"set{ending}")
+        assert code == 0, err
+        error = err.partition("check: ")[2].partition("\n")[0]
+        assert error.startswith("the error of judge:judge.yaml is not measured")
+        done(["run", "--model", "toy", "--endpoint", server.url, "--dataset", f"set{ending}", "--output", "run"])
+        fill(tmp_path / "set.check.csv", valid=["yes", "yes", "no"] * 3)
+        done(["paraphrase", f"set{ending}", "--checked", "set.check.csv", "--output", f"valid{ending}"])
+    sentence = f"a check kept these wordings: {error}"
+    assert f"{sentence}\n" in done(["score", "run"])
+    done(["report", "run", "--output", "page.html"])
+    assert sentence in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert load_bucket_set(f"set{ending}").error_of_check == error
+    assert load_bucket_set(f"valid{ending}").error_of_check is None  # people found each of them valid

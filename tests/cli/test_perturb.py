@@ -12,14 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.errors import refuses
 from helpers.logs import lines
-from helpers.perturb import NLI_ROWS, write_csv
+from helpers.perturb import NLI_ROWS, load_labelled, write_csv
 
 from paraconsist.cli.options import as_command
 from paraconsist.cli.perturb import perturb as grouped
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
-from paraconsist.transforms.labelled_sets import load_labelled
 
 COMMAND = as_command("perturb", grouped)
 

@@ -156,6 +156,31 @@ WIDE = [
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("kind", ["jsonl", "json", "pandas", "wide"])
+def test_columns_may_hold_values_of_several_kinds(kind, tmp_path, monkeypatch):
+    """A number here and a list of texts there was refused, which YAML and lists of rows took."""
+    rows = [{**row, "expected": 30 if row["bucket_id"] == "days" else [5, "4.99"]} for row in ROWS]
+    wide = [{**row, "expected": 30 if row["id"] == "days" else [5, "4.99"]} for row in WIDE]
+    (tmp_path / "shop.json").write_text(json.dumps(rows))
+    source = {
+        "jsonl": lambda: as_lines(tmp_path / "shop.jsonl", rows),
+        "json": lambda: tmp_path / "shop.json",
+        "pandas": lambda: pd.DataFrame(rows),
+        "wide": lambda: pd.DataFrame(wide),
+    }[kind]()
+    assert asked(of_python(source, tmp_path, monkeypatch)) == ASKED
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(("ids", "named"), [([0, 1, 2], ["0", "1", "2"]), (["2", None, "b"], ["2", "row-2", "b"])])
+def test_questions_in_one_row_keep_the_number_that_is_their_id(ids, named, tmp_path):
+    """The question with the number 0 became one with that of number 1."""
+    rows = [{"id": name, "wording_1": f"{i}?", "wording_2": f"And {i}?"} for i, name in enumerate(ids)]
+    loaded = pc.load_bucket_set(as_csv(tmp_path / "wide.csv", rows)).table.to_pylist()
+    assert [row["bucket_id"] for row in loaded] == [name for name in named for _ in range(2)]
+
+
+@pytest.mark.faults
 def test_wordings_may_stand_in_one_row(tmp_path, monkeypatch):
     """As in spreadsheets: no task fitted the columns, and nothing said how to turn them."""
     lists = [{k: v for k, v in row.items() if k[0] != "W"} | {"wordings": texts}

@@ -5,8 +5,9 @@ import csv
 import pytest
 
 from paraconsist.data.tasks import get_task
+from paraconsist.transforms import labelled_sets
 from paraconsist.transforms.lexicon import find_wordnet, load_wordnet
-from paraconsist.transforms.perturbation import LabelledRow, LabelledSet
+from paraconsist.transforms.perturbation import LabelledRow, LabelledSet, RowOptions
 
 NLI_ROWS = [
     ("A girl reads.", "A girl is awake.", "entailment"),
@@ -20,6 +21,11 @@ def labelled(task, rows, label_names=None):
     names = label_names or get_task(task).label_names
     made = [LabelledRow(f"e{i}", f"e{i}", tuple(texts), names.index(label)) for i, (*texts, label) in enumerate(rows)]
     return LabelledSet("toy", get_task(task), tuple(names), made)
+
+
+def load_labelled(spec, skipped, reading=None):
+    """Return the labelled rows of a file or set."""
+    return labelled_sets.labelled(labelled_sets.load_rows(spec, skipped, reading or RowOptions()), skipped)
 
 
 def write_csv(path, columns, rows):

@@ -336,6 +336,38 @@ def test_errors_that_do_not_tell_answers_apart_correct_no_other_units():
     assert math.isnan(found.corrected)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_labels_that_agree_with_their_verdicts_have_no_design_effect(seed):
+    """Rounding in their means, of 1e-17, once made one of the ratio of two such numbers: intervals a third too wide."""
+    rng, n = np.random.default_rng(seed), 30
+    verdicts, weights, sampling = np.repeat([True, False], n), rng.random(2 * n) + 0.5, rng.random(2 * n) + 0.5
+    groups = np.tile(np.arange(n) // 3, 2)  # three labels of each verdict, in each problem
+    units = CheckedUnits.of(verdicts, verdicts * 1.0, weights=weights, sampling=sampling, groups=groups)
+    shares, square = weights / weights.sum(), 0.0
+    for verdict in (True, False):
+        of = verdicts == verdict
+        counts = (weights * sampling)[of]
+        size = counts.sum() ** 2 / (counts**2).sum()  # Kish's
+        inside = (verdict * size + 0.5) / (size + 1.0)
+        square += shares[of].sum() ** 2 * inside * (1.0 - inside) / (size - 1.0)
+    parts = shares * (verdicts - shares[verdicts].sum())
+    square += sum(parts[groups == group].sum() ** 2 for group in np.unique(groups))
+    assert rate_of_units(units).standard_error["corrected"] == pytest.approx(math.sqrt(square), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_verdicts_that_are_all_yes_have_an_interval_whatever_the_rounding(seed):
+    """Weights that add up to 1 - 1e-16 once made it [1 - 1e-15, 1], and differences as if paired with noise."""
+    n, weights = 60, np.random.default_rng(seed).random(60)
+    always = CheckedUnits.of([True] * n, [1.0] * 30 + [NAN] * 30, weights=weights)
+    other = CheckedUnits.of([True] * 40 + [False] * 20, [1.0] * 25 + [0.0] * 15 + [1.0] * 5 + [0.0] * 15)
+    found, errors = rate_of_units(always), [rate_of_units(each).standard_error["corrected"] for each in (always, other)]
+    inside = (n + 0.5) / (n + 1.0)
+    assert found.standard_error["observed"] == pytest.approx(math.sqrt(inside * (1.0 - inside) / n))
+    assert found.confidence_interval["observed"] == pytest.approx([0.947, 1.0], abs=1e-3)
+    assert corrected_difference(always, other)[1] == pytest.approx(math.hypot(*errors))
+
+
 def test_differences_are_paired():
     units, other = sheet(), sheet(yes=(16, 4))
     value, error, (low, high) = corrected_difference(units, other)
@@ -377,6 +409,41 @@ def test_differences_above_chance_are_those_of_the_values_with_the_error_of_many
     assert values.mean() == pytest.approx(truth, abs=3 * values.std() / 20)
     assert np.sqrt((errors**2).mean()) == pytest.approx(values.std(), rel=0.12)  # 3 standard errors of a spread of 400
     assert 0.92 <= held.mean() <= 0.98
+
+
+def variance_units(rng, difficulty, a, b):
+    """Return checked answers to four wordings of each problem, and pairs of these, of which both are checked."""
+    right = rng.random((len(difficulty), 4)) < beta.ppf(difficulty, a, b)[:, np.newaxis]
+    said = rng.random(right.shape) < np.where(right, 0.9, 0.05)
+    (first, second), groups = np.triu_indices(4, 1), np.repeat(np.arange(len(right)), 6)
+    alike, strata = said[:, first] == said[:, second], said[:, first] + 1 * said[:, second]
+    is_drawn = rng.random(alike.shape) < 150 / alike.size
+    labels = np.where(is_drawn, right[:, first] == right[:, second], NAN)
+    pairs = CheckedUnits.of(alike.ravel(), labels.ravel(), strata=strata.ravel(), groups=groups)
+    times = np.zeros(right.shape)
+    for of in (first, second):
+        np.add.at(times, (np.nonzero(is_drawn)[0], of[np.nonzero(is_drawn)[1]]), 1.0)
+    labels, columns = np.where(times > 0, right, NAN).ravel(), {"groups": np.repeat(np.arange(len(right)), 4)}
+    return CheckedUnits.of(said.ravel(), labels, sampling=np.maximum(times, 1.0).ravel(), **columns), pairs
+
+
+def test_differences_of_pvap_are_those_of_the_values_with_the_error_of_many_draws():
+    rng, found = np.random.default_rng(8), []
+    for _ in range(60):
+        difficulty = rng.random(120)  # of the same problems
+        (a, one), (b, two) = (variance_units(rng, difficulty, *of) for of in ((2, 1), (0.5, 0.5)))
+        value, error, ends = corrected_difference(one, two, accuracy=(a, b))
+        values = [corrected_variance(*units)[1].corrected for units in ((a, one), (b, two))]
+        assert value == pytest.approx(values[0] - values[1])
+        assert sum(ends) / 2 == pytest.approx(value)
+        found.append((value, error))
+    values, errors = np.array(found).T
+    truth = 3 / 4 - 1 / 2  # of beta distributions: (a + b) / (a + b + 1)
+    assert values.mean() == pytest.approx(truth, abs=3 * values.std() / 60**0.5)
+    assert np.sqrt((errors**2).mean()) == pytest.approx(values.std(), rel=0.3)  # 3 standard errors of a spread of 60
+    assert corrected_difference(one, one, accuracy=(a, a))[:2] == pytest.approx((0.0, 0.0))
+    never = CheckedUnits.of([False] * 40, [0.0] * 40)
+    assert math.isnan(corrected_difference(one, one, accuracy=(a, never))[0])  # all answers are wrong
 
 
 def test_differences_above_chance_are_paired():

@@ -136,6 +136,18 @@ def test_a_file_with_columns_of_its_own(tmp_path):
     assert scores.to_dict() == pc.score(path, **columns).to_dict()
 
 
+def test_a_baseline_without_gold_labels_is_compared_by_the_wording_change(tmp_path):
+    rows = {"bucket_id": [f"q{i // 4}" for i in range(80)], "prediction": [f"answer {i // 4}" for i in range(80)]}
+    worse = rows | {"prediction": [f"{answer} {i % 3}" for i, answer in enumerate(rows["prediction"])]}
+    for name, table in {"steady": rows, "worse": worse}.items():
+        pd.DataFrame(table).to_csv(tmp_path / f"{name}.csv", index=False)
+    fixture = Consistency(tmp_path, lambda key, value: None, {})
+    steady, worse = tmp_path / "steady.csv", tmp_path / "worse.csv"
+    fixture.assert_consistent(steady, condition="wording_change <= 0", baseline=worse, margin=0.1)
+    with pytest.raises(pytest.fail.Exception, match=r"fail: wording_change\.not_worse"):
+        fixture.assert_consistent(worse, baseline=steady, margin=0.1)
+
+
 @pytest.mark.slow
 def test_noise_does_not_fail_the_gate():
     """A model whose answers flip by 1 % from call to call, against itself, 100 times."""
@@ -151,5 +163,5 @@ def test_noise_does_not_fail_the_gate():
         drawn = [np.where(rng.random(len(gold)) < 0.01, 1 - settled, settled).tolist() for _ in range(2)]
         model, baseline = (open_source({**rows, "prediction": one}) for one in drawn)
         results = {"predictions": {"measures": {"paraphrastic_consistency": {}}}}
-        failed += not check(conditions, with_margin_tests(results, model, baseline, options))[0].passed
+        failed += not check(conditions, with_margin_tests(results, model, baseline, options, conditions))[0].passed
     assert failed <= 5

@@ -13,7 +13,7 @@ from test_report_models import FAST, Tables, answers_of, command
 from paraconsist.cli.app import main
 from paraconsist.errors import InputError
 from paraconsist.reporting.page import ReportOptions, load_models, site, write
-from paraconsist.running.pool import do_all
+from paraconsist.running.processes import do_all
 
 NAMES = ("..", "Bär/ü:*?<b>", "x" * 300)
 

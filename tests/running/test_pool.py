@@ -11,7 +11,7 @@ import pytest
 from helpers.errors import refuses
 
 from paraconsist.errors import InputError
-from paraconsist.running.pool import do_all
+from paraconsist.running.processes import do_all
 
 
 @dataclass(frozen=True)

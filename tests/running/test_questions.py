@@ -215,6 +215,39 @@ def test_promptfoos_tests_are_questions(tmp_path):
     ]
 
 
+@pytest.mark.faults
+def test_promptfoos_prompts_are_the_wordings_of_its_tests(tmp_path):
+    """Of a test with one variable that was asked, and of the prompts nothing: "France"."""
+    (tmp_path / "capitals.yaml").write_text(
+        "prompts: ['What is the capital of {{country}}?', \"Name {{ country }}'s capital.\"]\n"
+        "providers: [x]\n"
+        "tests:\n"
+        "  - {vars: {country: France, system: Be brief.}, assert: [{type: equals, value: Paris}]}\n"
+        "  - {vars: {country: '{{x}}'}, metadata: {bucket_id: x}, assert: [x, {type: icontains-any, value: [a, b]}]}\n"
+    )
+    table = pc.load_bucket_set(str(tmp_path / "capitals.yaml")).table.to_pylist()
+    assert [(row["bucket_id"], row["question"], row["system"], row["label"]) for row in table] == [
+        ("capitals-1", "What is the capital of France?", "Be brief.", ["Paris"]),
+        ("capitals-1", "Name France's capital.", "Be brief.", ["Paris"]),
+        ("x", "What is the capital of {{x}}?", "", ["a", "b"]),
+        ("x", "Name {{x}}'s capital.", "", ["a", "b"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "words"),
+    [
+        ("[prompts.txt]", "have prompts with"),
+        ("['{{country | upper}}?']", "have prompts with"),
+        ("[{id: a}]", "have prompts with"),
+        ("['{{city}}?']", "have vars for what its prompts name; got 'city' at row 0"),
+    ],
+)
+def test_prompts_that_cannot_be_filled_in_are_refused(prompts, words, tmp_path):
+    (tmp_path / "p.yaml").write_text(f"prompts: {prompts}\ntests: [vars: {{country: France}}]\n")
+    refuses(words, pc.load_bucket_set, str(tmp_path / "p.yaml"))
+
+
 def test_a_function_that_returns_no_texts_is_refused(file, tmp_path):
     refuses("texts", pc.run, lambda prompts: [1 for _ in prompts], file, output=tmp_path / "run", version="1")
 
@@ -224,7 +257,7 @@ def test_repeats_are_compared_with_the_run(file, tmp_path):
     """Of a written answer and a repeat of it only what the comparer holds for another answer is a flip."""
     save_language_model(tmp_path / "model", "llama", chat=True)
     options = ["--model", tmp_path / "model", "--dataset", file, "--output", tmp_path / "run", "--device", "cpu"]
-    drawn = ["--scoring", "generate", "--temperature", 1, "--repeats", 1, "--noise-share", 1, "--max-new-tokens", 3]
+    drawn = ["--temperature", 1, "--repeats", 1, "--noise-share", 1, "--max-new-tokens", 3]
     done("run", *options, *drawn)
     noise = pq.read_table(tmp_path / "run" / "noise" / "shop.parquet").to_pylist()
     main = {

@@ -336,6 +336,29 @@ def test_models_are_compared_by_corrected_rates(command, run, tmp_path):
     assert "above chance" in command(*given)[1]
 
 
+def test_models_are_compared_by_the_corrected_variance_that_wordings_cause(command, run, tmp_path):
+    of = {"small": rows(), "large": rows(80, shift=8)}  # of which 60 problems are common
+    pd.DataFrame(of["large"]).to_csv(tmp_path / "large.csv", index=False)
+    files = (run, tmp_path / "large.csv")
+    sheet = drawn(command, *files, "--mark", "right", "--n", "4000", output=tmp_path / "answers.csv")
+    given = ("compare", *files, "--same", "tokens", "--checked", mark(sheet, right=right))
+    given += ("--n-permutations", "200", "--n-resamples", "200")
+    differences = {each["rate"]: each for each in command.json(*given)[0]["checked"]}
+    common = [people([row for row in each if int(row["bucket_id"][1:]) < 60])[1:] for each in of.values()]
+    vap, pvap = ([size(*each) for each in common] for size in (lambda _, p: (1 - p) / 2, pvap_of))
+    assert differences["vap_unbiased"]["difference"] == pytest.approx(vap[0] - vap[1])
+    assert differences["pvap_unbiased"]["difference"] == pytest.approx(pvap[0] - pvap[1])
+    alike = differences["paraphrastic_consistency_unbiased"]["confidence_interval"]
+    assert differences["vap_unbiased"]["confidence_interval"] == pytest.approx([-end / 2 for end in alike[::-1]])
+    low, high = differences["pvap_unbiased"]["confidence_interval"]
+    assert low < pvap[0] - pvap[1] < high
+    assert "PVAP" in command(*given)[1]
+
+
+def pvap_of(accuracy, alike):
+    return (1 - alike) / 2 / (accuracy * (1 - accuracy))
+
+
 def test_corrected_rates_can_be_gated(command, run, tmp_path):
     marks = {"same": same, "right": right}
     sheets = [

@@ -303,3 +303,53 @@ def test_a_run_that_stopped_on_a_condition_has_bounds_alone(tmp_path):
     found = next(iter(pc.score(done.folder, validity=tmp_path / "sheet.csv").sets.values())).validity
     assert found.n_labels == len(rows)
     assert found.among_valid == {}
+
+
+def checked_sheet(path, rng, n=200, share=1.0):
+    """Write a sheet of four candidates a question that a check kept or not, of which people judged a share."""
+    valid = rng.random((n, 4)) < rng.beta(4, 2, n)[:, np.newaxis]
+    is_kept = rng.random(valid.shape) < np.where(valid, 0.9, 0.3)
+    lines = [
+        {
+            "example_id": f"{q}.paraphrase_{k}" if is_kept[q, k] else f"{q}.rejected_{k}",
+            "original": f"Question {q}?",
+            "paraphrase": f"Wording {k}.",
+            "checks": "passed; nli 0.93" if is_kept[q, k] else "left out: another meaning (nli); nli 0.12",
+            "valid": ("yes" if valid[q, k] else "no") if rng.random() < share else "",
+        }
+        for q in range(n)
+        for k in range(4)
+    ]
+    others = ("left out: too long", "left out: its question has fewer than 3; nli 0.70")  # not checked, kept
+    lines += [{**lines[0], "example_id": f"x.rejected_{i}", "checks": said} for i, said in enumerate(others)]
+    pd.DataFrame(lines).to_csv(path, index=False)
+    return path, valid, is_kept
+
+
+def test_the_error_of_a_check_is_measured_by_what_it_kept_and_left_out(command, run, tmp_path):
+    path, valid, is_kept = checked_sheet(tmp_path / "s.csv", np.random.default_rng(1))
+    lines = pd.read_csv(path)
+    lines.loc[len(lines) - 2 :, "valid"] = "yes"
+    lines.to_csv(path, index=False)
+    found = read_validity(path, {}, 0.95)
+    assert (found.n_labels, found.invalid) == (is_kept.sum(), pytest.approx((is_kept & ~valid).sum() / is_kept.sum()))
+    n_valid, kept = valid.sum() + 1, (is_kept & valid).sum() + 1  # a question that had too few had one that was kept
+    assert found.check.sensitivity == pytest.approx(kept / n_valid)
+    assert found.check.false_match_rate == pytest.approx((is_kept & ~valid).sum() / (~valid).sum())
+    assert found.check.n_labels == 801
+    assert read_validity(sheet(tmp_path / "plain.csv"), {}, 0.95).check is None
+    out = command.out("score", run, "--validity", path)
+    assert "what the check kept (per cent)" in out
+    assert f"{100 * kept / n_valid:.1f}" in out
+
+
+def test_intervals_of_the_error_of_a_check_cover(tmp_path):
+    """The truth by the sheet's design, of a beta distribution's mean 2/3: the check errs alike on all."""
+    held = []
+    for seed in range(25):
+        path, *_ = checked_sheet(tmp_path / "s.csv", np.random.default_rng(seed), 80, 0.5)
+        found = read_validity(path, {}, 0.95).check
+        for key, truth in (("sensitivity", 0.9), ("false_match_rate", 0.3)):
+            low, high = found.confidence_interval[key]
+            held.append(low <= truth <= high)
+    assert sum(held) >= 44  # of 50; at 95 %, in 99 of 100 seeds

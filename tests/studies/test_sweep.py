@@ -7,12 +7,15 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import done, refused
+from helpers.commands import Command, command, done, in_process, refused, write
 from helpers.errors import refuses
+from helpers.faulty_server import FaultyServer
+from helpers.language_models import save_language_model
 from helpers.processes import Forked, launch
 from helpers.rows import easy_rows, write_csv
 from helpers.study_rows import bucket_rows
@@ -22,7 +25,7 @@ from paraconsist.errors import InputError
 from paraconsist.files import locked
 from paraconsist.models.training.data import Examples, context_keys, sample_share
 from paraconsist.running.checking import check_folder
-from paraconsist.running.pool import alone
+from paraconsist.running.processes import alone
 from paraconsist.studies.options import SweepOptions
 from paraconsist.studies.sweep import Cell, CellResult, cells_of, difference_over_seeds, summarise, sweep, trend
 
@@ -294,9 +297,104 @@ def test_configurations_that_differ_twice_are_not_compared() -> None:
     assert len(summarise([*cells, *others]).tests) == 4
 
 
-def test_questions_are_refused_before_anything_is_trained(tmp_path, command):
+def questions(folder: Path) -> Path:
+    rows = [{"bucket_id": f"q{i // 3}", "text": f"Wording {i}?", "expected": "yes"} for i in range(12)]
+    return write(folder / "q.jsonl", rows)
+
+
+def answer(text: str, body: dict) -> str:
+    """Depends on the system message and on the draw."""
+    n = sum(map(ord, text)) + (body["temperature"] > 0) * body.get("seed", 0)
+    return "Yes." if n % 3 else "no"
+
+
+def test_questions_cannot_be_trained_on(tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text('{"bucket_id": "a", "question": "Why?"}\n')
     given = ["--model", "bow", "--dataset", tmp_path / "q.jsonl", "--train-dataset", "sample:defeasible_nli"]
-    err = command.refused("sweep", *given, "--output", tmp_path / "sweep")
-    assert "`paraconsist run --models FILE`" in err
+    assert "models are asked as they are" in refused("sweep", *given, "--output", tmp_path / "sweep")
     assert not (tmp_path / "sweep").exists()
+
+
+def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monkeypatch) -> None:
+    """`sweep` refused questions: several system messages and temperatures had to be written out by hand."""
+    monkeypatch.setattr("paraconsist.cli.studies.find_spec", lambda name: None)  # without figures
+    given = ["--model", "toy", "--dataset", questions(tmp_path), "--n-resamples", 20, "--right", "contains"]
+    given += ["--column", "question=text"]
+    more = ["--vary", 'system=["Be brief, please.\\n| Or not."]', "--vary", "temperature=0,1", "--seeds", "3,4",
+            "--set", "max-new-tokens=9", "--output", tmp_path / "sweep"]  # fmt: skip
+    with FaultyServer(write=answer) as server:
+        given += ["--endpoint", server.url]
+        code, _, _ = command("sweep", *given, *more, "--max-requests", 17)
+        assert (code, len(server.received)) == (75, 17)
+        shown = done("sweep", *given, *more)
+        n = len(server.received)  # what was under way at the end of the budget is asked again
+        assert 12 * 3 <= n <= 12 * 3 + 16  # of temperature 0 one seed is all
+        assert done("sweep", *given, *more).splitlines()[:6] == shown.splitlines()[:6]
+        assert len(server.received) == n
+        alone = ["--system", "Be brief, please.\n| Or not.", "--temperature", 1, "--seed", 4, "--max-new-tokens", 9]
+        done("run", *given, *alone, "--output", tmp_path / "alone")
+    result = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
+    assert [cell["seed"] for cell in result["cells"]] == [3, 3, 4]
+    cell = result["cells"][-1]
+    (expected,) = json.loads((tmp_path / "alone" / "results.json").read_text()).values()
+    for measure, values in cell["sets"]["q"].items():
+        assert values.items() <= expected["measures"].get(measure, expected["wording"]).items()
+    assert (cell["n_rows"], result["tests"], result["trends"]) == (12, [], [])
+    assert "| toy, system Be brief, please. \\| Or not., temperature 1 | 12 | 2 |" in shown
+    assert "wording change |" in shown
+    folders = [tmp_path / "sweep" / "cells" / cell["name"] for cell in result["cells"]]
+    assert all((folder / "results.json").is_file() for folder in folders)
+    assert f"paraconsist report {' '.join(map(str, folders))}" in shown
+
+
+def test_a_language_model_on_this_machine_is_swept_by_its_chat_template(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("paraconsist.cli.studies.find_spec", lambda name: None)
+    save_language_model(tmp_path / "model", chat=True)
+    warned = Command(partial(in_process, warn="ignore"))  # answers are cut
+    shown = warned.done("sweep", "--model", tmp_path / "model", "--dataset", questions(tmp_path), "--vary",
+                        "system=null,Be brief.", "--set", "max_new_tokens=3", "--device", "cpu", "--same", "exact",
+                        "--column", "question=text", "--n-resamples", 20, "--output", tmp_path / "sweep")  # fmt: skip
+    assert "| model, system Be brief. | 12 | 1 |" in shown
+    assert "| model, no system | 12 | 1 |" in shown
+    (file,) = tmp_path.glob("sweep/cells/model_system-Be-brief._seed-0_*/run.json")
+    (run,) = json.loads(file.read_text())["models"].values()
+    assert (run["chat"], run["system"], run["max_new_tokens"]) == ("True", "Be brief.", "3")
+
+
+def test_lines_of_the_table_stand_as_the_grid_was_given() -> None:
+    """Options were sorted as texts: 16 came before 8."""
+    from paraconsist.studies.plots import markdown_table
+
+    cells = [replace(cell(share, 0, 0.5), varied={"mlp_size": size}) for share in (1.0, 0.5) for size in (8, 16)]
+    lines = [line for line in markdown_table(summarise(cells).summary).splitlines() if "mlp_size" in line]
+    found = [line.split(" | ")[0] for line in lines]
+    assert found == [f"| m, mlp_size {size}, {share} %" for size in (8, 16) for share in (50, 100)]
+
+
+def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
+    cells = [cell(1.0, 0, 0.5, model="a/m"), cell(1.0, 0, 0.7, model="b/m")]
+    rows = summarise(cells).summary
+    assert [(row.configuration, row.n_seeds) for row in rows] == [("m, 100 %", 1), ("m, 100 % (b/m)", 1)]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--vary", "temperatures=0,1"], "Did you mean `temperature`?"),
+        (["--vary", "system=[]"], "`--vary` must be a list of at least one"),
+        (["--set", "epochs=3"], "`epochs` must be a parameter"),
+        (["--eval-file", "rows.csv"], "`--eval-file` must be a parameter"),
+        (["--vary", "temperature=hot"], "`--vary` must have options of the right kind"),
+        (["--shares", "0.5,1"], "`--shares` must be given only with rows to train on"),
+        (["--jobs", "2"], "`--jobs` must be given only with rows to train on"),
+        (["--vary", "request_fields=[{top_p: 1}]"], "`--request-field` must be given only with `--endpoint`"),
+        (["--concurrency", "3"], "`--concurrency` must be given only with `--endpoint`"),
+        (["--same", "nothing"], "`--same` must"),
+        (["--train-file", "rows.csv"], "`--column` must be given only where nothing is trained"),
+    ],
+)
+def test_what_only_trainings_or_models_have_is_refused(given: list, message: str, tmp_path: Path) -> None:
+    common = ["--model", "toy", "--dataset", questions(tmp_path), "--column", "question=text"]
+    common += ["--output", tmp_path / "sweep"]
+    assert message in refused("sweep", *common, *given, n_lines=1)
+    assert not (tmp_path / "sweep" / "sweep.json").exists()

@@ -5,9 +5,8 @@ import random
 from collections import Counter
 
 import pytest
-from helpers.perturb import wordnet_or_skip
+from helpers.perturb import load_labelled, wordnet_or_skip
 
-from paraconsist.transforms.labelled_sets import load_labelled
 from paraconsist.transforms.lexicon import load_lexicon
 from paraconsist.transforms.negation import negate
 from paraconsist.transforms.perturbation import AdditivePairs, RowOptions, symmetric, transitive

@@ -25,12 +25,12 @@ MORE = 3
 
 def gate(
     *,
-    condition: str = argument("For instance 'pc.low >= 0.75', 'change.high < 10%', or 'pc.not_worse' with --against."),
+    condition: str = argument("For instance 'pc.low >= 0.75', 'change.high < 10%', 'pc.not_worse' with --against."),
     path: Path = argument("A run folder, a predictions file, a log, or results from score --output."),
     set_name: list[str] | None = option(
         None, "Only this set; repeat for several. By default every set.", option="--set"
     ),
-    against: Path | None = option(None, "Another model's predictions, for pc.not_worse and pc.equivalent."),
+    against: Path | None = option(None, "Another model's predictions, for wording_change.not_worse, pc.equivalent."),
     margin: float | None = option(None, "By how much a measure may be worse: a proportion, 0.02 for two points."),
     sequential: bool = option(
         False, "For a run with --until: pass, fail, or exit code 3 to ask for more, whenever and however often called."
@@ -54,7 +54,7 @@ def gate(
     same run, with its bound, goes on to ask. Both errors together are at most 1 less the confidence level.
 
     paraconsist gate 'pc.low >= 0.75' runs/a
-    paraconsist gate pc.not_worse runs/b --against runs/a --margin 0.02
+    paraconsist gate wording_change.not_worse runs/b --against runs/a --margin 0.02
     """
     from paraconsist.scoring import gate as gating
     from paraconsist.scoring.compare import compare_options
@@ -73,7 +73,8 @@ def gate(
             remedy = "A paired test needs the answers themselves."
             raise input_error("gate", "path", "be predictions where `against` is given", got=str(path), remedy=remedy)
         comparing = compare_options(options, margin)
-        results = gating.with_margin_tests(results, opened, open_source(against, read, function="gate"), comparing)
+        other = open_source(against, read, function="gate")
+        results = gating.with_margin_tests(results, opened, other, comparing, conditions)
     if set_name:
         if absent := [name for name in set_name if name not in results]:
             known = f"There are {', '.join(results)}."

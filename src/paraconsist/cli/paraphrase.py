@@ -121,7 +121,12 @@ def paraphrase(
         return
     kept = made.generated.kept()
     n, least = sum(len(texts) for _, texts in kept), options.least
-    echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
+    if asks:
+        echo(
+            f"{len(kept):,} questions with {n:,} new wordings, {least} or more each with those that they had: {output}"
+        )
+    else:
+        echo(f"{len(kept):,} originals with {n:,} paraphrases, {least} or more each: {output}")
     _say_form(form)
     say_next(output, to_check, options if asks else None)
 
@@ -184,6 +189,8 @@ def _keep_checked(
     echo(f"{counts['n_valid']:,} of {n:,} judged paraphrases are valid ({100 * counts['n_valid'] / n:.1f} %)")
     if counts["n_open"]:
         echo(f"  left out {counts['n_open']:,} not judged")
+    if counts["n_missed"]:
+        echo(f"  {counts['n_missed']:,} that did not pass are valid, too: add them to the set as wordings of your own")
     agreement = judgements.agreement
     if agreement:
         echo(f"  Fleiss' kappa {agreement['fleiss_kappa']:.3f} on {agreement['n_common']:,} judged by all")

@@ -116,7 +116,7 @@ def report(
     if site is None:
         _say(write_report(models, output or page, options, plots_folder=plots), plots)
         return
-    from paraconsist.running.pool import do_all
+    from paraconsist.running.processes import do_all
 
     with _progress() as progress:
         written = write_site(models, site, options, space=space, progress=progress, spread=do_all)
@@ -158,7 +158,7 @@ def leaderboard(
     paraconsist leaderboard runs/a runs/b --output site --space
     """
     from paraconsist.reporting.page.site import leaderboard as write
-    from paraconsist.running.pool import do_all
+    from paraconsist.running.processes import do_all
 
     pages: dict[str, Any] = {"spread": do_all, "title": title, "space": space, "texts": texts or (), "rescore": rescore}
     pages |= {"names": name or (), "sets": set_ or ()}

@@ -57,7 +57,7 @@ def sensitivity(
     """
     quiet_libraries()
     from paraconsist.studies.sensitivity import generator_settings, run_sensitivity
-    from paraconsist.transforms.labelled_sets import load_labelled
+    from paraconsist.transforms.labelled_sets import labelled, load_rows
     from paraconsist.transforms.paraphrase.generators import settings_of
 
     study = replace(study, label_map=read_label_map("sensitivity", label_map), endpoint=generator_endpoint(endpoint))
@@ -65,8 +65,8 @@ def sensitivity(
         settings = settings_of(generation, changes, endpoint=study.endpoint, say=say_status)
     settings = generator_settings(study.preset, settings)  # before anything is read
     skipped: Counter[str] = Counter()
-    labelled = load_labelled(data, skipped, replace(reading, task="nli"), limit=rows, seed=study.seed)
-    done = run_sensitivity(labelled, model, output, settings, study, say_status)
+    originals = labelled(load_rows(data, skipped, replace(reading, task="nli")), skipped, limit=rows, seed=study.seed)
+    done = run_sensitivity(originals, model, output, settings, study, say_status)
     if as_json:
         print_json(done.results)
     else:

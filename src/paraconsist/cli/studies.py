@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import (
     Fields,
     Given,
     echo,
+    endpoint_fields,
+    endpoint_settings,
     quiet_libraries,
     read_numbers,
     read_pairs,
@@ -40,7 +43,7 @@ class TrainingTexts:
         "0", "Seeds, with commas: each is a training, and draws its share of the rows where one is drawn."
     )
     task: str | None = option(None, TASK)
-    set: list[str] | None = option(None, "OPTION=VALUE: an option of `train`, for all trainings; repeat.")
+    set: list[str] | None = option(None, "OPTION=VALUE: an option of `train`, or of asking, for all cells; repeat.")
 
     def settings(self, command: str, study: Given, **training: Path | str | None) -> Given:
         """Return the fields of `StudyOptions`; `training` are options of training with an option of their own."""
@@ -54,36 +57,51 @@ class TrainingTexts:
 def sweep(
     study: Annotated[
         Given,
-        Fields(SweepOptions, without=(*_APART, "shares", "vary"), names={"models": "model", "sets": "dataset"}),
+        Fields(
+            SweepOptions, without=(*_APART, "shares", "vary", "endpoint"), names={"models": "model", "sets": "dataset"}
+        ),
     ],
     texts: TrainingTexts,
+    endpoint: Annotated[Given, endpoint_fields()],
     shares: str = option("0.01,0.05,0.1,0.5,1", "Shares of the training rows, with commas."),
     vary: list[str] | None = option(
-        None, "OPTION=A,B,C: any other option of `train`, such as embedding_dim=4,8; repeat for several."
+        None,
+        "OPTION=A,B,C or OPTION=[A, B]: any other option of `train`, such as embedding_dim=4,8, or of how models are "
+        "asked: system, temperature ...; repeat for several.",
     ),
-    train_file: Path | None = option(None, "Training rows."),
+    train_file: Path | None = option(None, "Training rows; without them models are asked as they are."),
     train_dataset: str | None = option(None, "Training rows from a builder."),
     eval_file: Path | None = option(None, "Rows to measure accuracy on after each epoch."),
 ) -> None:
-    """Train, run and score every cell of a grid; write the table, the tests and the figures.
+    """Train (where there are rows to train on), run and score every cell of a grid; write table, tests and figures.
 
     paraconsist sweep --model bow --dataset sample:defeasible_nli --train-file rows.csv --output sweep
-    paraconsist sweep --model bow --dataset sample:defeasible_nli --train-file rows.csv --output sweep --shares 0.1,1
+    paraconsist sweep --model A --model B --endpoint URL --dataset questions.yaml --vary temperature=0,1 --output sweep
     """
     quiet_libraries()
     from paraconsist.studies.sweep import sweep as run_sweep
 
     options = SweepOptions(
-        shares=read_numbers("sweep", "shares", shares, float),
+        shares=tuple(read_numbers("sweep", "shares", shares, float)),
         vary={
-            name.strip().replace("-", "_"): [read_value(part) for part in text.split(",")]
+            name.strip().replace("-", "_"): _choices(text)
             for name, text in read_pairs("sweep", "vary", vary, "OPTION=A,B,C").items()
         },
+        endpoint=endpoint_settings(endpoint),
         **texts.settings("sweep", study, train_file=train_file, dataset=train_dataset, eval_file=eval_file),
     )
     result = run_sweep(options, say=say_status)
     if result is not None:
         _show_grid(result, options.output)
+        if not options.trains:
+            folders = shlex.join(str(options.output / "cells" / cell.name) for cell in result.cells)
+            say_status(f"Next, a page: paraconsist report {folders}; do they differ: paraconsist compare, of the same.")
+
+
+def _choices(text: str) -> list[Any]:
+    """Read ``A,B,C``, or a list as YAML writes it, whose texts may hold commas."""
+    listed = read_value(text) if text.startswith("[") else None
+    return listed if isinstance(listed, list) else [read_value(part.strip()) for part in text.split(",")]
 
 
 def _show_grid(result: SweepResult, output: Path) -> None:
@@ -99,10 +117,10 @@ def _show_grid(result: SweepResult, output: Path) -> None:
         p = "too few for a p" if trend.n < _FEWEST_FOR_P else f"p {trend.p_value:.2g}"
         tau = f"Kendall's tau {trend.kendall:+.2f} over {trend.n} trainings"
         echo(f"{trend.set}, {trend.figure} with {axis}: {tau}, {p}.")
-    if result.tests:
-        n_significant = sum(test.corrected_p_value < 0.05 for test in result.tests)
+    if tests := [test for test in result.tests if test.p_value == test.p_value]:
+        n_significant = sum(test.corrected_p_value < 0.05 for test in tests)
         echo(
-            f"{n_significant} of {len(result.tests)} differences between configurations have p < 0.05 "
+            f"{n_significant} of {len(tests)} differences between configurations have p < 0.05 "
             "(Welch's t over seeds, Holm within a set and figure)."
         )
     if find_spec("matplotlib") is None:

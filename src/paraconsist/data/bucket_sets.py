@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
-from paraconsist.data.foreign import as_text
+from paraconsist.data.foreign import as_text, listed
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
 from paraconsist.data.prompts import (
     ASKED,
@@ -29,9 +30,10 @@ from paraconsist.data.prompts import (
     wrong_value,
 )
 from paraconsist.data.rows import ROLES, allowed_labels, labels_in
-from paraconsist.data.tables import ENDINGS, joined, read_table, table_of_rows
+from paraconsist.data.tables import ENDINGS, PARAPHRASE_KEY, joined, json_rows, read_table, table_of_rows
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
-from paraconsist.errors import check_whole, first_line, input_error, renamed
+from paraconsist.data.writing import file_in_folder
+from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
 from paraconsist.files import Json
 
 #: Units of `DistinctInputs.lengths` in a token, and for a space (fitted to English and a WordPiece tokenizer).
@@ -64,6 +66,7 @@ class BucketSet:
     named: tuple[str, ...] = ()  # strata that the builder declares or the user names, in addition to `STRATUM_COLUMNS`
     #: of questions in free text: the comparer of answers (``same``), and of answers with accepted ones (``right``)
     comparers: Mapping[str, str] = field(default_factory=dict)
+    error_of_check: str | None = None  # how often the check errs that kept these wordings, in a sentence
 
     @property
     def file_name(self) -> str:
@@ -254,12 +257,24 @@ def read_rows(
     if path.suffix.lower() in YAML_ENDINGS:
         table, comparers = read_questions(path)
         return renamed_columns(table, column, function), None, comparers
-    table = read_table(path, function=function, parameter=parameter, names=KEY_COLUMNS)
+    named: Any = {"function": function, "parameter": parameter, "names": KEY_COLUMNS}
+    table = of_one_kind(lambda: read_table(path, **named), lambda: json_rows(path))
     if path.suffix.lower() in (".csv", ".tsv", ".xlsx"):
         for i, field in enumerate(table.schema):  # a column of empty cells holds empty texts
             if pa.types.is_null(field.type):
                 table = table.set_column(i, field.name, pa.array([""] * table.num_rows))
     return renamed_columns(table, column, function), declared_label_names(table), declared_comparers(table)
+
+
+def of_one_kind(read: Callable[[], pa.Table], rows: Callable[[], Iterable[Json]]) -> pa.Table:
+    """Return what `read` returns; where it refuses rows without labels, `rows`, mixed columns of which are text."""
+    try:
+        return read()
+    except InputError:
+        with contextlib.suppress(ValueError, OSError, AttributeError, TypeError, OverflowError):
+            if (listed := [*rows()]) and "label" not in listed[0]:
+                return table_of_rows(listed)
+        raise
 
 
 def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.Table:
@@ -283,7 +298,8 @@ def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.
             raise input_error(function, "column", must, got=item, remedy=remedy)
         new_names[own_name] = field_name
     kept = [c for c in table.column_names if c in new_names or c not in new_names.values()]
-    return _a_row_each(table.select(kept).rename_columns([new_names.get(c, c) for c in kept]))
+    chosen = table.select(kept).rename_columns([new_names.get(c, c) for c in kept])
+    return _a_row_each(chosen.replace_schema_metadata(table.schema.metadata))
 
 
 def _a_row_each(table: pa.Table) -> pa.Table:
@@ -296,19 +312,12 @@ def _a_row_each(table: pa.Table) -> pa.Table:
         return table
     rows: list[Json] = []
     for number, row in enumerate(table.to_pylist(), 1):
-        texts = [text for name in columns for text in _listed(row.pop(name)) if text]
-        row.setdefault("bucket_id", row.pop("id", None) or str(number))
+        texts = [text for name in columns for text in listed(row.pop(name)) if text]
+        own = row.pop("id", number)
+        row.setdefault("bucket_id", f"row-{number}" if own in (None, "") else own)
         rows += [{**row, "role": "original"}] if row.get("question") else []
         rows += [{"role": "paraphrase", **row, "question": text} for text in texts]
     return table_of_rows(rows)
-
-
-def _listed(cell: Any) -> list[Any]:
-    """Return what a cell lists, also as JSON; else the cell alone."""
-    if isinstance(cell, str) and cell.startswith("["):
-        with contextlib.suppress(ValueError):
-            cell = json.loads(cell)
-    return cell if isinstance(cell, list) else [cell]
 
 
 def _from_datasets(source: str, config: str | None, split: str, column: Sequence[str], **more: Any) -> BucketSet:
@@ -332,8 +341,11 @@ def _from_datasets(source: str, config: str | None, split: str, column: Sequence
         raise input_error("run", "dataset", "be loadable with datasets.load_dataset", got=got, remedy=remedy) from None
     rows = one_split(rows, split)
     label = rows.features.get(dict(pair.split("=", 1) for pair in column if "=" in pair).get("label", "label"))
+    table = _arrow(rows)
+    if is_folder and (file := file_in_folder(Path(source))) is not None:  # whose metadata the library leaves out
+        table = table.replace_schema_metadata(pq.read_schema(file).metadata)
     return bucket_set_from_table(
-        renamed_columns(_arrow(rows), column, "run"),
+        renamed_columns(table, column, "run"),
         name=f"{Path(source).name}:{config}" if config else Path(source).name,
         label_names=tuple(label.names) if isinstance(label, ClassLabel) else None,
         fingerprint=None if is_folder else rows._fingerprint,
@@ -400,7 +412,7 @@ def bucket_set_from_table(
         remedy += f"{', '.join(resolved.columns)}."
         must = f"be a column of {name}" + "".join(f", as must `{column}`" for column in absent[1:])
         raise input_error("run", absent[0], must, got=table.column_names, remedy=remedy)
-    table = pa.table(columns)
+    facts, table = table.schema.metadata, pa.table(columns)
     for column in ("bucket_id", "label", *resolved.columns, "group_id", "role", "allowed_labels"):
         if column in columns and columns[column].null_count and not (is_free and column == "label"):
             raise wrong_value(name, column, "not be empty", None, columns[column].to_pylist().index(None))
@@ -469,6 +481,7 @@ def bucket_set_from_table(
         measures=measures,
         split=split,
         named=tuple(named),
+        error_of_check=_declared(facts, PARAPHRASE_KEY, ("error_of_check",)).get("error_of_check"),
     )
 
 
@@ -484,9 +497,14 @@ def declared_label_names(table: pa.Table) -> tuple[str, ...] | None:
 
 def declared_comparers(table: pa.Table) -> dict[str, str]:
     """Return the comparers (``same``, ``right``) in a table's metadata, of questions that `paraphrase` wrote."""
+    return _declared(table.schema.metadata, COMPARERS_KEY, ("same", "right"))
+
+
+def _declared(metadata: Mapping[bytes, bytes] | None, key: bytes, names: Sequence[str]) -> dict[str, str]:
+    """Return the texts of these names under a key of a file's metadata, which are JSON; of others, which may be any."""
     with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
-        declared = json.loads((table.schema.metadata or {})[COMPARERS_KEY])
-        return {name: value for name, value in declared.items() if name in ("same", "right") and isinstance(value, str)}
+        declared = json.loads((metadata or {})[key])
+        return {name: value for name, value in declared.items() if name in names and isinstance(value, str)}
     return {}
 
 

@@ -11,6 +11,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sized
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -140,6 +141,14 @@ def bounded_text(text: str) -> str:
 def as_text(value: Any) -> str:
     """Return a value as text; whole numbers without the .0 that missing values in their column give them."""
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def listed(value: Any) -> list[Any]:
+    """Return what a value lists, also as JSON in a text; else the value alone."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError):
+            value = json.loads(value)
+    return value if isinstance(value, list) else [value]
 
 
 def valid_text(text: str) -> str:

@@ -28,7 +28,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paraconsist.data.foreign import MAX_YAML, as_text, parse_yaml, read_yaml
+from paraconsist.data.foreign import MAX_YAML, as_text, listed, parse_yaml, read_yaml
 from paraconsist.data.tasks import QUESTIONS, TASKS, Row, Task, Template, get_task, input_id
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, replacing
@@ -359,9 +359,11 @@ def default_template(task: Task, label_names: Sequence[str]) -> PromptTemplate:
 ASKED = ("messages", "question", "prompt")
 _ROLES = ("system", "user", "assistant", "developer")
 _ENTRY = ("id", "wordings", *ASKED, "context", "choices", "system", "expected")
-_COMMON = ("system", "context", "same", "right")
+_COMMON = ("system", "context", "same", "right", "error_of_check")
 _QUOTES = 'Put texts with : ? # or , into quotes, such as "Shipping: how much?".'
-_EQUAL = ("equals", "icontains", "contains", "is-json")  # promptfoo's assertions whose value is an accepted answer
+#: promptfoo's assertions whose value is an accepted answer, or a list of them.
+_EQUAL = ("equals", "icontains", "contains", "is-json", "contains-any", "icontains-any")
+_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 def are_questions(columns: Iterable[str]) -> bool:
@@ -389,11 +391,15 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
             must = f"have no keys but questions, {', '.join(_COMMON)}"
             raise input_error("run", "dataset", must, got=unknown, remedy=f"Mend {path}.")
         if entries is None and isinstance(given.get("tests"), list):
-            entries = [_of_promptfoo(test, number) for number, test in enumerate(given["tests"])]
+            prompts = given.get("prompts") or []
+            listed = [_of_promptfoo(test, n, prompts, path.stem) for n, test in enumerate(given["tests"])]
+            entries = [entry for entries_of_test in listed for entry in entries_of_test]
     if not isinstance(entries, list) or not entries:
         must = "be a list of questions, or have one under `questions`"
         raise input_error("run", "dataset", must, got=str(path), remedy="`paraconsist init` writes an example.")
     comparers = {key: str(common[key]) for key in ("same", "right") if key in common}
+    facts = {"error_of_check": common.get("error_of_check")}
+    common = {key: value for key, value in common.items() if key not in (*comparers, *facts)}
     rows: list[Json] = []  # one for each wording
     ids: set[str] = set()
     for number, entry in enumerate(entries):
@@ -408,8 +414,7 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         if not isinstance(wordings, list) or is_mixed or not (wordings or asks):
             must = "have entries with a list of wordings, a question with or without such a list, a prompt, or messages"
             raise input_error("run", "dataset", must, got=dict(entry), row=number, remedy=f"Mend {path}.")
-        told = ("id", "wordings", *comparers)
-        shared = {key: value for key, value in {**common, **entry}.items() if key not in told}
+        shared = {key: value for key, value in {**common, **entry}.items() if key not in ("id", "wordings")}
         shared["bucket_id"] = str(entry.get("id") or entry.get("bucket_id") or f"{path.stem}-{number + 1}")
         shared.setdefault("role", "paraphrase")
         if "wordings" in entry and shared["bucket_id"] in ids:
@@ -423,9 +428,9 @@ def read_questions(path: Path) -> tuple[pa.Table, dict[str, str]]:
         for column in ("question", "prompt", "context", "system", "bucket_id", "role", "expected"):
             if isinstance(values.get(column), dict if column == "expected" else (list, dict)):
                 raise wrong_value(str(path), column, "be text", values[column], row, f"Mend {path}. {_QUOTES}")
-    from paraconsist.data.tables import table_of_rows  # prompts are read for help texts, too
+    from paraconsist.data.tables import PARAPHRASE_KEY, table_of_rows  # prompts are read for help texts, too
 
-    return table_of_rows(rows), comparers
+    return table_of_rows(rows).replace_schema_metadata({PARAPHRASE_KEY: json.dumps(facts, default=str)}), comparers
 
 
 def asked(row: Json, column: str = "question") -> str:
@@ -463,8 +468,8 @@ def by_bucket(rows: Iterable[Json]) -> dict[str, list[Json]]:
     return buckets
 
 
-def write_questions(rows: Iterable[Json], comparers: Mapping[str, str], path: Path) -> None:
-    """Write rows of the long format as a YAML file that `read_questions` reads.
+def write_questions(rows: Iterable[Json], about: Mapping[str, str], path: Path) -> None:
+    """Write rows of the long format as a YAML file that `read_questions` reads; `about` are the file's own fields.
 
     Wordings that differ in nothing else are listed in one entry, other rows are entries with a role.
     """
@@ -486,7 +491,7 @@ def write_questions(rows: Iterable[Json], comparers: Mapping[str, str], path: Pa
             entries.append({"id": bucket, "question": texts[0], "wordings": texts[1:], **fields[0]})
         else:
             entries += [{"id": bucket, "role": role, **entry} for role, entry in zip(roles, fields, strict=True)]
-    text = yaml.safe_dump({**comparers, "questions": entries}, allow_unicode=True, sort_keys=False, width=120)
+    text = yaml.safe_dump({**about, "questions": entries}, allow_unicode=True, sort_keys=False, width=120)
     if len(text.encode()) > MAX_YAML:
         must = "end in .parquet: as YAML these questions would be longer than a megabyte"
         raise input_error("paraphrase", "output", must, got=str(path))
@@ -494,16 +499,36 @@ def write_questions(rows: Iterable[Json], comparers: Mapping[str, str], path: Pa
         partial.write_text(text, encoding="utf-8")
 
 
-def _of_promptfoo(test: Any, number: int) -> Json:
+def _of_promptfoo(test: Any, number: int, prompts: Any, stem: str) -> list[Json]:
+    """Return the entries of a test: a wording for each of the prompts, filled in; without prompts its own question."""
     values = test.get("vars") if isinstance(test, Mapping) else None
     if not isinstance(values, Mapping):
         raise input_error("run", "dataset", "have vars in each of promptfoo's tests", got=test, row=number)
     more = {**(test.get("metadata") or {}), **values}
-    expected = [each["value"] for each in test.get("assert") or () if each.get("type") in _EQUAL and "value" in each]
+    checks = [check for check in test.get("assert") or () if isinstance(check, Mapping)]
+    accepted = [check["value"] for check in checks if check.get("type") in _EQUAL and "value" in check]
+    expected = [one for value in accepted for one in (value if isinstance(value, list) else [value])]
     known = {key: value for key, value in more.items() if key in (*_ENTRY, "bucket_id", "role")}
-    if not set(ASKED) & set(known) and len(values) == 1:
-        known["question"] = next(iter(values.values()))
-    return known | ({"expected": expected} if expected and "expected" not in known else {})
+    known |= {"expected": expected} if expected and "expected" not in known else {}
+    is_asked = bool(set(ASKED) & set(known))
+    are_texts = isinstance(prompts, list) and all(map(_is_template, prompts))
+    if not are_texts and not is_asked:
+        must = "have prompts with variables in {{ }}, or a variable `question` in each test"
+        raise input_error("run", "dataset", must, got=prompts, row=number)
+    if not prompts or not are_texts:
+        return [known if is_asked or len(values) != 1 else {**known, "question": next(iter(values.values()))}]
+    named = {name for each in prompts for name in _VARIABLE.findall(each)}
+    if missing := sorted(named - set(values)):
+        must = "have vars for what its prompts name"
+        raise input_error("run", "dataset", must, got=", ".join(missing), row=number)
+    texts = [_VARIABLE.sub(lambda name: str(values[name[1]]), each) for each in prompts]
+    rest = {key: value for key, value in known.items() if key not in {*ASKED, *named}}
+    return [{"bucket_id": f"{stem}-{number + 1}", **rest, "question": text} for text in texts]
+
+
+def _is_template(prompt: Any) -> bool:
+    """Say whether a prompt is a text with variables, not a file or a chat."""
+    return isinstance(prompt, str) and bool(_VARIABLE.search(prompt)) and not prompt.lstrip().startswith(("[", "- "))
 
 
 def question_columns(table: pa.Table, name: str) -> dict[str, pa.Array]:
@@ -555,15 +580,7 @@ def _text(value: Any, column: str, name: str, row: int, may_lack: bool) -> str:
 
 def _list(value: Any, column: str, name: str, row: int) -> list[str]:
     """Return the texts of a list, of a JSON list in a text, or of one text."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            read = json.loads(value)
-        except ValueError:
-            read = value
-        value = read if isinstance(read, list) else value
-    if value is None or value == "":
-        return []
-    values = value if isinstance(value, list) else [value]
+    values = [] if value is None or value == "" else listed(value)
     if not all(isinstance(each, (str, int, float)) for each in values):
         raise wrong_value(name, column, "be text, or a list of texts", value, row)
     return [as_text(each) for each in values]

@@ -3,7 +3,7 @@
 Each process appends to its own shard of the store, one JSON line per input, with one system call per batch; a thread
 syncs the shard every second. After a kill the next run finds all written results, even if its processes and batches
 differ; a power cut loses at most the last second. An incomplete last line is cut off and its input computed again. Each
-line ends with a checksum, so that damaged probabilities are noticed; older stores without checksums can be read too.
+line ends with a checksum, so that damaged probabilities are noticed.
 `compact` puts all lines into one file, which begins with them compressed; later lines follow as they are.
 
 The folder's name is a hash of everything that decides a prediction except the input (model weights, dtype, task,
@@ -26,12 +26,12 @@ import warnings
 import zlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, compress, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -58,10 +58,6 @@ from paraconsist.files import (
     writing,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 try:
     import fcntl
 except ImportError:  # Windows has no such locks: it does not notice two runs into one folder
@@ -81,8 +77,6 @@ class Failed(NamedTuple):
 Result = list[float] | WrittenAnswer | Failed
 #: Where a store keeps an endpoint's answers.
 JOURNAL = "answers.jsonl"
-#: The keys of a shard's records.
-SHARD_COLUMNS = ("input_id", "probabilities", *WrittenAnswer._fields, *Failed._fields, "n_cut")
 _SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}$')
 _SEAL_BYTES = len(', "crc32": "00000000"}\n')
 _COMPACT, _COMPACT_HEAD = b'{"gzip": ', b'{"gzip": %020d}\n'  # before so many bytes of compressed lines
@@ -472,20 +466,12 @@ def _sealed(line: bytes) -> bytes:
     return line + b', "crc32": "%08x"}\n' % zlib.crc32(b"}", zlib.crc32(line))
 
 
-def opened(line: bytes, columns: Collection[str]) -> Json:
-    """Return the record of a line that `sealed` wrote, or of one without a checksum; ValueError if it is damaged.
-
-    A record may have the keys in `columns` only, so that a damaged key of the checksum is noticed. Its texts are valid
-    Unicode: earlier versions stored halves of surrogate pairs.
-    """
+def opened(line: bytes) -> Json:
+    """Return the record of a line that `sealed` wrote, its texts valid Unicode; ValueError if it is damaged."""
     seal = _SEAL.search(line)
-    if seal is not None:
-        line = line[: seal.start()] + b"}"
-        if zlib.crc32(line) != int(seal[1], 16):
-            raise ValueError("a different checksum")
-    record = json.loads(valid_text(line.decode("utf-8", "surrogatepass")))
-    if not isinstance(record, dict) or not record.keys() <= set(columns):
-        raise ValueError("other keys")
+    if seal is None or zlib.crc32(line[: seal.start()] + b"}") != int(seal[1], 16):
+        raise ValueError("without its checksum")
+    record: Json = json.loads(valid_text(line[: seal.start()].decode("utf-8", "surrogatepass") + "}"))
     return record
 
 
@@ -514,7 +500,7 @@ def _plain(lines: Sequence[bytes]) -> tuple[NDArray[np.bytes_], NDArray[np.float
 
 def _read_line(line: bytes, results: Collected) -> None:
     """Add the result of a line; ValueError or KeyError if it is damaged."""
-    record = opened(line, SHARD_COLUMNS)
+    record = opened(line)
     result: Result
     if "kind" in record:
         result = Failed(record["kind"], record["reason"])

@@ -35,8 +35,8 @@ from paraconsist.files import Json
 
 #: The formats of `read_table`, by the file's ending.
 ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl", ".json", ".xlsx")
-#: The key of a table's metadata that holds notes on how its file was read.
-NOTES = b"paraconsist_notes"
+#: The keys of a table's metadata that hold notes on how its file was read, and how a set of paraphrases was made.
+NOTES, PARAPHRASE_KEY = b"paraconsist_notes", b"paraconsist_paraphrase"
 _END = "\x1a"  # what DOS ends a text file with
 _BLOCK = 1 << 14
 _FEW = 1 << 12  # rows, each of which may be large

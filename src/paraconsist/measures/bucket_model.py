@@ -125,12 +125,11 @@ def fit_bucket_model(counts: BucketCounts) -> BucketModel:
         raise input_error("fit_bucket_model", "counts", "be `BucketCounts`", got=counts)
     index, _, multiplicity = distinct(counts.size, counts.correct)
     k, c = counts.size[index], counts.correct[index]
-    likelihood = _Likelihood.of(k, c, multiplicity)
-    mean, correlation = likelihood.maximum()
-    nan, is_fitted = float("nan"), not np.isnan(correlation)
-    height = float(multiplicity @ log_binomial(k, c)) + likelihood.height(mean, correlation if is_fitted else 0.0)
-    fit = _check_fit(k, c, multiplicity, mean, correlation) if is_fitted else (nan, 0, nan)
-    return BucketModel(mean, correlation, height, len(counts), *fit)
+    mean, correlation, height = _maximum(k, c, multiplicity)
+    fit = (float("nan"), 0, float("nan"))
+    if not np.isnan(correlation):
+        fit = _check_fit(k, c, multiplicity, mean, correlation)
+    return BucketModel(mean, correlation, float(multiplicity @ log_binomial(k, c)) + height, len(counts), *fit)
 
 
 def consistency_at(consistency: float, k: float) -> float:
@@ -147,78 +146,52 @@ def consistency_at(consistency: float, k: float) -> float:
     return 1.0 - (1.0 - share) * (1.0 - 1.0 / size)
 
 
-@dataclass(frozen=True)
-class _Likelihood:
-    """The log likelihood of mu and rho, without the binomial coefficients, from three counts for each j = 0, 1, ...
+def _height(k: Whole, c: Whole, multiplicity: npt.NDArray[np.intp], mean: Any, rho: Any) -> Any:
+    """Return the log likelihood of mu and rho, which may be complex, without the binomial coefficients."""
+    right, wrong, whole = (np.append(0.0, np.log(terms).cumsum()) for terms in _factors(int(k.max()), mean, rho))
+    return multiplicity @ (right[c] + wrong[k - c] - whole[k])
 
-    `right`, `wrong` and `size`: the numbers of buckets with more than j right answers, wrong answers, answers.
-    """
 
-    right: Whole
-    wrong: Whole
-    size: Whole
+def _factors(k: int, mean: Any, rho: Any) -> tuple[npt.NDArray[Any], ...]:
+    """Return the factors of j = 0 to k - 1 in the chance of right answers, of wrong ones, and below the line."""
+    rest, j = 1.0 - rho, np.arange(k) * rho
+    return mean * rest + j, (1.0 - mean) * rest + j, rest + j
 
-    @classmethod
-    def of(cls, k: Whole, c: Whole, multiplicity: npt.NDArray[np.intp]) -> _Likelihood:
-        def above(column: Whole) -> Whole:
-            numbers = np.bincount(column, weights=multiplicity, minlength=int(k.max()) + 1).astype(np.int64)
-            return np.asarray(numbers[::-1].cumsum()[::-1][1:])
 
-        return cls(above(c), above(k - c), above(k))
+def _maximum(k: Whole, c: Whole, multiplicity: npt.NDArray[np.intp]) -> tuple[float, float, float]:
+    """Return the mu and rho of the highest likelihood, and its height; rho is nan where it does not matter."""
+    from scipy.optimize import minimize  # takes longer to import than all measures together
 
-    def _terms(self, mean: float, rho: float) -> tuple[tuple[Whole, Floats], ...]:
-        j: Floats = np.arange(len(self.size), dtype=np.float64) * rho
-        rest = 1.0 - rho
-        return (self.right, mean * rest + j), (self.wrong, (1.0 - mean) * rest + j), (-self.size, rest + j)
+    n, counts = int(multiplicity.sum()), (k, c, multiplicity)
+    overall = float(multiplicity @ c / (multiplicity @ k))
+    if overall in (0.0, 1.0):
+        return overall, float("nan"), 0.0
+    if k.max() == 1:
+        return overall, float("nan"), float(_height(*counts, overall, 0.0))
+    if not ((c > 0) & (c < k)).any():  # each bucket is right or wrong as a whole: the terms of j = 0 are mu and 1 - mu
+        share = float(multiplicity @ (c > 0)) / n
+        return share, 1.0, n * float(share * np.log(share) + (1.0 - share) * np.log(1.0 - share))
+    best, edge, step = (overall, 0.0, float(_height(*counts, overall, 0.0))), 1e-9, 1e-20
 
-    def height(self, mean: float, rho: float) -> float:
-        """Return the log likelihood; terms of no bucket are left out, so that both ends of rho are allowed."""
-        if rho == 1.0:  # each bucket is right or wrong as a whole: the terms of j = 0 are mu and 1 - mu
-            mean_terms = [(self.right[0], mean), (self.wrong[0], 1.0 - mean)]
-            return float(sum(n * np.log(p) for n, p in mean_terms if n))
-        return float(sum((n[n != 0] * np.log(value[n != 0])).sum() for n, value in self._terms(mean, rho)))
+    def fall(point: Floats) -> tuple[float, Floats]:
+        """Return what is minimised, and its slopes (by the complex step, exact to rounding)."""
+        mean, rho = point.tolist()
+        slopes = [_height(*counts, mean + 1j * step, rho).imag, _height(*counts, mean, rho + 1j * step).imag]
+        return -float(_height(*counts, mean, rho)) / n, -np.array(slopes) / step / n
 
-    def _slopes(self, mean: float, rho: float) -> Floats:
-        j = np.arange(len(self.size))
-        (right, a), (wrong, b), (size, t) = ((n[n != 0], value[n != 0]) for n, value in self._terms(mean, rho))
-        of_right, of_wrong, of_size = (j[n != 0] for n in (self.right, self.wrong, self.size))
-        by_mean = (1.0 - rho) * ((right / a).sum() - (wrong / b).sum())
-        by_rho = (right / a) @ (of_right - mean) + (wrong / b) @ (of_wrong - 1.0 + mean) + (size / t) @ (of_size - 1.0)
-        return np.array([by_mean, by_rho])
-
-    def maximum(self) -> tuple[float, float]:
-        """Return the mu and rho of the highest likelihood; rho is nan where it does not matter."""
-        from scipy.optimize import minimize  # takes longer to import than all measures together
-
-        n = int(self.size[0])
-        overall = float(self.right.sum() / self.size.sum())
-        has_pair = len(self.size) > 1
-        if overall in (0.0, 1.0) or not has_pair:
-            return overall, float("nan")
-        if self.right[0] + self.wrong[0] == n:
-            return float(self.right[0]) / n, 1.0
-        best = overall, 0.0
-        edge = 1e-9
-
-        def fall(point: Floats) -> float:
-            return -self.height(*point.tolist()) / n
-
-        def slopes(point: Floats) -> Floats:
-            return -self._slopes(*point.tolist()) / n
-
-        for start in _STARTS:
-            result = minimize(
-                fall,
-                np.array([overall, start]),
-                jac=slopes,
-                bounds=[(edge, 1.0 - edge), (0.0, 1.0 - edge)],
-                method="L-BFGS-B",
-                options={"ftol": 1e-15, "gtol": 1e-10},
-            )
-            point = float(result.x[0]), float(result.x[1])
-            if self.height(*point) > self.height(*best) + 1e-9:
-                best = point
-        return best
+    for start in _STARTS:
+        result = minimize(
+            fall,
+            np.array([overall, start]),
+            jac=True,
+            bounds=[(edge, 1.0 - edge), (0.0, 1.0 - edge)],
+            method="L-BFGS-B",
+            options={"ftol": 1e-15, "gtol": 1e-10},
+        )
+        mean, rho = result.x.tolist()
+        if (height := float(_height(*counts, mean, rho))) > best[2] + 1e-9:
+            best = mean, rho, height
+    return best
 
 
 def _check_fit(
@@ -241,15 +214,12 @@ def _check_fit(
 
 def _probabilities(k: int, mean: float, rho: float) -> Floats:
     """Return the chance of each number of right answers in k, shape (k + 1,)."""
-    j = np.arange(k)
-    first, second, whole = mean * (1.0 - rho) + j * rho, (1.0 - mean) * (1.0 - rho) + j * rho, 1.0 - rho + j * rho
     if rho == 1.0:
         ends = np.zeros(k + 1)
         ends[0], ends[k] = 1.0 - mean, mean
         return ends
-    right, wrong = (np.concatenate([[0.0], np.log(part).cumsum()]) for part in (first, second))
-    c = np.arange(k + 1)
-    return np.asarray(np.exp(log_binomial(k, c) + right + wrong[::-1] - np.log(whole).sum()))
+    right, wrong, whole = (np.append(0.0, np.log(terms).cumsum()) for terms in _factors(k, mean, rho))
+    return np.asarray(np.exp(log_binomial(k, np.arange(k + 1)) + right + wrong[::-1] - whole[k]))
 
 
 def log_binomial(n: Any, k: Any) -> Any:

@@ -26,7 +26,7 @@ from scipy.special import betainc, ndtri, stdtrit
 from paraconsist.errors import check_fraction, input_error
 from paraconsist.measures.array_types import Floats, Integers
 from paraconsist.measures.buckets import as_column, as_mask, as_probabilities, check_length, check_rows, partition
-from paraconsist.measures.intervals import Dyads, Units, rare_interval, ratio_interval, too_few
+from paraconsist.measures.intervals import NO_SPREAD, Dyads, Units, rare_interval, ratio_interval, too_few
 from paraconsist.measures.results import Record
 
 #: Labels of a verdict without which nothing is corrected, and of a stratum, below which it joins another.
@@ -311,31 +311,34 @@ def corrected_difference(
     second: CheckedUnits,
     *,
     chance: tuple[CheckedUnits, CheckedUnits] | None = None,
+    accuracy: tuple[CheckedUnits, CheckedUnits] | None = None,
     confidence_level: float = 0.95,
     of_set: bool = False,
 ) -> Rate:
     """Return the difference of two corrected rates, paired by `groups`, with its standard error and t interval.
 
     With the `chance` of both, as `corrected_above_chance` takes it, the difference is of consistency above chance, nan
-    where all answers of one are the same. InputError if a rate's correction is refused.
+    where all answers of one are the same; with the `accuracy` of both, as `corrected_variance` takes it, of PVAP, nan
+    where all answers of one are right, or wrong. InputError if a rate's correction is refused.
     """
-    fits = []
-    for units in (first, second, *(chance or ())):
+    fits, others = [], chance or accuracy or ()
+    for units in (first, second, *others):
         rate, fit = _corrected(units, False, confidence_level)
         if rate.refused:
             raise input_error("corrected_difference", "units", "carry a correction", got=rate.refused)
         fits.append(_fit(units, True, confidence_level) if of_set else fit)
-    one, two, *by_chance = fits
+    one, two, *of_others = fits
     value, most, parts = one.value - two.value, 1.0, [(first, one, 1.0), (second, two, -1.0)]
-    if chance:
-        if max(fit.value for fit in by_chance) > 1.0 - 1e-12:
+    if others:
+        whole, slope, sign = (*_BY_CHANCE, 1.0) if chance else (*_OF_ALL, -1.0)
+        sizes = [whole(fit.value) for fit in of_others]
+        if min(sizes) < 1e-12:
             return math.nan, math.nan, [math.nan, math.nan]
-        left = [1.0 - fit.value for fit in by_chance]
-        below = [(1.0 - fit.value) / size for fit, size in zip((one, two), left, strict=True)]
-        value, most = below[1] - below[0], math.inf
-        parts = [(units, fit, slope / size) for (units, fit, slope), size in zip(parts, left, strict=True)]
-        slopes = (-below[0] / left[0], below[1] / left[1])
-        parts += zip(chance, by_chance, slopes, strict=True)
+        shares = [(1.0 - fit.value) / size for fit, size in zip((one, two), sizes, strict=True)]
+        value, most = sign * (shares[1] - shares[0]), math.inf
+        parts = [(units, fit, sign * way / size) for (units, fit, way), size in zip(parts, sizes, strict=True)]
+        ways = [sign * share * slope(fit.value) for share, fit in zip(shares, of_others, strict=True)]
+        parts += zip(others, of_others, (ways[0] / sizes[0], -ways[1] / sizes[1]), strict=True)
     error = _joint_error(parts)
     half = max(fit.quantile for _, fit, _ in parts) * error
     return value, error, [max(value - half, -most), min(value + half, most)]
@@ -361,8 +364,7 @@ def corrected_variance(
         ((1.0 - found[name]) / 2.0, errors[name] / 2.0, [(1.0 - end) / 2.0 for end in ends[name][::-1]])
         for name in ("observed", "corrected")
     ]
-    of_all = lambda a: 2.0 * a * (1.0 - a), lambda a: 2.0 - 4.0 * a
-    return found.having(*halves), _ratio((alike, *of_pairs), (accuracy, *of_answers), *of_all, confidence_level)
+    return found.having(*halves), _ratio((alike, *of_pairs), (accuracy, *of_answers), *_OF_ALL, confidence_level)
 
 
 def corrected_above_chance(
@@ -378,8 +380,7 @@ def corrected_above_chance(
     false-match rate are those of `same`. It is refused where P or c is, and nan where all answers are the same.
     """
     of_same, by_chance = (_corrected(units, False, confidence_level) for units in (same, chance))
-    below = _ratio((same, *of_same), (chance, *by_chance), lambda c: 1.0 - c, lambda _: -1.0, confidence_level)
-    return by_chance[0], complement(below)
+    return by_chance[0], complement(_ratio((same, *of_same), (chance, *by_chance), *_BY_CHANCE, confidence_level))
 
 
 def complement(rate: Corrected) -> Corrected:
@@ -387,6 +388,12 @@ def complement(rate: Corrected) -> Corrected:
     errors, ends = rate.standard_error, rate.confidence_interval
     turned = [(1.0 - rate[key], errors[key], [1.0 - e for e in ends[key][::-1]]) for key in ("observed", "corrected")]
     return rate.having(*turned)
+
+
+#: What the share of pairs that differ is divided by, and its derivative: of chance, and of accuracy.
+_Whole: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
+_BY_CHANCE: _Whole = (lambda c: 1.0 - c, lambda _: -1.0)
+_OF_ALL: _Whole = (lambda a: 2.0 * a * (1.0 - a), lambda a: 2.0 - 4.0 * a)
 
 
 def _ratio(
@@ -425,7 +432,7 @@ def _joint_error(parts: Sequence[tuple[CheckedUnits, _Fit, float]]) -> float:
     total, alone = np.zeros(n), 0.0
     for own, (_, fit, slope) in zip(np.split(codes, ends[:-1]), parts, strict=True):
         sums = np.bincount(own, np.repeat(fit.influence, len(own) // fit.n_units), n)
-        if (size := math.sqrt(sums @ sums)) > 0.0:
+        if (size := math.sqrt(sums @ sums)) > NO_SPREAD:
             total += slope * fit.error / size * sums
         else:
             alone += (slope * fit.error) ** 2
@@ -670,7 +677,7 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     of_labels = inside * (filled - means[post]) * (sizes * left)[post]
     n_groups, stretch, alone = len(np.unique(codes[is_labelled])), 1.0, float(of_labels @ of_labels)
     n_clusters = min(n_groups, int(n_labelled.sum()))
-    if n_groups < codes[is_labelled].size and alone > 0.0:
+    if n_groups < codes[is_labelled].size and alone > NO_SPREAD**2:  # beyond rounding
         stretch = max(variance(of_labels) / alone, 1.0)  # the design effect of the labels
     smoothed = _inside(means, n)
     spread = smoothed * (1.0 - smoothed) / np.maximum(n - 1.0, 1.0) * left**2 * stretch
@@ -678,12 +685,12 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
     freedom = max((n_clusters or n_all) - len(n), 1)
     quantile = float(stdtrit(freedom, 0.5 + confidence_level / 2.0))
     value, observed = (min(float(share), 1.0) for share in (sizes @ means, weights @ units.verdicts))
-    of_units, of_verdicts = weights * (means[post] - value), weights * (units.verdicts - observed)
+    of_units, square = weights * (means[post] - value), variance(weights * (units.verdicts - observed))
     inner = _inside(observed, n_all)
-    of_inner = inner * (1.0 - inner) / n_all  # where all verdicts are the same
+    square = square if square > NO_SPREAD**2 else inner * (1.0 - inner) / n_all  # all verdicts are the same
     # problems with many verdicts yes may also have more labels yes than others with the same verdict
     both = max(variance(of_units + of_labels) - stretch * alone, 0.0)
-    sampled, square = (0.0, 0.0) if of_set else (both, variance(of_verdicts) or of_inner)
+    sampled, square = (0.0, 0.0) if of_set else (both, square)
     error, observed_error = math.sqrt(float(sizes**2 @ spread) + sampled), math.sqrt(square)
 
     def part(verdict: bool) -> tuple[float, float, float]:

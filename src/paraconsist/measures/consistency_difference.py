@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from paraconsist.errors import check_choice, check_whole
-from paraconsist.measures.array_types import Integers, Whole
+from paraconsist.measures.array_types import Floats, Integers, Whole
 from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, partition
 from paraconsist.measures.difference_tests import (
     METHODS,
@@ -60,7 +60,8 @@ class ConsistencyDifferenceResult(Result):
     values1, values2 : dict of str to float
         Each model's measures (those of `paraconsist.measures.paraphrastic.paraphrastic_consistency`).
     differences, p_values : dict of str to float
-        The difference and its p for every measure; not corrected for there being several.
+        The difference and its p for every measure; not corrected for there being several. `paraconsist.compare` adds
+        `wording_change`.
     p_value_error : dict of str to float
         Monte Carlo standard error of each p; 0 where it is exact.
     confidence_interval, standard_error, n_clusters, design_effect : dict of str
@@ -174,7 +175,52 @@ def consistency_difference(
     if checked.originals is not None and len(checked.originals.correct[0]):
         originals = _on_rows(options, checked.originals.correct, checked.originals.groups, permutations)
         parts.append(((_ORIGINALS,), originals))
+    _warn(estimates, checked.counts)
+    sizes = len(checked.counts[0]), int(checked.counts[0].size.sum())
+    said = {"est": estimator, "orig": "among-paraphrases" if roles is None else "apart"}
+    return _result(estimates, parts, _ESTIMATORS[estimator], sizes, margin, up_is_good=True, **said)
 
+
+def share_difference(
+    name: str,
+    first: Floats,
+    second: Floats,
+    groups: Integers | None = None,
+    *,
+    n_examples: int,
+    margin: float | None = None,
+    interval_method: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 10_000,
+    n_permutations: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> ConsistencyDifferenceResult:
+    """Compare two models by a share that each bucket has, in [0, 1], of which less is good; the headline is its mean.
+
+    `first` and `second`, shape (n_buckets,), are the models' shares, `groups` codes of what stays together, and
+    `n_examples` the rows of the buckets. The rest is as in `consistency_difference`.
+    """
+    options = interval_options(f"{name}_difference", interval_method, confidence_level, n_resamples, seed, METHODS)
+    check_margin(options.function, margin)
+    estimates = Estimates(options, "bucket" if groups is None else "group")
+    shares, pattern = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
+    one, two = (np.stack([np.ones(len(shares)), column], axis=1) for column in shares.T)
+    compared = [Compared(name, 1.0)]
+    paired = paired_differences(options, one, two, pattern, groups, mean_of_sums, compared, n_permutations)
+    return _result(estimates, [((name,), paired)], name, (len(first), n_examples), margin, up_is_good=False)
+
+
+def _result(
+    estimates: Estimates,
+    parts: Sequence[tuple[Sequence[str], PairedDifferences]],
+    headline: str,
+    sizes: tuple[int, int],
+    margin: float | None,
+    *,
+    up_is_good: bool,
+    **said: str,
+) -> ConsistencyDifferenceResult:
+    """Return the measures of the parts as a result; `sizes` are buckets and rows, `said` what its signature says."""
     names = ("values1", "values2", "differences", "p_values", "p_value_error")
     tables: dict[str, dict[str, float]] = {name: {} for name in names}
     for measures, part in parts:
@@ -182,32 +228,21 @@ def consistency_difference(
         for table, values in zip(tables.values(), columns, strict=True):
             table.update(zip(measures, values.tolist(), strict=True))
         estimates.add(measures, part.interval, part.n_units, part.design_effect.tolist())
-    _warn(estimates, checked.counts, paired.n_units)
+    measures, paired = parts[0]
+    _warn_if_few(estimates, paired.n_units)
     estimates.note_undefined(tables["differences"])
-    fields = estimates.fields(
-        tables,
-        paired.interval.method,
-        est=estimator,
-        avg="bucket",
-        orig="among-paraphrases" if roles is None else "apart",
-        p=paired.p_method,
-        unparsed="refused",
-        seed=options.seed_name,
-    )
-    headline = _ESTIMATORS[estimator]
-    test = paired.tests[MEASURES.index(headline)]
-    difference = tables["differences"][headline]
+    seed = estimates.options.seed_name
+    said = {**said, "avg": "bucket", "p": paired.p_method, "unparsed": "refused"}
+    fields = estimates.fields(tables, paired.interval.method, **said, seed=seed)
+    test, difference = paired.tests[measures.index(headline)], tables["differences"][headline]
     if margin is not None and test is not None:
-        fields["margin_test"] = margin_test(test, difference, margin, confidence_level, up_is_good=True)
+        level = estimates.options.confidence_level
+        fields["margin_test"] = margin_test(test, difference, margin, level, up_is_good=up_is_good)
     for name in UNCERTAINTY:
         fields[name] = {"difference": fields[name][headline], **fields[name]}
+    p_value = tables["p_values"][headline]
     return ConsistencyDifferenceResult(
-        difference=difference,
-        p_value=tables["p_values"][headline],
-        n_buckets=len(checked.counts[0]),
-        n_examples=int(checked.counts[0].size.sum()),
-        test=test,
-        **fields,
+        difference=difference, p_value=p_value, n_buckets=sizes[0], n_examples=sizes[1], test=test, **fields
     )
 
 
@@ -227,16 +262,18 @@ def unit_values(
     return UnitValues(-short if checked.groups is None else -sums_by_group(short, checked.groups))
 
 
-def _warn(estimates: Estimates, counts: list[BucketCounts], n_units: int) -> None:
-    warn = estimates.warnings.append
+def _warn(estimates: Estimates, counts: list[BucketCounts]) -> None:
     for i, model in enumerate(counts, 1):
         if (model.same_label == model.size**2).all() and np.count_nonzero(model.size > 1) >= FEW_UNITS:
             same = f"no prediction of model {i} differs within any bucket"
-            warn(f"{same}: was it given the paraphrases or the originals?")
+            estimates.warn(f"{same}: was it given the paraphrases or the originals?")
+
+
+def _warn_if_few(estimates: Estimates, n_units: int) -> None:
     if n_units == 1:
-        warn("one unit: no interval, and a p-value of 1")
+        estimates.warn("one unit: no interval, and a p-value of 1")
     elif n_units < FEW_UNITS:
-        warn(f"only {n_units} units: intervals are rough, and no p-value is below {2.0 ** (1 - n_units):.2g}")
+        estimates.warn(f"only {n_units} units: intervals are rough, and no p-value is below {2.0 ** (1 - n_units):.2g}")
 
 
 def _over_buckets(

@@ -47,7 +47,6 @@ TRUNCATION_ERROR: Final = 2e-13
 
 _LIMIT: Final = 2**31
 _SMALL: Final = 2**21  # products of three such numbers fit in 63 bits
-_FEW: Final = 256  # below this many terms every binomial tail is evaluated on its own
 
 
 def paired_counts(function: str, **counts: Any) -> tuple[Whole, ...]:
@@ -176,7 +175,7 @@ def _null_tail(n: int, d: int, k: int) -> tuple[float, float]:
     side = compare_squares(limit, d, k, m)
     limit -= side > 0  # now the largest whole number that K* may be
     most = (m + limit) // 2  # K* <= limit  <=>  N <= most
-    beyond = float(weights @ _fair_tail(m, most, slow=4 * first * d < k * k))
+    beyond = float(weights @ binom.sf(most, m, 0.5))
     tied = (side == 0) & ((m + limit) % 2 == 0)
     equal = float(weights[tied] @ binom.pmf(most[tied], m[tied], 0.5))
     return beyond, equal
@@ -188,25 +187,6 @@ def _window(n: int, d: int) -> tuple[int, int]:
     variance = d * (1 - d / n)
     reach = exponent / 3 + np.sqrt(exponent**2 / 9 + 2 * exponent * variance)
     return max(0, int(np.floor(d - reach))), min(n, int(np.ceil(d + reach)))
-
-
-def _fair_tail(m: Whole, most: Whole, *, slow: bool) -> Floats:
-    """Return P(N > most) for N ~ Bin(m, 1/2), for consecutive m.
-
-    A tail costs more than a probability, so long windows compute one tail in the middle and walk from there:
-    P(N' > s) = P(N > s) + P(N = s) / 2 and P(N' > s + 1) = P(N > s) - P(N = s + 1) / 2, with one more toss in N'. This
-    requires `most` to grow by 0 or 1 per step, which it does if 4 m D >= K^2 (otherwise pass `slow`).
-    """
-    from scipy.stats import binom
-
-    if slow or m.size <= _FEW:
-        return np.asarray(binom.sf(most, m, 0.5))
-    step = np.diff(most)
-    change = np.where(step == 0, 0.5, -0.5) * binom.pmf(most[:-1] + step, m[:-1], 0.5)
-    walk = np.concatenate([[0.0], np.cumsum(change)])
-    middle = m.size // 2
-    anchor = float(binom.sf(most[middle], m[middle], 0.5))
-    return np.asarray(np.maximum(anchor + (walk - walk[middle]), 0.0))
 
 
 def mcnemar_p_value(n10: npt.ArrayLike, n01: npt.ArrayLike, *, mid_p: bool = False) -> Any:

@@ -64,9 +64,10 @@ class Consistency:
         condition: str = "",
         **options: Any,
     ) -> Scores:
-        """Fail unless P_C's interval lies above `pc_low`, P_C is shown to be less than `margin` below the baseline's,
-        and a `condition` of ``paraconsist gate`` holds. Model and baseline are as for `score`; `options` are the
-        model's, and those of scoring also the baseline's.
+        """Fail unless P_C's interval lies above `pc_low`, P_C is shown to be less than `margin` below the baseline's
+        (without gold labels the wording change less than that above it), and a `condition` of ``paraconsist gate``
+        holds. Model and baseline are as for `score`; `options` are the model's, and those of scoring also the
+        baseline's.
         """
         __tracebackhide__ = True
         from paraconsist.cli.gate import verdict
@@ -74,7 +75,9 @@ class Consistency:
         of_sets = {} if sets is None else {"sets": sets}
         scores = self.score(model, **of_sets, **options)
         against = None if baseline is None else self.score(baseline, **of_sets, **_of_scoring(options))
-        conditions = [f"pc.low >= {pc_low}"] * (pc_low is not None) + ["pc.not_worse"] * (against is not None)
+        is_golden = not any(scored.rows.is_without_gold for scored in scores.sets.values())
+        not_worse = "pc.not_worse" if is_golden else "wording_change.not_worse"
+        conditions = [f"pc.low >= {pc_low}"] * (pc_low is not None) + [not_worse] * (against is not None)
         conditions += [condition] * bool(condition)
         reasons = []
         checks = scores.checks(" and ".join(conditions), against=against, margin=margin)

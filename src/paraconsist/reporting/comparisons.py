@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec, Quantity
+from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, Quantity
 from paraconsist.reporting.formatting import (
     Values,
     bounds,
@@ -33,6 +34,7 @@ from paraconsist.reporting.table import (
     remarks,
 )
 from paraconsist.reporting.tables import MODEL, corrected_quantity, direction, link
+from paraconsist.scoring.outcomes import WORDING_CHANGE, compared_by
 
 if TYPE_CHECKING:
     from paraconsist.scoring.checked import CheckedDifference
@@ -41,8 +43,9 @@ if TYPE_CHECKING:
 #: Pairs of models of one set and measure, above which only those with the best model are listed.
 MOST_PAIRS = 15
 #: The quantities that two models are compared by, as far as the comparison has them.
-_COMPARED = ("P_C", "P_C publ.", "A", "A_O", "VAP", "PVAP")
-_BY_SYMBOL = {q.symbol: q for q in PARAPHRASTIC.quantities}
+_COMPARED = ("wording change", "P_C", "P_C publ.", "A", "A_O", "VAP", "PVAP")
+_BY_SYMBOL = {q.symbol: q for q in (*PARAPHRASTIC.quantities, WORDING_CHANGE)}
+_LOWER = " (lower is better)"
 _CORRECTIONS = {"benjamini_hochberg": "Benjamini-Hochberg", "none": "no correction"}
 #: Corrected p-values at which a difference is shaded, each darker than the one before.
 _SHADED = (0.05, 0.01, 0.001)
@@ -52,9 +55,10 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
     """Yield what a terminal and a notebook show of each compared set: its pairs, standings and Pareto table."""
     for comparison in comparisons:
         of_set = f"{comparison.set}: " if comparison.set else ""
-        for pair in comparison.pairs:
+        shown = listed_pairs(comparison)
+        for pair in shown:
             yield pair_table(of_set, comparison, pair)
-        if not comparison.pairs:
+        if {pair.measure for pair in comparison.pairs} <= {WORDING_CHANGE.key}:
             yield steadiness(of_set, comparison)
         if comparison.standings:
             yield standings(of_set, comparison)
@@ -63,10 +67,26 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
         if comparison.checked:
             yield corrected(of_set, comparison.checked)
         unparsed = [f"{n:,} answers of {model} are unparsed" for model, n in comparison.n_unparsed.items() if n]
-        if not comparison.pairs:
-            unparsed += [f"{model} is not ranked: {why}" for model, why in comparison.ranking.unranked.items()]
+        if len(shown) < len(comparison.pairs):
+            unparsed.append(f"{len(shown)} of {len(comparison.pairs)} pairs are shown, those of the best model")
+        unparsed += [f"{model} is not ranked: {why}" for model, why in comparison.ranking.unranked.items()]
         signatures = [pair.result["signature"] for pair in comparison.pairs]
         yield from remarks([*unparsed, *comparison.warnings], signatures)
+
+
+def best_of_many(comparison: SetComparison) -> dict[str, str]:
+    """Return the best model by each measure of more pairs than are listed; the steadiest by the wording change."""
+    n_pairs = Counter(pair.measure for pair in comparison.pairs)
+    best = {row.measure: row.model for row in reversed(comparison.standings)}
+    if comparison.ranking.standings:
+        best[WORDING_CHANGE.key] = comparison.ranking.standings[0].model
+    return {measure: model for measure, model in best.items() if n_pairs[measure] > MOST_PAIRS}
+
+
+def listed_pairs(comparison: SetComparison) -> list[ModelPair]:
+    """Return all pairs, where they are many those of the best model."""
+    best = best_of_many(comparison)
+    return [pair for pair in comparison.pairs if best.get(pair.measure, pair.first) in (pair.first, pair.second)]
 
 
 def corrected(of_set: str, differences: Sequence[CheckedDifference]) -> Table:
@@ -110,13 +130,14 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
     """Return the values of two models with their differences; the caption has the tests of its first line."""
     result, notes, end_that_is_good = pair.result, [], ""
     if "differences" in result:
-        size = f"{plural(result['n_buckets'], 'bucket')}, {plural(result['n_examples'], 'paraphrase')}"
+        counted = "wording" if pair.measure == WORDING_CHANGE.key else "paraphrase"
+        size = f"{plural(result['n_buckets'], 'bucket')}, {plural(result['n_examples'], counted)}"
         n_clusters = result["n_clusters"]["difference"]
         if n_clusters < result["n_buckets"]:
             size += f" in {plural(n_clusters, 'group')}"
     else:
         size = f"{result['n_common']:,} of {result['n_rows']:,} rows count for both"
-        end_that_is_good = f" ({direction([CATALOGUE[pair.measure]])})"
+        end_that_is_good = f" ({direction([compared_by(pair.measure)])})"
         if result["n_common"] < max(result["n_own1"], result["n_own2"]):
             notes.append(
                 f"Over each model's own rows: {quantity(result['own_value1'], True)} of {result['n_own1']:,} and "
@@ -147,7 +168,7 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
     ]
     rows = [
         [
-            Cell(f"{q.symbol}{end_that_is_good}", head=True, symbols=True),
+            Cell(f"{q.symbol}{_LOWER if q is WORDING_CHANGE else end_that_is_good}", head=True, symbols=True),
             *(Cell(value, unit=SHARE if q.is_share else QUANTITY) for value in values),
             Cell(difference, ends, POINTS if q.is_share else CHANGE),
             Cell(p, unit=P_VALUE),
@@ -165,15 +186,10 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
     rows: list[list[Cell]] = []
     has_joint = any(pair.simultaneous_interval for comparison in comparisons for pair in comparison.pairs)
     has_margin = any("margin_test" in pair.result for comparison in comparisons for pair in comparison.pairs)
-    is_long = any(len(comparison.pairs) > MOST_PAIRS for comparison in comparisons)
+    is_long = any(map(best_of_many, comparisons))
     for comparison in comparisons:
-        best: dict[str, str] = {}
-        for standing in comparison.standings if is_long else ():
-            best.setdefault(standing["measure"], standing["model"])
         first = Cell(comparison.set, below=f"{count(comparison.n_common_buckets)} common buckets", head=True)
-        for pair in comparison.pairs:
-            if best.get(pair.measure, pair.first) not in (pair.first, pair.second):
-                continue
+        for pair in listed_pairs(comparison):
             tests = [Cell(pair.corrected_p_value, unit=P_VALUE)]
             if has_joint:
                 below = minus(interval(pair.simultaneous_interval))
@@ -207,11 +223,12 @@ def _lines(pair: ModelPair) -> Iterator[tuple[Quantity, list[float], float, obje
     """Yield quantity, both values, difference, interval, p; the headline, whose p is the corrected one, is first."""
     result, intervals = pair.result, pair.result["confidence_interval"]
     if "differences" not in result:
-        title, values = CATALOGUE[pair.measure].title.lower(), [result["value1"], result["value2"]]
+        title, values = compared_by(pair.measure).title.lower(), [result["value1"], result["value2"]]
         q = Quantity("difference", title, title)
         yield q, values, result["difference"], intervals["difference"], result["p_value"]
         return
     main = "P_C publ." if "|est:plugin|" in result["signature"] else "P_C"
+    main = compared_by(pair.measure).symbol if main not in result["differences"] else main
     quantities = (_BY_SYMBOL[symbol] for symbol in sorted(_COMPARED, key=lambda symbol: symbol != main))
     for q in (q for q in quantities if q.key in result["differences"]):
         values = [result[side][q.key] for side in ("values1", "values2")]
@@ -225,10 +242,12 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
     leads to the buckets in which the column's model flips and the row's does not.
     """
     for comparison in comparisons:
-        for spec in (CATALOGUE[measure] for measure in dict.fromkeys(pair.measure for pair in comparison.pairs)):
+        for spec in (compared_by(measure) for measure in dict.fromkeys(pair.measure for pair in comparison.pairs)):
             pairs = {(pair.first, pair.second): pair for pair in comparison.pairs if pair.measure == spec.name}
-            ranks = {row["model"]: row for row in comparison.standings if row["measure"] == spec.name}
-            models = list(ranks) or list(dict.fromkeys(model for names in pairs for model in names))
+            ranked = [row for row in comparison.standings if row.measure == spec.name]
+            by = "" if ranked else " by steadiness"
+            ranks = {row.model: row for row in ranked or comparison.ranking.standings}
+            models = list(dict.fromkeys([*ranks, *(model for names in pairs for model in names)]))
             if len(models) < 3 or not any(known(pair.result["difference"]) for pair in pairs.values()):
                 continue
             rows = [
@@ -247,7 +266,7 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
             caption = (
                 f"Row minus column with its interval; blue where the row's model is better, orange where the column's "
                 f"is, the darker the smaller p, {correction_words(comparison)}: at most .05, .01, .001. Models with a "
-                f"letter in common are not shown to differ; ranks and letters hold for all pairs together."
+                f"letter in common are not shown to differ{by}; ranks and letters hold for all pairs together."
             )
             title = f"Differences in {name}, in points, {comparison.set}"
             yield f"{comparison.set}: {name}", Table(title, columns, rows, caption + leads * linked, kind="matrix")
@@ -300,7 +319,7 @@ def steadiness(of_set: str, comparison: SetComparison) -> Table:
 def standings(of_set: str, comparison: SetComparison) -> Table:
     """Return the models' ranks, and letters that models not shown to differ have in common."""
     rows = [
-        [*map(Cell, (CATALOGUE[row["measure"]].title.lower(), row["model"], rank_words(row), row["letters"]))]
+        [*map(Cell, (compared_by(row["measure"]).title.lower(), row["model"], rank_words(row), row["letters"]))]
         for row in comparison.standings
     ]
     columns = [Column(label, words=True) for label in ("measure", "model", "rank", "letters")]

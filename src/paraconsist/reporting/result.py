@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from paraconsist.measures.results import Values
 from paraconsist.reporting.comparisons import comparison_tables
 from paraconsist.reporting.papers import values_of_set
 from paraconsist.reporting.table import Part, as_html, as_latex, as_markdown, as_text
-from paraconsist.reporting.tables import cited, first_look, score_tables, warnings_of
+from paraconsist.reporting.tables import cited, first_look, score_tables
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.outcomes import Unsteady, problems_of
 from paraconsist.scoring.score import SetScores, score_sources
@@ -75,8 +74,16 @@ class Scores(_Shown):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """All warnings, those about the rows first; with several sets, each begins with its set's name."""
-        return tuple(chain(*warnings_of(self.sets)))
+        """All warnings; with several sets, each begins with its set's name."""
+        lines = [
+            f"{name}: {each}" if len(self.sets) > 1 else each
+            for name, scored in self.sets.items()
+            for each in (
+                *scored.warnings,
+                *(each for values in scored.measures.values() for each in values["warnings"]),
+            )
+        ]
+        return tuple(dict.fromkeys(lines))
 
     def to_dict(self) -> dict[str, Any]:
         """Return strict JSON, as ``paraconsist score --json`` prints it: set name -> results."""
@@ -210,9 +217,10 @@ class Scores(_Shown):
     ) -> bool:
         """Return whether a condition such as ``pc.low >= 0.75`` holds in every set.
 
-        Against another model's scores, ``pc.not_worse`` holds where P_C is shown not to be worse by `margin` (a share)
-        or more, ``pc.equivalent`` where it is neither worse nor better by that much. No condition holds for a
-        degenerate consistency, such as that of a constant answer, unless `allow_degenerate` is given.
+        Against another model's scores, ``pc.not_worse`` (``wording_change.not_worse``, without gold labels) holds where
+        P_C is shown not to be worse by `margin` (a share) or more, ``pc.equivalent`` where it is neither worse nor
+        better by that much. No condition holds for a degenerate consistency, such as that of a constant answer, unless
+        `allow_degenerate` is given.
         """
         return all(check.passed for check in self.checks(condition, against=against, margin=margin, **options))
 
@@ -246,14 +254,15 @@ class Scores(_Shown):
             raise input_error("gate", "against", "be scores, as `score` returns them", got=against)
         results: Mapping[str, Values] = {name: scored.to_dict() for name, scored in self.sets.items()}
         if against is not None:
-            results = with_margin_tests(results, self.opened, against.opened, compare_options(options, margin))
+            comparing = compare_options(options, margin)
+            results = with_margin_tests(results, self.opened, against.opened, comparing, conditions)
         return with_worst(check(conditions, results, allow_degenerate=allow_degenerate), self.sets)
 
     def _tables(self) -> Iterator[Part]:
         return score_tables(self.sets)
 
     def _first_look(self) -> Iterator[Part]:
-        return first_look(self.sets)
+        return first_look(self.sets, self.warnings)
 
 
 @dataclass(frozen=True, repr=False)

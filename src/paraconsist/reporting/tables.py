@@ -668,7 +668,7 @@ def corrected(name: str, checked: Checked) -> Table:
 
 
 def validity(name: str, found: Validity) -> Iterator[Table]:
-    """Yield the share of wordings that people find to be no paraphrases, and the bounds of rates without them."""
+    """Yield the share of wordings that are no paraphrases, how their check errs, and bounds of rates without them."""
     kinds = [(f"{column}: {kind}", values) for column, by in found.by.items() for kind, values in by.items()]
     shares = [
         [Cell(kind, head=True), Cell(v["invalid"], bounds(v, "confidence_interval"), PERCENT), Cell(v["n_labels"])]
@@ -676,6 +676,11 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
     ]
     columns = [Column("wordings", words=True), Column("no paraphrase", interval="interval"), Column("judged")]
     yield Table(f"{name}: wordings that people judged (per cent)", columns, shares)
+    if found.check is not None:
+        columns = [Column(of, interval="interval") for of in ("of the valid", "of the others")]
+        cells = [share(found.check, key) for key in ("sensitivity", "false_match_rate")]
+        columns, cells = [*columns, Column("judged")], [*cells, Cell(found.check.n_labels)]
+        yield Table(f"{name}: what the check kept (per cent)", columns, [cells])
     ends = {key: (of.low, of.high, *of.confidence_interval) for key, of in found.bounds.items()}
     rows = [[_rate(key), *(Cell(end, unit=PERCENT) for end in of)] for key, of in ends.items()]
     columns = [Column("rate", words=True), *map(Column, ("at least", "at most", "low", "high"))]
@@ -690,22 +695,14 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
         yield Table(f"{name}: rates among valid paraphrases (per cent)", columns, rows, caption)
 
 
-def warnings_of(sets: Mapping[str, SetScores]) -> tuple[list[str], list[str]]:
-    """Return the warnings about rows, and those about single measures; of several sets, after their set's name."""
-    found: tuple[list[str], list[str]] = ([], [])
-    for name, scored in sets.items():
-        of_measures = [each for values in scored.measures.values() for each in values["warnings"]]
-        for lines, warnings in zip(found, (scored.warnings, of_measures), strict=True):
-            lines += [f"{name}: {each}" if len(sets) > 1 else each for each in dict.fromkeys(warnings)]
-    return found
-
-
-def first_look(sets: Mapping[str, SetScores]) -> Iterator[Part]:
+def first_look(sets: Mapping[str, SetScores], warnings: Sequence[str]) -> Iterator[Part]:
     """Yield what a reader wants first: the findings, the first numbers, and a line for each warning about the rows."""
-    parts, (of_rows, of_measures) = [*score_tables(sets, is_first=True)], warnings_of(sets)
+    parts, of_rows = [*score_tables(sets, is_first=True)], tuple(w for scored in sets.values() for w in scored.warnings)
     yield from (part for part in parts if isinstance(part, Table) or part.kind not in ("warning", "signature"))
-    yield from (Line(shorten(warning, _LINE, placeholder=" ..."), "warning") for warning in of_rows)
-    more = f"{plural(len(of_measures), 'more warning')} in `.warnings`. " if of_measures else ""
+    shown = [warning for warning in warnings if warning.endswith(of_rows)]
+    yield from (Line(shorten(warning, _LINE, placeholder=" ..."), "warning") for warning in shown)
+    n_more = len(warnings) - len(shown)
+    more = f"{plural(n_more, 'more warning')} in `.warnings`. " if n_more else ""
     yield Line(f"{more}Every number and breakdown: `.to_markdown()`.")
     yield from dict.fromkeys(part for part in parts if isinstance(part, Line) and part.kind == "signature")
 

@@ -195,6 +195,7 @@ def asking(prompts: PromptOptions, group: Sequence[BucketSet]) -> dict[str, Any]
     """Return how the sets of a task are asked: questions in free text by a chat, with room for an answer."""
     options = prompts.asking()
     if group[0].task is not QUESTIONS:
+        prompts.check_draws()
         return options
     if prompts.scoring == "label":
         raise input_error("run", "scoring", "be generate for questions in free text", got="label")

@@ -10,10 +10,9 @@ from itertools import chain
 from pathlib import Path
 
 from paraconsist.data.foreign import archive_entries
-from paraconsist.data.store import JOURNAL, SHARD_COLUMNS, lines_of, opened
+from paraconsist.data.store import JOURNAL, lines_of, opened
 from paraconsist.errors import first_line, input_error
 from paraconsist.files import LOCK, PARTIAL, Json, changed, is_locked, leftovers
-from paraconsist.models.endpoint.protocol import Answered
 
 
 @dataclass(frozen=True)
@@ -106,12 +105,11 @@ def _json_lines(path: Path) -> str:
 
 
 def _lines(path: Path) -> str:
-    columns = Answered._fields if path.name == JOURNAL else SHARD_COLUMNS
     n, rest = 0, ""
     try:
         for line in chain.from_iterable(lines_of(path)):
             if line.endswith(b"\n"):
-                opened(line, columns)
+                opened(line)
                 n += 1
             else:
                 rest = " and one that a kill cut short, which the next run removes"

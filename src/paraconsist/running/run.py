@@ -458,6 +458,7 @@ def run_metadata(
         "label_names": list(bucket_set.label_names),
         **({"same": "text", **bucket_set.comparers} if bucket_set.task is QUESTIONS else {}),
         "strata": list(bucket_set.strata),
+        **({"notes": [f"a check kept these wordings: {error}"]} if (error := bucket_set.error_of_check) else {}),
         **({} if bucket_set.part is None else {"part": bucket_set.part}),
         "label_map": label_map.describe(),
         "model": dict(model_identity),

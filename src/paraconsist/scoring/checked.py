@@ -49,6 +49,7 @@ from paraconsist.scoring.sources import Source
 
 Kind = Literal["same", "right"]
 _N_APART = 5_000  # pairs of different problems whose verdicts are counted
+_VAP, _PVAP = "vap_unbiased", "pvap_unbiased"
 Integers = NDArray[np.intp]
 MARKS = {**dict.fromkeys(("yes", "y", "true", "1", "x"), True), **dict.fromkeys(("no", "n", "false", "0"), False)}
 
@@ -106,7 +107,7 @@ class Checked(Record):
 
 @dataclass(frozen=True)
 class CheckedDifference(Record):
-    """The corrected rate of one model less that of another, in [-1, 1]."""
+    """The corrected rate of one model less that of another."""
 
     first: str
     second: str
@@ -323,10 +324,9 @@ def checked_rates(source: Source, sheets: Sheets, confidence_level: float, wordi
                 notes += warnings
                 rates[key] = measures.rogan_gladen(units, errors, confidence_level=confidence_level)
         if kind == "right" and PARAPHRASTIC.headline in rates:
-            in_pairs = per_bucket(rows, answers_of(source, rows).first) > 1
-            answers, pairs = of_kind["accuracy"].where(in_pairs), of_kind[PARAPHRASTIC.headline]
+            answers, pairs = _in_pairs(source, rows, of_kind["accuracy"]), of_kind[PARAPHRASTIC.headline]
             variance = measures.corrected_variance(answers, pairs, confidence_level=confidence_level)
-            rates |= dict(zip(("vap_unbiased", "pvap_unbiased"), variance, strict=True))
+            rates |= dict(zip((_VAP, _PVAP), variance, strict=True))
         if kind == "same" and SAME_ANSWER.key in rates:
             rates[WORDING_CHANGE.key] = measures.complement(rates[SAME_ANSWER.key])
         if kind == "same" and (apart := _apart(source, rows, sheets[kind])) is not None:
@@ -361,6 +361,9 @@ def checked_differences(
         of_model = _labelled(source, rows, lines, kind)
         for key, of_rate in of_model.items():
             units.setdefault(key, {})[model] = (of_rate,)
+        if (alike := of_model.get(PARAPHRASTIC.headline)) is not None:
+            units.setdefault(_VAP, {})[model] = (alike,)
+            units.setdefault(_PVAP, {})[model] = (alike, _in_pairs(source, rows, of_model["accuracy"]))
         if kind == "same" and (apart := _apart(source, rows, lines)) is not None:
             units.setdefault(STEADINESS.key, {})[model] = (of_model[SAME_ANSWER.key], apart)
     found: list[CheckedDifference] = []
@@ -371,14 +374,15 @@ def checked_differences(
         both = [_of_both(*pair) for pair in zip(of_models[first], of_models[second], strict=True)]
         if not all(each.is_labelled.any() for pair in both for each in pair):
             continue
-        (one, two), *chance = both
+        (one, two), *others = both
+        more: dict[str, Any] = {"accuracy" if key == _PVAP else "chance": pair for pair in others}
         try:
-            value, error, ends = measures.corrected_difference(
-                one, two, chance=chance[0] if chance else None, confidence_level=confidence_level
-            )
+            value, error, ends = measures.corrected_difference(one, two, **more, confidence_level=confidence_level)
         except InputError as problem:
             notes.append(f"{key} of {first} and {second} is not corrected: of the comparer, {problem.got}")
         else:
+            if key == _VAP:
+                value, error, ends = -value / 2.0, error / 2.0, [-end / 2.0 for end in ends[::-1]]
             found.append(CheckedDifference(first, second, key, value, error, ends))
     return found, notes
 
@@ -435,6 +439,11 @@ def _labelled(source: Source, rows: Rows, lines: Sequence[Line], kind: Kind) -> 
     own, alike = answers_of(source, rows), alike_of(rows)
     units = {"accuracy": _as_units(rows, own, single, np.maximum(per_bucket(rows, own.first) - 1, 1))}
     return units | ({PARAPHRASTIC.headline: _as_units(rows, alike, both)} if len(alike.first) else {})
+
+
+def _in_pairs(source: Source, rows: Rows, accuracy: CheckedUnits) -> CheckedUnits:
+    """Return the answers of problems with two paraphrases or more."""
+    return accuracy.where(per_bucket(rows, answers_of(source, rows).first) > 1)
 
 
 def _apart(source: Source, rows: Rows, lines: Sequence[Line]) -> CheckedUnits | None:
@@ -643,6 +652,8 @@ def _questions(source: Source, column: str | None) -> list[str]:
 
 _BUCKETS = ("bucket_id", "query_id", "original")  # columns by which rows belong together
 _REJECTED = re.compile(r".*\.rejected_\d+", re.DOTALL)  # ids of candidates that a filter left out of the set
+#: Of the cells `checks`: that a check of the meaning gave a score, and that it left the candidate out.
+_MET, _LEFT_OUT = re.compile(r".*; \w+ \d\.\d+", re.DOTALL), "left out: another meaning"
 #: Columns that shares are broken down by, of the sheet or of the run, and those of two texts that an edit is between.
 _KINDS = ("source", "generator", "method", "rule", "category", "kind", "property")
 _TEXTS = ("original", "paraphrase")
@@ -661,6 +672,8 @@ class Validity(Record):
     bounds: dict[str, Bounds]  # rate -> what it may be among valid paraphrases
     #: Rate -> what it is among them, where the sheet has the ids of wordings of this run (``example_id``).
     among_valid: dict[str, AmongValid]
+    #: How often the check of the meaning kept valid wordings (sensitivity), and others (false matches).
+    check: Corrected | None = None
 
 
 def read_validity(
@@ -708,8 +721,25 @@ def read_validity(
     among: dict[str, AmongValid] = {}
     if rows is not None and "example_id" in cells:
         among = _among_valid({cells["example_id"][row]: float(labels[row]) for row in judged}, rows, confidence_level)
-    sizes = {"n_labels": len(judged), "n_buckets": len(np.unique(groups[judged]))}
-    return Validity(**sizes, invalid=share, confidence_interval=ends, by=by, bounds=bounds, among_valid=among)
+    sizes: Any = {"n_labels": len(judged), "n_buckets": len(np.unique(groups[judged])), "invalid": share}
+    sizes["check"] = _error_of_check(cells.get("checks", ()), 1.0 - labels, groups, confidence_level)
+    return Validity(**sizes, confidence_interval=ends, by=by, bounds=bounds, among_valid=among)
+
+
+def _error_of_check(
+    checks: Sequence[str], valid: NDArray[np.float64], groups: NDArray[Any], confidence_level: float
+) -> Corrected | None:
+    """Return how often a check keeps valid wordings, and others; None if too few that it kept, or left out, are judged.
+
+    Those that it never met, because of their texts alone, do not count.
+    """
+    met = np.array([row for row, text in enumerate(checks) if _MET.fullmatch(text)], dtype=np.intp)
+    is_kept = np.array([not checks[row].startswith(_LEFT_OUT) for row in met], dtype=np.bool_)
+    units = CheckedUnits.of(is_kept, valid[met], groups=groups[met])
+    for kind in (is_kept, ~is_kept):
+        if not len(met) or (units.is_labelled & kind).sum() < min(measures.LEAST_LABELS, kind.sum()):
+            return None
+    return measures.rate_of_units(units, confidence_level=confidence_level)
 
 
 def _kinds(

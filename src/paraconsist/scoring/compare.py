@@ -16,10 +16,15 @@ from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError, check_choice, input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, reads_probabilities
-from paraconsist.measures.consistency_difference import ConsistencyDifferenceResult, consistency_difference, unit_values
+from paraconsist.measures.consistency_difference import (
+    ConsistencyDifferenceResult,
+    consistency_difference,
+    share_difference,
+    unit_values,
+)
 from paraconsist.measures.difference_tests import METHODS, MarginTest, margin_verdict, rejects
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
-from paraconsist.measures.results import Record, parse_signature
+from paraconsist.measures.results import UNCERTAINTY, Record, parse_signature
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.standings import (
     CORRECTIONS,
@@ -36,7 +41,7 @@ from paraconsist.measures.standings import (
 from paraconsist.scoring.alarms import degenerate
 from paraconsist.scoring.alignment import Aligned, align, rows_with_ids
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
-from paraconsist.scoring.outcomes import Ranking, rank
+from paraconsist.scoring.outcomes import BY_WORDINGS, Ranking, problems_of, rank, wording_change, wordings_of
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, per_problem, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
 from paraconsist.scoring.sources import Opened, Source, public_model
@@ -110,7 +115,7 @@ def compare(
     sets = {name: {m: of[name] for m, of in models.items()} for name in _common_sets(models)}
     parts = {name: _one_set(sources, options) for name, sources in sets.items()}
     if need_pairs and not all(part.specs for part in parts.values()):
-        remedy = "Without gold labels margins are about pairs, such as of an original and a paraphrase."
+        remedy = "Without gold labels margins are about problems with two wordings, or an original and a paraphrase."
         raise input_error("compare", "label", "name a column of the predictions", got=None, remedy=remedy)
     n_families = sum(len(part.specs) for part in parts.values())
     by_set = [[pair for spec in p.specs for pair in _pairs(p, spec, n_families, options)] for p in parts.values()]
@@ -137,7 +142,7 @@ def _compared(
     name: str, part: _Part, pairs: list[ModelPair], n_comparisons: int, options: CompareOptions
 ) -> SetComparison:
     models = list(part.aligned.rows)
-    ranked = part.specs if len(models) > 2 and not options.against_first else ()
+    ranked = _with_ranks(part.specs) if len(models) > 2 and not options.against_first else []
     return SetComparison(
         set=name,
         n_common_buckets=part.aligned.n_common,
@@ -151,6 +156,11 @@ def _compared(
         n_comparisons=n_comparisons,
         warnings=part.aligned.notes + list(dict.fromkeys(w for pair in pairs for w in pair.result["warnings"])),
     )
+
+
+def _with_ranks(specs: Sequence[MeasureSpec]) -> list[MeasureSpec]:
+    """Return the measures that models are ranked by: a constant answer has no wording change, so steadiness ranks."""
+    return [spec for spec in specs if spec is not BY_WORDINGS]
 
 
 def _with_corrected_margins(pairs: list[ModelPair], options: CompareOptions) -> list[ModelPair]:
@@ -301,12 +311,23 @@ def read_models(sources: Mapping[str, Source], options: CompareOptions) -> dict[
 
 def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: CompareOptions) -> list[MeasureSpec]:
     """Return the measures that models are compared by on one set."""
-    named = next((m for source in sources.values() if (m := source.predictions.metadata.get("measures"))), None)
+    recorded = next((m for source in sources.values() if (m := source.predictions.metadata.get("measures"))), None)
     first = next(iter(aligned.rows.values()))
-    chosen_specs = chosen_measures("compare", options.measures, {"measures": named or []}, first)
-    if first.is_without_gold:
-        chosen_specs = [spec for spec in chosen_specs if tested_by(spec) is not PARAPHRASTIC]
-    return list({spec.name: spec for spec in map(tested_by, chosen_specs)}.values())
+    named = [name for name in options.measures or () if name != BY_WORDINGS.name]
+    specs = [BY_WORDINGS] if len(named) < len(options.measures or ()) else []
+    if named or not specs:
+        chosen = chosen_measures("compare", named, {"measures": recorded or []}, first)
+        tested = [tested_by(spec) for spec in chosen]
+        if first.is_without_gold and PARAPHRASTIC in tested:
+            specs = [BY_WORDINGS]
+            tested = [spec for spec in tested if spec is not PARAPHRASTIC]
+        specs += tested
+    if BY_WORDINGS in specs and not len(wordings_of(first)):
+        if len(named) < len(options.measures or ()):
+            must = f"hold problems with two wordings for {BY_WORDINGS.name}"
+            raise input_error("compare", "models", must, got=f"one wording of each ({len(first)} rows)")
+        specs.remove(BY_WORDINGS)
+    return list({spec.name: spec for spec in specs}.values())
 
 
 def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
@@ -334,7 +355,8 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
         joint = joint_test(differences, n_draws=options.n_permutations, seed=options.seed)
         level = 1.0 - joint.critical((1.0 - options.confidence_level) / n_families)
     for one, two in part.who:
-        result = per_problem(_compare(spec, rows[one], rows[two], options), rows[one])
+        result = _compare(spec, rows[one], rows[two], options)
+        result = result if spec is BY_WORDINGS else per_problem(result, rows[one])
         origin = _origin_of_both(part.origins[one], part.origins[two])
         signature = parse_signature(result.signature).replace(unparsed=options.policy, **origin)
         p, ends = None, None
@@ -359,9 +381,13 @@ def _origin_of_both(one: Mapping[str, str], two: Mapping[str, str]) -> dict[str,
 def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptions) -> Difference:
     names = ("confidence_level", "margin", "n_permutations", "seed")
     settings: dict[str, Any] = {name: getattr(options, name) for name in names}
-    if spec is PARAPHRASTIC:
+    if spec in (PARAPHRASTIC, BY_WORDINGS):
         settings |= {"interval_method": options.interval_method, "n_resamples": options.n_resamples}
-        return consistency_difference(first.predictions, second.predictions, **_wordings(first, options), **settings)
+        by_wordings = _wording_change(first, second, settings) if len(wordings_of(first)) else None
+        if spec is BY_WORDINGS and by_wordings is not None:
+            return by_wordings
+        settings |= _wordings(first, options)
+        return _joined(consistency_difference(first.predictions, second.predictions, **settings), by_wordings)
     one, other = violations(spec, first), violations(spec, second)
     return inconsistency_difference(
         one.amount > 0,
@@ -371,6 +397,26 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
         groups=members_of(first, one.positions, one.partners) or groups_of(first, one.positions),
         **settings,
     )
+
+
+def _wording_change(first: Rows, second: Rows, settings: Mapping[str, Any]) -> ConsistencyDifferenceResult:
+    """Compare two models by how often two wordings of a problem get different answers."""
+    units = wording_change({"first": first, "second": second})
+    n_rows, n_problems = len(wordings_of(first)), len(problems_of(first))
+    one, two = units.values.T
+    result = share_difference(BY_WORDINGS.name, one, two, units.groups, n_examples=n_rows, **settings)
+    return replace(result, n_buckets=n_problems)
+
+
+def _joined(
+    result: ConsistencyDifferenceResult, more: ConsistencyDifferenceResult | None
+) -> ConsistencyDifferenceResult:
+    """Return a result with the measures of another beside its own."""
+    if more is None:
+        return result
+    tables = ("values1", "values2", "differences", "p_values", "p_value_error", *UNCERTAINTY)
+    both: dict[str, Any] = {name: {**getattr(more, name), **getattr(result, name)} for name in tables}
+    return replace(result, **both)
 
 
 def _wordings(rows: Rows, options: CompareOptions) -> dict[str, Any]:
@@ -383,6 +429,8 @@ def _wordings(rows: Rows, options: CompareOptions) -> dict[str, Any]:
 def values_of_units(spec: MeasureSpec, rows: Mapping[str, Rows], options: CompareOptions) -> UnitValues:
     """Return what each unit of the models' aligned rows adds to each model's P_C, or to its violations."""
     first = next(iter(rows.values()))
+    if spec is BY_WORDINGS:
+        return wording_change(rows)
     if spec is PARAPHRASTIC:
         return unit_values({model: one.predictions for model, one in rows.items()}, **_wordings(first, options))
     by_model = [violations(spec, one) for one in rows.values()]
@@ -457,7 +505,7 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
         return SetRanking(name, 0, [], Ranking(0, {}, [], {}), left_out)
     aligned = align(rows)
     models, ranked = list(rows), list[Standing]()
-    for spec in compared_measures(sources, aligned, options):
+    for spec in _with_ranks(compared_measures(sources, aligned, options)):
         units = values_of_units(spec, aligned.rows, options)
         one, two, sums, p = units.pair_tests(n_draws=options.n_permutations, seed=options.seed)
         pairs = [(models[i], models[j]) for i, j in zip(one.tolist(), two.tolist(), strict=True)]

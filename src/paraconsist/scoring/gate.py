@@ -18,9 +18,9 @@ What is undefined fails. So does a consistency that says nothing of the model (a
 labels that never meet, nearly no answer that could be read; `paraconsist.scoring.alarms.degenerate`), whatever its
 value, unless `allow_degenerate` is given. Accuracies and counts are judged there too.
 
-Against another model, with a margin: ``pc.not_worse`` holds where a paired test shows that the measure is not worse
-than the other model's by the margin or more (non-inferiority), ``pc.equivalent`` where it is neither worse nor better
-by that much (two one-sided tests), at 1 less the confidence level.
+Against another model, with a margin: ``pc.not_worse`` and ``wording_change.not_worse`` hold where a paired test shows
+that the measure is not worse than the other model's by the margin or more (non-inferiority), ``pc.equivalent`` where it
+is neither worse nor better by that much (two one-sided tests), at 1 less the confidence level.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.results import Values
 from paraconsist.scoring.compare import compare
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
-from paraconsist.scoring.outcomes import OF_WORDINGS, are_far_apart
+from paraconsist.scoring.outcomes import OF_WORDINGS, WORDING_CHANGE, are_far_apart
 from paraconsist.scoring.roles import POLICIES
 from paraconsist.scoring.score import SetScores
 from paraconsist.scoring.sources import Opened, Source, open_source, read_json
@@ -168,7 +168,7 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
         if not known:
             must, got = "name a measure that both models have, with `against` and `margin`", str(condition)
             if condition.end in _MARGIN_KEYS:
-                raise input_error("gate", "condition", must, got=got)
+                raise input_error("gate", "condition", must, got=got, remedy="wording_change needs no gold labels.")
             listed = sorted({key for result in results.values() for key in _known(result)})
             perhaps = "".join(f"Perhaps {key}? " for key in get_close_matches(condition.quantity, listed, 1))
             must, got = "name a quantity of the results", condition.quantity
@@ -249,10 +249,10 @@ def _objection(condition: Condition, value: float, result: Values) -> str:
 
 def _under(policy: str, condition: Condition, result: Values) -> tuple[float, str] | None:
     """Return a condition's value under a policy for unparsed answers; None where it is not known."""
-    spec, published = _spec_of(condition.quantity)
     if condition.end in _MARGIN_KEYS:
-        test = result["measures"][condition.quantity if spec is None else spec.name]["margin_tests"].get(policy)
+        test = _tested(condition, result)["margin_tests"].get(policy)
         return None if test is None else (test[_MARGIN_KEYS[condition.end]], "")
+    spec, published = _spec_of(condition.quantity)
     if condition.quantity in _OF_THE_WORDINGS:
         return _value(condition, result.get("wording_by_policy", {}).get(policy, {}), condition.quantity)
     keys = None if spec is None or published else result.get("by_policy", {}).get(policy, {}).get(spec.name)
@@ -305,38 +305,52 @@ def check_margin(conditions: Sequence[Condition], against: object, margin: float
     if margin is not None and against is None:
         raise input_error("gate", "against", "be given with `margin`", remedy="A margin is against another model.")
     if against is not None and not any(one.end in _MARGIN_KEYS for one in conditions):
-        remedy = "Write 'pc.not_worse' or 'pc.equivalent'."
+        remedy = "Write 'wording_change.not_worse' or 'pc.equivalent'."
         raise input_error("gate", "condition", "compare with the other model where `against` is given", remedy=remedy)
 
 
-def with_margin_tests(results: Results, model: Opened, against: Opened, options: CompareOptions) -> dict[str, Values]:
-    """Return a model's results with the ``margin_test`` of each measure against another model.
+def with_margin_tests(
+    results: Results, model: Opened, against: Opened, options: CompareOptions, conditions: Sequence[Condition]
+) -> Results:
+    """Return a model's results with the ``margin_test`` of each measure of the conditions against another model.
 
     Sets that the other model lacks stay as they are; where each has one set, these are taken for the same. InputError
     if the two cannot be compared, or there is no margin.
     """
     if options.margin is None:
         raise input_error("gate", "margin", "be given with `against`", got=None, remedy="Two points are 0.02.")
-    with_margin: dict[str, Values] = {name: {**one, "measures": dict(one["measures"])} for name, one in results.items()}
+    with_margin = {name: {**one, "measures": dict(one["measures"])} for name, one in results.items()}
     models: dict[str, Mapping[str, Source]] = {"the model": model.sets, "the other model": against.sets}
     if all(len(sets) == 1 for sets in (*models.values(), with_margin)):
         models = {who: {next(iter(with_margin)): next(iter(sets.values()))} for who, sets in models.items()}
+    of_wordings = {one.quantity == WORDING_CHANGE.key for one in conditions if one.end in _MARGIN_KEYS}
+    wanted = [replace(options, measures=[WORDING_CHANGE.key]) if only else options for only in of_wordings]
     policies = [options.policy] if options.unparsed else POLICIES
     for policy in sorted(policies, key=lambda policy: policy != options.policy):
         compared = []
         with suppress(*[InputError] if policy != options.policy else []):  # the policy leaves nothing to compare
-            compared = compare(models, replace(options, unparsed=policy))
-        for one in compared:
-            measures = with_margin[one.set]["measures"] if one.set in with_margin else {}
-            for pair in one.pairs:
-                if pair.measure in measures:
-                    keys = measures[pair.measure]
-                    test, tests = pair.result.get("margin_test"), keys.get("margin_tests", {})
-                    tests = {**tests, policy: test}
-                    measures[pair.measure] = {**keys, "margin_test": tests[options.policy], "margin_tests": tests}
+            compared = [one for asked in wanted for one in compare(models, replace(asked, unparsed=policy))]
+        for pair, of_set in (
+            (p, with_margin[one.set]) for one in compared if one.set in with_margin for p in one.pairs
+        ):
+            is_of_wordings = pair.measure == WORDING_CHANGE.key
+            place: dict[str, Values] = of_set if is_of_wordings else of_set["measures"]
+            key = "wording" if is_of_wordings else pair.measure
+            if key in place:
+                test, tests = pair.result.get("margin_test"), place[key].get("margin_tests", {})
+                tests = {**tests, policy: test}
+                place[key] = {**place[key], "margin_test": tests[options.policy], "margin_tests": tests}
         if policy == options.policy and not any(n for one in compared for n in one.n_unparsed.values()):
             break
     return with_margin
+
+
+def _tested(condition: Condition, result: Values) -> Values:
+    """Return the keys of what is tested against another model, empty where the set has no such measure."""
+    if condition.quantity == WORDING_CHANGE.key:
+        return result.get("wording") or {}
+    spec, published = _spec_of(condition.quantity)
+    return {} if published else result["measures"].get(condition.quantity if spec is None else spec.name, {})
 
 
 def _is_whole(written: Values) -> bool:
@@ -348,9 +362,8 @@ def _find(condition: Condition, result: Values, allow_degenerate: bool) -> tuple
     """Return the value in one set's results, and why it cannot be judged; None where the set has no such quantity."""
     void = "" if allow_degenerate else "; ".join(result.get("degenerate", ()))
     if condition.end in _MARGIN_KEYS:
-        spec, published = _spec_of(condition.quantity)
-        keys = result["measures"].get(condition.quantity if spec is None else spec.name, {})
-        if published or "margin_test" not in keys:
+        keys = _tested(condition, result)
+        if "margin_test" not in keys:
             return None
         test = keys["margin_test"]
         return (math.nan, "nothing to compare") if test is None else (test[_MARGIN_KEYS[condition.end]], void)

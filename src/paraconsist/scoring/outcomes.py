@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
-from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets
-from paraconsist.measures.catalogue import PARAPHRASTIC, Quantity
+from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets, partition
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec, Quantity
 from paraconsist.measures.chance import agreement_chance
 from paraconsist.measures.difference_tests import rejects
 from paraconsist.measures.prompt_sensitivity import Sums
@@ -370,6 +370,37 @@ def steadiness_of_units(rows: Mapping[str, Rows]) -> UnitValues:
         ratio, mean = broken.sum() / shuffled.sum(), shuffled.mean()
         values.append(1.0 - ratio - (broken - ratio * shuffled) / mean)
     return UnitValues(np.stack(values, axis=1), None, groups)
+
+
+def wording_change(rows: Mapping[str, Rows]) -> UnitValues:
+    """Return the share of pairs of wordings with another answer of each bucket that has them, by model.
+
+    `rows` (model -> rows) are aligned.
+    """
+    counted = [wordings_of(read) for read in rows.values()]
+    values = np.stack([list(changes_of_buckets(read).values()) for read in rows.values()], axis=1)
+    _, first = np.unique(np.asarray(counted[0].buckets), return_index=True)
+    groups = counted[0].groups
+    return UnitValues(values, None, None if groups is None else partition(groups[first]).codes)
+
+
+#: What models are compared by with or without gold labels; a measure that has no module of its own.
+BY_WORDINGS = MeasureSpec(
+    wording_change,
+    title="Wording change",
+    question="How often do two wordings of a problem get different answers?",
+    direction="Down is good: 0 % means that no wording changes an answer.",
+    headline=WORDING_CHANGE.key,
+    symbol=WORDING_CHANGE.symbol,
+    quantities=(WORDING_CHANGE,),
+    needs_gold=False,
+    mean_over="buckets",
+)
+
+
+def compared_by(measure: str) -> MeasureSpec:
+    """Return what models are compared by, by its name."""
+    return BY_WORDINGS if measure == BY_WORDINGS.name else CATALOGUE[measure]
 
 
 def rank(rows: Mapping[str, Rows], unranked: dict[str, str], options: CompareOptions) -> Ranking:

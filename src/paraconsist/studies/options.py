@@ -14,6 +14,7 @@ from typing import Any
 from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_RULE, TASK, option
 from paraconsist.errors import check_whole, input_error
 from paraconsist.files import Json
+from paraconsist.models.endpoint.settings import EndpointSettings
 from paraconsist.models.training.options import TrainingOptions, options_from_preset
 from paraconsist.transforms.paraphrase.generators import GeneratorOptions
 
@@ -56,7 +57,11 @@ class StudyOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions(StudyOptions):
-    """The grid of a sweep: each of the `seeds` draws its own share, initial weights and order."""
+    """The grid of a sweep: each of the `seeds` draws its own share, initial weights and order.
+
+    Without a file or set to train on, models are asked as they are: `training` and `vary` hold options of models then,
+    as in a file of several (`paraconsist.running.by_name.OF_MODELS`), and each of the `seeds` draws answers.
+    """
 
     models: Sequence[str] = field(metadata={"help": "Checkpoint: Hub id, folder, bow, ...; repeat for several."})
     shares: Sequence[float] = SHARES  # of the training rows, drawn by group
@@ -64,6 +69,17 @@ class SweepOptions(StudyOptions):
     vary: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     jobs: int = option(1, "Processes at a time; each has a device of its own.", min=1)
     keep_models: bool = option(False, "Keep the weights of every cell.")
+    column: Sequence[str] | None = option(
+        None, "Where nothing is trained: FIELD=COLUMN of the sets, as in `run`; repeat for several."
+    )
+    same: str | None = option(None, "Of questions, which are asked: when two answers are the same, as in `run`.")
+    right: str | None = option(None, "Of questions: when an answer is right; by default `same`.")
+    endpoint: EndpointSettings | None = None  # behind which the models are asked
+
+    @property
+    def trains(self) -> bool:
+        """Whether models are trained, not asked as they are."""
+        return any(self.training.get(name) is not None for name in ("train_file", "dataset"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +91,7 @@ class SweepOptions(StudyOptions):
             raise input_error("sweep", "shares", "be above 0, and 1 at most", got=list(self.shares))
         check_whole("sweep", "jobs", self.jobs)
         known = {field.name for field in fields(TrainingOptions)} - _SET_BY_SWEEP
-        for name, choices in self.vary.items():
+        for name, choices in self.vary.items() if self.trains else ():
             if name not in known or not choices:
                 must = f"be options of training with values: {', '.join(sorted(known))}"
                 raise input_error("sweep", "vary", must, got=name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.reporting.formatting import percent
-from paraconsist.reporting.plots.canvas import MARKERS, MUTED, Plot, legend, series_colour, short
+from paraconsist.reporting.plots.canvas import MARKERS, MUTED, Plot, legend, series_colour, short, told_apart
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot
 from paraconsist.studies.aflite import Iteration
 from paraconsist.studies.sweep import CellResult, ConfigurationSummary, SeedMean, figures, sets_of
@@ -18,6 +18,7 @@ from paraconsist.studies.sweep import CellResult, ConfigurationSummary, SeedMean
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_MOST_LETTERS = 100  # of a configuration in a table
 _P_C = PARAPHRASTIC.name
 _X = TypeVar("_X", float, str)
 _AXES = (("n_rows", "rows", "training rows"), ("n_parameters", "size", "parameters"))
@@ -136,11 +137,14 @@ def markdown_table(summary: Sequence[ConfigurationSummary]) -> str:
     for name in dict.fromkeys(row.set for row in summary):
         rows = [row for row in summary if row.set == name]
         symbols = [figure.symbol for figure in figures() if any(figure.symbol in row.figures for row in rows)]
-        lines += [f"**{name}**", "", f"| training | rows | seeds | {' | '.join(symbols)} |"]
+        lines += [f"**{name}**", "", f"| configuration | rows | seeds | {' | '.join(symbols)} |"]
         lines.append("|---" * (3 + len(symbols)) + "|")
-        for row in sorted(rows, key=lambda row: (row.model, str(row.varied), row.share)):
+        grid = [*dict.fromkeys(str(row.varied) for row in rows)]  # as it was given: 8 before 16
+        rows.sort(key=lambda row: (row.model, grid.index(str(row.varied)), row.share))
+        shown = told_apart([row.configuration.replace("|", "\\|") for row in rows], _MOST_LETTERS)
+        for row, configuration in zip(rows, shown, strict=True):
             values = [_cell(row.figures.get(symbol)) for symbol in symbols]
-            lines.append(f"| {row.configuration} | {row.n_rows:,.0f} | {row.n_seeds} | {' | '.join(values)} |")
+            lines.append(f"| {configuration} | {row.n_rows:,.0f} | {row.n_seeds} | {' | '.join(values)} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -1,6 +1,7 @@
 """Training dynamics: every cell of a grid is trained, run and scored, however often the sweep is interrupted.
 
-The grid is checkpoints, shares of the training rows, seeds, and any other option of training.
+The grid is checkpoints, shares of the training rows, seeds, and any other option of training; or, where nothing is
+trained, models, seeds, and any option of how they are asked.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from paraconsist.data.bucket_sets import load_bucket_set
+from paraconsist.data.options import converted
 from paraconsist.data.store import store_key
 from paraconsist.data.tasks import QUESTIONS
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, renamed
 from paraconsist.files import LOCK, is_main, locked, sync_one, write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC, scored_measures
 from paraconsist.measures.standings import corrected_p_values
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.reporting.formatting import percent
-from paraconsist.running.pool import alone, do_all, visible_devices
+from paraconsist.running.processes import alone, do_all, visible_devices
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.options import StudyOptions, SweepOptions
 
@@ -73,10 +75,10 @@ class CellResult(StudyRecord):
 
     @property
     def configuration(self) -> str:
-        """The name of everything but the seed."""
-        varied = ", ".join(f"{k} {v}" for k, v in self.varied.items())
-        model = self.model.rstrip("/").rpartition("/")[2]
-        return f"{model}{', ' + varied if varied else ''}, {100 * self.share:g} %"
+        """The name of everything but the seed; of a model that was asked as it is, without a share."""
+        varied = [f"no {k}" if v is None else f"{k} {' '.join(str(v).split())}" for k, v in self.varied.items()]
+        share = [] if self.labels is None else [f"{100 * self.share:g} %"]
+        return ", ".join([self.model.rstrip("/").rpartition("/")[2], *varied, *share])
 
     def value(self, set_name: str, measure: str, key: str) -> float | None:
         return self.sets.get(set_name, {}).get(measure, {}).get(key)
@@ -118,6 +120,8 @@ def hashes_of(options: SweepOptions) -> dict[str, str]:
     return hashes
 
 
+#: How often two wordings get different answers, which is counted of every set, beside the measures.
+_WORDING = "wording_change"
 #: The numbers that a cell keeps of each measure, besides its headline.
 _KEPT = (
     *("accuracy", "original_accuracy", "bucket_accuracy", "test_accuracy", "perturbed_accuracy"),
@@ -134,10 +138,15 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
     a line for each finished cell. The result is also written to ``sweep.json``; only the first of several launched
     processes returns it. InputError for a share in which a label is missing, before anything is trained.
     """
+    if not options.trains:
+        return ask(options, say)
     cells = cells_of(options)
+    for name in ("column", "same", "right", "endpoint"):
+        if (value := getattr(options, name)) is not None:
+            raise input_error("sweep", name, "be given only where nothing is trained", got=value)
     for name in (name for name in options.sets if Path(name).exists()):
         if load_bucket_set(name).task is QUESTIONS:
-            remedy = "Try prompts and ways of decoding of questions with `paraconsist run --models FILE`."
+            remedy = "Without rows to train on, models are asked as they are."
             raise input_error("sweep", "dataset", "have labels, as classifiers are trained", got=name, remedy=remedy)
     with alone():
         _check_smallest_share(options, cells)
@@ -161,6 +170,57 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
         for cell in cells:
             work.forget_weights(cell)
         whole = summarise([result for cell in cells if (result := work.result(cell)) is not None])
+        write_json(options.output / "sweep.json", whole, indent=1)
+        return whole
+
+
+def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None:
+    """Ask the models of a grid as they are, each cell in a run folder of its own, and summarise all cells.
+
+    InputError for an option that only trainings have, or that models do not have, before anything is asked.
+    """
+    from paraconsist.running.by_name import OF_MODELS, NamedRun, read_models, run_by_name
+    from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
+    from paraconsist.scoring.options import ScoreOptions
+    from paraconsist.scoring.score import score_run_folder
+
+    for name in ("preset", "shares", "jobs", "keep_models"):
+        if (value := getattr(options, name)) != getattr(SweepOptions, name):
+            must = "be given only with rows to train on, `train_file` or `train_dataset`"
+            raise input_error(_FUNCTION, name, must, got=value)
+    shared = {name: value for name, value in options.training.items() if name != "task"}
+    cells, models = {}, {}
+    for cell in cells_of(replace(options, shares=(1.0,))):
+        own = {"seed": cell.seed, **shared, **dict(cell.varied), "model": cell.model}
+        if cell.seed == options.seeds[0] or own.get("temperature"):  # else nothing is drawn: the same answers again
+            folder = f"{cell.name.replace('_share-1', '', 1)[:80]}_{store_key(own)[:8]}"
+            cells[folder], models[folder] = cell, {name: value for name, value in own.items() if value is not None}
+    limit = {} if options.limit is None else {"limit": [str(options.limit)]}
+    sets = converted(options, SetOptions, dataset=[*options.sets], task=options.training.get("task"), **limit)
+    running = RunOptions(options.output / "cells", device=options.device)
+    with renamed(models="vary"):
+        prompts = PromptOptions(data_dir=options.data_dir)
+        asked = NamedRun((), sets, prompts, LoadOptions(), running, options.endpoint)
+        runs = asked.each(read_models(models, {*itertools.chain(*OF_MODELS.values())}))
+    results = []
+    with locked(options.output, _FUNCTION, "output") if is_main() else nullcontext():
+        _open(options.output)
+        for number, (folder, run) in enumerate(runs.items(), 1):
+            cell, started = cells[folder], time.time()
+            run_by_name(run, say)
+            if is_main():
+                scores, _ = score_run_folder(run.options.output, ScoreOptions(n_resamples=options.n_resamples))
+                wording = {name: {_WORDING: one.wording.to_dict()} for name, one in scores.items() if one.wording}
+                measured = _kept({name: {**one.measures, **wording.get(name, {})} for name, one in scores.items()})
+                n_rows = sum(len(one.rows.labels) for one in scores.values())
+                n_unparsed = sum(one.n_unparsed for one in scores.values())
+                place = (folder, cell.model, 1.0, cell.seed, dict(cell.varied), n_rows, None, None, 0, measured)
+                results.append(CellResult(*place, round(time.time() - started, 1)))
+                what = f"{results[-1].configuration}, seed {cell.seed}: {_short(results[-1])}, {n_unparsed:,} unparsed"
+                say(f"[{number}/{len(runs)}] {what}")
+        if not is_main():
+            return None
+        whole = summarise(results)
         write_json(options.output / "sweep.json", whole, indent=1)
         return whole
 
@@ -282,7 +342,11 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> Measured:
         if set(source.predictions.table["role"].unique().to_pylist()) == {ORIGINAL, PARAPHRASE}:
             tau = ScoreOptions(measures=[SEMANTIC.name], n_resamples=options.n_resamples)
             results[name] |= score_set(replace(source, test=None), tau).measures
-    kept = {measure: (spec.headline, *_KEPT) for measure, spec in CATALOGUE.items()}
+    return _kept(results)
+
+
+def _kept(results: Mapping[str, Mapping[str, Any]]) -> Measured:
+    kept = {measure: (spec.headline, *_KEPT) for measure, spec in CATALOGUE.items()} | {_WORDING: (_WORDING,)}
     return {
         name: {
             measure: {key: result[key] for key in kept[measure] if result.get(key) is not None}
@@ -330,7 +394,8 @@ def _open(folder: Path) -> None:
 
 
 def _short(result: CellResult) -> str:
-    numbers = ((CATALOGUE[name].headline, found) for of_set in result.sets.values() for name, found in of_set.items())
+    measured = (item for of_set in result.sets.values() for item in of_set.items() if item[0] in CATALOGUE)
+    numbers = ((CATALOGUE[name].headline, found) for name, found in measured)
     headline = next((f" rows, {key} {percent(found[key])}" for key, found in numbers if key in found), "")
     return f"{result.n_rows:,}{headline}" if headline else str(result.n_rows)
 
@@ -358,6 +423,7 @@ def figures() -> list[Figure]:
     symbols = {"bucket_accuracy": "bucket A", **{q.key: q.symbol for q in PARAPHRASTIC.quantities}}
     of_paraphrases = [Figure(PARAPHRASTIC.name, k, symbols[k], k.endswith("unbiased")) for k in _OF_PARAPHRASES]
     others = [spec for spec in scored_measures().values() if spec.name != PARAPHRASTIC.name]
+    of_paraphrases.append(Figure(_WORDING, _WORDING, "wording change"))
     return of_paraphrases + [Figure(spec.name, spec.headline, spec.symbol) for spec in others]
 
 
@@ -431,13 +497,15 @@ def summarise(cells: Sequence[CellResult]) -> SweepResult:
     summary, tests, trends = [], [], []
     groups: dict[str, list[CellResult]] = {}
     for cell in cells:
-        groups.setdefault(cell.configuration, []).append(cell)
+        same_name = groups.get(cell.configuration, [cell])[0].model == cell.model
+        name = cell.configuration if same_name else f"{cell.configuration} ({cell.model})"
+        groups.setdefault(name, []).append(cell)
     for name in sets_of(cells):
         summary += [_summary(name, configuration, members) for configuration, members in groups.items()]
         for figure in figures():
             values = {configuration: _values(name, figure, members) for configuration, members in groups.items()}
-            if not figure.is_tested or not any(values.values()):
-                continue
+            if not figure.is_tested or not any(values.values()) or cells[0].labels is None:
+                continue  # what was not trained is compared by its answers to the same questions, not over seeds
             tests += _tests(name, figure.symbol, values, groups)
             for axis in ("n_rows", "n_parameters"):
                 points = [(float(cell[axis]), value) for cell in cells for value in _values(name, figure, [cell])]

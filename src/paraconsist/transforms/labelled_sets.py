@@ -36,16 +36,6 @@ SET_ENDINGS = (".parquet", ".jsonl")
 _NO_LABEL = ("-", "")
 
 
-def load_labelled(
-    spec: str, skipped: Counter[str], reading: RowOptions | None = None, *, limit: int | None = None, seed: int = 0
-) -> LabelledSet:
-    """Read rows with gold labels as `load_rows` does, of bucket sets only the originals; `limit` are drawn at random.
-
-    Rows without a gold label (``-``, empty, -1) and rows that are not originals are counted into `skipped`.
-    """
-    return labelled(load_rows(spec, skipped, reading or RowOptions()), skipped, limit=limit, seed=seed)
-
-
 def load_rows(spec: str, skipped: Counter[str], reading: RowOptions) -> BucketSet:
     """Read a file, or a set as `paraconsist run --dataset` takes it; a file's rows need neither ids nor all labels."""
     if not is_file_of_rows(spec):
@@ -72,7 +62,10 @@ def load_rows(spec: str, skipped: Counter[str], reading: RowOptions) -> BucketSe
 
 
 def labelled(rows: BucketSet, skipped: Counter[str], *, limit: int | None = None, seed: int = 0) -> LabelledSet:
-    """Return the rows with gold labels, of bucket sets only the originals; `limit` of them are drawn at random."""
+    """Return the rows with gold labels, of bucket sets only the originals; `limit` of them are drawn at random.
+
+    Rows without a gold label (``-``, empty, -1) and rows that are not originals are counted into `skipped`.
+    """
     if rows.task is QUESTIONS:
         remedy = "`paraconsist transform` changes the texts of questions."
         raise input_error("perturb", "data", "be rows with labels, not questions", got=rows.name, remedy=remedy)

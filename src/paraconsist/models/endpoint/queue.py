@@ -46,7 +46,7 @@ class Journal(ShardWriter):
         self.paid = list[protocol.Answered]()
         try:
             for line in chain.from_iterable(lines_of(self.path)):
-                self.paid.append(protocol.Answered.from_dict(opened(line, protocol.Answered._fields)))
+                self.paid.append(protocol.Answered.from_dict(opened(line)))
                 self._take(self.paid[-1])
         except BaseException as problem:
             self.close()

@@ -180,9 +180,8 @@ class AskOptions:
         check_whole("run", "max_new_tokens", self.max_new_tokens)
         if not math.isfinite(self.temperature) or self.temperature < 0:
             raise input_error("run", "temperature", "be 0 or more", got=self.temperature)
-        if self.temperature > 0 and self.scoring != "generate":
-            must, remedy = "be given only with `scoring` generate", "Label words' probabilities need no draws."
-            raise input_error("run", "temperature", must, got=self.temperature, remedy=remedy)
+        if self.scoring == "label":
+            self.check_draws()
         if self.template_arguments and not self.chat:
             must = "be given only with `chat`"
             raise input_error("run", "template_argument", must, got=dict(self.template_arguments))
@@ -191,6 +190,12 @@ class AskOptions:
         if self.scoring == "label" and self.max_new_tokens != AskOptions.max_new_tokens:
             must = "be given only with `scoring` generate"
             raise input_error("run", "max_new_tokens", must, got=self.max_new_tokens)
+
+    def check_draws(self) -> None:
+        """Refuse a temperature where labels' probabilities decide."""
+        if self.temperature > 0 and self.scoring != "generate":
+            must, remedy = "be given only with `scoring` generate", "Label words' probabilities need no draws."
+            raise input_error("run", "temperature", must, got=self.temperature, remedy=remedy)
 
     def asking(self) -> dict[str, Any]:
         """Return the fields of `AskOptions`, without those of a class that inherits from it."""

@@ -14,7 +14,7 @@ import numpy as np
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC, SENSITIVITY
 from paraconsist.measures.difference_tests import rejects
 from paraconsist.measures.results import parse_signature
-from paraconsist.reporting.comparisons import MOST_PAIRS
+from paraconsist.reporting.comparisons import best_of_many, listed_pairs
 from paraconsist.reporting.formatting import Values, bounds, known, percent, plural
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.models import Model, Report, ie_results
@@ -43,7 +43,7 @@ from paraconsist.reporting.tables import (
     set_names,
 )
 from paraconsist.scoring.compare import ModelPair, SetComparison
-from paraconsist.scoring.outcomes import OUTCOME_WORDS, Outcome
+from paraconsist.scoring.outcomes import OUTCOME_WORDS, Outcome, compared_by
 
 #: The filter that a link from each of `PARTS` opens; none fits all changes where the original is wrong.
 _SHOWN = ("changed", "lost", "")
@@ -114,24 +114,20 @@ def difference_plots(compared: Sequence[SetComparison], problem: str = "problem"
     """Yield the paired differences of every set around a line at 0: all pairs, or against the best of many."""
     for number, comparison in enumerate(compared):
         name, all_pairs = comparison.set, comparison.pairs
-        lines: list[Line] = []
-        best: dict[str, str] = {}
+        lines, best = list[Line](), best_of_many(comparison)
         measures = list(dict.fromkeys(pair.measure for pair in all_pairs))
         models = list(dict.fromkeys(model for pair in all_pairs for model in (pair.first, pair.second)))
         names = dict(zip(models, told_apart(models, 18), strict=True))
-        for spec in (CATALOGUE[measure] for measure in measures):
-            pairs = [pair for pair in all_pairs if pair.measure == spec.name and known(pair.result["difference"])]
-            if len(pairs) > MOST_PAIRS:
-                best[spec.name] = next(s["model"] for s in comparison.standings if s["measure"] == spec.name)
-                pairs = [pair for pair in pairs if best[spec.name] in (pair.first, pair.second)]
-            heading = spec.title if len(measures) > 1 else ""
-            turned = best.get(spec.name)
+        shown = [pair for pair in listed_pairs(comparison) if known(pair.result["difference"])]
+        for spec in map(compared_by, measures):
+            heading, turned = spec.title if len(measures) > 1 else "", best.get(spec.name)
+            pairs = [pair for pair in shown if pair.measure == spec.name]
             lines += [_difference(heading, name, pair, names, is_turned=pair.first == turned) for pair in pairs]
         if lines:
             error = f"{1.0 - _level(all_pairs[0]):.2g}".removeprefix("0")
             what = "each model less the best of them" if best else "the first model less the second"
             caption = (
-                f"{' and '.join(CATALOGUE[measure].title for measure in measures)}: {what}, paired over "
+                f"{' and '.join(compared_by(measure).title for measure in measures)}: {what}, paired over "
                 f"{comparison.n_common_buckets:,} {problem}s, with the interval of the difference. Filled: p is at "
                 f"most {error} after the correction over all comparisons ({comparison.correction.replace('_', ' ')})."
             )
@@ -154,7 +150,7 @@ def _difference(heading: str, name: str, pair: ModelPair, names: Mapping[str, st
     value = sign * pair.result["difference"]
     ends = bounds(pair.result["confidence_interval"], "difference")
     turned = None if ends is None else tuple(sorted(sign * end for end in ends))
-    first_flips = (value > 0) != CATALOGUE[pair.measure].higher_is_better
+    first_flips = (value > 0) != compared_by(pair.measure).higher_is_better
     flips, holds = models if first_flips else models[::-1]
     differ = bool(rejects(pair.corrected_p_value, _level(pair)))
     label = " − ".join(names[model] for model in models)

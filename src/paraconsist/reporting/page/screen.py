@@ -186,7 +186,7 @@ def _block(report: Report, item: AlignedSet) -> Block:
     who = {model: {**where, "model": model} if len(report.models) > 1 else where for model in item.models}
     names = sorted(item.models, key=lambda model: _broken(spec, values[model]))
     comparison = next((compared for compared in report.compared if compared.set == item.name), None)
-    ranking = comparison.ranking if comparison is not None and spec.mean_over == "buckets" else None
+    ranking = comparison.ranking if comparison is not None and _is_of_wordings(spec) else None
     if ranking is not None and ranking.standings:
         names = [*ranking.steadiness, *(name for name in names if name not in ranking.steadiness)]
     bars = [_bar(item, model, spec, values[model], who[model]) for model in names]

@@ -37,7 +37,7 @@ _INDEX = "index.html"
 _FEW = 3
 _LEAST_OF_PROCESS = 4  # models: starting a process takes as long as the pages of two
 
-#: Does pieces of work in several processes, as `paraconsist.running.pool.do_all`.
+#: Does pieces of work in several processes, as `paraconsist.running.processes.do_all`.
 Spread: TypeAlias = Callable[..., None]
 
 
@@ -89,7 +89,7 @@ def leaderboard(
     progress : callable
         Is called with what is being done ("scoring", "pages"), how many are done, and of how many.
     spread : callable, optional
-        Writes the pages of many models in several processes: `paraconsist.running.pool.do_all`, as the command does.
+        Writes pages of many models in several processes: `paraconsist.running.processes.do_all`, as the command does.
 
     Raises
     ------

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from paraconsist import files
 from paraconsist.data.store import store_key
 from paraconsist.errors import input_error
-from paraconsist.running.pool import alone, do_all, pinned, visible_devices
+from paraconsist.running.processes import alone, do_all, pinned, visible_devices
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.ie import learners
 from paraconsist.studies.ie.options import FUNCTION, ExperimentOptions, Parameters, Unit

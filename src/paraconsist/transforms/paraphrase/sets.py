@@ -33,7 +33,7 @@ from paraconsist.data.bucket_sets import (
 )
 from paraconsist.data.prompts import are_questions, asked, by_bucket, read_questions, reworded, write_questions
 from paraconsist.data.sharing import public, public_comparer, public_name
-from paraconsist.data.tables import read_table
+from paraconsist.data.tables import PARAPHRASE_KEY, read_table
 from paraconsist.data.tasks import QUESTIONS, input_id, named_in_rows
 from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_set_folder, write_table
 from paraconsist.errors import InputError, first_line, input_error, renamed
@@ -49,7 +49,6 @@ from paraconsist.transforms.sheets import check_same_texts, render
 if TYPE_CHECKING:
     from paraconsist.models.encoders import Encoder
 
-_METADATA = b"paraconsist_paraphrase"
 _MOST_SHOWN = 1_000  # letters of a rejected candidate in the sheet
 
 
@@ -350,10 +349,11 @@ def write_generated(rows: Sequence[Json], data: LabelledSet | BucketSet, output:
 
 def _write(table: pa.Table, output: Path, facts: Json) -> None:
     facts = public(dict(facts))
-    metadata = {**table.schema.metadata, _METADATA: json.dumps(facts, sort_keys=True, default=str).encode()}
+    metadata = {**table.schema.metadata, PARAPHRASE_KEY: json.dumps(facts, sort_keys=True, default=str).encode()}
     table = table.replace_schema_metadata(metadata)
     if output.suffix in YAML_ENDINGS:
-        write_questions(table.to_pylist(), declared_comparers(table), output)
+        error = {key: facts[key] for key in ("error_of_check",) if facts.get(key)}
+        write_questions(table.to_pylist(), declared_comparers(table) | error, output)
     elif output.suffix == ".parquet":
         write_table(table, output)
     else:
@@ -370,7 +370,7 @@ def read_generated(place: Path) -> tuple[pa.Table, Json]:
         return table.replace_schema_metadata(declared), {"column": "question"}
     file = (file_in_folder(place) or place / "data") if place.is_dir() else place
     table = read_table(file, function="paraphrase", parameter="data")
-    facts = (table.schema.metadata or {}).get(_METADATA)
+    facts = (table.schema.metadata or {}).get(PARAPHRASE_KEY)
     if facts is None:
         raise input_error("paraphrase", "data", "be a set that `paraconsist paraphrase` wrote", got=str(place))
     return table, json.loads(facts)
@@ -382,7 +382,7 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
     Of questions the wordings that they had before, which no sheet lists, are kept too.
 
     Originals without a valid paraphrase are left out. Returns ``n_valid``, ``n_invalid``, ``n_open`` paraphrases,
-    ``n_buckets``, ``n_rows``.
+    ``n_missed`` valid candidates that are not in the set, ``n_buckets``, ``n_rows``.
     """
     table, facts = read_generated(place)
     asks = are_questions(table.column_names)
@@ -395,9 +395,6 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
     written = {name: (originals[row["bucket_id"]], asked(row, column)) for name, row in paraphrases.items()}
     listed = {name: texts for name, texts in judgements.texts.items() if name in written or not is_rejected(name)}
     check_same_texts("paraphrase", listed, written)
-    if wrong := [name for name in judgements.texts if name not in listed and judgements.valid.get(name)]:
-        remedy = "If it is right all the same, add it to the set as a wording of your own."
-        raise input_error("paraphrase", "checked", "mark as valid only what passed", got=wrong[0], remedy=remedy)
     given = {name for name in paraphrases if asks and name not in listed}  # wordings that a question had before
     found = {name for name in paraphrases if judgements.valid.get(name)}
     if not found:
@@ -414,8 +411,9 @@ def keep_valid(place: Path, judgements: Judgements, output: Path) -> dict[str, i
     kept = sorted(chosen, key=rank)  # without scores nothing moves
     n_open = sum(judgements.valid.get(name) is None for name in paraphrases.keys() - given)
     counts = {"n_valid": len(found), "n_invalid": len(paraphrases) - len(valid) - n_open, "n_open": n_open}
-    counts |= {"n_buckets": len(buckets), "n_rows": len(kept)}
-    checked = {**facts, "checked": {**counts, **judgements.agreement}}
+    n_missed = sum(bool(valid) for name, valid in judgements.valid.items() if name not in listed)
+    counts |= {"n_missed": n_missed, "n_buckets": len(buckets), "n_rows": len(kept)}
+    checked = {**facts, "checked": {**counts, **judgements.agreement}, "error_of_check": None}
     _write(pa.Table.from_pylist(kept, schema=table.schema), output, checked)
     return counts
 
