@@ -255,10 +255,7 @@ def missing_columns(table: pa.Table, named: Mapping[str, str], function: str = "
 
 
 def likely_column(names: Sequence[str], parameter: str, name: str) -> str | None:
-    """Return the column that is spelt almost like the name, or has another usual name of what the parameter names.
-
-    Of a path it is the last part that counts.
-    """
+    """Return the column that (the last part of a path) is almost the name, or a usual one of what a parameter names."""
     columns = {column.lower().rpartition(".")[2]: column for column in reversed(names)}
     near = get_close_matches(name.lower().rpartition(".")[2], columns, 1, _ALIKE)
     return next((columns[one] for one in (*near, *USUAL_NAMES.get(parameter, "").split()) if one in columns), None)

@@ -53,15 +53,12 @@ class _Shown:
         )
 
     def __repr__(self) -> str:
-        return as_text(self._first_look())
+        return as_text(self._tables(is_first=True))
 
     def _repr_html_(self) -> str:
-        return as_html(self._first_look())
+        return as_html(self._tables(is_first=True))
 
-    def _first_look(self) -> Iterator[Part]:
-        return self._tables()
-
-    def _tables(self) -> Iterator[Part]:
+    def _tables(self, *, is_first: bool = False) -> Iterator[Part]:
         raise NotImplementedError
 
 
@@ -258,11 +255,8 @@ class Scores(_Shown):
             results = with_margin_tests(results, self.opened, against.opened, comparing, conditions)
         return with_worst(check(conditions, results, allow_degenerate=allow_degenerate), self.sets)
 
-    def _tables(self) -> Iterator[Part]:
-        return score_tables(self.sets)
-
-    def _first_look(self) -> Iterator[Part]:
-        return first_look(self.sets, self.warnings)
+    def _tables(self, *, is_first: bool = False) -> Iterator[Part]:
+        return first_look(self.sets, self.warnings) if is_first else score_tables(self.sets)
 
 
 @dataclass(frozen=True, repr=False)
@@ -321,7 +315,7 @@ class Comparison(_Shown):
         lines = {str(pair.result["signature"]) for one in self.sets if one.set == wanted for pair in one.pairs}
         return drawn(plots[wanted], width, " ".join([plots[wanted].caption, *sorted(lines)]) if caption else "")
 
-    def _tables(self) -> Iterator[Part]:
+    def _tables(self, *, is_first: bool = False) -> Iterator[Part]:
         return comparison_tables(self.sets)
 
 

@@ -53,7 +53,6 @@ PARTS = {
 }
 SET, MODEL = Column("set", words=True), Column("model", words=True)
 _AGREEMENT = "agreement_unbiased"
-_LINE = 110  # letters of a warning at first look
 #: Of paraphrastic consistency what is seen at first look: by the page's summary, before "more columns".
 _FIRST = (PARAPHRASTIC.headline, "accuracy", _AGREEMENT, ABOVE_CHANCE.key)
 #: Shares of paraphrastic consistency that the summary has no column for.
@@ -700,9 +699,8 @@ def first_look(sets: Mapping[str, SetScores], warnings: Sequence[str]) -> Iterat
     parts, of_rows = [*score_tables(sets, is_first=True)], tuple(w for scored in sets.values() for w in scored.warnings)
     yield from (part for part in parts if isinstance(part, Table) or part.kind not in ("warning", "signature"))
     shown = [warning for warning in warnings if warning.endswith(of_rows)]
-    yield from (Line(shorten(warning, _LINE, placeholder=" ..."), "warning") for warning in shown)
-    n_more = len(warnings) - len(shown)
-    more = f"{plural(n_more, 'more warning')} in `.warnings`. " if n_more else ""
+    yield from (Line(shorten(warning, 110, placeholder=" ..."), "warning") for warning in shown)
+    more = f"{plural(n, 'more warning')} in `.warnings`. " if (n := len(warnings) - len(shown)) else ""
     yield Line(f"{more}Every number and breakdown: `.to_markdown()`.")
     yield from dict.fromkeys(part for part in parts if isinstance(part, Line) and part.kind == "signature")
 

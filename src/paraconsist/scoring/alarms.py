@@ -157,11 +157,7 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
 
 
 def repeated_texts(table: pa.Table, columns: SourceOptions) -> list[str]:
-    """Return a warning if wordings of a bucket have the same text, as where a set was given twice.
-
-    A text is the run's `input_id`, else all that a question consists of, where it varies within buckets. Originals are
-    not looked at.
-    """
+    """Return a warning if wordings of a bucket, originals apart, have the same text, as in a set given twice."""
     text = ["input_id"] if "input_id" in table.column_names else [*ASKED, "context", "choices", "system"]
     names = [name for name in (columns.bucket, *text, columns.role) if name in table.column_names]
     is_asked = columns.trial is None and columns.bucket in names and not {*text[: len(ASKED)]}.isdisjoint(names)

@@ -129,9 +129,8 @@ def _field(fields: Fields, path: str, parameter: str, roots: Sequence[str]) -> p
         return column
     names = fields.names()
     more = [f"and {len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
-    likely = likely_column(names, parameter, path)
-    remedy = f"Its columns are {', '.join([*names[:_MOST_NAMES], *more])}."
-    remedy += f" Perhaps `{parameter}` {likely!r}?" if likely else ""
+    perhaps = f" Perhaps `{parameter}` {likely!r}?" if (likely := likely_column(names, parameter, path)) else ""
+    remedy = f"Its columns are {', '.join([*names[:_MOST_NAMES], *more])}.{perhaps}"
     raise input_error("score", parameter, "name a column of the file", got=path, remedy=remedy)
 
 
