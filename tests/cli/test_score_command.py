@@ -134,7 +134,7 @@ def test_strata_are_those_rows_and_the_originals_of_their_buckets(command, tmp_p
         values = measures["paraphrastic_consistency"]
         if who == "ann":  # of whom there is one paraphrase in each bucket
             assert values["paraphrastic_consistency"] is None
-            assert values["warnings"][0].startswith("no bucket has two rows to compare")
+            assert values["warnings"][0].startswith("no problem has two rows to compare")
             continue
         assert values["paraphrastic_consistency"] == pytest.approx(naive(part), abs=1e-12)
         assert values["original_accuracy"] == pytest.approx(

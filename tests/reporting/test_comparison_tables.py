@@ -36,11 +36,8 @@ def test_ranks_and_intervals_of_all_pairs_are_on_the_page() -> None:
     comparison = compared(0.05, 0.06, 0.35)
     tables = page_tables(comparison)
     ranks = next(table for _, table in matrices(comparison.sets))
-    assert [[cell.text for cell in row][:3] for row in ranks.rows] == [
-        ["b", "1 to 2", "a"],  # the better one by its value first
-        ["a", "1 to 2", "a"],
-        ["c", "3", "b"],
-    ]
+    ranked = comparison.sets[0].ranking.steadiness
+    assert [row[0].text for row in ranks.rows] == [column.label for column in ranks.columns[1:]] == [*ranked]
     frame = comparison.to_frame().dropna(subset="corrected_p_value")
     outside = (frame["simultaneous_low"] > 0) | (frame["simultaneous_high"] < 0)
     assert (outside == (frame["simultaneous_p_value"] <= 0.05)).all()
@@ -50,6 +47,24 @@ def test_ranks_and_intervals_of_all_pairs_are_on_the_page() -> None:
     assert "p, all pairs together" not in [
         column.label for column in page_tables(compared(0.05, 0.4))["Differences between the models, in points"].columns
     ]
+
+
+def test_a_constant_answer_is_in_no_ranks_and_in_no_matrix() -> None:
+    """Its P_C of 100 % headed both, beside a first screen that does not rank it."""
+    labels = [b % 2 for b in range(40) for _ in range(4)]
+    tables = [table_of(seed, 0.1 + 0.1 * seed) for seed in range(4)]
+    for place, table in enumerate(tables):
+        right = table["prediction"]
+        table |= {
+            "label": labels,
+            "prediction": [int(r == y) if place else 1 for r, y in zip(right, labels, strict=True)],
+        }
+    (found,) = pc.compare(*tables, names=list("abcd"), n_resamples=200, n_permutations=200).sets
+    assert list(found.ranking.unranked) == ["a"]
+    assert sorted(row.model for row in found.standings) == ["b", "c", "d"]
+    ((_, matrix),) = matrices([found])
+    assert [row[0].text for row in matrix.rows] == list(found.ranking.steadiness)
+    assert "Differences from" not in next(differences([found])).title
 
 
 @pytest.mark.parametrize(

@@ -323,7 +323,7 @@ def test_the_folder_of_an_ie_experiment_is_a_report_of_its_own(tmp_path, command
     (family,) = json.loads((tmp_path / "ie" / "results.json").read_text())["families"]
     out = command.out("report", tmp_path / "ie")
     page = (tmp_path / "ie" / "report.html").read_text(encoding="utf-8")
-    assert "flip browser" not in out  # "all buckets in the flip browser", which is hidden: the skip link led nowhere
+    assert "problems on the page" not in out  # the list of which is hidden: the skip link led nowhere
     assert '<a class="skip" href="#ie">' in page
     section = re.search(r'<section id="ie">.*?</section>', page, re.S)[0]
     assert all(f'id="plot-ie-0-{name}"' in section for name in ("smallest-p", "accuracy", "difference"))
@@ -418,7 +418,7 @@ def test_the_command_writes_the_page_and_the_plots(run, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     names = {path.name for path in folder.iterdir()}
-    assert f"all buckets in the flip browser.\n{len(names)} files in {folder}." in done.stdout
+    assert f"all problems on the page.\n{len(names)} files in {folder}." in done.stdout
     assert page.stat().st_size > 20_000
     assert {"accuracy-consistency.png", "accuracy-consistency.svg", "buckets-0.svg", "strata-0.png"} <= names
 

@@ -509,7 +509,7 @@ def test_without_scripts_the_numbers_are_there(chromium, address):
     assert page.locator("#filters").is_hidden()
     assert page.locator("#summary table").count() >= 1
     assert page.locator("svg.plot").count() >= 3
-    assert page.get_by_text("The flip browser needs JavaScript").is_visible()
+    assert page.get_by_text("The list of answers needs JavaScript").is_visible()
     context.close()
 
 

@@ -102,17 +102,14 @@ def test_the_matrix_is_what_compare_says(tmp_path, capsys):
     command("compare", *paths, "--json", *FAST)
     one = json.loads(capsys.readouterr().out)[0]
     matrix = page["Differences in PC, in points, toy:set"]
-    models = [standing["model"] for standing in one["standings"]]
-    assert [cell["text"].strip() for cell in matrix[0]] == ["model", "rank", "group", *models]
+    models = [standing["model"] for standing in one["ranking"]["standings"]]  # one ranking, by steadiness
+    assert [cell["text"].strip() for cell in matrix[0]] == ["model", *models]
     pairs = {(pair["first"], pair["second"]): pair for pair in one["pairs"]}
     seen = set()
-    for line, standing in zip(matrix[1:], one["standings"], strict=True):
-        row, rank, letters, *cells = line
-        low, high = standing["rank_low"], standing["rank_high"]
-        first = [row["text"].strip(), rank["text"], letters["text"]]
-        assert first == [standing["model"], f"{low}" if low == high else f"{low} to {high}", standing["letters"]]
+    for (row, *cells), name in zip(matrix[1:], models, strict=True):
+        assert row["text"].strip() == name
         for column, cell in zip(models, cells, strict=True):
-            who = standing["model"], column
+            who = name, column
             if who[0] == who[1]:
                 assert cell["text"] == ""
                 continue

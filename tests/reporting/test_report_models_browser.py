@@ -30,7 +30,7 @@ def addresses(tmp_path_factory):
         replace(one.pairs[(i + j) % 3], first=first, second=second)
         for (i, first), (j, second) in combinations(enumerate(NAMES), 2)
     ]
-    standings = [{**one.standings[i % 3], "model": name} for i, name in enumerate(NAMES)]
+    standings = [replace(one.standings[i % 3], model=name) for i, name in enumerate(NAMES)]
     of_three = one.ranking.standings
     placed = [replace(of_three[i % 3], model=name) for i, name in enumerate(NAMES)]
     ranking = replace(one.ranking, standings=placed, steadiness=dict.fromkeys(NAMES, 0.5))
@@ -78,8 +78,8 @@ def test_cells_lead_to_the_rows_and_columns_sort(chromium, addresses):
     page = visit(context, addresses[0])
     matrix = page.locator(".matrix").first
     row, column = NAMES[0], NAMES[2]  # the third model flips most
-    models = [cell.strip() for cell in matrix.locator("thead th").all_text_contents()][3:]
-    matrix.locator(f"tbody tr:has(th:text-is('{row}')) td").nth(2 + models.index(column)).locator("a").click()
+    models = [cell.strip() for cell in matrix.locator("thead th").all_text_contents()][1:]
+    matrix.locator(f"tbody tr:has(th:text-is('{row}')) td").nth(models.index(column)).locator("a").click()
     flips, holds = answers_of(2, 0.4), answers_of(0, 0.97)
     different = [bucket for bucket in flips if len(set(flips[bucket][1:])) > 1 and len(set(holds[bucket][1:])) == 1]
     assert different

@@ -183,6 +183,10 @@ def test_a_constant_answer_is_last_and_not_ranked_and_says_why(tmp_path, command
     assert re.search(
         r'class="who unranked">constant <small>every prediction is 1', (tmp_path / "page.html").read_text()
     )
+    assert command("report", *files, "--site", tmp_path / "site", "--n-resamples", 200)[0] == 0
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert "not ranked</td>" in index
+    assert re.search(r"<dt>constant, predictions</dt><dd>every prediction is 1", index)
 
 
 def test_indices_of_sensitivity_alone_have_their_own_name_and_are_compared(tmp_path, command):
@@ -368,7 +372,7 @@ def test_what_concerns_few_problems_is_a_note(tmp_path):
     run = write_run(tmp_path / "run", answers=MANY)
     (model,) = load_models([run], QUICK)
     (name,) = model.sets
-    warnings = ("buckets with one paraphrase: 1 of 120 where label is x", "2 of 40 rows are y", "1 of 100 and 9 of 100")
+    warnings = ("problems with one rewording: 1 of 120 where label is x", "2 of 40 rows are y", "1 of 100 and 9 of 100")
     sets = {name: replace(model.sets[name], warnings=warnings)}
     found = notices(Report([replace(model, sets=sets)], ReportOptions(score=QUICK)))
     assert [sentence for sentence, _ in found["warnings"]] == list(warnings[1:])

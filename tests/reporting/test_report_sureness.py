@@ -111,7 +111,7 @@ def test_a_frame_filters_the_flip_browser_by_pointer_and_by_keys(chromium, tmp_p
         page.keyboard.press("ArrowRight")
     assert slider.input_value() == "0.5"
     assert "lost 0, gained 3" in page.locator("#sure [role=status]").inner_text()
-    page.get_by_role("link", name="Show them in the flip browser").click()
+    page.get_by_role("link", name="Show them below").click()
     assert page.evaluate("document.activeElement.id") == "found"
     assert sorted(page.locator("#list .bucket h3").all_text_contents()) == ["gained", "wrong"]
     page.reload()

@@ -72,6 +72,31 @@ def test_the_summary_shows_five_columns_until_more_are_asked_for(page):
     assert button.text_content() == "more columns"
 
 
+def test_a_click_on_a_head_sorts_the_models_of_each_set(chromium, tmp_path):
+    """Whole sets stay where they are; what is undefined is last, whichever way."""
+    runs = [
+        write_run(tmp_path / f"{name}{i}", name=f"toy:{name}", answers=dict(list(MANY.items())[: 12 + i]))
+        for name in ("one", "two")
+        for i in range(3)
+    ]
+    models = load_models(runs, QUICK, names=["b", "a", "c"] * 2)
+    write_report(models, tmp_path / "page.html", ReportOptions(score=QUICK))
+    with quiet(chromium, (tmp_path / "page.html").as_uri()) as page:
+        table = page.locator("#summary .sortable")
+        lines = "(e) => [...e.querySelectorAll('tbody tr')].map((row) => row.cells[0].textContent)"
+        head = table.locator("th").first
+        assert table.evaluate(lines)[::4] == ["toy:one", "toy:two"]
+        head.get_by_role("button").focus()
+        for way, names in (("ascending", ["a", "b", "c"]), ("descending", ["c", "b", "a"])):
+            page.keyboard.press("Enter")
+            assert head.get_attribute("aria-sort") == way
+            assert table.evaluate(lines) == ["toy:one", *names, "toy:two", *names]
+        table.get_by_role("button", name="problems", exact=True).click()
+        assert table.evaluate(lines) == ["toy:one", "c", "a", "b", "toy:two", "c", "a", "b"]
+        assert table.locator("th[aria-sort=descending]").inner_text().startswith("problems")
+        assert head.get_attribute("aria-sort") is None
+
+
 def test_terms_open_by_keyboard_and_have_names(page):
     buttons = page.locator("button.help")
     assert buttons.count() >= 12

@@ -135,7 +135,7 @@ UNJUDGED = {
     "nothing parsed": ([row | {"prediction": None} for row in PARSED], "no answer could be read (all 24 predictions"),
     "no pair": (
         [row | {"bucket_id": f"s{i}"} for i, row in enumerate(PARSED)],
-        "no bucket has two rows to compare, so P_C is undefined",
+        "no problem has two rows to compare, so P_C is undefined",
     ),
 }
 
@@ -194,7 +194,7 @@ def test_one_problem_has_the_value_that_the_sentence_and_the_gate_tell(command: 
     values = result["measures"][PC]
     assert (result["wording"]["wording_change"], values["agreement_unbiased"], values[f"{PC}_unbiased"]) == (0.5,) * 3
     assert (values["between_variance_unbiased"], values["pvap_unbiased"]) == (None, None)
-    assert values["warnings"][0].startswith("there is one bucket: P_C is of this problem and says nothing of others")
+    assert values["warnings"][0].startswith("there is one problem: P_C is of it alone and says nothing of others")
     assert command("gate", "same_answer >= .5", path)[0] == command("gate", "pc >= .5", path)[0] == 0
 
 
@@ -202,7 +202,7 @@ def test_one_pair_is_told_as_one_bucket(command: Command, tmp_path: Path) -> Non
     rows = [row | {"role": role} for row, role in zip(long((1, [1, 0])), ("original", "swap"), strict=True)]
     values = scored(command, write(tmp_path / "mine.csv", rows))["measures"]["symmetric_inconsistency"]
     assert (values["inconsistency"], values["accuracy"]) == (1.0, 1.0)
-    assert values["warnings"][0].startswith("there is one bucket: tau sym. is of this problem")
+    assert values["warnings"][0].startswith("there is one problem: tau sym. is of it alone")
 
 
 @pytest.mark.parametrize("case", UNJUDGED)

@@ -71,7 +71,7 @@ ROWS = {"bucket_id": ["a"] * 3 + ["b"] * 3, "role": ["original", "paraphrase", "
 
 @pytest.mark.parametrize(("labels", "alarms"), [([1, 0, 0, 0, 0, 0], 1), ([0, 0, 0, 1, 1, 1], 0), ([0] * 6, 0)])
 def test_an_original_with_another_label_than_its_paraphrases(labels, alarms):
-    sentence = "1 of 2 originals have another gold label than their paraphrases (such as 'a')"
+    sentence = "1 of 2 originals have another gold label than their rewordings (such as 'a')"
     assert alarms_of(ROWS["role"], labels, "semantic_inconsistency").count(sentence) == alarms
 
 

@@ -99,10 +99,16 @@ def test_the_table_of_rates_has_what_is_known_without_gold(answers):
     """It had PSS, accuracy and majority, each undefined."""
     scores = pc.score(answers[answers.role == "paraphrase"])
     (table,) = rates({"a": scores.sets})
-    assert [column.label for column in table.columns] == ["set", "wording change", "above chance", "rows"]
+    assert [column.label for column in table.columns] == ["set", "wording change", "above chance", "problems"]
     assert table.rows[0][1].value == scores.sets["predictions"].wording.wording_change
     (whole,) = rates({"a": pc.score(answers.groupby("bucket_id").head(2)).sets})
     assert [column.label for column in whole.columns][-1] == "rows"
+    both = pc.score(answers).sets
+    of_wordings, of_pairs = rates({"a": both})  # the pairs' share stood in a column called wording change
+    wording, pairs = both["predictions"].wording, both["predictions"].measures["semantic_inconsistency"]
+    assert [cell.value for cell in of_wordings.rows[0][1:3]] == [wording.wording_change, wording.above_chance]
+    assert [cell.value for cell in of_pairs.rows[0][1:3]] == [pairs.inconsistency, pairs.chance_corrected]
+    assert [table.columns[1].label for table in (of_wordings, of_pairs)] == ["wording change", "tau"]
 
 
 def test_paraphrases_alone_rank_models(answers, command, tmp_path):

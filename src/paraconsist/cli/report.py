@@ -67,7 +67,7 @@ def report(
         None, "Column of texts to show, of logs a field (doc.question), repeated; by default those of the task."
     ),
     browser_buckets: int | None = option(
-        None, "Buckets in the flip browser; by default the 5,000 most inconsistent, and no more than 3.5 MB.", min=1
+        None, "Problems on the page; by default the 5,000 most inconsistent, and no more than 3.5 MB.", min=1
     ),
     margin: float | None = option(
         None, "Margin as a share, 0.02 for two points: say which models are not worse by more."
@@ -125,7 +125,7 @@ def report(
 
 def _say(written: Any, plots: Path | None) -> None:
     buckets = f"{written.n_shown:,} of {written.n_buckets:,}" if written.n_shown < written.n_buckets else "all"
-    browser = f", {buckets} buckets in the flip browser" if written.n_buckets else ""  # an IE experiment has none
+    browser = f", {buckets} problems on the page" if written.n_buckets else ""  # an IE experiment has none
     echo(f"{written.page}: {written.n_bytes / 1e6:.1f} MB{browser}.")
     if plots is not None:
         echo(f"{len(written.plots)} files in {plots}.")

@@ -77,10 +77,8 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
 def best_of_many(comparison: SetComparison) -> dict[str, str]:
     """Return the best model by each measure of more pairs than are listed; the steadiest by the wording change."""
     n_pairs = Counter(pair.measure for pair in comparison.pairs)
-    best = {row.measure: row.model for row in reversed(comparison.standings)}
-    if comparison.ranking.standings:
-        best[WORDING_CHANGE.key] = comparison.ranking.standings[0].model
-    return {measure: model for measure, model in best.items() if n_pairs[measure] > MOST_PAIRS}
+    ranked = {measure: comparison.ranked_by(measure) for measure, n in n_pairs.items() if n > MOST_PAIRS}
+    return {measure: rows[0].model for measure, rows in ranked.items() if rows}
 
 
 def listed_pairs(comparison: SetComparison) -> list[ModelPair]:
@@ -238,38 +236,38 @@ def _lines(pair: ModelPair) -> Iterator[tuple[Quantity, list[float], float, obje
 def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> Iterator[tuple[str, Table]]:
     """Yield (set and measure, table) of every difference of three models or more: the row's value minus the column's.
 
-    Models are in the order of their ranks; those with a letter in common are not shown to differ. With `linked` a cell
+    Models are in the order of their ranks, without those that have none. With `linked` a cell
     leads to the buckets in which the column's model flips and the row's does not.
     """
     for comparison in comparisons:
         for spec in (compared_by(measure) for measure in dict.fromkeys(pair.measure for pair in comparison.pairs)):
             pairs = {(pair.first, pair.second): pair for pair in comparison.pairs if pair.measure == spec.name}
-            ranked = [row for row in comparison.standings if row.measure == spec.name]
-            by = "" if ranked else " by steadiness"
-            ranks = {row.model: row for row in ranked or comparison.ranking.standings}
-            models = list(dict.fromkeys([*ranks, *(model for names in pairs for model in names)]))
+            ranks = {row["model"]: row for row in comparison.ranked_by(spec.name)}
+            models = list(ranks) or list(dict.fromkeys(model for names in pairs for model in names))
             if len(models) < 3 or not any(known(pair.result["difference"]) for pair in pairs.values()):
                 continue
-            rows = [
-                [
-                    Cell(row, head=True),
-                    Cell(rank_words(ranks.get(row))),
-                    Cell(str(ranks[row]["letters"]) if row in ranks else ""),
-                    *(_difference(pairs, spec, row, column, comparison.set if linked else None) for column in models),
-                ]
-                for row in models
-            ]
-            columns = [MODEL, Column("rank"), Column("group", words=True)]
+            of_set = comparison.set if linked else None
+            columns, caption = [MODEL], "Models are in the order of their steadiness."
+            rows = [[Cell(model, head=True)] for model in models]
+            if ranks and spec.mean_over != "buckets":  # no second ranking beside that by steadiness
+                columns += [Column("rank"), Column("group", words=True)]
+                caption = "Models that share a letter are not shown to differ; ranks and letters hold for all pairs."
+                for line, model in zip(rows, models, strict=True):
+                    line += [Cell(rank_words(ranks[model])), Cell(ranks[model].letters)]
             columns += [Column(model, upright=True) for model in models]
+            for line, row in zip(rows, models, strict=True):
+                line += [_difference(pairs, spec, row, column, of_set) for column in models]
             name = spec.symbol or spec.title.lower()
             leads = " A cell leads to the buckets where the column's model flips and the row's does not."
-            caption = (
+            shades = (
                 f"Row minus column with its interval; blue where the row's model is better, orange where the column's "
-                f"is, the darker the smaller p, {correction_words(comparison)}: at most .05, .01, .001. Models with a "
-                f"letter in common are not shown to differ{by}; ranks and letters hold for all pairs together."
+                f"is, the darker the smaller p, {correction_words(comparison)}: at most .05, .01, .001. "
             )
             title = f"Differences in {name}, in points, {comparison.set}"
-            yield f"{comparison.set}: {name}", Table(title, columns, rows, caption + leads * linked, kind="matrix")
+            yield (
+                f"{comparison.set}: {name}",
+                Table(title, columns, rows, shades + caption + leads * linked, kind="matrix"),
+            )
 
 
 def _difference(

@@ -23,6 +23,7 @@ from paraconsist.reporting.formatting import (
     count,
     decimal,
     interval,
+    known,
     minus,
     number,
     p_value,
@@ -67,7 +68,7 @@ class Cell:
     symbols: bool = False  # whether words hold symbols of the papers, which HTML and LaTeX print as such
     link: str = ""
     shade: str = ""  # of HTML: "better" or "worse" with -1 to -3
-    sort: float | None = None  # the number that HTML sorts by
+    sort: float | None = None  # the number that HTML sorts by; by default the value
     bar: tuple[float, float] | None = None  # of HTML: the part of a bar that is filled, two shares
 
     @property
@@ -83,6 +84,12 @@ class Cell:
     def ends(self) -> str:
         """The interval, or nothing."""
         return interval(self.interval, (self.unit or PERCENT).show_end)
+
+    @property
+    def order(self) -> float | None:
+        """The number that HTML sorts by; None comes last."""
+        own = self.value if self.sort is None else self.sort
+        return None if isinstance(own, str) or not known(own) else own
 
 
 @dataclass(frozen=True)
@@ -362,7 +369,8 @@ def to_html(table: Table, explain: Callable[[str, str], str] | None = None) -> s
             lines.append(f'<tr class="heading">{over}</tr>')
         elif row:
             kept = [cell if is_on_page or not cell.link.startswith("#") else replace(cell, link="") for cell in row]
-            cells = "".join(_html_cell(*both) for both in zip(kept, wide.columns, strict=True))
+            is_sortable = table.kind == "sortable"
+            cells = "".join(_html_cell(*both, is_sortable) for both in zip(kept, wide.columns, strict=True))
             lines.append(f"<tr>{cells}</tr>")
     caption = f'\n<p class="note">{with_symbols(table.caption)}</p>' if table.caption else ""
     return "\n".join([*lines, f"</tbody>\n</table>\n</div>{caption}"])
@@ -372,12 +380,12 @@ def _classes(column: Column) -> str:
     return " ".join([*([] if column.words else ["number"]), *(["rare"] if column.rare else [])])
 
 
-def _html_cell(cell: Cell, column: Column) -> str:
+def _html_cell(cell: Cell, column: Column, is_sortable: bool) -> str:
     words = _html_words(cell)
     if cell.head:
         return f'<th scope="row" class="indent">{words}</th>' if cell.indent else f'<th scope="row">{words}</th>'
     classes = f"{_classes(column)} {cell.shade}".strip()
-    attributes = "" if cell.sort is None else f' data-sort="{cell.sort}"'
+    attributes = f' data-sort="{cell.order}"' if is_sortable and cell.order is not None else ""
     attributes += f' class="{classes}"' if classes else ""
     return f"<td{attributes}>{words}</td>"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import urlencode
 
 from paraconsist.measures.catalogue import (
@@ -280,7 +280,8 @@ def summary(by_model: ByModel) -> Iterator[Table]:
         sizes = [Cell(values.get("n_buckets")), Cell(scored.majority_rate)]
         rows.append([Cell(name, head=True), Cell(model), *(share(values, q.key) for q in used), *sizes])
     caption = "Read P_C together with A: a model that always gives the same answer has P_C 100."
-    yield laid_out("Paraphrastic consistency, in per cent, with intervals", columns, rows, len(by_model), caption)
+    table = laid_out("Paraphrastic consistency, in per cent, with intervals", columns, rows, len(by_model), caption)
+    yield replace(table, kind="sortable")
 
 
 def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_models: int = 1) -> Iterator[Table]:
@@ -315,7 +316,10 @@ def _stratum_cells(spec: MeasureSpec, values: Values) -> list[Cell]:
     return [Cell(n), share(values, spec.headline)]
 
 
-def _rate_lines(by_model: ByModel, *, own_tables: bool) -> Iterator[tuple[str, str, MeasureSpec, SetScores, Values]]:
+_RateLine: TypeAlias = "tuple[str, str, MeasureSpec, SetScores, Values]"
+
+
+def _rate_lines(by_model: ByModel, *, own_tables: bool) -> Iterator[_RateLine]:
     for spec in rates_of(measures_of(by_model)):
         for name, model, scored, values in results_of(by_model, spec.name):
             if own_tables or not _has_own_table(spec, values):
@@ -325,27 +329,36 @@ def _rate_lines(by_model: ByModel, *, own_tables: bool) -> Iterator[tuple[str, s
 def rates(by_model: ByModel, *, own_tables: bool = True) -> Iterator[Table]:
     """Yield the shares of broken rules, where there are any: a line for each set, measure, model (BECEL's Table 2).
 
-    Without `own_tables` the measures that have a table with all their numbers are left out.
+    Without gold labels the measures of right answers give way to the wording change, in a table of its own. Without
+    `own_tables` the measures that have a table with all their numbers are left out.
     """
-    if not (lines := list(_rate_lines(by_model, own_tables=own_tables))):
-        return
+    lines = list(_rate_lines(by_model, own_tables=own_tables))
+    for of_wordings in (True, False):
+        chosen = [line for line in lines if (line[3].headline(line[2]).key != line[2].headline) == of_wordings]
+        if chosen:
+            yield _rates(chosen, len(by_model), of_wordings=of_wordings)
+
+
+def _rates(lines: Sequence[_RateLine], n_models: int, *, of_wordings: bool) -> Table:
     specs = [spec for _, _, spec, *_ in lines]
-    known_by = [scored.headline(spec) for _, _, spec, scored, _ in lines]
     rows: list[list[Cell]] = []
-    for (name, model, spec, scored, values), quantity in zip(lines, known_by, strict=True):
-        holder = values if quantity.key == spec.headline else scored.wording or {}
-        shares = [share(holder, quantity.key), share(values, ABOVE_CHANCE.key)]
+    for name, model, spec, scored, values in lines:
+        quantity = scored.headline(spec)
+        shares = [share(values, quantity.key), share(values, ABOVE_CHANCE.key)]
+        if of_wordings:
+            shares = [share(scored.wording or {}, key) for key in (quantity.key, "above_chance")]
         accuracies = [Cell(values.get(key), unit=PERCENT) for key in ("accuracy", "perturbed_accuracy")]
-        first = Cell(name, below="" if spec.short in name else spec.short, head=True)
-        rows.append([first, Cell(model), *shares, Cell(_population(values)), *accuracies, Cell(scored.majority_rate)])
+        first = Cell(name, below="" if of_wordings or spec.short in name else spec.short, head=True)
+        size = count(scored.wording["n_problems"]) if of_wordings and scored.wording else _population(values)
+        rows.append([first, Cell(model), *shares, Cell(size), *accuracies, Cell(scored.majority_rate)])
     of_rows = "what the share is of; for transitive and additive sets: rows whose parts are right, of all"
-    known_as = {quantity.symbol for quantity in known_by if quantity.key not in {spec.headline for spec in specs}}
+    known_as = lines[0][3].headline(specs[0]).symbol if of_wordings else common_symbol(specs)
     columns = [
         SET,
         MODEL,
-        Column(known_as.pop() if known_as else common_symbol(specs), _RATE, interval="interval"),
+        Column(known_as, _RATE, interval="interval"),
         Column(ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning, short=ABOVE_CHANCE.symbol),
-        Column("rows", of_rows, short="rows"),
+        Column("problems") if of_wordings else Column("rows", of_rows, short="rows"),
         Column("A", "accuracy on the originals", short="acc."),
         Column("A perturbed", "accuracy on the perturbed side", short="pert."),
         Column("majority", "accuracy of always giving the originals' commonest label", short="maj."),
@@ -353,7 +366,8 @@ def rates(by_model: ByModel, *, own_tables: bool = True) -> Iterator[Table]:
     first_accuracy = 5
     told = [i for i in range(len(columns)) if i < first_accuracy or any(row[i].text != UNDEFINED for row in rows)]
     columns, rows = [columns[i] for i in told], [[row[i] for i in told] for row in rows]
-    yield laid_out(f"Inconsistency, in per cent, {direction(specs)}", columns, rows, len(by_model))
+    title = f"{'Wording change' if of_wordings else 'Inconsistency'}, in per cent, {direction(specs)}"
+    return replace(laid_out(title, columns, rows, n_models), kind="sortable")
 
 
 def changes(name: str, by_model: Mapping[str, Values], n_models: int = 1) -> Table:

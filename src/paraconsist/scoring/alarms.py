@@ -44,7 +44,7 @@ _FEW_ROWS = 10
 _ALIKE_EVERYWHERE = 0.9  # share of pairs of answers to different problems
 #: Counted role -> what its texts are called, and the roles that have its gold label, with their name.
 _ONE_LABEL = {
-    PARAPHRASE: ("paraphrases", [ORIGINAL], "originals"),
+    PARAPHRASE: ("rewordings", [ORIGINAL], "originals"),
     "merged": ("merged texts", ["part_1", "part_2"], "parts"),
 }
 #: Roles whose rule may allow several labels.
@@ -153,7 +153,7 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
             return []
         n = len(table) - len(table) // int(np.gcd.reduce(counts))
     equal = f"{n:,} of {len(table):,} rows equal another row in every column: if they are copies, leave them out"
-    return [f"{equal}; if they are not, name the column that tells the rows of a bucket apart as `example`"][: n > 0]
+    return [f"{equal}; if they are not, name the column that tells the rows of a problem apart as `example`"][: n > 0]
 
 
 def repeated_texts(table: pa.Table, columns: SourceOptions) -> list[str]:
@@ -184,17 +184,15 @@ def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
     If no answer could be read, no value is defined. If a measure of buckets finds none with two rows, only accuracies
     are. The values of one bucket are of this problem alone, which the first warning says.
     """
-    right = "(is the column of bucket ids the right one?)"
+    right = "(is the column of problems, `bucket`, the right one?)"
     if rows.unparsed.all():
         return _undefined(result, [_nothing_parsed(rows)])
     counted = np.asarray(rows.buckets)[is_counted(spec, rows)]
     if len(counted) and (counted == counted[0]).all():
-        alone = f"there is one bucket: {spec.symbol} is of this problem and says nothing of others {right}"
+        alone = f"there is one problem: {spec.symbol} is of it alone and says nothing of others {right}"
         return replace(result, warnings=(alone, *result.warnings))
     if rows.calls is None and spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
-        reason = (
-            f"no bucket has two rows to compare, so {spec.symbol} is undefined: give several wordings of each problem"
-        )
+        reason = f"no problem has two rows to compare, so {spec.symbol} is undefined: give several wordings of each"
         return _undefined(result, [f"{reason} {right}", *result.warnings], but="accuracy")
     return result
 
@@ -226,7 +224,7 @@ def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
         return None
     if rows.unparsed.all():
         return _nothing_parsed(rows)
-    became = _UNPARSED.get(policy, f"take {n_dropped} buckets out of the numbers")
+    became = _UNPARSED.get(policy, f"take {n_dropped} problems out of the numbers")
     if rows.is_without_gold and policy == "wrong":
         became = "count as answers that are the same as no other"
     return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed{' (-1)' * rows.is_marked} and {became}."

@@ -78,7 +78,7 @@ class SetComparison(Record):
     n_unparsed: dict[str, int]  # unparsed answers of each model, before the policy
     pairs: list[ModelPair]
     pareto: list[ParetoRow]  # empty if the set has no P_C
-    #: By the simultaneous p; empty for fewer than three models, or if not every pair is compared.
+    #: By the simultaneous p, of the models that are ranked; empty for fewer than three, or if not all pairs are there.
     standings: list[Standing]
     ranking: Ranking  # by steadiness above chance
     correction: str
@@ -86,6 +86,13 @@ class SetComparison(Record):
     warnings: list[str]
     #: Differences of rates corrected by answers that people checked; None without a sheet.
     checked: list[CheckedDifference] | None = None
+
+    def ranked_by(self, measure: str) -> list[Standing]:
+        """Return the models' ranks by a measure; of wordings by steadiness, as everywhere, where that ranks them."""
+        own = [row for row in self.standings if row.measure == measure]
+        if measure == BY_WORDINGS.name or (own and measure == PARAPHRASTIC.name):
+            return self.ranking.standings or own
+        return own
 
 
 def compare_options(options: ScoreOptions, margin: float | None = None) -> CompareOptions:
@@ -141,8 +148,9 @@ def compare(
 def _compared(
     name: str, part: _Part, pairs: list[ModelPair], n_comparisons: int, options: CompareOptions
 ) -> SetComparison:
-    models = list(part.aligned.rows)
-    ranked = _with_ranks(part.specs) if len(models) > 2 and not options.against_first else []
+    models, ranking = list(part.aligned.rows), rank(part.aligned.rows, part.unranked, options)
+    able = [model for model in models if model not in ranking.unranked]
+    ranked = _with_ranks(part.specs) if len(able) > 2 and not options.against_first else []
     return SetComparison(
         set=name,
         n_common_buckets=part.aligned.n_common,
@@ -150,8 +158,8 @@ def _compared(
         n_unparsed=part.n_unparsed,
         pairs=pairs,
         pareto=_pareto(pairs, models, options),
-        standings=[one for spec in ranked for one in _standings(spec, models, pairs, options)],
-        ranking=rank(part.aligned.rows, part.unranked, options),
+        standings=[one for spec in ranked for one in _standings(spec, able, pairs, options)],
+        ranking=ranking,
         correction=options.correction,
         n_comparisons=n_comparisons,
         warnings=part.aligned.notes + list(dict.fromkeys(w for pair in pairs for w in pair.result["warnings"])),
@@ -448,7 +456,8 @@ def _standings(
     spec: MeasureSpec, models: Sequence[str], pairs: Sequence[ModelPair], options: CompareOptions
 ) -> list[Standing]:
     """Return the models' ranks and letters."""
-    mine = {(pair.first, pair.second): pair for pair in pairs if pair.measure == spec.name}
+    of_measure = (pair for pair in pairs if pair.measure == spec.name and {pair.first, pair.second} <= {*models})
+    mine = {(pair.first, pair.second): pair for pair in of_measure}
     sign = 1.0 if spec is PARAPHRASTIC else -1.0  # of violations fewer are better
     better = {who: sign * pair.result["difference"] >= 0.0 for who, pair in mine.items()}
     differ = {who: rejects(pair.simultaneous_p_value or 0.0, options.confidence_level) for who, pair in mine.items()}

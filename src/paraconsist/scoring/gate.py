@@ -168,7 +168,7 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
         if not known:
             must, got = "name a measure that both models have, with `against` and `margin`", str(condition)
             if condition.end in _MARGIN_KEYS:
-                raise input_error("gate", "condition", must, got=got, remedy="wording_change needs no gold labels.")
+                raise input_error("gate", "condition", must, got=got, remedy="'wording_change.not_worse' needs no labels.")
             listed = sorted({key for result in results.values() for key in _known(result)})
             perhaps = "".join(f"Perhaps {key}? " for key in get_close_matches(condition.quantity, listed, 1))
             must, got = "name a quantity of the results", condition.quantity

@@ -114,7 +114,8 @@ def check_parsed(function: str, parameter: str, rows: Rows, name: str) -> None:
 def spec_of(function: str, name: str) -> MeasureSpec:
     """Return the measure of this name, one that bucket sets are scored by."""
     if name not in CATALOGUE or not CATALOGUE[name].target:
-        raise input_error(function, "measure", f"be one of {', '.join(scored_measures())}", got=name)
+        remedy = "The wording change (wording_change in `compare` and `gate`) is shown beside every measure."
+        raise input_error(function, "measure", f"be one of {', '.join(scored_measures())}", got=name, remedy=remedy)
     return CATALOGUE[name]
 
 

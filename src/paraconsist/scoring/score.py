@@ -84,7 +84,7 @@ _COLUMNS = (
 #: Keys that are null where the file does not say; others are left out.
 _ALWAYS = ("set", "task", "model", "limit")
 
-_ABOVE_ALL = "PVAP is above 100 %: it is unbiased, not bounded, and as far as these buckets tell wording decides all"
+_ABOVE_ALL = "PVAP is above 100 %: it is unbiased, not bounded, and as far as these problems tell wording decides all"
 _NEED_NONE = ", ".join(spec.name for spec in BUILT_IN if spec.target and not spec.needs_gold)
 _NO_GOLD = "{there_is_none}, so what needs them is left out: accuracy, " + ", ".join(
     spec.name for spec in BUILT_IN if spec.target and spec.needs_gold
@@ -591,7 +591,7 @@ def _single_buckets(rows: Rows, label_names: Sequence[str]) -> list[str]:
         sizes = np.unique(np.asarray(part.buckets)[part.roles == PARAPHRASTIC.target], return_counts=True)[1]
         if n := int((sizes == 1).sum()):
             parts.append(f"{n:,} of {len(sizes):,} where {column} is {value}")
-    single = "buckets with one paraphrase, of which P_C knows nothing and P_C as published is 1"
+    single = "problems with one rewording, of which P_C knows nothing and P_C as published is 1"
     return [f"{single}: {', '.join(parts)}"] if parts else []
 
 

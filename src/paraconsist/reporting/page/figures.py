@@ -113,15 +113,16 @@ def _able(report: Report, item: AlignedSet) -> list[str]:
 def difference_plots(compared: Sequence[SetComparison], problem: str = "problem") -> Iterator[Placed]:
     """Yield the paired differences of every set around a line at 0: all pairs, or against the best of many."""
     for number, comparison in enumerate(compared):
-        name, all_pairs = comparison.set, comparison.pairs
+        name, unranked = comparison.set, comparison.ranking.unranked
+        all_pairs = [pair for pair in comparison.pairs if not {pair.first, pair.second} & unranked.keys()]
         lines, best = list[Line](), best_of_many(comparison)
         measures = list(dict.fromkeys(pair.measure for pair in all_pairs))
         models = list(dict.fromkeys(model for pair in all_pairs for model in (pair.first, pair.second)))
         names = dict(zip(models, told_apart(models, 18), strict=True))
-        shown = [pair for pair in listed_pairs(comparison) if known(pair.result["difference"])]
+        listed = [pair for pair in listed_pairs(comparison) if not {pair.first, pair.second} & unranked.keys()]
         for spec in map(compared_by, measures):
             heading, turned = spec.title if len(measures) > 1 else "", best.get(spec.name)
-            pairs = [pair for pair in shown if pair.measure == spec.name]
+            pairs = [pair for pair in listed if pair.measure == spec.name and known(pair.result["difference"])]
             lines += [_difference(heading, name, pair, names, is_turned=pair.first == turned) for pair in pairs]
         if lines:
             error = f"{1.0 - _level(all_pairs[0]):.2g}".removeprefix("0")

@@ -113,7 +113,8 @@ class Report:
     @property
     def nouns(self) -> tuple[str, str]:
         """What the page calls a bucket and a row that is no original."""
-        problem, wording = min((r.nouns for item in self.aligned for r in item.rows.values()), default=("problem", ""))
+        scored = (one for sets in self.by_model.values() for one in sets.values())
+        problem, wording = min((one.rows.nouns for one in scored), default=("problem", ""))
         return problem, "rewording" if problem == "problem" else wording
 
     @cached_property

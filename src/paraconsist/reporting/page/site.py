@@ -17,14 +17,14 @@ from typing import Any, TypeAlias
 from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.errors import check_flag, input_error
 from paraconsist.files import launched, locked, staged, write_text, writing
-from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, scored_measures
+from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, Quantity, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words
-from paraconsist.reporting.formatting import Values, bounds, known
+from paraconsist.reporting.formatting import Values
 from paraconsist.reporting.page.models import Model, Progress, Report, ReportOptions, load_models
 from paraconsist.reporting.page.provenance import signatures
 from paraconsist.reporting.page.write import filled, write_report
-from paraconsist.reporting.table import PERCENT, Cell, Column, Table
-from paraconsist.reporting.tables import MODEL, ByModel, measures_of, set_names
+from paraconsist.reporting.table import Cell, Column, Table
+from paraconsist.reporting.tables import MODEL, ByModel, measures_of, set_names, share
 from paraconsist.scoring.compare import SetComparison, SetRanking, compare_options, rank_models
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.outcomes import STEADINESS
@@ -33,6 +33,7 @@ from paraconsist.scoring.score import SetScores
 _PAGES = "models"  # the folder of the models' pages
 _PAGE = re.compile(r"[a-z0-9-]{1,60}-[0-9a-f]{8}\.html")
 _INDEX = "index.html"
+_RANK = "Every place that the model may truly have, all pairs of models tested together."
 #: The index shows only headlines where it has more sets and measures than this.
 _FEW = 3
 _LEAST_OF_PROCESS = 4  # models: starting a process takes as long as the pages of two
@@ -203,6 +204,8 @@ def _index(models: Sequence[Model], options: ReportOptions) -> str:
         sets=report.sets,
         overview=index_table(report.by_model, report.compared),
         matrices=list(matrices(report.compared, linked=False)),
+        left_out=[(f"{m}, {one.set}", why) for one in report.compared for m, why in one.ranking.unranked.items()],
+        noun=report.nouns[0],
         signatures=signatures(models, report.compared),
     )
 
@@ -223,6 +226,7 @@ def _leaderboard(models: Sequence[Model], options: ReportOptions) -> str:
         has_ranks=any(ranking.standings for ranking in ranked),
         has_letters=any(table.caption for board in boards for _, table in board.tables),
         signatures=signatures(models),
+        noun=Report(models, options).nouns[0],
     )
 
 
@@ -296,21 +300,21 @@ def index_table(
     columns, rows = [MODEL], [[Cell(model, head=True, link=f"{_PAGES}/{page_name(model)}")] for model in by_model]
     for name, spec in scored:
         over = f", {name}" if len(scored) > 1 else ""
-        for place, (key, label) in enumerate(_keys(spec, is_brief=len(scored) > few)):
+        for place, (key, label, meaning) in enumerate(_keys(spec, is_brief=len(scored) > few)):
             cells = [_value(sets, name, spec, key) for sets in by_model.values()]
-            if all(cell.sort is None for cell in cells):
+            if all(cell.order is None for cell in cells):
                 continue
             signs.append(1.0 if key == spec.headline and not spec.higher_is_better else -1.0)
-            columns.append(Column(f"{label}{over}"))
+            columns.append(Column(f"{label}{over}", meaning * (name == scored[0][0])))
             for row, cell in zip(rows, cells, strict=True):
                 row.append(cell)
             measure = STEADINESS.key if key == STEADINESS.key else spec.name
             if place == 0 and (n := n_ranked[name, measure]):
-                columns.append(Column(f"rank{over}"))
+                columns.append(Column(f"rank{over}", _RANK * (name == scored[0][0])))
                 for row, model in zip(rows, by_model, strict=True):
                     rank = ranks.get((name, measure, model))
                     if rank is None:
-                        row.append(Cell())
+                        row.append(Cell("not ranked" * (name in by_model[model])))
                         continue
                     low, high = rank["rank_low"], rank["rank_high"]
                     group = "" if (name, measure) in past_z else f"group {rank['letters']}"
@@ -319,28 +323,29 @@ def index_table(
     if signs:
         has_rank = len(columns) > 2 and columns[2].label.startswith("rank")
         missing = float("inf")  # last, after models without a rank
-        rows.sort(key=lambda row: missing if row[1].sort is None else signs[0] * row[1].sort)
-        rows.sort(key=lambda row: row[1].sort is None or (has_rank and row[2].sort is None))
+        rows.sort(key=lambda row: missing if row[1].order is None else signs[0] * row[1].order)
+        rows.sort(key=lambda row: row[1].order is None or (has_rank and row[2].order is None))
     title = "Every model, in per cent, with intervals"
     if len(scored) == 1:
         title += f": {scored[0][1].title.lower()}, {scored[0][0]}"
     has_letters = any(cell.below for row in rows for cell in row)
-    caption = "Models with a letter in common are not shown to differ. Ranks and groups hold for all pairs together."
+    caption = "Models that share a group letter are not shown to differ; ranks and groups hold for all pairs together."
     return Table(title, columns, rows, caption if has_letters else "", kind="sortable")
 
 
-def _keys(spec: MeasureSpec, *, is_brief: bool) -> Iterator[tuple[str, str]]:
-    """Yield (key, label) of a measure's columns in the index; what models are ranked by is first."""
-    symbols = {q.key: q.symbol for q in spec.quantities}
-    headline = spec.headline, spec.symbol or spec.title.lower()
+def _keys(spec: MeasureSpec, *, is_brief: bool) -> Iterator[tuple[str, str, str]]:
+    """Yield (key, label, meaning) of a measure's columns in the index; what models are ranked by is first."""
+    quantities = {q.key: q for q in spec.quantities}
+    headline = spec.headline, spec.symbol or spec.title.lower(), f"{spec.question} {spec.direction}"
     if spec.mean_over == "buckets":
-        yield STEADINESS.key, "steadiness"
+        yield STEADINESS.key, "steadiness", STEADINESS.meaning
         yield from [] if is_brief else [headline]
     else:
         yield headline
-        yield from [] if is_brief else [(ABOVE_CHANCE.key, ABOVE_CHANCE.symbol)]
+        yield from [] if is_brief else [(ABOVE_CHANCE.key, ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning)]
     if not is_brief or spec is PARAPHRASTIC:
-        yield "accuracy", symbols.get("accuracy", "accuracy")
+        accuracy = quantities.get("accuracy", Quantity("accuracy", "accuracy", "accuracy"))
+        yield accuracy.key, accuracy.symbol, accuracy.meaning
 
 
 def _value(sets: Mapping[str, SetScores], name: str, spec: MeasureSpec, key: str) -> Cell:
@@ -348,6 +353,4 @@ def _value(sets: Mapping[str, SetScores], name: str, spec: MeasureSpec, key: str
     values: Values = {} if scored is None else scored.measures.get(spec.name, {})
     if key == STEADINESS.key:
         values = {} if scored is None or scored.wording is None else scored.wording
-    value = values.get(key)
-    ends = bounds(values.get("confidence_interval"), key)
-    return Cell(value, ends, PERCENT, sort=value if known(value) else None)
+    return share(values, key)

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -35,12 +35,12 @@ from paraconsist.scoring.checked import Kind
 from paraconsist.scoring.naming import is_generic
 from paraconsist.scoring.outcomes import WORDING_CHANGE
 
-_OF_INDEX = {"css": "style models screen", "js": "theme index"}
+_OF_INDEX = {"css": "style models screen", "js": "theme sort"}
 #: Styles and scripts by page, in their order.
 _PARTS = {
     "page.html": {
         "css": "style words browser models edits screen sureness",
-        "js": "theme words buckets csv export marking answers browser screen sureness plots",
+        "js": "theme words buckets csv export marking answers browser sort screen sureness plots",
     },
     "sheet.html": {"css": "style sheet", "js": "theme csv sheet"},
 }
@@ -171,7 +171,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         models=list(by_model),
         sets=report.sets,
         several=len(models) > 1,
-        notices=provenance.notices(report),
+        notices=_in_words_of(report.nouns[0], provenance.notices(report)),
         reliability=[(model.name, part) for model in models for part in _reliability(model)],
         level=listed(screen.levels(models)),
         headline_tables=[*tables.summary(in_order), *tables.rates(in_order), *_relations(models)],
@@ -321,7 +321,14 @@ def _in_page_words(table: Table) -> Table:
 
 
 def _to_page_words(text: str) -> str:
-    return re.sub(r"(?<!no )\b(?:bucket|paraphrase)s?\b(?! accuracy)", lambda word: _PAGE_WORDS[word[0]], text)
+    kept = r"(?<!no )(?<!role )(?<!`)\b(?:bucket|paraphrase)s?\b(?! accuracy)"
+    return re.sub(kept, lambda word: _PAGE_WORDS[word[0]], text)
+
+
+def _in_words_of(noun: str, notices: Mapping[str, list[tuple[str, str]]]) -> dict[str, list[tuple[str, str]]]:
+    """Return warnings, as `results.json` has them, in the page's words."""
+    worded = _to_page_words if noun == "problem" else str
+    return {level: [(worded(sentence), where) for sentence, where in of] for level, of in notices.items()}
 
 
 @cache
@@ -376,7 +383,7 @@ _TERMS = {
     "out.",
     "tau": "The share of pairs or triples that break the rule of a set: same answer for the same meaning, another for "
     "a negation. Lower is better.",
-    "least P_C publ.": "With bucket accuracy a no model has a P_C as published below 1 − 2a(1 − a), which a coin of "
+    "least P_C publ.": "With accuracy a no model has a P_C as published below 1 − 2a(1 − a), which a coin of "
     "this accuracy gets. The unbiased P_C can be lower.",
 }
 

@@ -91,7 +91,9 @@ def accuracy_consistency_plot(points: Sequence[Point], nouns: tuple[str, str] = 
             room = 0.25 + 0.072 * min(22, max(map(len, models))) if is_direct else 0.16
             below = 0.55 + (0 if is_direct else legend_height(models))
             titles = [short(name, 30) for name in by_set]
-            parts = panels(axes, titles, n_columns, label="bucket accuracy, %", left=0.6, right=room, below=below)
+            parts = panels(
+                axes, titles, n_columns, label=f"accuracy, mean over {problem}s, %", left=0.6, right=room, below=below
+            )
         for part, (_, members) in zip(parts, by_set.items(), strict=True):
             part.set(xlim=(left, 101), ylim=(floor, 101))
             _draw_curves(part, left, floor, in_words=part is parts[0])
@@ -103,7 +105,7 @@ def accuracy_consistency_plot(points: Sequence[Point], nouns: tuple[str, str] = 
                 _label_beside(part, places, each)
             part.set_ylabel("P_C, %" if part.yaxis.get_tick_params()["labelleft"] else "")
         if len(by_set) == 1:
-            axes.set_xlabel("bucket accuracy, %")
+            axes.set_xlabel(f"accuracy, mean over {problem}s, %")
         if not is_direct:
             legend_of_models(parts[0], list(numbers), linestyle="")
 
@@ -276,7 +278,7 @@ def bucket_accuracy_plot(
 
     return Plot(
         name=name,
-        title=f"Bucket accuracy, {set_name}",
+        title=f"How right each {problem} is, {set_name}",
         caption=(
             f"Share of {problem}s by how many of their {wording}s are answered right. The two outer columns are the "
             f"{problem}s whose answers do not depend on the wording: all wrong, all right. Each line across a column "

@@ -161,7 +161,7 @@ const buckets = (() => {
     const body = element("tbody");
     for (const [i, row] of bucket.r.entries()) {
       const line = element("tr", row[0] === "original" ? { class: "original" } : {});
-      line.append(element("td", { class: "role", text: `${many ? `${i + 1} ` : ""}${row[0].replace("_", " ")}`, ...(row[1] ? { title: row[1] } : {}) }));
+      line.append(element("td", { class: "role", text: `${many ? `${i + 1} ` : ""}${row[0] === "paraphrase" ? (bucket.r.some((other) => other[0] === "original") ? "rewording" : "wording") : row[0].replace("_", " ")}`, ...(row[1] ? { title: row[1] } : {}) }));
       line.append(textCell(bucket, set, row, first));
       if (golds.length > 1) line.append(element("td", { class: "answer", text: labelName(set, row[2]) }));
       if (!many) set.models.forEach((_, place) => line.append(answerCell(row, first, set, place)));

@@ -42,7 +42,7 @@
   });
   const inside = element("p", { role: "status", "aria-live": "polite" });
   const whole = element("p", { class: "note" });
-  const lead = element("a", { href: "#browser", text: "Show them in the flip browser" });
+  const lead = element("a", { href: "#browser", text: "Show them below" });
   const reset = element("button", { type: "button", text: "Drop the frame" });
   const picture = svgNode("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img" });
   const layers = Object.fromEntries(["same", "lost", "gained"].map((kind) => [kind, svgNode("path", { class: kind })]));
