@@ -46,7 +46,7 @@ def test_numbers_as_gold_and_names_as_answers_are_told_of_label_names(command, t
 def test_unparsed_answers_are_no_constant_answer(command, tmp_path):
     rows = [row for b in range(20) for row in ((b, "original", b % 2, 1), (b, "paraphrase", "", 1))]
     path = write(tmp_path / "half.csv", rows, ("bucket_id", "role", "prediction", "label"))
-    out = command.out("score", path, "--unparsed", "own_class")
+    out = command.done("score", path, "--unparsed", "own_class")
     assert "every prediction is -2" not in out
     assert "none of the answers that it counts could be read" in out
 

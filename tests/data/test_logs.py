@@ -373,7 +373,8 @@ def test_the_bucket_key_is_missing():
     refused(
         samples("yes_no"), f"`bucket` must name a column of the file; got 'doc.qid'. {known}", SourceOptions("doc.qid")
     )
-    refused(samples("yes_no"), f"got 'bucket_id'. {known}", SourceOptions())
+    perhaps = r".*Perhaps `bucket` 'doc\.question_id'\?"
+    refused(samples("yes_no"), f"got 'bucket_id'. {known}{perhaps}", SourceOptions())
     refused(inspect_log("yes-no"), "Its columns are id, epoch.*metadata.question_id", SourceOptions())
     both = [samples("yes_no"), samples("which_place")]
     refused(both, r"got 'question_id'.*\(In samples_which_place", BY_QUESTION)
