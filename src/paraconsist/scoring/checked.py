@@ -375,7 +375,7 @@ def checked_differences(
         if not all(each.is_labelled.any() for pair in both for each in pair):
             continue
         (one, two), *others = both
-        more: dict[str, Any] = {"accuracy" if key == _PVAP else "chance": pair for pair in others}
+        more: Any = {"accuracy" if key == _PVAP else "chance": pair for pair in others}
         try:
             value, error, ends = measures.corrected_difference(one, two, **more, confidence_level=confidence_level)
         except InputError as problem:

@@ -24,7 +24,7 @@ from paraconsist.measures.consistency_difference import (
 )
 from paraconsist.measures.difference_tests import METHODS, MarginTest, margin_verdict, rejects
 from paraconsist.measures.inconsistency_difference import InconsistencyDifferenceResult, inconsistency_difference
-from paraconsist.measures.results import UNCERTAINTY, Record, parse_signature
+from paraconsist.measures.results import UNCERTAINTY, Record, Values, parse_signature
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.measures.standings import (
     CORRECTIONS,
@@ -407,7 +407,7 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
     )
 
 
-def _wording_change(first: Rows, second: Rows, settings: Mapping[str, Any]) -> ConsistencyDifferenceResult:
+def _wording_change(first: Rows, second: Rows, settings: Values) -> ConsistencyDifferenceResult:
     """Compare two models by how often two wordings of a problem get different answers."""
     units = wording_change({"first": first, "second": second})
     n_rows, n_problems = len(wordings_of(first)), len(problems_of(first))
@@ -423,7 +423,7 @@ def _joined(
     if more is None:
         return result
     tables = ("values1", "values2", "differences", "p_values", "p_value_error", *UNCERTAINTY)
-    both: dict[str, Any] = {name: {**getattr(more, name), **getattr(result, name)} for name in tables}
+    both: Any = {name: {**getattr(more, name), **getattr(result, name)} for name in tables}
     return replace(result, **both)
 
 

@@ -28,6 +28,7 @@ from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import input_error, renamed
 from paraconsist.files import LOCK, is_main, locked, sync_one, write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC, scored_measures
+from paraconsist.measures.results import Values
 from paraconsist.measures.standings import corrected_p_values
 from paraconsist.models.training.options import TrainingOptions
 from paraconsist.reporting.formatting import percent
@@ -347,7 +348,7 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> Measured:
     return _kept(results)
 
 
-def _kept(results: Mapping[str, Mapping[str, Any]]) -> Measured:
+def _kept(results: Mapping[str, Values]) -> Measured:
     kept = {measure: (spec.headline, *_KEPT) for measure, spec in CATALOGUE.items()} | {_WORDING: (_WORDING,)}
     return {
         name: {
