@@ -14,7 +14,7 @@ import numpy as np
 from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRASTIC, SENSITIVITY
 from paraconsist.measures.difference_tests import rejects
 from paraconsist.measures.results import parse_signature
-from paraconsist.reporting.comparisons import best_of_many, listed_pairs
+from paraconsist.reporting.comparisons import best_of_many, correction_words, listed_pairs
 from paraconsist.reporting.formatting import Values, bounds, known, percent, plural
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.models import Model, Report, ie_results
@@ -130,7 +130,7 @@ def difference_plots(compared: Sequence[SetComparison], problem: str = "problem"
             caption = (
                 f"{' and '.join(compared_by(measure).title for measure in measures)}: {what}, paired over "
                 f"{comparison.n_common_buckets:,} {problem}s, with the interval of the difference. Filled: p is at "
-                f"most {error} after the correction over all comparisons ({comparison.correction.replace('_', ' ')})."
+                f"most {error}, {correction_words(comparison)}."
             )
             plot = forest_plot(f"differences-{number}", f"Differences, {name}", caption, _POINTS, lines, zero=True)
             n_differ = sum(bool(line.is_filled) for line in lines)
