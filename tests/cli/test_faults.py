@@ -46,7 +46,7 @@ def test_numbers_as_gold_and_names_as_answers_are_told_of_label_names(command, t
 def test_unparsed_answers_are_no_constant_answer(command, tmp_path):
     rows = [row for b in range(20) for row in ((b, "original", b % 2, 1), (b, "paraphrase", "", 1))]
     path = write(tmp_path / "half.csv", rows, ("bucket_id", "role", "prediction", "label"))
-    out = command.out("score", path, "--unparsed", "own_class")
+    out = command.done("score", path, "--unparsed", "own_class")
     assert "every prediction is -2" not in out
     assert "none of the answers that it counts could be read" in out
 
@@ -118,6 +118,15 @@ def test_a_run_that_is_not_finished_is_called_so(command, tmp_path):
     (tmp_path / "run.json").write_text("{}")
     (tmp_path / "predictions").mkdir()
     assert "must be a finished run" in command.refused("score", tmp_path)
+
+
+@pytest.mark.faults
+def test_several_runs_are_told_of_what_takes_them(command, tmp_path):
+    """A finished run was said not to be finished, where another stood beside it."""
+    (tmp_path / "run.json").write_text("{}")
+    (tmp_path / "predictions").mkdir()
+    (tmp_path / "predictions" / "a.parquet").touch()
+    assert "must be the only one, as it is a run" in command.refused("score", tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["score", "report", "compare", "gate"])

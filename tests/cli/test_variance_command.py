@@ -130,14 +130,15 @@ def test_several_files_are_levels(command: Command, answers: Path, tmp_path: Pat
 
 
 @pytest.mark.faults
+@pytest.mark.filterwarnings("default::UserWarning")
 def test_files_of_two_tasks_whose_ids_are_equal_are_warned_of(command: Command, answers: Path, tmp_path: Path) -> None:
     """Row 3 of one task and row 3 of another were one problem, without a word."""
     table = pq.read_table(answers)
     pq.write_table(table.set_column(4, "label", pa.array(PROBLEM % 3)), tmp_path / "other.parquet")
     pq.write_table(table.set_column(3, "prediction", pa.array(1 - ANSWER)), tmp_path / "again.parquet")
     warning = "8 of 12 problems have other gold labels in other than in the first file (such as 0)"
-    assert warning in command("variance", answers, tmp_path / "other.parquet", *LEVELS)[2]
-    assert "gold labels" not in command("variance", answers, tmp_path / "again.parquet", *LEVELS)[2]
+    assert f"warning: {warning}" in command.done("variance", answers, tmp_path / "other.parquet", *LEVELS)
+    assert "gold labels" not in command.done("variance", answers, tmp_path / "again.parquet", *LEVELS)
 
 
 def test_a_log_with_epochs(command: Command) -> None:

@@ -312,6 +312,7 @@ def refused(paths: Path | list[Path], sentence: str, query: SourceOptions = BY_Q
     ("name", "content", "sentence"),
     [
         ("log.txt", b"hello", "must be a log or a table of a known format.*begins b'hello'"),
+        ("shop.yaml", b"questions: []", "must hold answers.*`paraconsist run` asks them first"),
         ("log.eval", b"PK\x03\x04 and no more", "a zip archive without an inspect_ai log"),
         ("log.eval", b"{}", "not a zip archive.*may be cut short"),
         ("log.log", b'{"question": 1, "answer": 2}', "JSON with the keys question, answer"),
@@ -372,7 +373,8 @@ def test_the_bucket_key_is_missing():
     refused(
         samples("yes_no"), f"`bucket` must name a column of the file; got 'doc.qid'. {known}", SourceOptions("doc.qid")
     )
-    refused(samples("yes_no"), f"got 'bucket_id'. {known}", SourceOptions())
+    perhaps = r".*Perhaps `bucket` 'doc\.question_id'\?"
+    refused(samples("yes_no"), f"got 'bucket_id'. {known}{perhaps}", SourceOptions())
     refused(inspect_log("yes-no"), "Its columns are id, epoch.*metadata.question_id", SourceOptions())
     both = [samples("yes_no"), samples("which_place")]
     refused(both, r"got 'question_id'.*\(In samples_which_place", BY_QUESTION)

@@ -16,7 +16,8 @@ from lm_eval.tasks import TaskManager
 
 import paraconsist as pc
 from paraconsist.errors import InputError
-from paraconsist.transforms.reworded_tasks import RewordOptions, reword_lm_eval
+from paraconsist.transforms.paraphrase.generators import GeneratorSettings
+from paraconsist.transforms.reworded_tasks import RewordOptions, Writer, reword_lm_eval
 
 #: Task of lm-eval's own tree -> what its wordings may be, beside an instruction.
 FORMAT, WORDS, KEY = {"case", "separator"}, {"phrase", "structure", "contraction"}, {"option_order", "option_labels"}
@@ -77,6 +78,24 @@ def originals(rows):
 
 def asked(rows):
     return [(row["arguments"], row["target"], row["resps"], row["filtered_resps"], row["filter"]) for row in rows]
+
+
+def test_wordings_that_a_model_writes_are_asked_in_the_tasks_own_prompt(index, tmp_path):
+    def write_new(texts):
+        return [[f"{text.rstrip(' ?')}, would you say?"] for text in texts]
+
+    options = RewordOptions(kinds="generated", generator="mine")
+    writer = Writer(write_new, GeneratorSettings(n=1, keep=1, whole=True))
+    done = reword_lm_eval("arc_easy", tmp_path / "new", options, write=writer)
+    assert done["arc_easy"]["generated"] > 0
+    _, samples = answered(TaskManager(include_path=tmp_path / "new", include_defaults=False), "arc_easy_reworded")
+    rows = samples["arc_easy_reworded"]
+    assert asked(originals(rows)) == asked(answered(index, "arc_easy")[1]["arc_easy"])
+    texts = {(row["doc"]["bucket_id"], row["doc"]["kind"]): row["arguments"][0][0] for row in rows}
+    for (bucket, kind), text in texts.items():
+        if kind == "generated":
+            before, _, after = texts[bucket, "original"].rpartition("?")
+            assert text == f"{before}, would you say?{after}"
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -360,6 +360,11 @@ def test_what_a_newcomer_gives_otherwise_is_read_or_told(tmp_path):
     column = {"question": "q", "bucket_id": "topic"}
     run = pc.run(lambda texts: ["3"] * len(texts), rows, output=tmp_path / "run", version="1", column=column)
     assert run.score().sets
+    one = [{"bucket_id": "days", "question": "How long?", "answer": "30"}]
+    with pytest.warns(UserWarning, match=r"answer\. Name .* accepted answers to questions as `column` expected=NAME"):
+        pc.run(lambda texts: ["3"], one, output=tmp_path / "answers", version="1", column="question=question")
+    with pytest.raises(InputError, match="Rows of one bucket ask the same in other words; `paraconsist paraphrase`"):
+        pc.run(app, [{"question": "How long?"}], output=tmp_path / "alone", version="1")
     for model, words in (
         (object(), "be a function, a name, a folder or an address; got 'object'. Of an object give its method"),
         (lambda texts: [5] * len(texts), r"got 5. Take the text out of it, or str\(\) of a number"),

@@ -133,6 +133,7 @@ def test_a_file_of_lines_and_a_dry_run(questions, tmp_path):
         ("[]", "at least one"),
         ("5", "at least one"),
         ("a: {model: toy, temperature: hot}", "options of the right kind"),
+        ("a: {model: toy, system: no}", "`--system` must be text; got False. Put it into quotes."),
         ("a: {model: toy, temperature: -1}", "`--temperature` must be 0 or more"),
     ],
 )

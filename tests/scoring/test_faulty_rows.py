@@ -72,6 +72,8 @@ def test_a_text_that_a_bucket_has_twice_is_warned_of_where_rows_have_ids(text: s
     assert warning not in warnings_of(frame.assign(example_id=frame[text], trial=[0] * 60 + [1] * 60), trial="trial")
     original = frame[60::2].assign(role="original")
     assert warning not in warnings_of(pd.concat([original, frame[:60].assign(role="paraphrase")]))
+    by_text = frame.drop(columns="bucket_id").assign(question=frame.bucket_id)
+    assert warning not in warnings_of(by_text.drop(columns=[text] * (text != "question")), bucket="question")
 
 
 def test_swapped_columns_are_guessed(answers):
@@ -151,3 +153,14 @@ def test_ids_that_are_numbered_anew_in_each_bucket_are_its_rows(command, tmp_pat
     assert sorted(source.predictions.table["example_id"].to_pylist())[:2] == ["q0/0", "q0/1"]
     command.out("report", *files, "--output", tmp_path / "page.html")
     assert "q11/2" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+@pytest.mark.parametrize("marks", ["kind == 'original'", "kind == original", "kind == 'orig'", "kind==orig"])
+def test_a_comparison_that_marks_no_original_is_told(answers, marks, command, tmp_path):
+    """All rows were paraphrases, without a word; and a shell takes the quotation marks away."""
+    answers.assign(kind=["orig", "b", "c", "d"] * 60).to_csv(tmp_path / "a.csv", index=False)
+    told = command("score", tmp_path / "a.csv", "--original", marks)
+    assert told[0] == 0
+    assert (f"warning: no row is an original by {marks}" in told[2]) is ("original" in marks)
+    assert ("A_O" in told[1]) is ("original" not in marks)

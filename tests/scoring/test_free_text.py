@@ -96,3 +96,14 @@ def test_no_answer_is_shown_that_its_question_did_not_get():
         "price": "'4' ×1, 'It is 5 euro.' ×1",
         "hour": "'We open at 9.' ×1, '4' ×1",
     }
+
+
+@pytest.mark.faults
+def test_answers_none_of_which_is_an_accepted_one_are_told():
+    """Whole sentences beside "10 days": by `text`, the default, all were wrong, and no word said why."""
+    days = [str(10 + i // 2) for i in range(20)]
+    rows = {"bucket_id": [i // 2 for i in range(20)], "prediction": [f"You have {n} days." for n in days]}
+    rows["label"] = [f"{n} days" for n in days]
+    warning = "no answer is right by `text` ('You have 10 days.' for '10 days')"
+    assert warning in " ".join(pc.score(rows, same="text").warnings)
+    assert "no answer is right" not in " ".join(pc.score(rows, same="number").warnings)

@@ -68,6 +68,24 @@ def lopsided(tmp_path):
     return write(tmp_path / "mine.csv", rows), kinds
 
 
+@pytest.mark.faults
+def test_a_named_column_breaks_rates_down_in_the_terminal_too(command, tmp_path):
+    """Of what `perturb` made of questions `--stratum generator` showed nothing: only the page had it."""
+    rows = [
+        {"bucket_id": b, "role": role, "prediction": "no" if kind == "typos" and b % 4 == 0 else "yes", "kind": kind}
+        for b in range(40)
+        for role, kind in (("original", "original"), ("paraphrase", "typos"), ("paraphrase", "given"))
+    ]
+    path = write(tmp_path / "mine.csv", rows)
+    shown = command.out("score", path, "--stratum", "kind", "--same", "text")
+    table = shown.partition("Semantic inconsistency by stratum")[2]
+    assert [line.split()[:3] for line in table.splitlines() if " 40 " in line] == [
+        ["given", "40", "0.0"],
+        ["typos", "40", "25.0"],
+    ]
+    assert "by stratum" not in command.out("score", path, "--same", "text")
+
+
 def test_buckets_of_one_paraphrase_are_told_with_their_stratum_in_every_view(command, tmp_path):
     path, kinds = lopsided(tmp_path)
     options = (path, "--stratum", "kind", "--label-names", "no,yes")

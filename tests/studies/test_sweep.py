@@ -342,6 +342,8 @@ def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monk
     assert (cell["n_rows"], result["tests"], result["trends"]) == (12, [], [])
     assert "| toy, system Be brief, please. \\| Or not., temperature 1 | 12 | 2 |" in shown
     assert "wording change |" in shown
+    assert "[1/3] toy, system Be brief, please. | Or not., temperature 0, seed 3: 12 rows, wording_change " in shown
+    assert "each model is asked as it is" in shown
     folders = [tmp_path / "sweep" / "cells" / cell["name"] for cell in result["cells"]]
     assert all((folder / "results.json").is_file() for folder in folders)
     assert f"paraconsist report {' '.join(map(str, folders))}" in shown
@@ -396,5 +398,5 @@ def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
 def test_what_only_trainings_or_models_have_is_refused(given: list, message: str, tmp_path: Path) -> None:
     common = ["--model", "toy", "--dataset", questions(tmp_path), "--column", "question=text"]
     common += ["--output", tmp_path / "sweep"]
-    assert message in refused("sweep", *common, *given, n_lines=1)
+    assert message in refused("sweep", *common, *given)
     assert not (tmp_path / "sweep" / "sweep.json").exists()

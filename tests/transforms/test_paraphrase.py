@@ -341,7 +341,7 @@ def test_the_sheet_comes_back_with_agreement(tmp_path, generated):
     # items yyn and nyn: P = 1/3 each, p(yes) = 1/2
     assert said.agreement["fleiss_kappa"] == pytest.approx((1 / 3 - 1 / 2) / (1 / 2))
     counts = keep_valid(place, said, tmp_path / "kept.parquet")
-    assert counts == {"n_valid": 2, "n_invalid": 1, "n_open": 0, "n_buckets": 2, "n_rows": 4}
+    assert counts == {"n_valid": 2, "n_invalid": 1, "n_open": 0, "n_missed": 0, "n_buckets": 2, "n_rows": 4}
     assert load_bucket_set(str(tmp_path / "kept.parquet")).table["example_id"].to_pylist() == [
         "e0.original", "e0.paraphrase_1", "e2.original", "e2.paraphrase_1",
     ]  # fmt: skip

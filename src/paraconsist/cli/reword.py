@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 from paraconsist.cli.ends import say_status
-from paraconsist.cli.options import REQUIRED, Fields, argument, echo, quiet_libraries
+from paraconsist.cli.options import REQUIRED, Fields, Given, argument, echo, quiet_libraries
+from paraconsist.cli.paraphrase import GENERATOR_ENDPOINT, generator_endpoint, say_generator, say_refined
 from paraconsist.data.bucket_sets import is_file_of_rows
 from paraconsist.data.options import option
 from paraconsist.errors import input_error
+from paraconsist.models.endpoint.settings import EndpointSettings
 from paraconsist.transforms.perturbation import RowOptions
-from paraconsist.transforms.reworded_tasks import RewordOptions
+from paraconsist.transforms.reworded_tasks import RewordOptions, Writer
 
 #: The tool of a source -> the package that must be there.
 _PACKAGES = {"lm-eval": "lm_eval", "inspect": "inspect_ai", "hf": "inspect_ai"}
@@ -29,6 +33,7 @@ def reword(
     output: Path = option(REQUIRED, "The folder to write."),
     making: RewordOptions,
     reading: Annotated[RowOptions, Fields(without=("task", "label_names", "data_dir"))],
+    endpoint: Annotated[Given, GENERATOR_ENDPOINT],
     include_path: Path | None = option(None, "For lm-eval: folder with tasks of your own, as --include_path there."),
     overwrite: bool = option(False, "Replace the folder."),
 ) -> None:
@@ -54,24 +59,48 @@ def reword(
     making.chosen()  # an unknown kind is refused before anything is read
     quiet_libraries()
     comparers: dict[str, str] = {}
+    writer = _writer(making, generator_endpoint({"api": "chat", **endpoint} if endpoint else {}), output)
+    write = list if writer is None else writer
     if tool == "lm-eval":
         say_status("Reading lm-eval's tasks ...")
-        tasks = reword_lm_eval(name, output, making, include_path)
+        tasks = reword_lm_eval(name, output, making, include_path, write)
         is_one = (output / f"{name}{SUFFIX}.yaml").exists()  # a tag has no file of its own
         names = ",".join(f"{task}{SUFFIX}" for task in ([name] if is_one else tasks))
         where = f"--tasks {names} --include_path {shlex.quote(str(output))} --log_samples --output_path logs"
         following = f"lm_eval --model hf --model_args pretrained=MODEL {where}"
     elif package is None:
-        tasks, comparers = reword_table(source, output, making, reading)
+        tasks, comparers = reword_table(source, output, making, reading, write)
         (file,) = output.iterdir()
         following = f"paraconsist run --model MODEL --dataset {shlex.quote(str(file))} --stratum kind --output logs"
     else:
-        tasks = reword_inspect(f"hf/{name}" if tool == "hf" else name, output, making)
+        tasks = reword_inspect(f"hf/{name}" if tool == "hf" else name, output, making, write)
         (file,) = output.glob("*.py")
         following = f"inspect eval {shlex.quote(f'{file}@{file.stem}')} --model MODEL --log-dir logs"
+    if writer is not None:
+        say_generator(writer.generator)
+        for refined in writer.refined:
+            say_refined(refined, writer.settings, Counter())
     for task, counts in tasks.items():
         n = counts.pop(ORIGINAL)
         kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
         echo(f"{task}: {n:,} questions with {counts.total():,} wordings ({kinds})")
     say_status(f"Next: {following}")
     say_status("      paraconsist score logs" + "".join(f" --{name} {value}" for name, value in comparers.items()))
+
+
+def _writer(making: RewordOptions, endpoint: EndpointSettings | None, output: Path) -> Writer | None:
+    """Return what writes the kind generated; its answers from an endpoint are kept beside the output."""
+    from paraconsist.transforms.paraphrase import refining
+    from paraconsist.transforms.paraphrase.generators import GeneratorOptions, load_generator, settings_of
+
+    if making.generator is None:
+        for name, value in {"check": making.check, "endpoint": endpoint}.items():
+            if value is not None:
+                raise input_error("reword", name, "be given with `generator`", got=value)
+        return None
+    settings = replace(settings_of("questions", {"n": 5, "keep": 3}, endpoint=endpoint, say=say_status), whole=True)
+    if making.check is not None:
+        say_status(f"check: {refining.error_of_check(making.check)}")
+    options, answers = GeneratorOptions(making.generator, endpoint=endpoint), output.with_name(f"{output.name}.answers")
+    generator = load_generator(options, settings, seed=making.seed, answers=answers, say=say_status)
+    return Writer(generator, settings, None if making.check is None else refining.MeaningCheck(making.check))

@@ -280,7 +280,7 @@ def of_one_kind(read: Callable[[], pa.Table], rows: Callable[[], Iterable[Json]]
 def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.Table:
     """Return a table with other names of columns, from pairs ``field=column``; a renamed column replaces another."""
     new_names = {}
-    for item in pairs:
+    for item in [pairs] if isinstance(pairs, str) else pairs:
         field_name, equals, own_name = item.partition("=")
         if "." in own_name and own_name not in table.column_names:  # a field of a struct
             table = table.flatten()
@@ -410,6 +410,7 @@ def bucket_set_from_table(
     if absent := [column for column in ("bucket_id", "label", *resolved.columns) if column not in columns]:
         remedy = f"Say which of yours it is by `column`: {absent[0]}=NAME, or give `task`. Task {resolved.name} reads "
         remedy += f"{', '.join(resolved.columns)}."
+        remedy += " Rows of one bucket ask the same in other words; `paraconsist paraphrase` writes some." * is_free
         must = f"be a column of {name}" + "".join(f", as must `{column}`" for column in absent[1:])
         raise input_error("run", absent[0], must, got=table.column_names, remedy=remedy)
     facts, table = table.schema.metadata, pa.table(columns)

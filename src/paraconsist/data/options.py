@@ -56,7 +56,7 @@ class SourceOptions:
     )
     prediction: str = option(
         "prediction",
-        "Column of the predictions (of several models: small,large); for logs, in place of the tool's.",
+        "Column of the predictions (a,b,c: of several models); for logs, in place of the tool's.",
     )
     label: str = option("label", "Column of the gold labels; without one, what needs none is computed.", none="")
     role: str = option("role", "Column that says 'original' or 'paraphrase'; without it all rows are paraphrases.")

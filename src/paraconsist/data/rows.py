@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -256,6 +257,8 @@ def roles_of_flags(column: pa.ChunkedArray, name: str) -> NDArray[Any]:
         row = int(np.argmin(np.array(roles)[codes] != ""))
         remedy = f"Compare it, as in '{name} == \"...\"'."
         raise tables.column_error("original", name, "be true or false in every row", column[row].as_py(), row, remedy)
+    if "original" not in roles:
+        warnings.warn(f"no row is an original by {name}", UserWarning, stacklevel=2)
     return np.array(roles)[codes]
 
 

@@ -247,17 +247,17 @@ def column_of(table: pa.Table, name: str, *, parameter: str, function: str = "sc
 
 def missing_columns(table: pa.Table, named: Mapping[str, str], function: str = "score") -> InputError:
     """Return (not raise) the error that these parameters name no column, with columns that they may mean."""
-    first, *others = named
+    names, (first, *others) = table.column_names, named
     must = "name a column of the predictions" + ", as must " * bool(others) + " and ".join(f"`{one}`" for one in others)
-    likely = [f"`{one}` {found!r}" for one, name in named.items() if (found := likely_column(table, one, name))]
-    remedy = f"Its columns are {', '.join(table.column_names)}." + f" Perhaps {', '.join(likely)}?" * bool(likely)
+    likely = [f"`{one}` {found!r}" for one, name in named.items() if (found := likely_column(names, one, name))]
+    remedy = f"Its columns are {', '.join(names)}." + f" Perhaps {', '.join(likely)}?" * bool(likely)
     return input_error(function, first, must, got=[*named.values()] if others else named[first], remedy=remedy)
 
 
-def likely_column(table: pa.Table, parameter: str, name: str) -> str | None:
-    """Return the column that is spelt almost like the name, or has another usual name of what the parameter names."""
-    columns = {column.lower(): column for column in table.column_names}
-    near = get_close_matches(name.lower(), columns, 1, _ALIKE)
+def likely_column(names: Sequence[str], parameter: str, name: str) -> str | None:
+    """Return the column that (the last part of a path) is almost the name, or a usual one of what a parameter names."""
+    columns = {column.lower().rpartition(".")[2]: column for column in reversed(names)}
+    near = get_close_matches(name.lower().rpartition(".")[2], columns, 1, _ALIKE)
     return next((columns[one] for one in (*near, *USUAL_NAMES.get(parameter, "").split()) if one in columns), None)
 
 

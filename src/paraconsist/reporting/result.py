@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from paraconsist.measures.results import Values
 from paraconsist.reporting.comparisons import comparison_tables
 from paraconsist.reporting.papers import values_of_set
 from paraconsist.reporting.table import Part, as_html, as_latex, as_markdown, as_text
-from paraconsist.reporting.tables import cited, first_look, score_tables, warnings_of
+from paraconsist.reporting.tables import cited, first_look, score_tables
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.outcomes import Unsteady, problems_of
 from paraconsist.scoring.score import SetScores, score_sources
@@ -54,15 +53,12 @@ class _Shown:
         )
 
     def __repr__(self) -> str:
-        return as_text(self._first_look())
+        return as_text(self._tables(is_first=True))
 
     def _repr_html_(self) -> str:
-        return as_html(self._first_look())
+        return as_html(self._tables(is_first=True))
 
-    def _first_look(self) -> Iterator[Part]:
-        return self._tables()
-
-    def _tables(self) -> Iterator[Part]:
+    def _tables(self, *, is_first: bool = False) -> Iterator[Part]:
         raise NotImplementedError
 
 
@@ -75,8 +71,16 @@ class Scores(_Shown):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """All warnings, those about the rows first; with several sets, each begins with its set's name."""
-        return tuple(chain(*warnings_of(self.sets)))
+        """All warnings; with several sets, each begins with its set's name."""
+        lines = [
+            f"{name}: {each}" if len(self.sets) > 1 else each
+            for name, scored in self.sets.items()
+            for each in (
+                *scored.warnings,
+                *(each for values in scored.measures.values() for each in values["warnings"]),
+            )
+        ]
+        return tuple(dict.fromkeys(lines))
 
     def to_dict(self) -> dict[str, Any]:
         """Return strict JSON, as ``paraconsist score --json`` prints it: set name -> results."""
@@ -251,11 +255,8 @@ class Scores(_Shown):
             results = with_margin_tests(results, self.opened, against.opened, comparing, conditions)
         return with_worst(check(conditions, results, allow_degenerate=allow_degenerate), self.sets)
 
-    def _tables(self) -> Iterator[Part]:
-        return score_tables(self.sets)
-
-    def _first_look(self) -> Iterator[Part]:
-        return first_look(self.sets)
+    def _tables(self, *, is_first: bool = False) -> Iterator[Part]:
+        return first_look(self.sets, self.warnings) if is_first else score_tables(self.sets)
 
 
 @dataclass(frozen=True, repr=False)
@@ -314,7 +315,7 @@ class Comparison(_Shown):
         lines = {str(pair.result["signature"]) for one in self.sets if one.set == wanted for pair in one.pairs}
         return drawn(plots[wanted], width, " ".join([plots[wanted].caption, *sorted(lines)]) if caption else "")
 
-    def _tables(self) -> Iterator[Part]:
+    def _tables(self, *, is_first: bool = False) -> Iterator[Part]:
         return comparison_tables(self.sets)
 
 

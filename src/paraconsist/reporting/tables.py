@@ -53,7 +53,6 @@ PARTS = {
 }
 SET, MODEL = Column("set", words=True), Column("model", words=True)
 _AGREEMENT = "agreement_unbiased"
-_LINE = 110  # letters of a warning at first look
 #: Of paraphrastic consistency what is seen at first look: by the page's summary, before "more columns".
 _FIRST = (PARAPHRASTIC.headline, "accuracy", _AGREEMENT, ABOVE_CHANCE.key)
 #: Shares of paraphrastic consistency that the summary has no column for.
@@ -710,22 +709,13 @@ def validity(name: str, found: Validity) -> Iterator[Table]:
         yield Table(f"{name}: rates among valid paraphrases (per cent)", columns, rows, caption)
 
 
-def warnings_of(sets: Mapping[str, SetScores]) -> tuple[list[str], list[str]]:
-    """Return the warnings about rows, and those about single measures; of several sets, after their set's name."""
-    found: tuple[list[str], list[str]] = ([], [])
-    for name, scored in sets.items():
-        of_measures = [each for values in scored.measures.values() for each in values["warnings"]]
-        for lines, warnings in zip(found, (scored.warnings, of_measures), strict=True):
-            lines += [f"{name}: {each}" if len(sets) > 1 else each for each in dict.fromkeys(warnings)]
-    return found
-
-
-def first_look(sets: Mapping[str, SetScores]) -> Iterator[Part]:
+def first_look(sets: Mapping[str, SetScores], warnings: Sequence[str]) -> Iterator[Part]:
     """Yield what a reader wants first: the findings, the first numbers, and a line for each warning about the rows."""
-    parts, (of_rows, of_measures) = [*score_tables(sets, is_first=True)], warnings_of(sets)
+    parts, of_rows = [*score_tables(sets, is_first=True)], tuple(w for scored in sets.values() for w in scored.warnings)
     yield from (part for part in parts if isinstance(part, Table) or part.kind not in ("warning", "signature"))
-    yield from (Line(shorten(warning, _LINE, placeholder=" ..."), "warning") for warning in of_rows)
-    more = f"{plural(len(of_measures), 'more warning')} in `.warnings`. " if of_measures else ""
+    shown = [warning for warning in warnings if warning.endswith(of_rows)]
+    yield from (Line(shorten(warning, 110, placeholder=" ..."), "warning") for warning in shown)
+    more = f"{plural(n, 'more warning')} in `.warnings`. " if (n := len(warnings) - len(shown)) else ""
     yield Line(f"{more}Every number and breakdown: `.to_markdown()`.")
     yield from dict.fromkeys(part for part in parts if isinstance(part, Line) and part.kind == "signature")
 
@@ -755,9 +745,11 @@ def score_tables(
             yield replace(changed, title=f"{name}: {changed.title[0].lower()}{changed.title[1:]}")
             yield from remarks([*scored.warnings, *change["warnings"]], [change["signature"]])
     yield from rates(by_model, own_tables=False)
-    of_rates = [(name, scored, rate) for name, _, _, scored, rate in _rate_lines(by_model, own_tables=False)]
-    warnings = [f"{name}: {each}" for name, scored, rate in of_rates for each in (*scored.warnings, *rate["warnings"])]
-    yield from remarks(warnings, [rate["signature"] for *_, rate in of_rates])
+    of_rates = [*_rate_lines(by_model, own_tables=False)]
+    for name, _, spec, scored, _ in of_rates:
+        yield from strata(name, {"": scored}, spec) if scored.source.columns.stratum else ()
+    of_sets = ((name, each) for name, _, _, scored, rate in of_rates for each in (*scored.warnings, *rate["warnings"]))
+    yield from remarks([f"{name}: {each}" for name, each in of_sets], [rate["signature"] for *_, rate in of_rates])
     yield from published_tables(sets) if published else ()
     yield from () if is_first else policies(sets)
     for name, scored in sets.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, ClassVar
 
 from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_RULE, option
@@ -100,6 +101,8 @@ class PromptOptions(AskOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.system, (str, NoneType)):  # YAML reads `no` and `5` otherwise
+            raise input_error("run", "system", "be text", got=self.system, remedy="Put it into quotes.")
         if self.examples and not self.shots:
             raise input_error("run", "shots", "be 1 or more where `examples` are given", got=self.shots)
         if self.shots and not self.examples:

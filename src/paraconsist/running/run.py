@@ -340,8 +340,8 @@ def _check_columns(sets: Sequence[BucketSet]) -> None:
             remedy = f"Further columns: {left_out or 'none'}."
             raise input_error("run", "stratum", "be a column of the rows", got=name, remedy=remedy)
     if left_out:
-        text = f"columns not written to predictions or results: {left_out}. Name those to keep as `stratum`."
-        warnings.warn(text, UserWarning, stacklevel=2)
+        text = f"columns not written to predictions or results: {left_out}. Name those to keep as `stratum`"
+        warnings.warn(f"{text}, accepted answers to questions as `column` expected=NAME.", UserWarning, stacklevel=2)
 
 
 def utc(seconds: float) -> str:

@@ -157,20 +157,15 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
 
 
 def repeated_texts(table: pa.Table, columns: SourceOptions) -> list[str]:
-    """Return a warning if wordings of a bucket have the same text, as where a set was given twice.
-
-    A text is the run's `input_id`, else all that a question consists of, where it varies within buckets. Originals are
-    not looked at.
-    """
+    """Return a warning if rows of a bucket in one role have the same text, as in a set given twice."""
     text = ["input_id"] if "input_id" in table.column_names else [*ASKED, "context", "choices", "system"]
+    text = [name for name in text if name != columns.bucket]
     names = [name for name in (columns.bucket, *text, columns.role) if name in table.column_names]
-    is_asked = columns.trial is None and columns.bucket in names and not {*text[: len(ASKED)]}.isdisjoint(names)
+    is_asked = columns.trial is None and columns.bucket in names and not {"input_id", *ASKED}.isdisjoint(names[1:])
     counted = rows_counted(table, names) if is_asked else None
-    if counted is not None and columns.role in names:
-        counted = counted.filter(pc.not_equal(counted[columns.role].cast(pa.string()), ORIGINAL))
     if counted is None or len(counted) == len(counted[columns.bucket].unique()):
         return []
-    n = pc.sum(counted["count_all"]).as_py() - len(counted)
+    n = len(table) - len(counted)
     equal = f"{n:,} of {len(table):,} rows ask what another row of their bucket asks: copies agree trivially, so leave"
     return [f"{equal} them out; if answers were sampled several times, name the column of the `trial`"][: n > 0]
 

@@ -26,6 +26,7 @@ from paraconsist.errors import input_error
 from paraconsist.scoring.by_hand import correct, numbers_by_hand, right_by_hand
 
 _MANY_WORDS = 20
+_FEW = 10
 _LONGEST = 80  # characters of a class's name
 _PAIRS = 2_000  # of answers to different problems, whose share that is the same is chance
 _ALLOWED = "allowed_labels"
@@ -96,6 +97,8 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     if more["same_pairs"] is not None:
         more["chance"] = _chance(found, buckets, comparer)
     if accepted is not None:
+        if len(answers) >= _FEW and not is_right.any():
+            notes.append(f"no answer is right by `{right}` ({answers[0]!r} for {labels[0]!r}): is another meant?")
         names = [  # a wrong answer's is not the gold label
             gold if ok else f"{name} (another)" if name == gold else name
             for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)

@@ -31,6 +31,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
@@ -167,12 +168,12 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
         if not known:
             must, got = "name a measure that both models have, with `against` and `margin`", str(condition)
             if condition.end in _MARGIN_KEYS:
-                raise input_error(
-                    "gate", "condition", must, got=got, remedy="'wording_change.not_worse' needs no labels."
-                )
-            listed = ", ".join(sorted({key for result in results.values() for key in _known(result)}))
+                remedy = "'wording_change.not_worse' needs no gold labels."
+                raise input_error("gate", "condition", must, got=got, remedy=remedy)
+            listed = sorted({key for result in results.values() for key in _known(result)})
+            perhaps = "".join(f"Perhaps {key}? " for key in get_close_matches(condition.quantity, listed, 1))
             must, got = "name a quantity of the results", condition.quantity
-            raise input_error("gate", "condition", must, got=got, remedy=f"Known here: {listed}.")
+            raise input_error("gate", "condition", must, got=got, remedy=f"{perhaps}Known here: {', '.join(listed)}.")
         for name, (value, reason) in known.items():
             objection = "" if allow_degenerate else _objection(condition, value, results[name])
             checks.append(Check(condition, name, value, reason or objection, _within(condition, results[name])))

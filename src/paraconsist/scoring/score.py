@@ -398,7 +398,7 @@ def _notes(scores: SetScores) -> Iterator[str]:
     if paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0:
         yield _ABOVE_ALL
     if scores.rows.is_without_gold:
-        gold = likely_column(predictions.table, "label", columns.label)
+        gold = likely_column(predictions.table.column_names, "label", columns.label)
         perhaps = "" if gold in (None, columns.prediction, columns.label) else f": {gold!r}?"
         unnamed = f"there is no column of gold labels (name it as `label`{perhaps})"
         yield _NO_GOLD.format(there_is_none=unnamed if columns.label else "no gold labels are read")

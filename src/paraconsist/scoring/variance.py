@@ -93,8 +93,7 @@ def _check_task(file: str, problems: set[tuple[str, str]], first: set[tuple[str,
     both = {name for name, _ in problems} & {name for name, _ in first}
     if others := sorted(both - {name for name, _ in problems & first}):
         told = f"{len(others):,} of {len(both):,} problems have other gold labels in {file} than in the first file"
-        text = f"{told} (such as {others[0]}): files of two tasks need ids of their own"
-        warnings.warn(text, UserWarning, stacklevel=2)
+        warnings.warn(f"{told} (such as {others[0]}): files of two tasks need ids of their own", stacklevel=2)
 
 
 def ranked_under(

@@ -205,13 +205,15 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
     results = []
     with locked(options.output, _FUNCTION, "output") if is_main() else nullcontext():
         _open(options.output)
+        if is_main():
+            say(f"{len(runs)} cells; without rows to train on, each model is asked as it is.")
         for number, (folder, run) in enumerate(runs.items(), 1):
             cell, started = cells[folder], time.time()
             run_by_name(run, say)
             if is_main():
                 scores, _ = score_run_folder(run.options.output, ScoreOptions(n_resamples=options.n_resamples))
                 wording = {name: {_WORDING: one.wording.to_dict()} for name, one in scores.items() if one.wording}
-                measured = _kept({name: {**one.measures, **wording.get(name, {})} for name, one in scores.items()})
+                measured = _kept({name: {**wording.get(name, {}), **one.measures} for name, one in scores.items()})
                 n_rows = sum(len(one.rows.labels) for one in scores.values())
                 n_unparsed = sum(one.n_unparsed for one in scores.values())
                 place = (folder, cell.model, 1.0, cell.seed, dict(cell.varied), n_rows, None, None, 0, measured)
@@ -394,8 +396,8 @@ def _open(folder: Path) -> None:
 
 
 def _short(result: CellResult) -> str:
-    measured = (item for of_set in result.sets.values() for item in of_set.items() if item[0] in CATALOGUE)
-    numbers = ((CATALOGUE[name].headline, found) for name, found in measured)
+    headlines = {_WORDING: _WORDING, **{name: spec.headline for name, spec in CATALOGUE.items()}}
+    numbers = ((headlines[name], found) for of_set in result.sets.values() for name, found in of_set.items())
     headline = next((f" rows, {key} {percent(found[key])}" for key, found in numbers if key in found), "")
     return f"{result.n_rows:,}{headline}" if headline else str(result.n_rows)
 

@@ -25,7 +25,16 @@ from paraconsist.errors import input_error
 from paraconsist.files import Json, staged
 from paraconsist.transforms.labelled_sets import load_rows
 from paraconsist.transforms.perturbation import RowOptions
-from paraconsist.transforms.reworded_tasks import ADDED, SUFFIX, RewordOptions, WordingRow, opened, wordings, write_rows
+from paraconsist.transforms.reworded_tasks import (
+    ADDED,
+    SUFFIX,
+    RewordOptions,
+    WordingRow,
+    Write,
+    opened,
+    wordings,
+    write_rows,
+)
 from paraconsist.transforms.rewording import Prompt, common_descriptors, sentences
 
 if TYPE_CHECKING:
@@ -59,20 +68,27 @@ Question: TypeAlias = tuple[str, list[str], list[str]]
 
 
 def question_rows(
-    questions: Sequence[Question], options: RewordOptions, invalid: Mapping[str, str], n_shots: int = 0
+    questions: Sequence[Question],
+    options: RewordOptions,
+    invalid: Mapping[str, str],
+    n_shots: int = 0,
+    write: Write = list,
 ) -> list[WordingRow]:
-    """Return the wordings of questions; what all of them have alike is their template, and keeps its words."""
+    """Return the wordings of questions; what all of them have alike is their template, and keeps its words.
+
+    `write` adds what a model writes.
+    """
     own = [sentences(text) for text, _, _ in questions]
     alike = set.intersection(*map(set, own)) if len(own) > 1 else set()
     descriptors, prompts = common_descriptors(text for text, _, _ in questions), []
     for (text, choices, accepted), of_text in zip(questions, own, strict=True):
-        words = tuple(each for each in of_text if each not in alike)
+        words = tuple(each for each in of_text if each not in alike) if alike & {*of_text} else (text,)
         answer = accepted[0] if len(accepted) == 1 and not choices else accepted
         prompts.append(Prompt(text, (*choices,), answer, words, descriptors, is_unlisted=bool(choices)))
-    return [*wordings(prompts, options, invalid, n_shots)]
+    return [*wordings(write(prompts), options, invalid, n_shots)]
 
 
-def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str, Counter[str]]:
+def reword_inspect(spec: str, folder: Path, options: RewordOptions, write: Write = list) -> dict[str, Counter[str]]:
     """Write a task of inspect_ai, reworded; return its number of wordings by kind.
 
     `spec` is a file or module with a task's name after ``@``, a registered name, or ``hf/ORG/SET``. InputError if the
@@ -88,7 +104,7 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str,
         must = f"have samples without the metadata {', '.join(ADDED)}, which wordings bring"
         raise input_error("reword", "source", must, got=sorted(taken))
     invalid = _invalid(task, samples)
-    rows = question_rows(questions, options, invalid, len(shots_of(samples[0])) // 2)
+    rows = question_rows(questions, options, invalid, len(shots_of(samples[0])) // 2, write)
     called = re.sub(r"\W|^(?=\d)", "_", task.name.rpartition("/")[2])
     with staged(folder) as place:
         file = place / f"{called}{SUFFIX}.jsonl"
@@ -101,7 +117,11 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions) -> dict[str,
 
 
 def reword_table(
-    spec: str, folder: Path, options: RewordOptions, reading: RowOptions
+    spec: str,
+    folder: Path,
+    options: RewordOptions,
+    reading: RowOptions,
+    write: Write = list,
 ) -> tuple[dict[str, Counter[str]], dict[str, str]]:
     """Write a table's questions, reworded, as a set of questions; return the wordings by kind, and which comparers fit.
 
@@ -117,7 +137,7 @@ def reword_table(
     questions = [*zip(map(asked, originals), choices, accepted, strict=True)][: options.limit]
 
     written: list[Json] = []
-    for row in question_rows(questions, options, _BY_RUN):
+    for row in question_rows(questions, options, _BY_RUN, write=write):
         own, (_, listed, right) = originals[row["question"]], questions[row["question"]]
         texts = {name: with_wording(own, row["text"])[name] for name in QUESTIONS.columns}
         texts |= {"choices": row.get("options") or listed, "expected": right}

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from itertools import islice
 from math import factorial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 import yaml
 
@@ -24,11 +24,24 @@ from paraconsist.data.options import option
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.files import Json, staged, to_json, write_text
 from paraconsist.transforms.paraphrase.kept import language_of
-from paraconsist.transforms.rewording import KINDS, Answer, Prompt, RewordingKind, common_descriptors, reorder, reworded
+from paraconsist.transforms.rewording import (
+    KINDS,
+    WRITTEN,
+    Answer,
+    Prompt,
+    RewordingKind,
+    common_descriptors,
+    reorder,
+    reworded,
+    with_written,
+)
 
 if TYPE_CHECKING:
     from lm_eval.api.task import ConfigurableTask
     from lm_eval.tasks import TaskManager
+
+    from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings
+    from paraconsist.transforms.paraphrase.refining import Judge, Refined
 
 #: What a reworded task's documents have beside their own fields; logs carry it.
 ADDED = ("bucket_id", "role", "wording", "kind", "original_options", "gold_option")
@@ -36,6 +49,10 @@ ORIGINAL = "original"
 #: What the names of reworded tasks end with.
 SUFFIX = "_reworded"
 _FEWEST = 3  # wordings of a question: P_C needs two
+
+
+#: Adds to prompts what a model writes.
+Write: TypeAlias = Callable[[list[Prompt]], list[Prompt]]
 
 
 class WordingRow(TypedDict, total=False):
@@ -70,16 +87,41 @@ class RewordOptions:
     kinds: str | None = option(None, "Kinds, with commas between (`list --kinds`); by default all but wordnet.")
     per_kind: int = option(1, "Wordings of each kind; more where a question has fewer than three.", min=1, max=3)
     limit: int | None = option(None, "Only the first questions of each task.", min=1)
-    seed: int = option(0, "Random seed of orders.", min=0)
+    seed: int = option(0, "Random seed of orders, and of a generator.", min=0)
+    generator: str | None = option(
+        None, "For the kind generated: a model's folder or Hub id, or name behind --endpoint, or module:function."
+    )
+    check: str | None = option(None, "Keep what means the same: nli:MODEL, plui:MODEL, judge:FILE (YAML), similar.")
 
     def chosen(self) -> list[RewordingKind]:
         """Return the kinds in the catalogue's order; InputError for an unknown name, with the nearest one."""
         names = None if self.kinds is None else self.kinds.replace(" ", "").split(",")
+        if names is not None and self.generator is None and WRITTEN in names:
+            raise input_error("reword", "generator", f"be given for the kind {WRITTEN}", got=None)
         for name in names or ():
             if name not in KINDS:
                 near = "".join(f"Did you mean {other}?" for other in get_close_matches(name, KINDS, 1))
                 raise input_error("reword", "kinds", f"be one of {', '.join(KINDS)}", got=name, remedy=near)
-        return [kind for kind in KINDS.values() if (kind.default if names is None else kind.name in names)]
+        usual = {kind.name for kind in KINDS.values() if kind.default or (kind.name == WRITTEN and self.generator)}
+        return [kind for kind in KINDS.values() if kind.name in (usual if names is None else names)]
+
+
+@dataclass
+class Writer:
+    """Puts questions in other words: a generator of candidates, and a check of their meaning."""
+
+    generator: Generator
+    settings: GeneratorSettings
+    check: Judge | None = None
+    refined: list[Refined] = field(default_factory=list)  # of each task, what was kept and left out
+
+    def __call__(self, prompts: Sequence[Prompt]) -> list[Prompt]:
+        """Return the prompts with what was written for them."""
+        from paraconsist.transforms.paraphrase.refining import refine
+
+        asked = [*dict.fromkeys(prompt.asked for prompt in prompts if prompt.asked)]
+        self.refined.append(refine(asked, self.generator, self.settings, self.check))
+        return [with_written(each, self.refined[-1].accepted.get(each.asked, ())) for each in prompts]
 
 
 @contextmanager
@@ -154,11 +196,16 @@ def write_rows(
 
 
 def reword_lm_eval(
-    name: str, folder: Path, options: RewordOptions, include_path: Path | None = None
+    name: str,
+    folder: Path,
+    options: RewordOptions,
+    include_path: Path | None = None,
+    write: Write = list,
 ) -> dict[str, Counter[str]]:
     """Write a task, or all of a group or tag, reworded; return each task's number of wordings by kind.
 
-    InputError if there is no such task, its data cannot be loaded, it has no prompt (perplexity), or no kind applies.
+    `write` adds what a model writes. InputError if there is no such task, its data cannot be loaded, it has no prompt
+    (perplexity), or no kind applies.
     """
     manager = task_manager(include_path)
     if name not in manager.all_tasks:
@@ -170,7 +217,7 @@ def reword_lm_eval(
     done: dict[str, Counter[str]] = {}
     with staged(folder) as place:
         for task_name, task in loaded["tasks"].items():
-            prompts, invalid = _prompts(task, options.limit), _invalid(task)
+            prompts, invalid = write(_prompts(task, options.limit)), _invalid(task)
             rows = [*wordings(prompts, options, invalid, task.config.num_fewshot or 0, task.multiple_input)]
             file, is_one = place / f"{task_name}{SUFFIX}.jsonl", len(loaded["tasks"]) == 1
             done[task_name] = write_rows(file, rows, options, invalid, is_one)

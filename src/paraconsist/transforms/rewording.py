@@ -39,6 +39,15 @@ class Prompt:
     originals: tuple[str, ...] = ()  # where options moved or have new labels: what the original calls each
     #: Are the options listed by the harness, below the text? Then `answer` is a list of letters, or texts, of options.
     is_unlisted: bool = False
+    written: tuple[str, ...] = ()  # whole texts in which a model put the question in other words
+
+    @property
+    def asked(self) -> str:
+        """The part that a model may put in other words: the last of the question's own words with a question mark."""
+        listed = listing(self.text, len(self.options))
+        before = self.text[: listed[0].start()] if listed else self.text
+        words = [part.strip() for part in self.words if part in before and not _DESCRIPTOR.search(part)]
+        return next((part for part in reversed(words) if "?" in part and len(part.split()) > 2), "")
 
 
 Variant: TypeAlias = Callable[[Prompt, Random], "Prompt | None"]
@@ -220,12 +229,7 @@ _NO_PROSE = re.compile(r"[`{}\\_<>=^|~$:]|\w\(|^\(?\w[.)]\s")
 
 def _by_rule(prompt: Prompt, _: Random, *, rule: Callable[[str], Iterable[str]], number: int) -> Prompt | None:
     """Return the prompt with a sentence of its own words changed by a rule, in the rule's next way for each number."""
-    answers = prompt.answer if isinstance(prompt.answer, list) else [prompt.answer]
-    texts = [*prompt.options, *_columns(listing(prompt.text, len(prompt.options)))[1], *map(str, answers)]
-    held = {
-        text: prompt.text.count(text) for text in [*map(str.strip, texts)] if len(text) > 2
-    }  # shorter ones are labels
-    kept, counts = parts(prompt.text), Counter(_COUNTS.findall(prompt.text))
+    is_kept = _keeping(prompt)
 
     def ways() -> Iterator[Prompt]:
         for words in prompt.words:
@@ -236,11 +240,35 @@ def _by_rule(prompt: Prompt, _: Random, *, rule: Callable[[str], Iterable[str]],
                 start = prompt.text.index(words) + sentence.start() + sentence[0].index(old)
                 for new in rule(old):
                     text = prompt.text[:start] + new + prompt.text[start + len(old) :]
-                    is_kept = parts(text) == kept and Counter(_COUNTS.findall(text)) == counts
-                    if is_kept and all(text.count(each) == n for each, n in held.items()):
+                    if is_kept(text):
                         yield replace(prompt, text=text)
 
     return next(islice(ways(), number, None), None)
+
+
+def _keeping(prompt: Prompt) -> Callable[[str], bool]:
+    """Return what tells whether a text has a prompt's options, accepted answers, numbers, names and code as it has."""
+    answers = prompt.answer if isinstance(prompt.answer, list) else [prompt.answer]
+    texts = [*prompt.options, *_columns(listing(prompt.text, len(prompt.options)))[1], *map(str, answers)]
+    shown = [text for text in map(str.strip, texts) if len(text) > 2]  # shorter ones are labels
+    held, kept = {text: prompt.text.count(text) for text in shown}, parts(prompt.text)
+    counts = Counter(_COUNTS.findall(prompt.text))
+    return lambda text: (
+        parts(text) == kept
+        and Counter(_COUNTS.findall(text)) == counts
+        and all(text.count(each) == n for each, n in held.items())
+    )
+
+
+def with_written(prompt: Prompt, written: Iterable[str]) -> Prompt:
+    """Return a prompt with the texts in which its question stands in other words, those that keep the rest."""
+    is_kept, asked = _keeping(prompt), prompt.asked
+    texts = (prompt.text.replace(asked, new, 1) for new in written)
+    return replace(prompt, written=tuple(filter(is_kept, texts)))
+
+
+def _as_written(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
+    return replace(prompt, text=prompt.written[number]) if number < len(prompt.written) else None
 
 
 def _numbered(make: Callable[..., Prompt | None], n: int, **more: object) -> tuple[Variant, ...]:
@@ -257,6 +285,7 @@ _STATE = "Mizrahi et al. (2024), State of what art? A call for multi-prompt LLM 
 _SHOTS = "Lu et al. (2022), Fantastically ordered prompts and where to find them"
 _PENHA = "Penha et al. (2022), Evaluating the robustness of retrieval pipelines with query variation generators"
 _RULES = "paraconsist's rules of English"
+WRITTEN = "generated"
 #: The catalogue of kinds, in the order of the wordings.
 KINDS = {kind.name: kind for kind in (
     RewordingKind("instruction", "A sentence before the question that asks for an answer.", "the whole prompt", _ALL,
@@ -283,6 +312,9 @@ KINDS = {kind.name: kind for kind in (
         valid=(135, 140)),
     RewordingKind("wordnet", "A noun exchanged for a synonym of its first sense in WordNet.", _WORDS, _OWN, _PENHA,
         _numbered(_by_rule, 3, rule=wordnet_nouns), english=True, valid=(87, 230), default=False),
+    RewordingKind(WRITTEN, "The question in other words, by a model of your own (`--generator`), checked.",
+        "options, accepted answers, code, numbers, names, quotations", "those that ask with a question mark",
+        "the model that you name", _numbered(_as_written, 3), default=False),
 )}  # fmt: skip
 
 

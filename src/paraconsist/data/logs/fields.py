@@ -21,10 +21,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paraconsist.data.tables import likely_column
 from paraconsist.errors import input_error
 from paraconsist.files import Json
 
-_WITH_TEXT = re.compile(r"""\s*(?P<path>[^\s~=!{}]+)\s*(?P<sign>~|==|!=)\s*(?P<quote>["'])(?P<text>.*)(?P=quote)\s*""")
+_WITH_TEXT = re.compile(  # without quotation marks, which a shell takes away, one word
+    r"""\s*(?P<path>[^\s~=!{}]+)\s*(?P<sign>~|==|!=)\s*(?:(?P<quote>["'])(?P<text>.*)(?P=quote)|(?P<word>[^\s"']+))\s*"""
+)
 _IN_TEMPLATE = re.compile(r"\{([^{}]*)\}")
 _NUMBER = re.compile("[0-9]{1,9}")
 _MOST_NAMES = 40
@@ -104,10 +107,10 @@ def value_of(fields: Fields, text: str, *, parameter: str, roots: Sequence[str] 
     """
     parts = _WITH_TEXT.fullmatch(text)
     if parts is not None:
-        values = as_texts(_field(fields, parts["path"], parameter, roots))
+        values, wanted = as_texts(_field(fields, parts["path"], parameter, roots)), parts["word"] or parts["text"]
         if parts["sign"] == "~":
-            return _matched(values, parts["text"], text, parameter)
-        same = pc.fill_null(pc.equal(values, parts["text"]), False)
+            return _matched(values, wanted, text, parameter)
+        same = pc.fill_null(pc.equal(values, wanted), False)
         return same if parts["sign"] == "==" else pc.invert(same)
     if "{" not in text:
         return _field(fields, text.strip(), parameter, roots)
@@ -126,7 +129,8 @@ def _field(fields: Fields, path: str, parameter: str, roots: Sequence[str]) -> p
         return column
     names = fields.names()
     more = [f"and {len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
-    remedy = f"Its columns are {', '.join([*names[:_MOST_NAMES], *more])}."
+    perhaps = f" Perhaps `{parameter}` {likely!r}?" if (likely := likely_column(names, parameter, path)) else ""
+    remedy = f"Its columns are {', '.join([*names[:_MOST_NAMES], *more])}.{perhaps}"
     raise input_error("score", parameter, "name a column of the file", got=path, remedy=remedy)
 
 

@@ -125,6 +125,8 @@ def detect(path: Path) -> LogFormat:
         for log_format in candidates:
             if _recognises(log_format, path, head):
                 return log_format
+    if path.suffix.lower() in (".yaml", ".yml"):
+        raise bad_log("hold answers", path, remedy="YAML is read as questions: `paraconsist run` asks them first.")
     remedy = f"It is {_description(path, head)}. Known formats: {'; '.join(known.what for known in formats())}."
     raise bad_log("be a log or a table of a known format", path, remedy=remedy)
 
@@ -264,6 +266,8 @@ def _logs_in(folder: Path) -> list[Path]:
         runs = [str(file.parent) for file in sorted(folder.rglob("run.json"))]
         if RunFolder(folder).run_file.is_file():
             must, remedy = "be a finished run", "The same command goes on with it."
+            if any((folder / "predictions").glob("*.parquet")):
+                must, remedy = "be the only one, as it is a run", "`paraconsist compare` and `report` take several."
         elif runs:
             remedy = f"Give the runs in it: {' '.join(runs[:10])}{' ...' if len(runs) > 10 else ''}."
         elif {"training.json", "config.json"} & {*present}:

@@ -251,8 +251,7 @@ def _choice(body: Json) -> Json:
 
 
 def _text(value: Any) -> str:
-    """Return a text, or those of parts, joined; empty for anything else."""
-    if isinstance(value, list):
+    if isinstance(value, list):  # of parts
         return "".join(_text(walk(part, "text")) for part in value)
     return value if isinstance(value, str) else ""
 

@@ -1,0 +1,98 @@
+"""Wordings of benchmarks that a model writes: only the question changes, and what a check keeps; in all three forms."""
+
+import json
+import sys
+
+import pytest
+from helpers.errors import refuses
+
+from paraconsist.transforms.paraphrase.generators import GeneratorSettings
+from paraconsist.transforms.perturbation import RowOptions
+from paraconsist.transforms.reworded_questions import reword_table
+from paraconsist.transforms.reworded_tasks import RewordOptions, Writer, wordings
+from paraconsist.transforms.rewording import Prompt
+
+WRITTEN = """
+NEW = ["What number of", "Which count of", "Which total of"]
+
+
+def write(texts):
+    return [[text.replace("12", "thirteen"), *(text.replace("How many", new) for new in NEW)] for text in texts]
+"""
+SETTINGS = GeneratorSettings(n=4, keep=3, whole=True)
+
+
+def rooms(texts):
+    return [[t.replace("How many", "What number of"), t.replace("12", "13"), f"{t} In the hall?"] for t in texts]
+
+
+def prompt(i):
+    listed = "\n".join(
+        f"{label}. {option}" for label, option in zip("ABC", ["a door", "the hall", "none"], strict=True)
+    )
+    asked = f"A house has 12 rooms and {i} doors. How many rooms are left?"
+    return Prompt(f"Question: {asked}\n{listed}\nAnswer:", (*"ABC",), 1, (asked,), {"Question": 1, "Answer": 1})
+
+
+def test_only_the_question_changes_and_numbers_and_options_stay():
+    writer = Writer(rooms, SETTINGS)
+    options = RewordOptions(kinds="generated,instruction", generator="mine")
+    rows = [*wordings(writer([prompt(i) for i in range(5)]), options, (), 0)]
+    written = [row for row in rows if row["kind"] == "generated"]
+    assert len(written) == 5
+    for row in written:
+        assert row["text"] == prompt(row["question"]).text.replace("How many", "What number of")
+        assert not {"options", "answer", "shots"} & row.keys()
+    (refined,) = writer.refined
+    assert refined.reasons["lost or changed"] == 5  # 13 for 12
+
+
+def test_a_candidate_that_names_an_option_is_left_out():
+    """Its text passes alone; in the prompt it would point at an answer."""
+    (named,) = Writer(lambda texts: [[t.replace("A house", "The hall") for t in texts]], SETTINGS)([
+        Prompt("A house has rooms. How many rooms are left?\nA. the hall\nB. The hall", ("the hall", "The hall"), 0,
+               ("A house has rooms. How many rooms are left?",))])  # fmt: skip
+    assert named.written == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["Go to the hall.", "The hall has", "Question: How many rooms are left?", "1. Why?\n2. What now?"]
+)
+def test_what_asks_nothing_is_not_given_to_the_model(text):
+    def never(texts):
+        assert not texts
+        return []
+
+    assert Writer(never, SETTINGS)([Prompt(text, (), None, (text,))])[0].written == ()
+
+
+def test_the_command_on_a_table(command, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(WRITTEN)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    rows = [
+        {"question": f"There are 12 boats and {i} men. How many boats do {i} men see?", "expected": "12"}
+        for i in range(4)
+    ]
+    (tmp_path / "exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = ["reword", tmp_path / "exam.jsonl", "--generator", "mine:write", "--per-kind", 2]
+    out = command.done(*given, "--kinds", "generated", "--output", tmp_path / "out")
+    assert "4 questions with 12 wordings (generated 12)" in out
+    assert "lost or changed" in out
+    made = [json.loads(line) for line in (tmp_path / "out" / "exam_reworded.jsonl").read_text().splitlines()]
+    new = (rows[0]["question"].replace("How many", words) for words in ["What number of", "Which count of"])
+    assert [row["question"] for row in made[:3]] == [rows[0]["question"], *new]
+    usual = command.done(*given, "--output", tmp_path / "usual")
+    assert "(instruction 8, phrase 8, generated 8)" in usual
+    assert "be given for the kind generated" in command.refused(
+        "reword", tmp_path / "exam.jsonl", "--kinds", "generated", "--output", tmp_path / "none"
+    )
+    assert "`--check` must be given with `--generator`" in command.refused(
+        "reword", tmp_path / "exam.jsonl", "--check", "similar", "--output", tmp_path / "none"
+    )
+
+
+def test_refusals_in_python(tmp_path):
+    (tmp_path / "exam.jsonl").write_text('{"question": "The rooms are", "expected": "12"}\n')
+    given = [str(tmp_path / "exam.jsonl"), tmp_path / "out", RewordOptions("generated", generator="mine"), RowOptions()]
+    refuses("generated is for those that ask with a question mark", reword_table, *given, Writer(rooms, SETTINGS))
