@@ -277,7 +277,8 @@ def test_a_filled_difference_is_significant_at_the_level_of_its_interval():
     for level in (0.5, 0.99):
         (comparison,) = pc.compare(one, two, names=["a", "b"], confidence_level=level).sets
         (placed,) = difference_plots([comparison])
-        assert f"p is at most {1 - level:.2g} ".replace("0.", ".") in placed.plot.caption
+        at_most = f"{1 - level:.2g}".removeprefix("0")
+        assert f"p is at most {at_most}, corrected for 1 comparison (Holm)." in placed.plot.caption
         lines = [_difference("", "s", pair, {"a": "a", "b": "b"}, is_turned=False) for pair in comparison.pairs]
         sets[level] = [
             (line.is_filled, pair.corrected_p_value) for line, pair in zip(lines, comparison.pairs, strict=True)

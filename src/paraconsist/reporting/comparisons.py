@@ -121,7 +121,7 @@ def margin_words(pair: ModelPair) -> str:
 def correction_words(comparison: SetComparison) -> str:
     """Return how many comparisons the p-values are corrected for, and by which method."""
     how = _CORRECTIONS.get(comparison.correction, comparison.correction.capitalize())
-    return f"corrected for {comparison.n_comparisons} comparisons ({how})"
+    return f"corrected for {plural(comparison.n_comparisons, 'comparison')} ({how})"
 
 
 def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table:
