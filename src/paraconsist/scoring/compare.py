@@ -244,7 +244,8 @@ def _check_different(opened: Sequence[Opened]) -> None:
     paths = [one.path for one in opened if one.path is not None]
     if len(opened) < 2:
         got = list(map(str, paths))
-        raise input_error("compare", "paths", "name two models at least", got=got, remedy="Give another.")
+        remedy = "Give another; of a table with a column for each, `prediction` names them: a,b."
+        raise input_error("compare", "paths", "name two models at least", got=got, remedy=remedy)
     contents = {p: p.resolve() if p.is_dir() else hashlib.sha256(p.read_bytes()).hexdigest() for p in {*paths}}
     seen: dict[Any, Path] = {}
     for path, one in ((one.path, one) for one in opened if one.path is not None):
