@@ -513,17 +513,19 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
     rows, left_out = _comparable(sources, options)
     if len(rows) < 2:
         return SetRanking(name, 0, [], Ranking(0, {}, [], {}), left_out)
-    aligned = align(rows)
-    models, ranked = list(rows), list[Standing]()
-    for spec in _with_ranks(compared_measures(sources, aligned, options)):
-        units = values_of_units(spec, aligned.rows, options)
+    aligned, ranked = align(rows), list[Standing]()
+    ranking = rank(aligned.rows, {}, options)
+    able = {model: read for model, read in aligned.rows.items() if model not in ranking.unranked}
+    models = list(able)
+    for spec in _with_ranks(compared_measures(sources, aligned, options)) if len(able) > 1 else ():
+        units = values_of_units(spec, able, options)
         one, two, sums, p = units.pair_tests(n_draws=options.n_permutations, seed=options.seed)
         pairs = [(models[i], models[j]) for i, j in zip(one.tolist(), two.tolist(), strict=True)]
         is_better = (sums >= 0.0) if spec is PARAPHRASTIC else (sums <= 0.0)  # of violations fewer are better
         better = dict(zip(pairs, is_better.tolist(), strict=True))
         differ = dict(zip(pairs, rejects(p, options.confidence_level).tolist(), strict=True))
         ranked += standings(spec.name, models, better, differ)
-    return SetRanking(name, aligned.n_common, ranked, rank(aligned.rows, {}, options), left_out)
+    return SetRanking(name, aligned.n_common, ranked, ranking, left_out)
 
 
 def _comparable(sources: Mapping[str, Source], options: CompareOptions) -> tuple[dict[str, Rows], dict[str, str]]:
