@@ -7,7 +7,7 @@ import pytest
 
 from paraconsist.errors import InputError
 from paraconsist.transforms.reworded_tasks import RewordOptions
-from paraconsist.transforms.rewording import KINDS, Prompt, common_descriptors, listing, reworded
+from paraconsist.transforms.rewording import KINDS, WRITTEN, Prompt, common_descriptors, listing, reworded
 
 N = 10_000
 QUESTION = "A man is carrying a big lamp near 3 boats. What isn't on it?"
@@ -124,7 +124,7 @@ def test_options_code_numbers_and_formulas_survive():
         by_label = shown(new.text)
         assert sorted(by_label.values()) == sorted(texts)
         assert by_label[new.options[new.answer]] == texts[number % 4]
-    assert seen >= {kind.name for kind in KINDS.values() if kind.variants} - {"wordnet"}
+    assert seen >= {kind.name for kind in KINDS.values() if kind.variants} - {"wordnet", WRITTEN}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_descriptors_are_those_of_the_template():
 
 
 def test_the_catalogue():
-    assert [kind.name for kind in RewordOptions().chosen()] == [name for name in KINDS if name != "wordnet"]
+    assert [kind.name for kind in RewordOptions().chosen()] == [n for n in KINDS if n not in ("wordnet", WRITTEN)]
     assert [kind.name for kind in RewordOptions("wordnet, case").chosen()] == ["case", "wordnet"]
     with pytest.raises(InputError, match="Did you mean option_order"):
         RewordOptions("option_ordr").chosen()
