@@ -50,8 +50,9 @@ jobs:
       - uses: actions/checkout@v4
       - uses: actions/setup-python@v5
         with: {python-version: "3.12"}
-      - run: pip install 'paraconsist[report]' pytest
+      - run: pip install 'paraconsist[report]' pytest  # and what your app needs, such as -r requirements.txt
       - run: pytest consistency_test.py --paraconsist-report report.html
+        # env: {API_KEY: "${{ secrets.API_KEY }}"}     # where your app needs a key
       - if: always()
         uses: actions/upload-artifact@v4
         with: {name: consistency, path: report.html}
