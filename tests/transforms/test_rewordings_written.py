@@ -16,8 +16,12 @@ WRITTEN = """
 NEW = ["What number of", "Which count of", "Which total of"]
 
 
+def fail(texts):
+    return [[f"{text.replace('12', 'thirteen')} {i}" for i in range(3)] for text in texts]
+
+
 def write(texts):
-    return [[text.replace("12", "thirteen"), *(text.replace("How many", new) for new in NEW)] for text in texts]
+    return [[*fail([text])[0][:1], *(text.replace("How many", new) for new in NEW)] for text in texts]
 """
 SETTINGS = GeneratorSettings(n=4, keep=3, whole=True)
 
@@ -35,7 +39,8 @@ def prompt(i):
 
 
 def test_only_the_question_changes_and_numbers_and_options_stay():
-    writer = Writer(rooms, SETTINGS)
+    told = []
+    writer = Writer(rooms, SETTINGS, None, told.append)
     options = RewordOptions(kinds="generated,instruction", generator="mine")
     rows = [*wordings(writer([prompt(i) for i in range(5)]), options, (), 0)]
     written = [row for row in rows if row["kind"] == "generated"]
@@ -43,7 +48,7 @@ def test_only_the_question_changes_and_numbers_and_options_stay():
     for row in written:
         assert row["text"] == prompt(row["question"]).text.replace("How many", "What number of")
         assert not {"options", "answer", "shots"} & row.keys()
-    (refined,) = writer.refined
+    (refined,) = told
     assert refined.reasons["lost or changed"] == 5  # 13 for 12
 
 
@@ -82,6 +87,10 @@ def test_the_command_on_a_table(command, tmp_path, monkeypatch):
     made = [json.loads(line) for line in (tmp_path / "out" / "exam_reworded.jsonl").read_text().splitlines()]
     new = (rows[0]["question"].replace("How many", words) for words in ["What number of", "Which count of"])
     assert [row["question"] for row in made[:3]] == [rows[0]["question"], *new]
+    bad = ["reword", tmp_path / "exam.jsonl", "--generator", "mine:fail", "--kinds", "generated", "--output"]
+    err = command.refused(*bad, tmp_path / "bad")
+    assert "left out 12: lost or changed" in err
+    assert "where a candidate passes the checks" in err
     usual = command.done(*given, "--output", tmp_path / "usual")
     assert "(instruction 8, phrase 8, generated 8)" in usual
     assert "be given for the kind generated" in command.refused(

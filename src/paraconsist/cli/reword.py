@@ -78,8 +78,6 @@ def reword(
         following = f"inspect eval {shlex.quote(f'{file}@{file.stem}')} --model MODEL --log-dir logs"
     if writer is not None:
         say_generator(writer.generator)
-        for refined in writer.refined:
-            say_refined(refined, writer.settings, Counter())
     for task, counts in tasks.items():
         n = counts.pop(ORIGINAL)
         kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
@@ -103,4 +101,5 @@ def _writer(making: RewordOptions, endpoint: EndpointSettings | None, output: Pa
         say_status(f"check: {refining.error_of_check(making.check)}")
     options, answers = GeneratorOptions(making.generator, endpoint=endpoint), output.with_name(f"{output.name}.answers")
     generator = load_generator(options, settings, seed=making.seed, answers=answers, say=say_status)
-    return Writer(generator, settings, None if making.check is None else refining.MeaningCheck(making.check))
+    check = None if making.check is None else refining.MeaningCheck(making.check)
+    return Writer(generator, settings, check, lambda refined: say_refined(refined, settings, Counter()))

@@ -10,7 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import islice
 from math import factorial
@@ -113,15 +113,15 @@ class Writer:
     generator: Generator
     settings: GeneratorSettings
     check: Judge | None = None
-    refined: list[Refined] = field(default_factory=list)  # of each task, what was kept and left out
+    tell: Callable[[Refined], object] = str  # is given what was kept and left out, of each task
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Prompt]:
         """Return the prompts with what was written for them."""
         from paraconsist.transforms.paraphrase.refining import refine
 
         asked = [*dict.fromkeys(prompt.asked for prompt in prompts if prompt.asked)]
-        self.refined.append(refine(asked, self.generator, self.settings, self.check))
-        return [with_written(each, self.refined[-1].accepted.get(each.asked, ())) for each in prompts]
+        self.tell(refined := refine(asked, self.generator, self.settings, self.check))
+        return [with_written(each, refined.accepted.get(each.asked, ())) for each in prompts]
 
 
 @contextmanager

@@ -313,8 +313,9 @@ KINDS = {kind.name: kind for kind in (
     RewordingKind("wordnet", "A noun exchanged for a synonym of its first sense in WordNet.", _WORDS, _OWN, _PENHA,
         _numbered(_by_rule, 3, rule=wordnet_nouns), english=True, valid=(87, 230), default=False),
     RewordingKind(WRITTEN, "The question in other words, by a model of your own (`--generator`), checked.",
-        "options, accepted answers, code, numbers, names, quotations", "those that ask with a question mark",
-        "the model that you name", _numbered(_as_written, 3), default=False),
+        "options, accepted answers, code, numbers, names, quotations",
+        "those that ask with a question mark, where a candidate passes the checks", "the model that you name",
+        _numbered(_as_written, 3), default=False),
 )}  # fmt: skip
 
 
