@@ -59,7 +59,7 @@ def reword(
     making.chosen()  # an unknown kind is refused before anything is read
     quiet_libraries()
     comparers: dict[str, str] = {}
-    writer = _writer(making, generator_endpoint({"api": "chat", **endpoint} if endpoint else {}), output)
+    writer = _writer(making, generator_endpoint(endpoint and {**endpoint, "api": endpoint.get("api", "chat")}), output)
     write = list if writer is None else writer
     if tool == "lm-eval":
         say_status("Reading lm-eval's tasks ...")
@@ -78,8 +78,6 @@ def reword(
         following = f"inspect eval {shlex.quote(f'{file}@{file.stem}')} --model MODEL --log-dir logs"
     if writer is not None:
         say_generator(writer.generator)
-        for refined in writer.refined:
-            say_refined(refined, writer.settings, Counter())
     for task, counts in tasks.items():
         n = counts.pop(ORIGINAL)
         kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.items())
@@ -94,7 +92,7 @@ def _writer(making: RewordOptions, endpoint: EndpointSettings | None, output: Pa
     from paraconsist.transforms.paraphrase.generators import GeneratorOptions, load_generator, settings_of
 
     if making.generator is None:
-        for name, value in {"check": making.check, "endpoint": endpoint}.items():
+        for name, value in {"check": making.check, "endpoint": endpoint and " ".join(endpoint.urls)}.items():
             if value is not None:
                 raise input_error("reword", name, "be given with `generator`", got=value)
         return None
@@ -103,4 +101,5 @@ def _writer(making: RewordOptions, endpoint: EndpointSettings | None, output: Pa
         say_status(f"check: {refining.error_of_check(making.check)}")
     options, answers = GeneratorOptions(making.generator, endpoint=endpoint), output.with_name(f"{output.name}.answers")
     generator = load_generator(options, settings, seed=making.seed, answers=answers, say=say_status)
-    return Writer(generator, settings, None if making.check is None else refining.MeaningCheck(making.check))
+    check = None if making.check is None else refining.MeaningCheck(making.check)
+    return Writer(generator, settings, check, lambda refined: say_refined(refined, settings, Counter()))
