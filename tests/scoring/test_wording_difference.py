@@ -109,6 +109,8 @@ def test_a_margin_without_gold_labels_and_a_gate(command, tmp_path):
     gate = ["gate", "wording_change.not_worse", new, "--against", old, "--margin", 0.02]
     code, out, _ = command(gate)
     assert (code, f"{test['p_not_worse1']:.4f}" in out) == (0, True)
+    low, high = test["interval"]
+    assert f"the difference is {low:+.4f} to {high:+.4f}, the margin 0.02" in out
     assert command([*gate[:2], old, "--against", new, "--margin", 0.02])[0] == 1
     golden = [tmp_path / "better_gold.csv", "--against", tmp_path / "worse_gold.csv", "--margin", 0.02]
     both = command.out("gate", "wording_change.not_worse and pc.not_worse", *golden)
@@ -132,6 +134,16 @@ def test_three_models_without_gold_labels_are_tested_together_and_a_constant_one
     assert "same answer above chance, 40 problems" in text
 
 
+def test_a_frame_of_wording_changes_has_a_line_for_each_pair():
+    """It knew the measures of the catalogue only."""
+    frames = [answers(seed, 0.6).drop(columns="label") for seed in range(3)]
+    comparison = pc.compare(*frames, names=["a", "b", "c"], measures=["wording_change"])
+    frame, pairs = comparison.to_frame(), comparison.sets[0].pairs
+    assert frame.measure.tolist() == ["wording_change"] * 3
+    assert frame.difference.tolist() == [pair.result.difference for pair in pairs]
+    assert frame.simultaneous_p_value.tolist() == [pair.simultaneous_p_value for pair in pairs]
+
+
 def test_one_wording_of_each_problem_has_nothing_to_compare():
     alone = answers(0, 0.5).drop(columns="label").groupby("bucket_id").head(1)
     given = [pc.compare, alone, alone.assign(prediction="x")]
@@ -153,3 +165,14 @@ def test_of_many_models_the_pairs_of_the_best_one_are_shown(command, tmp_path):
     page = tmp_path / "page.html"
     command.done("report", *files, "--output", page)
     assert "each model less the best of them" in page.read_text(encoding="utf-8")
+
+
+def test_what_is_refused_is_named_as_the_caller_names_it():
+    alone = answers(0, 0.5).groupby("bucket_id").head(1)
+    refuses("compare: `role` must leave at least one paraphrase", pc.compare, alone, alone.assign(prediction="x"))
+
+
+def test_one_answer_that_could_not_be_read_is_told_as_one():
+    frame = answers(0, 0.5)
+    lacking = frame.assign(prediction=[None, *frame.prediction[1:]])
+    assert "1 answer of b is unparsed" in str(pc.compare(frame, lacking, names=["a", "b"]))

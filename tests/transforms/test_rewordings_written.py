@@ -40,7 +40,7 @@ def prompt(i):
 
 def test_only_the_question_changes_and_numbers_and_options_stay():
     told = []
-    writer = Writer(rooms, SETTINGS, None, told.append)
+    writer = Writer(rooms, SETTINGS, say=told.append)
     options = RewordOptions(kinds="generated,instruction", generator="mine")
     rows = [*wordings(writer([prompt(i) for i in range(5)]), options, (), 0)]
     written = [row for row in rows if row["kind"] == "generated"]
@@ -58,6 +58,17 @@ def test_a_candidate_that_names_an_option_is_left_out():
         Prompt("A house has rooms. How many rooms are left?\nA. the hall\nB. The hall", ("the hall", "The hall"), 0,
                ("A house has rooms. How many rooms are left?",))])  # fmt: skip
     assert named.written == ()
+
+
+def test_a_candidate_that_gives_the_answer_away_at_its_beginning_is_left_out():
+    """There it has a capital, by which it passed."""
+    asked = "Which colour has the sky on a clear day?"
+    alone = Prompt(asked, (), "blue", (asked,))
+    listed = Prompt(asked, ("deep blue", "red"), ["deep blue"], (asked,), is_unlisted=True)
+    candidates = [f"{answer} or which colour has the sky on a clear day?" for answer in ("Blue", "Deep blue", "Grey")]
+    for prompt in (alone, listed):
+        (named,) = Writer(lambda _: [candidates], SETTINGS)([prompt])
+        assert named.written == tuple(candidates[2:] if prompt is alone else candidates[::2])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +101,7 @@ def test_the_command_on_a_table(command, tmp_path, monkeypatch):
     bad = ["reword", tmp_path / "exam.jsonl", "--generator", "mine:fail", "--kinds", "generated", "--output"]
     err = command.refused(*bad, tmp_path / "bad")
     assert "left out 12: lost or changed" in err
-    assert "where a candidate passes the checks" in err
+    assert "where what is written passes" in err
     usual = command.done(*given, "--output", tmp_path / "usual")
     assert "(instruction 8, phrase 8, generated 8)" in usual
     assert "be given for the kind generated" in command.refused(
@@ -105,3 +116,20 @@ def test_refusals_in_python(tmp_path):
     (tmp_path / "exam.jsonl").write_text('{"question": "The rooms are", "expected": "12"}\n')
     given = [str(tmp_path / "exam.jsonl"), tmp_path / "out", RewordOptions("generated", generator="mine"), RowOptions()]
     refuses("generated is for those that ask with a question mark", reword_table, *given, Writer(rooms, SETTINGS))
+
+
+def test_what_is_wrong_is_said_by_its_own_option(command, tmp_path, monkeypatch):
+    (tmp_path / "odd.py").write_text(
+        "def same(texts):\n    return [[each] for each in texts]\ndef broken(_):\n    raise ValueError('no words')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "exam.jsonl").write_text('{"question": "How many rooms are left?", "expected": "12"}\n')
+    given = ["reword", tmp_path / "exam.jsonl", "--output", tmp_path / "out"]
+    unused = command.refused(*given, "--generator", "odd:broken", "--kinds", "instruction")
+    assert "`--generator` must be given for the kind generated" in unused  # it was asked, and its words left
+    code, _, err = command([*given, "--generator", "odd:same", "--kinds", "generated"])
+    assert (code, "left out 1: copy of the original" in err) == (2, True)
+    assert "odd:broken'. It raised ValueError: no words." in command.refused(*given, "--generator", "odd:broken")
+    assert "`--concurrency` must be given only with `--endpoint`" in command.refused(*given, "--concurrency", 3)
+    alone = command.refused(*given, "--endpoint", "http://localhost:1/v1")
+    assert "`--endpoint` must be given with `--generator`; got 'http://localhost:1/v1'" in alone

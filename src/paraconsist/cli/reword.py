@@ -59,7 +59,7 @@ def reword(
     making.chosen()  # an unknown kind is refused before anything is read
     quiet_libraries()
     comparers: dict[str, str] = {}
-    writer = _writer(making, generator_endpoint({"api": "chat", **endpoint} if endpoint else {}), output)
+    writer = _writer(making, generator_endpoint(endpoint and {**endpoint, "api": endpoint.get("api", "chat")}), output)
     write = list if writer is None else writer
     if tool == "lm-eval":
         say_status("Reading lm-eval's tasks ...")
@@ -92,7 +92,7 @@ def _writer(making: RewordOptions, endpoint: EndpointSettings | None, output: Pa
     from paraconsist.transforms.paraphrase.generators import GeneratorOptions, load_generator, settings_of
 
     if making.generator is None:
-        for name, value in {"check": making.check, "endpoint": endpoint}.items():
+        for name, value in {"check": making.check, "endpoint": endpoint and " ".join(endpoint.urls)}.items():
             if value is not None:
                 raise input_error("reword", name, "be given with `generator`", got=value)
         return None

@@ -22,7 +22,7 @@ from paraconsist.reporting.papers import values_of_set
 from paraconsist.reporting.table import Part, as_html, as_latex, as_markdown, as_text
 from paraconsist.reporting.tables import cited, first_look, score_tables
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
-from paraconsist.scoring.outcomes import Unsteady, problems_of
+from paraconsist.scoring.outcomes import Unsteady, compared_by, problems_of
 from paraconsist.scoring.score import SetScores, score_sources
 from paraconsist.scoring.sources import Opened, open_models, open_source
 
@@ -286,7 +286,7 @@ class Comparison(_Shown):
                 alone = (result["difference"], low, high, result["p_value"], pair.corrected_p_value)
                 together = (pair.simultaneous_p_value, *(pair.simultaneous_interval or (None, None)))
                 lines.append((comparison.set, pair.measure, *who, *alone, *together))
-                spec = CATALOGUE[pair.measure]
+                spec = compared_by(pair.measure)
                 main = spec.published if "|est:plugin|" in result["signature"] else spec.headline
                 for key, difference in result.get("differences", {}).items():
                     if key == main:

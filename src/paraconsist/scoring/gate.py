@@ -182,8 +182,7 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
 
 def _within(condition: Condition, result: Values) -> str:
     """Return in which interval the difference from the other model lies; empty for other conditions."""
-    spec = _spec_of(condition.quantity)[0]
-    test = result["measures"][spec.name]["margin_test"] if spec is not None and condition.end in _MARGIN_KEYS else None
+    test = _tested(condition, result)["margin_test"] if condition.end in _MARGIN_KEYS else None
     if test is None:
         return ""
     low, high = test["interval"]

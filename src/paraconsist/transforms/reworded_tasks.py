@@ -96,12 +96,13 @@ class RewordOptions:
     def chosen(self) -> list[RewordingKind]:
         """Return the kinds in the catalogue's order; InputError for an unknown name, with the nearest one."""
         names = None if self.kinds is None else self.kinds.replace(" ", "").split(",")
-        if names is not None and self.generator is None and WRITTEN in names:
-            raise input_error("reword", "generator", f"be given for the kind {WRITTEN}", got=None)
         for name in names or ():
             if name not in KINDS:
                 near = "".join(f"Did you mean {other}?" for other in get_close_matches(name, KINDS, 1))
                 raise input_error("reword", "kinds", f"be one of {', '.join(KINDS)}", got=name, remedy=near)
+        if names is not None and (self.generator is None) == (WRITTEN in names):
+            must = f"be given for the kind {WRITTEN}, and only for it"
+            raise input_error("reword", "generator", must, got=self.generator)
         usual = {kind.name for kind in KINDS.values() if kind.default or (kind.name == WRITTEN and self.generator)}
         return [kind for kind in KINDS.values() if kind.name in (usual if names is None else names)]
 
@@ -113,14 +114,15 @@ class Writer:
     generator: Generator
     settings: GeneratorSettings
     check: Judge | None = None
-    tell: Callable[[Refined], object] = str  # is given what was kept and left out, of each task
+    say: Callable[[Refined], object] = lambda _: None  # is told what was kept of each task, and left out
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Prompt]:
         """Return the prompts with what was written for them."""
         from paraconsist.transforms.paraphrase.refining import refine
 
         asked = [*dict.fromkeys(prompt.asked for prompt in prompts if prompt.asked)]
-        self.tell(refined := refine(asked, self.generator, self.settings, self.check))
+        refined = refine(asked, self.generator, self.settings, self.check)
+        self.say(refined)
         return [with_written(each, refined.accepted.get(each.asked, ())) for each in prompts]
 
 

@@ -251,13 +251,14 @@ def _keeping(prompt: Prompt) -> Callable[[str], bool]:
     answers = prompt.answer if isinstance(prompt.answer, list) else [prompt.answer]
     texts = [*prompt.options, *_columns(listing(prompt.text, len(prompt.options)))[1], *map(str, answers)]
     shown = [text for text in map(str.strip, texts) if len(text) > 2]  # shorter ones are labels
-    held, kept = {text: prompt.text.count(text) for text in shown}, parts(prompt.text)
-    counts = Counter(_COUNTS.findall(prompt.text))
-    return lambda text: (
-        parts(text) == kept
-        and Counter(_COUNTS.findall(text)) == counts
-        and all(text.count(each) == n for each, n in held.items())
-    )
+
+    def held(text: str) -> tuple[object, ...]:
+        small = text.lower()  # an answer that begins a sentence has a capital
+        named = [(text.count(each), small.count(each.lower())) for each in shown]
+        return parts(text), Counter(_COUNTS.findall(text)), named
+
+    kept = held(prompt.text)
+    return lambda text: held(text) == kept
 
 
 def with_written(prompt: Prompt, written: Iterable[str]) -> Prompt:
@@ -314,8 +315,8 @@ KINDS = {kind.name: kind for kind in (
         _numbered(_by_rule, 3, rule=wordnet_nouns), english=True, valid=(87, 230), default=False),
     RewordingKind(WRITTEN, "The question in other words, by a model of your own (`--generator`), checked.",
         "options, accepted answers, code, numbers, names, quotations",
-        "those that ask with a question mark, where a candidate passes the checks", "the model that you name",
-        _numbered(_as_written, 3), default=False),
+        "those that ask with a question mark, where what is written passes",
+        "the model that you name", _numbered(_as_written, 3), default=False),
 )}  # fmt: skip
 
 

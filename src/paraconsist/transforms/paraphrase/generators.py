@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paraconsist.data.foreign import parse_yaml
 from paraconsist.data.options import option
-from paraconsist.errors import check_choice, check_whole, input_error, renamed
+from paraconsist.errors import check_choice, check_whole, first_line, input_error, renamed
 from paraconsist.files import Json
 from paraconsist.models.endpoint.settings import EndpointSettings
 from paraconsist.transforms.lexicon import english
@@ -207,7 +207,15 @@ def load_generator(
     if ":" in name and not Path(name).exists():
         from paraconsist.transforms.registry import load_function
 
-        user_generator: Generator = load_function(name, parameter="generator", signature="texts to lists of candidates")
+        own: Generator = load_function(name, parameter="generator", signature="texts to lists of candidates")
+
+        def user_generator(texts: Sequence[str]) -> Sequence[Sequence[str]]:
+            try:
+                return own(texts)
+            except Exception as problem:
+                remedy, must = f"It raised {type(problem).__name__}: {first_line(problem)}.", "return lists of texts"
+                raise input_error("paraphrase", "generator", must, got=name, remedy=remedy) from problem
+
         return user_generator
     from paraconsist.models.loading import kind_of
     from paraconsist.models.pretrained import load_language_model, open_configuration
