@@ -107,3 +107,9 @@ def test_answers_none_of_which_is_an_accepted_one_are_told():
     warning = "no answer is right by `text` ('You have 10 days.' for '10 days')"
     assert warning in " ".join(pc.score(rows, same="text").warnings)
     assert "no answer is right" not in " ".join(pc.score(rows, same="number").warnings)
+
+
+def test_an_answer_that_is_never_right_is_told_by_one_that_was_given():
+    """The first, which was no answer, stood in the sentence."""
+    rows = [{"bucket_id": i // 2, "prediction": "Rome" if i else None, "label": "Paris"} for i in range(40)]
+    assert "no answer is right by `text` ('Rome' for 'Paris')" in " ".join(pc.score(rows, same="text").warnings)

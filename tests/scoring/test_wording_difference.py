@@ -165,3 +165,14 @@ def test_of_many_models_the_pairs_of_the_best_one_are_shown(command, tmp_path):
     page = tmp_path / "page.html"
     command.done("report", *files, "--output", page)
     assert "each model less the best of them" in page.read_text(encoding="utf-8")
+
+
+def test_what_is_refused_is_named_as_the_caller_names_it():
+    alone = answers(0, 0.5).groupby("bucket_id").head(1)
+    refuses("compare: `role` must leave at least one paraphrase", pc.compare, alone, alone.assign(prediction="x"))
+
+
+def test_one_answer_that_could_not_be_read_is_told_as_one():
+    frame = answers(0, 0.5)
+    lacking = frame.assign(prediction=[None, *frame.prediction[1:]])
+    assert "1 unparsed answer of b" in str(pc.compare(frame, lacking, names=["a", "b"]))

@@ -13,7 +13,7 @@ import numpy as np
 
 from paraconsist.data.options import converted
 from paraconsist.data.rows import Rows
-from paraconsist.errors import InputError, check_choice, input_error
+from paraconsist.errors import InputError, check_choice, input_error, renamed
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, reads_probabilities
 from paraconsist.measures.consistency_difference import (
@@ -104,6 +104,7 @@ def compare_options(options: ScoreOptions, margin: float | None = None) -> Compa
     return converted(options, CompareOptions, margin=margin, interval_method=method)
 
 
+@renamed(roles="role")
 def compare(
     models: Mapping[str, Mapping[str, Source]], options: CompareOptions, *, need_pairs: bool = True
 ) -> list[SetComparison]:
