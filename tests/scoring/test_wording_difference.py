@@ -175,4 +175,4 @@ def test_what_is_refused_is_named_as_the_caller_names_it():
 def test_one_answer_that_could_not_be_read_is_told_as_one():
     frame = answers(0, 0.5)
     lacking = frame.assign(prediction=[None, *frame.prediction[1:]])
-    assert "1 answer of b is unparsed" in str(pc.compare(frame, lacking, names=["a", "b"]))
+    assert "1 unparsed answer of b" in str(pc.compare(frame, lacking, names=["a", "b"]))

@@ -66,10 +66,7 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
             yield pareto(of_set, comparison)
         if comparison.checked:
             yield corrected(of_set, comparison.checked)
-        said = (
-            (plural(n, "answer"), model, "is" if n == 1 else "are") for model, n in comparison.n_unparsed.items() if n
-        )
-        unparsed = [f"{of} of {model} {verb} unparsed" for of, model, verb in said]
+        unparsed = [f"{plural(n, 'unparsed answer')} of {model}" for model, n in comparison.n_unparsed.items() if n]
         if len(shown) < len(comparison.pairs):
             unparsed.append(f"{len(shown)} of {len(comparison.pairs)} pairs are shown, those of the best model")
         unparsed += [f"{model} is not ranked: {why}" for model, why in comparison.ranking.unranked.items()]

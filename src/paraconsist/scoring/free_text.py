@@ -98,8 +98,8 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
         more["chance"] = _chance(found, buckets, comparer)
     if accepted is not None:
         if len(answers) >= _FEW and not is_right.any():
-            example = next((each for each in zip(answers, labels, strict=True) if each[0] is not None), ("", labels[0]))
-            notes.append(f"no answer is right by `{right}` ({example[0]!r} for {example[1]!r}): is another meant?")
+            row = next((row for row, answer in enumerate(answers) if answer is not None), 0)
+            notes.append(f"no answer is right by `{right}` ({answers[row]!r} for {labels[row]!r}): is another meant?")
         names = [  # a wrong answer's is not the gold label
             gold if ok else f"{name} (another)" if name == gold else name
             for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)
