@@ -97,8 +97,10 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     if more["same_pairs"] is not None:
         more["chance"] = _chance(found, buckets, comparer)
     if accepted is not None:
-        if len(answers) >= _FEW and not is_right.any():
-            notes.append(f"no answer is right by `{right}` ({answers[0]!r} for {labels[0]!r}): is another meant?")
+        read = [(answer, label) for answer, label in zip(answers, labels, strict=True) if answer]
+        if len(answers) >= _FEW and read and not is_right.any():
+            example = f"{read[0][0][:_LONGEST]!r} for {read[0][1]!r}"
+            notes.append(f"no answer is right by `{right}` ({example}): is another meant?")
         names = [  # a wrong answer's is not the gold label
             gold if ok else f"{name} (another)" if name == gold else name
             for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)
