@@ -159,14 +159,14 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
 def repeated_texts(table: pa.Table, columns: SourceOptions) -> list[str]:
     """Return a warning if rows of a bucket in one role have the same text, as in a set given twice."""
     text = ["input_id"] if "input_id" in table.column_names else [*ASKED, "context", "choices", "system"]
-    names = [name for name in (columns.bucket, *text) if name in table.column_names]
-    if columns.trial is not None or columns.bucket not in names or {"input_id", *ASKED}.isdisjoint({*names[1:]}):
+    text = [name for name in text if name != columns.bucket and name in table.column_names]
+    if columns.trial is not None or columns.bucket not in table.column_names or {"input_id", *ASKED}.isdisjoint(text):
         return []
-    texts = rows_counted(table, list(dict.fromkeys(names)))
+    texts = rows_counted(table, [columns.bucket, *text])
     if texts is None or len(texts) == len(texts[columns.bucket].unique()):  # it is the problem's, not a wording's
         return []
-    own = [name for name in (columns.role, columns.variant) if name in table.column_names and name not in names]
-    counted = texts if not own else rows_counted(table, [*names, *own])
+    names = dict.fromkeys([columns.bucket, *text, columns.role, columns.variant])
+    counted = rows_counted(table, [name for name in names if name in table.column_names])
     n = 0 if counted is None else len(table) - len(counted)
     equal = f"{n:,} of {len(table):,} rows ask what another row of their bucket asks: copies agree trivially, so leave"
     several = "if answers were sampled several times, name the columns of the wording, `variant`, and of the `trial`"

@@ -97,10 +97,9 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     if more["same_pairs"] is not None:
         more["chance"] = _chance(found, buckets, comparer)
     if accepted is not None:
-        read = [(answer, label) for answer, label in zip(answers, labels, strict=True) if answer]
+        read = [f"{text[:_LONGEST]!r} for {label!r}" for text, label in zip(answers, labels, strict=True) if text]
         if len(answers) >= _FEW and read and not is_right.any():
-            example = f"{read[0][0][:_LONGEST]!r} for {read[0][1]!r}"
-            notes.append(f"no answer is right by `{right}` ({example}): is another meant?")
+            notes.append(f"no answer is right by `{right}` ({read[0]}): is another meant?")
         names = [  # a wrong answer's is not the gold label
             gold if ok else f"{name} (another)" if name == gold else name
             for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)
