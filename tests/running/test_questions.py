@@ -237,7 +237,7 @@ def test_promptfoos_prompts_are_the_wordings_of_its_tests(tmp_path):
 def test_promptfoos_accepted_answers_are_filled_in_and_listed_as_it_lists_them(tmp_path):
     """'{{capital}}' was the accepted answer, as it stands, and 'Paris, Lutetia' was one."""
     (tmp_path / "p.yaml").write_text(
-        "prompts: 'Capital of {{country}}?'\ntests:\n"
+        "prompts: ['Capital of {{country}}?']\ntests:\n"
         "  - {vars: {country: France, capital: Paris}, assert: [{type: equals, value: '{{capital}}'}]}\n"
         "  - {vars: {country: France}, assert: [{type: contains-any, value: 'Paris, Lutetia'}]}\n"
     )

@@ -516,7 +516,6 @@ def _of_promptfoo(test: Any, number: int, prompts: Any, stem: str) -> list[Json]
     known = {key: value for key, value in more.items() if key in (*_ENTRY, "bucket_id", "role")}
     known |= {"expected": expected} if expected and "expected" not in known else {}
     is_asked = bool(set(ASKED) & set(known))
-    prompts = [prompts] if isinstance(prompts, str) else prompts
     are_texts = isinstance(prompts, list) and all(map(_is_template, prompts))
     if not are_texts and not is_asked:
         must = "have prompts with variables in {{ }}, or a variable `question` in each test"
@@ -534,10 +533,8 @@ def _of_promptfoo(test: Any, number: int, prompts: Any, stem: str) -> list[Json]
 
 def _is_template(prompt: Any) -> bool:
     """Say whether a prompt is a text with variables and nothing else to fill in, not a file or a chat."""
-    if not isinstance(prompt, str) or prompt.lstrip().startswith(("[", "- ")):
-        return False
-    rest = _VARIABLE.sub("", prompt)
-    return rest != prompt and not re.search(r"\{[{%]", rest)
+    rest = _VARIABLE.sub("", prompt) if isinstance(prompt, str) else prompt
+    return rest != prompt and not re.match(r"\s*(\[|- )", prompt) and not re.search(r"\{[{%]", rest)
 
 
 def question_columns(table: pa.Table, name: str) -> dict[str, pa.Array]:
