@@ -76,6 +76,14 @@ def test_a_table_with_a_column_for_each_model_is_a_file_of_each(compare, command
     assert compare.json(tmp_path / "wide.csv", *columns)[0]["pairs"] == compare.json(*files)[0]["pairs"]
     assert [*pc.rank(wide, prediction="a,b,c").model] == [*pc.rank(*files).model]
     assert "`--prediction` takes one of them" in command.refused("score", tmp_path / "wide.csv", *columns)
+    assert compare.json(tmp_path / "wide.csv", "--prediction", "a, b, c") == compare.json(
+        tmp_path / "wide.csv", *columns
+    )
+    assert "column of the predictions; got 'd'" in command.refused(
+        "compare", tmp_path / "wide.csv", "--prediction", "a,d"
+    )
+    twice = ["--prediction", "a", "--prediction=b"]  # of which the first was lost
+    assert "Option '--prediction' must be given once" in command.refused("compare", tmp_path / "wide.csv", *twice)
     assert "`--prediction` names them: a,b" in command.refused("compare", tmp_path / "wide.csv", "--prediction", "a")
     command.done("report", tmp_path / "wide.csv", *columns, "--output", tmp_path / "page.html")
 

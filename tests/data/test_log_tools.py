@@ -204,10 +204,10 @@ def two_models_in_a_table(table: Any) -> None:
         ("deepeval", set_in("testCases", 2, "no case"), {}, "must hold test cases of one question each"),
         ("deepeval", set_in("testCases", []), {}, "must hold test cases of one question each"),
         ("deepeval", lambda run: run["testCases"].append(run["testCases"][3]), {}, "must have each question once"),
-        ("mlflow", lambda table: None, {"label": None}, "`label` must name a column.*answer, outputs"),
+        ("mlflow", lambda table: None, {"label": "gold"}, "`label` must name a column.*answer, outputs"),
         ("mlflow", two_models_in_a_table, {}, "must hold one model's answers; got .*m0.*m1"),
         ("mlflow", lambda table: table["data"][2].pop(), {}, "must hold columns .*, and rows of that length"),
-        ("promptfoo", lambda found: None, {"label": None}, "`label` must name a column.*vars.answer"),
+        ("promptfoo", set_in("results", "results", 1, "metadata", "kind", "negation"), {"label": None}, "vars.answer"),
         ("promptfoo", set_in("results", "results", 1, "provider", {"id": "b"}), {}, "one model's answers; .*`filter`"),
         ("promptfoo", set_in("results", "results", 1, "provider", "label", "b"), {}, "must hold one model's answers"),
         ("promptfoo", set_in("results", "results", 1, "promptIdx", 1), {}, "must hold one prompt's answers"),
@@ -354,6 +354,19 @@ def test_several_providers_of_a_prompt_are_compared(command, tmp_path):
     (pair,), own = found["pairs"], scored(command, file_of("promptfoo"), *BY_QUESTION, "--label", "answer")
     first = own["measures"]["paraphrastic_consistency"]["accuracy"]
     assert (pair["second"], pair["result"]["differences"]["accuracy"]) == ("second", pytest.approx(first - 1.0))
+
+
+@pytest.mark.parametrize("tool", ["promptfoo", "mlflow"])
+def test_verdicts_need_no_field_of_right_answers(command, tool):
+    """P_C and accuracy are of the verdicts; a right answer to one problem is no right answer to another."""
+    named = [*CASES[tool][1]]
+    at = named.index("--label")
+    alone = scored(command, file_of(tool), *named[:at], *named[at + 2 :])
+    both, own = (one["measures"]["paraphrastic_consistency"] for one in (alone, scored(command, file_of(tool), *named)))
+    assert [both[key] for key in ("accuracy", "vap")] == [own[key] for key in ("accuracy", "vap")]
+    assert both["paraphrastic_consistency_unbiased"] == own["paraphrastic_consistency_unbiased"]
+    assert alone["wording"]["same_answer"] == scored(command, file_of(tool), *named)["wording"]["same_answer"]
+    assert any("alone: there is no field" in note for note in alone["warnings"])
 
 
 @pytest.mark.faults

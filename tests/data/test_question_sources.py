@@ -178,6 +178,10 @@ def test_questions_in_one_row_keep_the_number_that_is_their_id(ids, named, tmp_p
     rows = [{"id": name, "wording_1": f"{i}?", "wording_2": f"And {i}?"} for i, name in enumerate(ids)]
     loaded = pc.load_bucket_set(as_csv(tmp_path / "wide.csv", rows)).table.to_pylist()
     assert [row["bucket_id"] for row in loaded] == [name for name in named for _ in range(2)]
+    again = as_csv(tmp_path / "again.csv", [{**row, "id": ids[0]} for row in rows])
+    refuses(
+        f"`id` must be another in each row, .*; got '{ids[0]}'", pc.load_bucket_set, again
+    )  # two questions were one
 
 
 @pytest.mark.faults

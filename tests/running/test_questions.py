@@ -234,17 +234,35 @@ def test_promptfoos_prompts_are_the_wordings_of_its_tests(tmp_path):
     ]
 
 
+def test_promptfoos_accepted_answers_are_filled_in_and_listed_as_it_lists_them(tmp_path):
+    """'{{capital}}' was the accepted answer, as it stands, and 'Paris, Lutetia' was one."""
+    (tmp_path / "p.yaml").write_text(
+        "prompts: ['Capital of {{country}}?']\ntests:\n"
+        "  - {vars: {country: France, capital: Paris}, assert: [{type: equals, value: '{{capital}}'}]}\n"
+        "  - {vars: {country: France}, assert: [{type: contains-any, value: 'Paris, Lutetia'}]}\n"
+    )
+    table = pc.load_bucket_set(str(tmp_path / "p.yaml")).table.to_pylist()
+    assert [(row["question"], row["label"]) for row in table] == [
+        ("Capital of France?", ["Paris"]),
+        ("Capital of France?", ["Paris", "Lutetia"]),
+    ]
+
+
 @pytest.mark.parametrize(
     ("prompts", "words"),
     [
         ("[prompts.txt]", "have prompts with"),
         ("['{{country | upper}}?']", "have prompts with"),
         ("[{id: a}]", "have prompts with"),
-        ("['{{city}}?']", "have vars for what its prompts name; got 'city' at row 0"),
+        ("['{{city}}?']", "have vars for what its prompts name, each a text or a number; got 'city' at row 0"),
+        ("['{{none}}?', '{{two}}?']", "got 'none, two' at row 0"),  # None? and ['a', 'b']? were asked
+        ("['{{country}} {{a.b}}?']", "have prompts with"),  # was asked as it stands
+        ("['{% if country %}{{country}}?{% endif %}']", "have prompts with"),
     ],
 )
 def test_prompts_that_cannot_be_filled_in_are_refused(prompts, words, tmp_path):
-    (tmp_path / "p.yaml").write_text(f"prompts: {prompts}\ntests: [vars: {{country: France}}]\n")
+    tests = "[vars: {country: France, none: null, two: [a, b]}]"
+    (tmp_path / "p.yaml").write_text(f"prompts: {prompts}\ntests: {tests}\n")
     refuses(words, pc.load_bucket_set, str(tmp_path / "p.yaml"))
 
 

@@ -74,6 +74,14 @@ def test_a_text_that_a_bucket_has_twice_is_warned_of_where_rows_have_ids(text: s
     assert warning not in warnings_of(pd.concat([original, frame[:60].assign(role="paraphrase")]))
     by_text = frame.drop(columns="bucket_id").assign(question=frame.bucket_id)
     assert warning not in warnings_of(by_text.drop(columns=[text] * (text != "question")), bucket="question")
+    assert warning not in warnings_of(frame.assign(template=[0] * 60 + [1] * 60), variant="template")
+
+
+def test_a_text_that_all_rows_of_a_bucket_share_is_the_problem_not_a_wording():
+    """Beside an original, `question` was taken for the wording: 80 of 120 rows were called copies."""
+    roles = ["original", "paraphrase", "paraphrase"] * 40
+    frame = pd.DataFrame({"bucket_id": [i // 3 for i in range(120)], "role": roles, "prediction": 0, "label": 0})
+    assert "ask what another" not in warnings_of(frame.assign(question="Why " + frame.bucket_id.astype(str)))
 
 
 def test_swapped_columns_are_guessed(answers):

@@ -107,6 +107,12 @@ def test_answers_none_of_which_is_an_accepted_one_are_told():
     warning = "no answer is right by `text` ('You have 10 days.' for '10 days')"
     assert warning in " ".join(pc.score(rows, same="text").warnings)
     assert "no answer is right" not in " ".join(pc.score(rows, same="number").warnings)
+    rows["prediction"] = [None, *["Let me think. " * 100] * 19]
+    (told,) = (line for line in pc.score(rows, same="text").warnings if "no answer is right" in line)
+    assert "('Let me think. Let" in told
+    assert len(told) < 200  # it was None, or an answer of pages
+    unread = pc.score({**rows, "prediction": [None] * 20}, same="text").warnings
+    assert "no answer is right" not in " ".join(unread)
 
 
 def test_an_answer_that_is_never_right_is_told_by_one_that_was_given():

@@ -106,6 +106,7 @@ def test_every_set_that_has_the_quantity():
         ("pc >= 0.5 and", "QUANTITY"),
         ("cp.low >= 0.5", "name a quantity of the results; got 'cp'. Known here: accuracy, "),
         ("acuracy >= 0.5", r"Perhaps accuracy\? Known here: accuracy, "),
+        ("P_C >= .75", r"Perhaps pc\? Known here"),
         ("semantic > 0", "name a quantity"),
         ("n_buckets.low > 0", "with an interval"),
         ("signature > 0", "name a number"),

@@ -383,6 +383,9 @@ def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
     ("given", "message"),
     [
         (["--vary", "temperatures=0,1"], "Did you mean `temperature`?"),
+        (["--vary", "seed=1,2"], "must be left to the sweep"),
+        (["--set", "seed=5", "--seeds", "1,2"], "must be left to the sweep"),  # the same answers, paid twice
+        (["--vary", "model=a,b"], "must be left to the sweep"),  # two cells of one model
         (["--vary", "system=[]"], "`--vary` must be a list of at least one"),
         (["--set", "epochs=3"], "`epochs` must be a parameter"),
         (["--eval-file", "rows.csv"], "`--eval-file` must be a parameter"),

@@ -196,6 +196,14 @@ class Command(click.Command):
         )
         return [*super().get_params(ctx), help_all]
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the line; an option of one value that is given twice is refused, else the first would be lost."""
+        given: Any = self.make_parser(ctx).parse_args(args=[*args])[2]
+        for one in given:
+            if given.count(one) > 1 and isinstance(one, click.Option) and not (one.multiple or one.is_flag):
+                raise click.BadOptionUsage(one.opts[0], f"Option '{one.opts[0]}' must be given once.", ctx)
+        return super().parse_args(ctx, args)
+
     @property
     def examples(self) -> list[str]:
         """The lines of the help's paragraph that calls the command."""

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -310,6 +311,9 @@ def _a_row_each(table: pa.Table) -> pa.Table:
     columns = [name for name in table.column_names if name == "wordings" or _NUMBERED.fullmatch(name)]
     if not columns or any({*task.columns} <= {*table.column_names} for task in TASKS.values()):
         return table
+    ids = [str(one) for one in table["id"].to_pylist() if one not in (None, "")] if "id" in table.column_names else []
+    if (twice := Counter(ids) - Counter({*ids})) and "bucket_id" not in table.column_names:
+        raise input_error("run", "id", "be another in each row, which is one question", got=next(iter(twice)))
     rows: list[Json] = []
     for number, row in enumerate(table.to_pylist(), 1):
         texts = [text for name in columns for text in listed(row.pop(name)) if text]

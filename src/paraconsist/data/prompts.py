@@ -504,10 +504,15 @@ def _of_promptfoo(test: Any, number: int, prompts: Any, stem: str) -> list[Json]
     values = test.get("vars") if isinstance(test, Mapping) else None
     if not isinstance(values, Mapping):
         raise input_error("run", "dataset", "have vars in each of promptfoo's tests", got=test, row=number)
+
+    def fill(text: Any) -> Any:
+        return _VARIABLE.sub(lambda name: str(values.get(name[1], name[0])), text) if isinstance(text, str) else text
+
     more = {**(test.get("metadata") or {}), **values}
     checks = [check for check in test.get("assert") or () if isinstance(check, Mapping)]
-    accepted = [check["value"] for check in checks if check.get("type") in _EQUAL and "value" in check]
-    expected = [one for value in accepted for one in (value if isinstance(value, list) else [value])]
+    accepted = [(check["type"], check["value"]) for check in checks if check.get("type") in _EQUAL and "value" in check]
+    lists = [re.split(r"\s*,\s*", v) if "any" in kind and isinstance(v, str) else v for kind, v in accepted]
+    expected = [fill(one) for value in lists for one in (value if isinstance(value, list) else [value])]
     known = {key: value for key, value in more.items() if key in (*_ENTRY, "bucket_id", "role")}
     known |= {"expected": expected} if expected and "expected" not in known else {}
     is_asked = bool(set(ASKED) & set(known))
@@ -518,17 +523,18 @@ def _of_promptfoo(test: Any, number: int, prompts: Any, stem: str) -> list[Json]
     if not prompts or not are_texts:
         return [known if is_asked or len(values) != 1 else {**known, "question": next(iter(values.values()))}]
     named = {name for each in prompts for name in _VARIABLE.findall(each)}
-    if missing := sorted(named - set(values)):
-        must = "have vars for what its prompts name"
+    if missing := sorted(name for name in named if not isinstance(values.get(name), (str, int, float))):
+        must = "have vars for what its prompts name, each a text or a number"
         raise input_error("run", "dataset", must, got=", ".join(missing), row=number)
-    texts = [_VARIABLE.sub(lambda name: str(values[name[1]]), each) for each in prompts]
+    texts = list(map(fill, prompts))
     rest = {key: value for key, value in known.items() if key not in {*ASKED, *named}}
     return [{"bucket_id": f"{stem}-{number + 1}", **rest, "question": text} for text in texts]
 
 
 def _is_template(prompt: Any) -> bool:
-    """Say whether a prompt is a text with variables, not a file or a chat."""
-    return isinstance(prompt, str) and bool(_VARIABLE.search(prompt)) and not prompt.lstrip().startswith(("[", "- "))
+    """Say whether a prompt is a text with variables and nothing else to fill in, not a file or a chat."""
+    rest = _VARIABLE.sub("", prompt) if isinstance(prompt, str) else prompt
+    return rest != prompt and not re.match(r"\s*(\[|- )", prompt) and not re.search(r"\{[{%]", rest)
 
 
 def question_columns(table: pa.Table, name: str) -> dict[str, pa.Array]:

@@ -159,15 +159,18 @@ def repeated_rows(table: pa.Table, columns: SourceOptions) -> list[str]:
 def repeated_texts(table: pa.Table, columns: SourceOptions) -> list[str]:
     """Return a warning if rows of a bucket in one role have the same text, as in a set given twice."""
     text = ["input_id"] if "input_id" in table.column_names else [*ASKED, "context", "choices", "system"]
-    text = [name for name in text if name != columns.bucket]
-    names = [name for name in (columns.bucket, *text, columns.role) if name in table.column_names]
-    is_asked = columns.trial is None and columns.bucket in names and not {"input_id", *ASKED}.isdisjoint(names[1:])
-    counted = rows_counted(table, names) if is_asked else None
-    if counted is None or len(counted) == len(counted[columns.bucket].unique()):
+    text = [name for name in text if name != columns.bucket and name in table.column_names]
+    if columns.trial is not None or columns.bucket not in table.column_names or {"input_id", *ASKED}.isdisjoint(text):
         return []
-    n = len(table) - len(counted)
+    texts = rows_counted(table, [columns.bucket, *text])
+    if texts is None or len(texts) == len(texts[columns.bucket].unique()):  # it is the problem's, not a wording's
+        return []
+    names = dict.fromkeys([columns.bucket, *text, columns.role, columns.variant])
+    counted = rows_counted(table, [name for name in names if name in table.column_names])
+    n = 0 if counted is None else len(table) - len(counted)
     equal = f"{n:,} of {len(table):,} rows ask what another row of their bucket asks: copies agree trivially, so leave"
-    return [f"{equal} them out; if answers were sampled several times, name the column of the `trial`"][: n > 0]
+    several = "if answers were sampled several times, name the columns of the wording, `variant`, and of the `trial`"
+    return [f"{equal} them out; {several}"][: n > 0]
 
 
 def copied_runs(table: pa.Table, columns: SourceOptions) -> list[str]:

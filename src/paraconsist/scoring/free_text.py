@@ -97,9 +97,9 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     if more["same_pairs"] is not None:
         more["chance"] = _chance(found, buckets, comparer)
     if accepted is not None:
-        if len(answers) >= _FEW and not is_right.any():
-            row = next((row for row, answer in enumerate(answers) if answer is not None), 0)
-            notes.append(f"no answer is right by `{right}` ({answers[row]!r} for {labels[row]!r}): is another meant?")
+        read = [f"{text[:_LONGEST]!r} for {label!r}" for text, label in zip(answers, labels, strict=True) if text]
+        if len(answers) >= _FEW and read and not is_right.any():
+            notes.append(f"no answer is right by `{right}` ({read[0]}): is another meant?")
         names = [  # a wrong answer's is not the gold label
             gold if ok else f"{name} (another)" if name == gold else name
             for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)

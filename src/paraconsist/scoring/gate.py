@@ -136,7 +136,7 @@ def parse_conditions(text: str, confidence_level: float = 0.95) -> tuple[Conditi
     ['pc.low >= 0.75', 'unparsed_rate <= 0.01']
     """
     conditions = []
-    for part in re.split(r"\band\b|&&", text):
+    for part in re.split(r"\band\b|&&", text.lower()):
         if tested := _MARGIN.fullmatch(part):
             conditions.append(Condition(tested[1], tested[2], "<=", 1.0 - confidence_level))
             continue

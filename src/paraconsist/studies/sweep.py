@@ -189,6 +189,8 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
         if (value := getattr(options, name)) != getattr(SweepOptions, name):
             must = "be given only with rows to train on, `train_file` or `train_dataset`"
             raise input_error(_FUNCTION, name, must, got=value)
+    if given := {"model", "seed"} & {*options.vary, *options.training}:
+        raise input_error(_FUNCTION, given.pop(), "be left to the sweep, which has `models` and `seeds`")
     shared = {name: value for name, value in options.training.items() if name != "task"}
     cells, models = {}, {}
     for cell in cells_of(replace(options, shares=(1.0,))):

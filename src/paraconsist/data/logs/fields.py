@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,8 +90,12 @@ class Records:
         except (pa.ArrowException, OverflowError):
             return pa.chunked_array([pa.array([_as_text(value) for value in values])])
 
-    def names(self) -> list[str]:
+    @cached_property
+    def _names(self) -> list[str]:
         return list(dict.fromkeys(path for row in self.rows for path in _paths("", row)))
+
+    def names(self) -> list[str]:
+        return self._names
 
 
 def is_expression(text: str) -> bool:

@@ -285,10 +285,17 @@ def judged_rows(
             notes.append(f"{difference}: were rows added or removed?")
     prediction = SourceOptions.prediction if metric is not None else answer
     compared = replace(query, label=query.named("label") or named[1], prediction=prediction)
+    columns, question = linked_columns(fields, query, roots=roots), fields.column(named[2])
+    if metric is not None and not query.named("label") and column_under(fields, named[1], roots) is None:
+        roles = map(str.lower, as_texts(columns["role"]).to_pylist() if "role" in columns else ())
+        if {"original", "paraphrase"}.issuperset(roles):  # of others a rule says which answers go together
+            problems = as_texts(columns["bucket_id"]).to_pylist() if "bucket_id" in columns else ids
+            log = replace(log, gold=[f"right ({each})" for each in problems])
+            compared = replace(compared, label=SourceOptions.label)
+            notes.append(f"right by {metric} alone: there is no field {named[1]} (`label` names another)")
     labels, label_names = log.columns(fields, compared, roots)
-    columns, question = linked_columns(fields, query, roots=roots) | labels, fields.column(named[2])
     return log_predictions(
-        *(path, tool, ids, columns, label_names, fields, texts),
+        *(path, tool, ids, columns | labels, label_names, fields, texts),
         noun="question",
         roots=roots,
         by_default=lambda: {} if question is None else {named[2]: as_texts(question)},

@@ -49,7 +49,10 @@ def _read_table(path: Path, query: SourceOptions, texts: Sequence[str] | None = 
 def of_one_model(predictions: Predictions, query: SourceOptions, of_file: str = "") -> Predictions:
     """Return the rows of the only model that columns name, or of `query.model`; SeveralModels if there are more."""
     table, metadata, strata = predictions.table, predictions.metadata, query.stratum or ()
-    if {*(columns := query.prediction.split(","))} <= {*table.column_names}:
+    columns = [each.strip() for each in query.prediction.split(",")]
+    if query.prediction not in table.column_names and not {*columns}.isdisjoint(table.column_names):
+        for name in columns:
+            column_of(table, name, parameter="prediction")
         check_one_model("predictions", columns, choice="prediction")
     names = [name for name in table.column_names if name.lower() in _MODEL_COLUMNS and name not in strata]
     names = [n for n in names if pa.types.is_string(kind := table[n].type) or pa.types.is_integer(kind)]
