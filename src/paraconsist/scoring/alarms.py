@@ -166,7 +166,7 @@ def repeated_texts(table: pa.Table, columns: SourceOptions) -> list[str]:
     if texts is None or len(texts) == len(texts[columns.bucket].unique()):  # it is the problem's, not a wording's
         return []
     names = dict.fromkeys([columns.bucket, *text, columns.role, columns.variant])
-    counted = rows_counted(table, [name for name in names if name in table.column_names])
+    counted = rows_counted(table, [name for name in names if name and name in table.column_names])
     n = 0 if counted is None else len(table) - len(counted)
     equal = f"{n:,} of {len(table):,} rows ask what another row of their bucket asks: copies agree trivially, so leave"
     several = "if answers were sampled several times, name the columns of the wording, `variant`, and of the `trial`"
