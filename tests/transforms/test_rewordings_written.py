@@ -133,3 +133,11 @@ def test_what_is_wrong_is_said_by_its_own_option(command, tmp_path, monkeypatch)
     assert "`--concurrency` must be given only with `--endpoint`" in command.refused(*given, "--concurrency", 3)
     alone = command.refused(*given, "--endpoint", "http://localhost:1/v1")
     assert "`--endpoint` must be given with `--generator`; got 'http://localhost:1/v1'" in alone
+
+
+def test_the_folder_where_the_command_is_given_is_not_replaced(command, tmp_path, monkeypatch):
+    """It was moved away under the shell, and the command ended in a fault."""
+    (tmp_path / "exam.jsonl").write_text('{"question": "What are rooms for?", "expected": "living"}\n')
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert "It is where you are" in command.refused("reword", "../exam.jsonl", "--output", ".", "--overwrite")

@@ -51,8 +51,11 @@ def reword(
         must = "be lm-eval:TASK, inspect:FILE.py@TASK, hf:ORG/SET, or a table"
         raise input_error("reword", "source", must, got=source, remedy="Such as lm-eval:arc_easy.")
     is_own = output.is_dir() and all(re.search("_reworded[.]|__pycache__", file.name) for file in output.iterdir())
+    is_own = is_own and not output.samefile(".")  # which is moved away when it is replaced
     if output.exists() and not (overwrite and is_own):
-        remedy = "Give `overwrite` to replace it." if is_own else "It has other files: name another folder."
+        remedy = (
+            "Give `overwrite` to replace it." if is_own else "It is where you are, or has other files: name another."
+        )
         raise input_error("reword", "output", "not be there already", got=str(output), remedy=remedy)
     if package is not None and find_spec(package) is None:
         raise ModuleNotFoundError(name=package)
