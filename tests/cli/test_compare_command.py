@@ -83,7 +83,8 @@ def test_a_table_with_a_column_for_each_model_is_a_file_of_each(compare, command
         "compare", tmp_path / "wide.csv", "--prediction", "a,d"
     )
     twice = ["--prediction", "a", "--prediction=b"]  # of which the first was lost
-    assert "Option '--prediction' must be given once" in command.refused("compare", tmp_path / "wide.csv", *twice)
+    err = command.refused("compare", tmp_path / "wide.csv", *twice)
+    assert "warning: --prediction is given 2 times: the last counts" in err
     assert "`--prediction` names them: a,b" in command.refused("compare", tmp_path / "wide.csv", "--prediction", "a")
     command.done("report", tmp_path / "wide.csv", *columns, "--output", tmp_path / "page.html")
 

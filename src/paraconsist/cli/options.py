@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, cast, get_args
 
 import click
 
-from paraconsist.cli.ends import state
+from paraconsist.cli.ends import say, state
 from paraconsist.data.options import option
 from paraconsist.errors import input_error, visible
 
@@ -197,11 +197,11 @@ class Command(click.Command):
         return [*super().get_params(ctx), help_all]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the line; an option of one value that is given twice is refused, else the first would be lost."""
+        """Parse the line; of an option of one value that is given twice the last counts, which a warning says."""
         given: Any = self.make_parser(ctx).parse_args(args=[*args])[2]
-        for one in given:
+        for one in dict.fromkeys(given):
             if given.count(one) > 1 and isinstance(one, click.Option) and not (one.multiple or one.is_flag):
-                raise click.BadOptionUsage(one.opts[0], f"Option '{one.opts[0]}' must be given once.", ctx)
+                say(f"warning: {one.opts[0]} is given {given.count(one)} times: the last counts")
         return super().parse_args(ctx, args)
 
     @property
