@@ -126,5 +126,11 @@ def test_the_tutorial_of_forty_questions_prints_the_numbers_of_its_text(
         "only\n{:.1f} %": 100 * first.measures["paraphrastic_consistency"]["accuracy"],
         "passes with {:.2f} %": 100 * mended.wording.wording_change,
     }
+    (pair,) = paraconsist.compare(scope["first_scores"], scope["mended_scores"]).sets[0].pairs
+    differences, ends = pair.result.differences, pair.result.confidence_interval
+    low, high = (-100 * end for end in ends["difference"][::-1])
+    numbers[f"rises by {{:.1f}} points (interval {low:.1f} to {high:.1f})"] = -100 * pair.result.difference
+    low, high = (100 * end for end in ends["wording_change"])
+    numbers[f"change falls by {{:.1f}} ({low:.1f} to {high:.1f})"] = 100 * differences["wording_change"]
     assert [words for words, value in numbers.items() if words.format(value) not in text] == []
     assert first.measures["paraphrastic_consistency"]["original_accuracy"] == 1

@@ -45,7 +45,6 @@ MOST_PAIRS = 15
 #: The quantities that two models are compared by, as far as the comparison has them.
 _COMPARED = ("wording change", "P_C", "P_C publ.", "A", "A_O", "VAP", "PVAP")
 _BY_SYMBOL = {q.symbol: q for q in (*PARAPHRASTIC.quantities, WORDING_CHANGE)}
-_LOWER = " (lower is better)"
 _CORRECTIONS = {"benjamini_hochberg": "Benjamini-Hochberg", "none": "no correction"}
 #: Corrected p-values at which a difference is shaded, each darker than the one before.
 _SHADED = (0.05, 0.01, 0.001)
@@ -127,6 +126,7 @@ def correction_words(comparison: SetComparison) -> str:
 def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table:
     """Return the values of two models with their differences; the caption has the tests of its first line."""
     result, notes, end_that_is_good = pair.result, [], ""
+    of_wordings = f" ({direction([compared_by(WORDING_CHANGE.key)])})"  # beside measures of which more is better
     if "differences" in result:
         counted = "wording" if pair.measure == WORDING_CHANGE.key else "paraphrase"
         size = f"{plural(result['n_buckets'], 'bucket')}, {plural(result['n_examples'], counted)}"
@@ -166,7 +166,7 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
     ]
     rows = [
         [
-            Cell(f"{q.symbol}{_LOWER if q is WORDING_CHANGE else end_that_is_good}", head=True, symbols=True),
+            Cell(f"{q.symbol}{of_wordings if q is WORDING_CHANGE else end_that_is_good}", head=True, symbols=True),
             *(Cell(value, unit=SHARE if q.is_share else QUANTITY) for value in values),
             Cell(difference, ends, POINTS if q.is_share else CHANGE),
             Cell(p, unit=P_VALUE),
