@@ -243,16 +243,19 @@ def variance_differences(n_draws: int) -> Iterator[str]:
 
 
 def variances(n_draws: int) -> Iterator[str]:
-    """Yield how often the intervals of corrected VAP and PVAP cover: four answers to each of 500 problems."""
-    rng, n = np.random.default_rng(3), 500
-    for s, f, a, b in ((0.9, 0.05, 2, 1), (0.7, 0.02, 4, 2), (0.8, 0.2, 1, 0.3), (0.95, 0.1, 0.5, 0.5)):
+    """Yield how often the intervals of corrected VAP and PVAP cover: four answers to each problem."""
+    rng, models = np.random.default_rng(3), ((0.9, 0.05, 2, 1), (0.7, 0.02, 4, 2), (0.8, 0.2, 1, 0.3))
+    models += ((0.95, 0.1, 0.5, 0.5), (0.9, 0.05, 8, 0.4), (0.9, 0.1, 6, 3))
+    sizes = ((500, 200), (500, 100), (150, 100), (150, 60), (1000, 200))
+    for (n, n_pairs), (s, f, a, b) in product(sizes, models):
         mean = a / (a + b)
         truth = {"vap": mean * (1 - mean) * (a + b) / (a + b + 1), "pvap": (a + b) / (a + b + 1)}
         n_covered, n_naive, n_shown = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0), 0
         for _ in range(n_draws):
             right = rng.random((n, 4)) < rng.beta(a, b, n)[:, None]
             said = np.where(right, rng.random(right.shape) < s, rng.random(right.shape) < f)
-            found = dict(zip(truth, corrected_variance(*variance_units(right, said, rng.random(n))), strict=True))
+            units = variance_units(right, said, rng.random(n), n_pairs)
+            found = dict(zip(truth, corrected_variance(*units), strict=True))
             n_shown += not found["pvap"].refused
             for key, value in truth.items():
                 n_covered[key] += not found[key].refused and covers(found[key].confidence_interval["corrected"], value)
@@ -261,7 +264,8 @@ def variances(n_draws: int) -> Iterator[str]:
             f"{key} {100 * n_covered[key] / max(n_shown, 1):.1f} (by the comparer {100 * n_naive[key] / n_draws:.1f})"
             for key in truth
         )
-        yield f"s {s:.2f} f {f:.2f}, accuracy {mean:.2f}: covers (%) {rates}; refused {1 - n_shown / n_draws:.2f}"
+        design = f"{n} problems, {n_pairs} pairs, s {s:.2f} f {f:.2f}, accuracy {mean:.2f}"
+        yield f"{design}: covers (%) {rates}; refused {1 - n_shown / n_draws:.2f}"
 
 
 def above_chance(n_draws: int) -> Iterator[str]:

@@ -134,6 +134,17 @@ def test_variance_due_to_wording_is_that_of_the_measure_where_all_is_checked():
         assert low < pvap[name] < high
 
 
+@pytest.mark.parametrize(("n", "a", "b"), [(500, 4.0, 1.0), (200, 2.0, 1.0), (60, 1.0, 1.0)])
+def test_interval_of_the_share_due_to_wording_is_that_of_the_measure(n, a, b):
+    rng = np.random.default_rng(8)
+    right = rng.random((n, 4)) < rng.beta(a, b, n)[:, None]
+    rows = (right.ravel().astype(int), np.ones(right.size, dtype=int), np.repeat(np.arange(n), 4))
+    wanted = paraphrastic_consistency(*rows).confidence_interval["pvap_unbiased"]
+    pvap = corrected_variance(*right_answers(right, right))[1]
+    assert pvap.confidence_interval["observed"] == pytest.approx(wanted, abs=0.003)
+    assert pvap.confidence_interval["corrected"] == pytest.approx(wanted, abs=0.003)
+
+
 def test_variance_due_to_wording_is_refused_with_the_rates_it_is_made_of():
     right = np.tile([[True, False]], (40, 1))
     checked = np.arange(40) < 4

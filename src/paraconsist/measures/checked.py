@@ -364,7 +364,9 @@ def corrected_variance(
         ((1.0 - found[name]) / 2.0, errors[name] / 2.0, [(1.0 - end) / 2.0 for end in ends[name][::-1]])
         for name in ("observed", "corrected")
     ]
-    return found.having(*halves), _ratio((alike, *of_pairs), (accuracy, *of_answers), *_OF_ALL, confidence_level)
+    room = len(np.unique(accuracy.groups)) / len(accuracy.labels) / 4.0  # for what wordings add, as without labels
+    both = (alike, *of_pairs), (accuracy, *of_answers)
+    return found.having(*halves), _ratio(*both, *_OF_ALL, confidence_level, room)
 
 
 def corrected_above_chance(
@@ -402,10 +404,12 @@ def _ratio(
     whole: Callable[[float], float],
     slope: Callable[[float], float],
     confidence_level: float,
+    room: float = math.inf,
 ) -> Corrected:
     """Return 1 less the first rate over the `whole` of the second, whose derivative is `slope`.
 
-    Its interval is symmetric on the scale of logarithms.
+    Its interval is symmetric on the scale of logarithms; with `room`, of those of its odds in (0, 1 + room): a share of
+    a whole that few problems make, which a sample may lack, is closer to 1 by chance than below it.
     """
     (one, found, fit), (two, other, second_fit) = first, second
 
@@ -415,7 +419,13 @@ def _ratio(
         inner = max(1.0 - a.value, 0.5 / (a.n_labels + 1))
         error = _joint_error([(one, a, -1.0 / inner), (two, b, -slope(b.value) / size)])
         value, middle, half = (1.0 - a.value) / size, inner / size, max(a.quantile, b.quantile) * error
-        return value, error * middle, [min(middle * math.exp(-half), value), middle * math.exp(half)]
+        inside, top = middle, math.inf
+        if room < math.inf:  # a (1 - a) of a sample is too small by the variance of its a
+            inside, top = min(inner / (size + 2.0 * b.error**2), 1.0), 1.0 + min(value, 1.0) * room
+        left = 1.0 - inside / top
+        half = min(half / left, 500.0)  # beyond which exponentials overflow
+        low, high = (odds / (1.0 + odds / top) for odds in (inside / left * math.exp(end) for end in (-half, half)))
+        return value, error * middle, [min(low, value), max(high, value)]
 
     # where the verdicts are the labels, the corrected rate is the observed one
     as_said = (replace(units, labels=units.verdicts.astype(np.float64)) for units in (one, two))
