@@ -165,3 +165,14 @@ def test_what_readme_begins_with_is_the_table_s_row() -> None:
     assert row is not None
     for page in pages:
         assert f"by {row[1]} points [{row[3]}, {row[2]}]" in " ".join(page.split())
+
+
+@pytest.mark.parametrize("room", ["tutorials", "howto", "concepts", "reference", "evidence"])
+def test_an_index_links_every_page_of_its_navigation(room: str) -> None:
+    text = (ROOT / "docs" / room / "index.md").read_text(encoding="utf-8")
+    pages = [line for block in re.findall(r"```\{toctree\}\n(.*?)```", text, re.DOTALL) for line in block.split("\n")]
+    named = [page for page in pages if page and not page.startswith(":")]
+    assert named == re.findall(r"^- \[.*\]\((.*)\.md\): ", text, re.MULTILINE)
+    for page in set(named) - {"commands/index"}:  # which is written when the site is built
+        target = (ROOT / "docs" / room / f"{page}.md").read_text(encoding="utf-8")
+        assert f"[{re.findall('^# (.*)', target, re.MULTILINE)[0]}]({page}.md)" in text
