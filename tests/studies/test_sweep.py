@@ -412,6 +412,7 @@ def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
         (["--vary", "system=[]"], "`--vary` must be a list of at least one"),
         (["--set", "epochs=3"], "`epochs` must be a parameter"),
         (["--eval-file", "rows.csv"], "`--eval-file` must be a parameter"),
+        (["--vary", "temperature=1,1.0"], "`--vary` must hold each value of temperature once; got 1.0"),
         (["--vary", "temperature=hot"], "`--vary` must have options of the right kind"),
         (["--shares", "0.5,1"], "`--shares` must be given only with rows to train on"),
         (["--jobs", "2"], "`--jobs` must be given only with rows to train on"),

@@ -31,7 +31,7 @@ from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC, sc
 from paraconsist.measures.results import Values
 from paraconsist.measures.standings import corrected_p_values
 from paraconsist.models.training.options import TrainingOptions
-from paraconsist.reporting.formatting import percent
+from paraconsist.reporting.formatting import percent, plural
 from paraconsist.running.processes import alone, do_all, visible_devices
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.options import StudyOptions, SweepOptions
@@ -199,6 +199,9 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
         fields = own.get("request_fields", options.endpoint and options.endpoint.request_fields)
         fields = fields if isinstance(fields, Mapping) else {}
         is_drawn = bool(own.get("temperature")) or draws_at_server(fields)
+        if own.get("temperature") is not None and "temperature" in fields:
+            must = "not be given with a `request_field` of that name"
+            raise input_error(_FUNCTION, "temperature", must, got=own["temperature"])
         if is_drawn and len(options.seeds) > 1 and fields.get("seed") is not None:
             raise input_error(_FUNCTION, "request_field", "leave the seed to the sweep's `seeds`", got=fields["seed"])
         if cell.seed == options.seeds[0] or is_drawn:  # else nothing is drawn: the same answers again
@@ -216,7 +219,7 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
         _open(options.output)
         if is_main():
             once = "" if len(runs) == len(grid) else " At a temperature of 0 one of the seeds is all."
-            say(f"{len(runs)} cells; without rows to train on, each model is asked as it is.{once}")
+            say(f"{plural(len(runs), 'cell')}; without rows to train on, each model is asked as it is.{once}")
         for number, (folder, run) in enumerate(runs.items(), 1):
             cell, started = cells[folder], time.time()
             run_by_name(run, say)
