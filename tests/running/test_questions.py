@@ -346,6 +346,7 @@ def test_two_questions_of_one_id_are_refused(tmp_path):
     [
         (["question", "topic"], "`bucket_id` must be a column .* by `column`: bucket_id=NAME"),
         (["Frage", "topic"], "or name columns by `column`, such as question=text"),
+        (["text", "topic"], "They fit sentiment and topic.* questions of your own give `column` question=text"),
     ],
 )
 def test_columns_of_other_names_are_told_how_to_be_named(columns, words, tmp_path):
