@@ -153,11 +153,18 @@ def test_no_consistency_stops_nothing():
 
 
 @NEEDED
-@pytest.mark.parametrize("is_chat", [False, True], ids=["plain", "chat"])
+@pytest.mark.parametrize(
+    ("is_chat", "bos"),
+    [(False, ""), (True, ""), (True, ",add_bos_token=False")],
+    ids=["plain", "chat", "chat that does not begin with the token"],
+)
 @pytest.mark.parametrize("is_free", [False, True], ids=["labels", "free text"])
-def test_a_model_gives_the_answers_that_it_gives_the_runner(tmp_path, command, is_chat, is_free):
+def test_a_model_gives_the_answers_that_it_gives_the_runner(tmp_path, command, is_chat, is_free, bos):
     """Probabilities to rounding: the harness computes them in batches of its own, and stores log-likelihoods."""
     model, file = save_language_model(tmp_path / "model", chat=is_chat), tmp_path / "shop.yaml"
+    if bos:
+        template = model / "chat_template.jinja"
+        template.write_text(template.read_text().replace("<s>", ""))
     asked = [{"wordings": [f"{word} open?", f"Open {word}?"], "system": "Be brief."} for word in ("Now", "Today")]
     file.write_text(json.dumps({"questions": asked}))
     run = ["--model", model, "--dataset", file if is_free else "sample:defeasible_nli", "--limit", 7]
@@ -168,7 +175,7 @@ def test_a_model_gives_the_answers_that_it_gives_the_runner(tmp_path, command, i
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # answers are cut
         command.out("run", *run, "--dtype", "float32", "--output", tmp_path / "run")
-    lm_eval("--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--include_path", TASKS,
+    lm_eval("--model", "hf", "--model_args", f"pretrained={model},dtype=float32{bos}", "--include_path", TASKS,
             "--tasks", task, "--limit", 7, "--device", "cpu", "--batch_size", 3, *harness, "--log_samples",
             "--output_path", tmp_path / "harness")  # fmt: skip
     (log,) = tmp_path.glob("harness/**/samples_*.jsonl")
