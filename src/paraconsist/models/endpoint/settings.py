@@ -166,7 +166,10 @@ class AskOptions:
         },
     )
     max_new_tokens: int | None = option(
-        None, "Longest answer with `scoring` generate.", min=1, option=("--max-new-tokens", "--max-tokens")
+        None,
+        "Longest answer with `scoring` generate, in tokens: by default 8, of questions 256.",
+        min=1,
+        option=("--max-new-tokens", "--max-tokens"),
     )
     temperature: float = option(
         0.0, "With `scoring` generate: sampling temperature; by default greedy decoding.", min=0
