@@ -13,14 +13,18 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import re
 import sys
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from random import Random
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -33,6 +37,7 @@ from paraconsist.data.predictions import Predictions, write_predictions
 from paraconsist.dataset_builders.becel.configs import TEST_CASES
 from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.measures.paired_tests import exact_p_value
+from paraconsist.models.endpoint.settings import EndpointSettings
 from paraconsist.reporting import formatting
 from paraconsist.reporting.papers import paper_values
 from paraconsist.reporting.plots.canvas import Plot
@@ -40,6 +45,9 @@ from paraconsist.scoring.noise import score_noise
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.score import SetScores, score_set
 from paraconsist.scoring.sources import Source
+from paraconsist.studies.options import SweepOptions
+from paraconsist.studies.plots import markdown_table
+from paraconsist.studies.sweep import sweep as run_sweep
 
 sys.path += [str(Path(__file__).resolve().parent.parent / name) for name in ("docs", "tests", "examples/reproduce")]
 import answer_tables
@@ -48,6 +56,7 @@ import coherence_tables  # noqa: F401
 import index_tables  # noqa: F401 (their tables are listed when they are imported)
 import j22
 import set_tables  # noqa: F401
+from helpers.faulty_server import FaultyServer
 from helpers.published import only_mirror, real_mirror
 from helpers.stored_results import predictions_of, read_stored, repeats_of
 from table_sources import ROOT, TABLES, Cells, card, data, data_folder, rows, table, with_role
@@ -328,6 +337,32 @@ def sweep() -> list[Cells]:
         numbers = [" ± ".join(percents((v.mean(), v.std(ddof=1)))) for v in values.values()]
         made.append([None, None, f"{n_rows.mean():,.0f}", *numbers])
     return made
+
+
+@table("asked-sweep", "docs/howto/run.md", needs_data=False)
+def asked_sweep() -> str:
+    """A made model: some shops it knows, some not, others where asked by a question or with a system message."""
+
+    def write(text: str, body: Mapping[str, Any]) -> str:
+        *system, question = (message["content"] for message in body["messages"])
+        draw, shop = Random(f"{question} {body.get('seed')}").randrange(5), question[8]
+        is_right = shop < "G" or (shop < "K" and (system or question.endswith("?")))
+        return "30 days" if is_right and (not body["temperature"] or draw) else f"{draw} days"
+
+    asked = ["How long can I return shoes?", "By when must they be back?", "Tell me the deadline for returns."]
+    listed = [
+        {"wordings": [f"In shop {shop}: {text}" for text in asked], "expected": "30 days"}
+        for shop in ascii_uppercase[:12]
+    ]
+    with tempfile.TemporaryDirectory() as folder, FaultyServer(model="NAME", write=write) as server:
+        file = Path(folder, "questions.yaml")
+        file.write_text(json.dumps({"same": "number", "questions": listed}), encoding="utf-8")
+        varied = {"system": [None, "Be brief, please."], "temperature": [0, 1]}
+        place = {"output": Path(folder, "sweep"), "sets": [str(file)], "endpoint": EndpointSettings(server.url)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # so few questions
+            result = run_sweep(SweepOptions(models=["NAME"], seeds=(0, 1), vary=varied, n_resamples=20, **place))
+    return markdown_table(result.summary).partition("\n\n")[2].strip()
 
 
 def draw_sweep(folder: Path) -> Path:

@@ -16,7 +16,7 @@ from helpers.scripts import ROOT
 import paraconsist as pc
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.prompts import parse_answer
-from paraconsist.models.prompted import PromptSettings
+from paraconsist.models.endpoint.settings import AskOptions
 from paraconsist.running.by_name import load_pools, prompt_for
 from paraconsist.running.options import PromptOptions
 
@@ -67,7 +67,7 @@ def test_the_prompts_are_the_runners(shots, chat):
 
 def test_the_model_is_asked_as_the_runner_asks():
     asked = plugin().sample().config
-    assert (asked.max_tokens, asked.temperature) == (PromptSettings.max_new_tokens, PromptSettings.temperature)
+    assert (asked.max_tokens, asked.temperature) == (AskOptions().longest_answer, AskOptions.temperature)
     assert asked.stop_seqs is None
 
 

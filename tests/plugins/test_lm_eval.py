@@ -1,20 +1,26 @@
 """The tasks for lm-evaluation-harness: prompts of the runner's, commands of the document, refusals."""
 
+import json
 import math
 import re
 import shlex
+import warnings
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.harness import lm_eval
 from helpers.language_models import save_language_model
 from helpers.scripts import ROOT
+from scipy.special import softmax
 
 import paraconsist as pc
+from paraconsist.data.prompts import QuestionPrompt
 from paraconsist.errors import InputError
 from paraconsist.running.by_name import load_pools, prompt_for
 from paraconsist.running.options import PromptOptions
@@ -22,6 +28,7 @@ from paraconsist.running.options import PromptOptions
 DOCUMENT = ROOT / "docs" / "howto" / "lm_eval.md"
 MISSING = "lm_eval is not installed: pip install 'paraconsist[integrations]'"
 NEEDED = pytest.mark.skipif(find_spec("lm_eval") is None, reason=MISSING)
+TASKS = Path(pc.__file__).parent / "plugins" / "lm_eval_tasks"
 SHOTS = {"examples": ["sample:defeasible_nli_train"]}
 
 
@@ -31,32 +38,53 @@ def load() -> Any:
     tasks = pytest.importorskip("lm_eval.tasks", reason=MISSING)
 
     def task(name: str, **metadata: Any) -> Any:
-        folder = Path(pc.__file__).parent / "plugins" / "lm_eval_tasks"
-        manager = tasks.TaskManager(include_path=folder, include_defaults=False, metadata=metadata)
+        manager = tasks.TaskManager(include_path=TASKS, include_defaults=False, metadata=metadata)
         return manager.load(name)["tasks"][name]
 
     return task
 
 
-def check_prompts(task: Any, options: PromptOptions, dataset: str, n: int = 30) -> None:
+def rendered(messages: Sequence[Mapping[str, str]], **_: Any) -> str:
+    """Return a chat in full."""
+    return json.dumps(list(messages))
+
+
+def check_prompts(task: Any, options: PromptOptions, dataset: str, n: int = 30, *, chat: bool = False) -> None:
     """Compare the first requests of a task with the prompts and label words of the runner."""
     rows = pc.load_bucket_set(dataset, data_dir=options.data_dir)
     prompt = prompt_for([rows], options, load_pools(options))
-    words = dict(zip(prompt.template.label_names, prompt.template.answers, strict=True))
+    template = prompt.template
+    words = dict(zip(template.label_names, template.words if chat else template.answers, strict=True))
     task.set_config("num_fewshot", options.shots or 0)
-    task.build_all_requests(limit=n)
-    mine = [prompt.text(rows.task, row) for row in rows.table.slice(0, n).to_pylist()]
+    more = {"fewshot_as_multiturn": True, "chat_template": rendered, "tokenizer_name": "none"}
+    task.build_all_requests(limit=n, apply_chat_template=chat, **(more if chat else {}))
+    write = (lambda task, row: rendered(prompt.messages(task, row))) if chat else prompt.text
+    mine = [write(rows.task, row) for row in rows.table.slice(0, n).to_pylist()]
     assert [one.args[0] for one in task.instances] == [text for text in mine for _ in words]
     assert sorted(one.args[1] for one in task.instances[: len(words)]) == sorted(words.values())
     for one, label in zip(task.instances[:: len(words)], rows.table["label"].to_pylist(), strict=False):
         gold = task.doc_to_choice(one.doc)[task.doc_to_target(one.doc)]
-        assert words.get(rows.label_names[label], f" {gold}") == f" {gold}"
+        assert words.get(rows.label_names[label], gold).strip() == gold
 
 
+@pytest.mark.parametrize("chat", [False, True], ids=["plain", "chat"])
 @pytest.mark.parametrize("options", [{}, {"shots": 5, **SHOTS}], ids=["zero-shot", "5 shots"])
-def test_the_prompts_are_the_runners(load, options):
+def test_the_prompts_are_the_runners(load, options, chat):
     options = PromptOptions(**options)
-    check_prompts(load("paraconsist_sample"), options, "sample:defeasible_nli")
+    check_prompts(load("paraconsist_sample"), options, "sample:defeasible_nli", chat=chat)
+
+
+@pytest.mark.parametrize("chat", [False, True], ids=["plain", "chat"])
+def test_the_prompts_of_questions_are_the_runners(load, tmp_path, chat):
+    """With a system message and without one."""
+    file = tmp_path / "shop.yaml"
+    listed = [{"wordings": ["Open?", "Closed?"], "system": "Be brief."}, {"question": "Why?\n", "context": "A shop."}]
+    file.write_text(json.dumps({"questions": listed}))
+    task, rows, prompt = load("paraconsist_questions", dataset=str(file)), pc.load_bucket_set(file), QuestionPrompt()
+    task.build_all_requests(apply_chat_template=chat, chat_template=rendered, tokenizer_name="none")
+    write = (lambda task, row: rendered(prompt.messages(task, row))) if chat else prompt.text
+    expected = [write(rows.task, row) for row in rows.table.to_pylist()]
+    assert [one.args[0] for one in task.instances] == expected
 
 
 def test_a_file_whose_labels_stand_in_another_order(load, tmp_path):
@@ -122,6 +150,46 @@ def test_no_consistency_stops_nothing():
     with pytest.warns(UserWarning, match="paraphrase"):
         assert math.isnan(value([["a", "original", "a", "1.0"]]))
     assert math.isnan(low([["a", "original", "a", "1.0"], ["a", "swap", "a", "0.0"]] * 2))
+
+
+@NEEDED
+@pytest.mark.parametrize(
+    ("is_chat", "bos"),
+    [(False, ""), (True, ""), (True, ",add_bos_token=False")],
+    ids=["plain", "chat", "chat that does not begin with the token"],
+)
+@pytest.mark.parametrize("is_free", [False, True], ids=["labels", "free text"])
+def test_a_model_gives_the_answers_that_it_gives_the_runner(tmp_path, command, is_chat, is_free, bos):
+    """Probabilities to rounding: the harness computes them in batches of its own, and stores log-likelihoods."""
+    model, file = save_language_model(tmp_path / "model", chat=is_chat), tmp_path / "shop.yaml"
+    if bos:
+        template = model / "chat_template.jinja"
+        template.write_text(template.read_text().replace("<s>", ""))
+    asked = [{"wordings": [f"{word} open?", f"Open {word}?"], "system": "Be brief."} for word in ("Now", "Today")]
+    file.write_text(json.dumps({"questions": asked}))
+    run = ["--model", model, "--dataset", file if is_free else "sample:defeasible_nli", "--limit", 7]
+    run += ["--chat"] * (is_chat and not is_free) + ["--max-new-tokens", 5] * is_free
+    task = "paraconsist_questions" if is_free else "paraconsist_sample"
+    harness = ["--metadata", json.dumps({"dataset": str(file)}), "--gen_kwargs", "max_gen_toks=5"] * is_free
+    harness += ["--apply_chat_template"] * is_chat
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # answers are cut
+        command.out("run", *run, "--dtype", "float32", "--output", tmp_path / "run")
+    lm_eval("--model", "hf", "--model_args", f"pretrained={model},dtype=float32{bos}", "--include_path", TASKS,
+            "--tasks", task, "--limit", 7, "--device", "cpu", "--batch_size", 3, *harness, "--log_samples",
+            "--output_path", tmp_path / "harness")  # fmt: skip
+    (log,) = tmp_path.glob("harness/**/samples_*.jsonl")
+    samples = {row["doc"]["example_id"]: row["resps"] for row in map(json.loads, log.read_text().splitlines())}
+    (predictions,) = tmp_path.glob("run/predictions/*.parquet")
+    rows = {row["example_id"]: row for row in pq.read_table(predictions).to_pylist()}
+    both = rows.keys() & samples.keys()
+    assert len(both) >= 4
+    for key in both:
+        if is_free:
+            assert samples[key] == [[rows[key]["raw_output"]]]
+        else:
+            scores = np.array([float(choice[0][0]) for choice in samples[key]])
+            assert softmax(scores) == pytest.approx(rows[key]["probabilities"], abs=1e-5)
 
 
 @pytest.mark.slow

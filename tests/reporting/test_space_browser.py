@@ -22,7 +22,8 @@ pytestmark = [
 ]
 
 TOAST, VALUE = "[data-testid=toast-body]", ".pc-value"
-WAIT = 60_000
+#: Milliseconds that anything may take on a machine with much else to do; nothing waits for longer than it must.
+WAIT = 180_000
 
 
 class Servers:
@@ -73,7 +74,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as library:
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        started = library.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        started = library.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=WAIT)
         yield started
         started.close()
 
@@ -85,12 +86,13 @@ class Visit:
         self.errors: list[str] = []
         self.foreign: list[str] = []
         self.context = browser.new_context(**looks)
+        self.context.set_default_timeout(WAIT)
         self.page = self.context.new_page()
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self._seen(request.url))
         self.page.goto(f"http://127.0.0.1:{port}/", wait_until="domcontentloaded")
-        self.page.wait_for_selector("#upload input[type=file]", state="attached", timeout=WAIT)
+        self.page.wait_for_selector("#upload input[type=file]", state="attached")
 
     def _seen(self, url: str) -> None:
         if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).hostname != "127.0.0.1":
@@ -101,16 +103,16 @@ class Visit:
 
     def score(self) -> list[str]:
         """Press the button and return the numbers in large type, in full precision."""
-        self.page.wait_for_selector(".pc-preview", timeout=WAIT)
+        self.page.wait_for_selector(".pc-preview")
         self.page.click("#score")
         return self.values()
 
     def values(self) -> list[str]:
-        self.page.wait_for_selector(VALUE, timeout=WAIT)
+        self.page.wait_for_selector(VALUE)
         return [found.get_attribute("data-value") for found in self.page.query_selector_all(VALUE)]
 
     def message(self) -> str:
-        self.page.wait_for_selector(TOAST, timeout=WAIT)
+        self.page.wait_for_selector(TOAST)
         return self.page.inner_text(TOAST)
 
 
@@ -157,14 +159,14 @@ def test_a_page_gives_the_number_of_the_command_line(name, servers, browser, tmp
     }
 
     visit.page.click('#upload button[aria-label="Clear"]')
-    visit.page.wait_for_selector("#upload input[type=file]", state="attached", timeout=WAIT)
+    visit.page.wait_for_selector("#upload input[type=file]", state="attached")
     visit.upload(broken)
     message = visit.message()
     assert "must be a readable, whole file" in message
     assert "broken.parquet" in message
     assert str(servers.uploads) not in message
     assert "Traceback" not in message
-    assert visit.page.query_selector(VALUE) is None  # the earlier result is gone
+    visit.page.wait_for_selector(VALUE, state="detached")  # the earlier result goes
     assert not visit.errors
     assert not visit.foreign
     assert not [file for file in servers.uploads.rglob("*") if file.is_file() and file.stat().st_size]
@@ -189,15 +191,19 @@ def test_one_click_leads_to_the_report_which_stays_in_its_frame_and_can_be_kept(
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     page.click("#example")
     assert visit.values() == true_values(name, tmp_path)
-    page.wait_for_function("document.activeElement.className === 'pc-results'", timeout=WAIT)
-    assert 0 <= page.locator(VALUE).first.bounding_box()["y"] < size["height"] - 100
+    page.wait_for_function("document.activeElement.className === 'pc-results'")
+    page.wait_for_function(
+        "([selector, height]) => { const { y } = document.querySelector(selector).getBoundingClientRect();"
+        " return y >= 0 && y < height - 100; }",
+        arg=[VALUE, size["height"]],
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     assert page.evaluate("document.body.classList.contains('dark')") == ("color_scheme" in looks)
 
     frame = page.query_selector("#results iframe").content_frame()
     frame.wait_for_selector("#list article")
     frame.click("nav a[href='#method']")
-    assert frame.evaluate("document.activeElement.id") == "method"
+    frame.wait_for_function("document.activeElement.id === 'method'")
     (entry,) = module(name).measure(as_query(name)).models
     buckets = entry.sets["predictions"].predictions.table["bucket_id"].unique()
     assert frame.locator("#list article").count() == min(20, len(buckets))  # a page of the flip browser
@@ -220,7 +226,7 @@ def test_pasted_rows_other_columns_and_hostile_text(servers, browser):
     page.click("#paste-panel button")
     page.fill("#paste textarea", "\n".join(["which,said,label,words", *rows]))
     page.click("#use-paste")
-    page.wait_for_selector(".pc-preview", timeout=WAIT)
+    page.wait_for_selector(".pc-preview")
     page.click("#score")
     assert "`Bucket` must be chosen" in visit.message()
     for key, column in (("bucket", "which"), ("prediction", "said")):

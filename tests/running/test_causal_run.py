@@ -114,7 +114,7 @@ def test_killed_in_two_processes_and_resumed_in_one(place, undisturbed, tmp_path
 @pytest.mark.slow
 def test_another_prompt_is_another_run(place, undisturbed):
     said = within.refused(few_shot(place, place / "one", example_seed=1))
-    assert "holds another model's run of task defeasible_nli (prompt_hash: " in said
+    assert "holds a run with other settings of task defeasible_nli (prompt_hash: " in said
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_a_chat_template_with_todays_date_has_the_same_prompts_on_every_day(plac
     identity = predictions(tmp_path / "run").metadata["model"]
     assert identity["template_date"] == "2024-07-26"
     assert identity["template_arguments"] == '{"thinking": false}'
-    assert "another model's run" in within.refused(command, "thinking=true")
+    assert "a run with other settings" in within.refused(command, "thinking=true")
     seen.clear()
     within.done(command, "thinking=true", "--overwrite")
     assert not any(text.startswith("26 Jul 2024<s>user") for text in seen)

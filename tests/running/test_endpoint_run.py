@@ -301,7 +301,7 @@ def test_request_fields_decide_who_answered_and_stand_nowhere(place, tmp_path):
         assert {request.body["user"] for request in server.received} == {"opaque-Pa55"}
         code, _, said = command([*given[:-1], "user=other-Pa55", "--request-field", "top_k=1"])
     assert code == 2
-    assert "holds another model's run" in said
+    assert "holds a run with other settings" in said
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     for text in (out, said, *(path.read_bytes().decode("latin-1") for path in files)):
         assert "Pa55" not in text

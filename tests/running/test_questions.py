@@ -155,8 +155,10 @@ def test_the_command_line_asks_an_endpoint_and_goes_on(file, tmp_path):
 
 
 def test_an_address_is_a_model(file, tmp_path):
+    """Its limit is the one of labels' answers: it was taken for none given, and was 256."""
     with FaultyServer(write=lambda text, body: ANSWERS.get(body["messages"][-1]["content"], "Hm.")) as server:
-        checked(pc.run(server.url, file, output=tmp_path / "run", max_new_tokens=9).score())
+        checked(pc.run(server.url, file, output=tmp_path / "run", max_new_tokens=8).score())
+        assert {body[key] for body in (r.body for r in server.received) for key in body if "_tokens" in key} == {8}
         with pytest.raises(InputError) as problem:
             pc.run(server.url, file, output=tmp_path / "other", name="absent")
     assert problem.value.parameter == "model"
@@ -344,6 +346,7 @@ def test_two_questions_of_one_id_are_refused(tmp_path):
     [
         (["question", "topic"], "`bucket_id` must be a column .* by `column`: bucket_id=NAME"),
         (["Frage", "topic"], "or name columns by `column`, such as question=text"),
+        (["text", "topic"], "They fit sentiment and topic.* questions of your own give `column` question=text"),
     ],
 )
 def test_columns_of_other_names_are_told_how_to_be_named(columns, words, tmp_path):

@@ -318,6 +318,7 @@ def test_questions_cannot_be_trained_on(tmp_path: Path) -> None:
 def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monkeypatch) -> None:
     """`sweep` refused questions: several system messages and temperatures had to be written out by hand."""
     monkeypatch.setattr("paraconsist.cli.studies.find_spec", lambda name: None)  # without figures
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)  # 240 times
     given = ["--model", "toy", "--dataset", questions(tmp_path), "--n-resamples", 20, "--right", "contains"]
     given += ["--column", "question=text"]
     more = ["--vary", 'system=["Be brief, please.\\n| Or not."]', "--vary", "temperature=0,1", "--seeds", "3,4",
@@ -343,10 +344,32 @@ def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monk
     assert "| toy, system Be brief, please. \\| Or not., temperature 1 | 12 | 2 |" in shown
     assert "wording change |" in shown
     assert "[1/3] toy, system Be brief, please. | Or not., temperature 0, seed 3: 12 rows, wording_change " in shown
-    assert "each model is asked as it is" in shown
+    assert "each model is asked as it is. At a temperature of 0 one of the seeds is all." in shown
     folders = [tmp_path / "sweep" / "cells" / cell["name"] for cell in result["cells"]]
     assert all((folder / "results.json").is_file() for folder in folders)
     assert f"paraconsist report {' '.join(map(str, folders))}" in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "seeds"),
+    [
+        (["--request-field", "temperature=0.7"], [3, 4]),
+        (["--request-field", "temperature=null"], [3, 4]),  # the server's own
+        (["--vary", "request_fields=[{temperature: 0.7}, {temperature: 0}]"], [3, 3, 4]),
+        (["--request-field", "temperature=0"], [3]),
+    ],
+)
+def test_a_servers_temperature_draws_for_each_seed(given: list, seeds: list, tmp_path: Path, monkeypatch) -> None:
+    """Only the option `temperature` counted: the other seeds were left out without a word."""
+    monkeypatch.setattr("paraconsist.cli.studies.find_spec", lambda name: None)
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+    common = ["--model", "toy", "--dataset", questions(tmp_path), "--column", "question=text", "--n-resamples", 20]
+    common += ["--seeds", "3,4", "--limit", 3, "--output", tmp_path / "sweep"]
+    with FaultyServer(write=lambda text, body: str(len(server.received))) as server:
+        done("sweep", *common, "--endpoint", server.url, *given)
+        assert len(server.received) >= 3 * len(seeds)
+    cells = json.loads((tmp_path / "sweep" / "sweep.json").read_text())["cells"]
+    assert sorted(cell["seed"] for cell in cells) == seeds
 
 
 def test_a_language_model_on_this_machine_is_swept_by_its_chat_template(tmp_path: Path, monkeypatch) -> None:
@@ -389,10 +412,15 @@ def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
         (["--vary", "system=[]"], "`--vary` must be a list of at least one"),
         (["--set", "epochs=3"], "`epochs` must be a parameter"),
         (["--eval-file", "rows.csv"], "`--eval-file` must be a parameter"),
+        (["--vary", "temperature=1,1.0"], "`--vary` must hold each value of temperature once; got 1.0"),
         (["--vary", "temperature=hot"], "`--vary` must have options of the right kind"),
         (["--shares", "0.5,1"], "`--shares` must be given only with rows to train on"),
         (["--jobs", "2"], "`--jobs` must be given only with rows to train on"),
         (["--vary", "request_fields=[{top_p: 1}]"], "`--request-field` must be given only with `--endpoint`"),
+        (
+            ["--endpoint", "http://x/v1", "--seeds", "1,2", "--set", "temperature=1", "--request-field", "seed=5"],
+            "the seed to",
+        ),
         (["--concurrency", "3"], "`--concurrency` must be given only with `--endpoint`"),
         (["--same", "nothing"], "`--same` must"),
         (["--train-file", "rows.csv"], "`--column` must be given only where nothing is trained"),

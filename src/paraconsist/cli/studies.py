@@ -95,7 +95,9 @@ def sweep(
         _show_grid(result, options.output)
         if not options.trains:
             folders = shlex.join(str(options.output / "cells" / cell.name) for cell in result.cells)
-            say_status(f"Next, a page: paraconsist report {folders}; do they differ: paraconsist compare, of the same.")
+            say_status(f"A page of all: paraconsist report {folders}")
+            if len(result.cells) > 1:
+                say_status("Whether they differ: paraconsist compare, with the same folders.")
 
 
 def _choices(text: str) -> list[Any]:

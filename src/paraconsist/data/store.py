@@ -586,7 +586,9 @@ class RunFolder:
             keys = [k for k in sorted({*before, *now}) if before.get(k) != now.get(k)]
             differences = ", ".join(f"{k}: {before.get(k)!r} there, {now.get(k)!r} now" for k in keys)
             must = "be a new folder or hold a run of the same model"
-            remedy = f"It holds another model's run of task {task} ({differences})."
+            is_other = {"model", "weights_hash", "served"} & {*keys}
+            what = "another model's run" if is_other else "a run with other settings"
+            remedy = f"It holds {what} of task {task} ({differences})."
             remedy += " Choose another folder, or give `overwrite` to replace the run."
             raise input_error("run", "output", must, got=str(self.path), remedy=remedy)
         self.update_run({"models": {task: dict(identity) for task, identity in models.items()}})

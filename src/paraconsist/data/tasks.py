@@ -243,6 +243,7 @@ def infer_task(columns: Iterable[str], *, function: str = "infer_task") -> Task:
     best = [task for task in fitting if len(task.columns) == most]
     if len(best) > 1:
         remedy = f"They fit {' and '.join(task.name for task in best)}: name it as `task`."
+        remedy += " For questions of your own give `column` question=text." * (function == "run" and "text" in present)
         raise input_error(function, "columns", "fit one task only", got=present, remedy=remedy)
     return best[0]
 

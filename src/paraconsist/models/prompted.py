@@ -513,7 +513,7 @@ class CausalWriter(CausalScorer):
 
     def _label_tokens(self, texts: Sequence[str], prompts: list[TokenArray]) -> list[tuple[TokenArray, ...]]:
         """Return as many places as an answer may take: they count for the window only."""
-        return [(np.zeros(self.settings.max_new_tokens, dtype=np.int64),)] * len(texts)
+        return [(np.zeros(self.settings.longest_answer, dtype=np.int64),)] * len(texts)
 
     def plan(self, inputs: Inputs, shapes: Sequence[Shape], policy: BatchPolicy) -> list[list[int]]:
         """Form batches of one length: sliding windows would see padding between a prompt and its answer.
@@ -588,7 +588,7 @@ def _write(
 
     The tokens are drawn, or the most probable ones: what the model's own generation settings say does not count.
     """
-    options: Json = {"max_new_tokens": model.settings.max_new_tokens, "do_sample": False, "num_beams": 1, **_PLAIN}
+    options: Json = {"max_new_tokens": model.settings.longest_answer, "do_sample": False, "num_beams": 1, **_PLAIN}
     template = model.settings.prompt.template
     if template.stop:
         options = {**options, "stop_strings": [template.stop], "tokenizer": model.tokenizer}
@@ -599,7 +599,7 @@ def _write(
     stop, answers = stop_tokens(model.module, model.tokenizer), list[WrittenAnswer | None]()
     for tokens, is_spoilt in zip(out, watch.spoilt.tolist(), strict=True):
         ids = [*takewhile(lambda token: token not in stop, tokens)]
-        text, cut = model.tokenizer.decode(ids, skip_special_tokens=True), len(ids) == model.settings.max_new_tokens
+        text, cut = model.tokenizer.decode(ids, skip_special_tokens=True), len(ids) == model.settings.longest_answer
         answers.append(None if is_spoilt else template.read(text, cut=cut))
     return answers
 
@@ -649,7 +649,7 @@ class Draws(LogitsProcessor):  # type: ignore[misc]
             return None
         digests = [hashlib.sha256(np.array(ids, dtype="<i8").tobytes()).digest() for ids in prompts]
         seeds = [[settings.seed, int.from_bytes(digest[:16], "big")] for digest in digests]
-        numbers = [np.random.default_rng(seed).random(settings.max_new_tokens) for seed in seeds]
+        numbers = [np.random.default_rng(seed).random(settings.longest_answer) for seed in seeds]
         return cls(settings.temperature, np.array(numbers))
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lm_eval.api.samplers import ContextSampler
+from lm_eval.api.task import ConfigurableTask
 
 from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.logs.format import free_text_columns
@@ -131,6 +132,19 @@ def _rows(dataset: str | None, task: str | None, data_dir: str | None, column: s
         raise input_error("lm_eval", "dataset", "name a bucket set", got=dataset, remedy=remedy)
     pairs = (column,) if isinstance(column, str) else tuple(column)
     return load_bucket_set(dataset, task=task, data_dir=data_dir, column=pairs)
+
+
+class BucketSetTask(ConfigurableTask):  # type: ignore[misc]
+    """A task whose prompts are those of ``paraconsist run`` in chats, too."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        super().__init__(config={name: value for name, value in config.items() if name != "class"})
+
+    def fewshot_context(self, doc: dict[str, Any], *arguments: Any, **options: Any) -> Any:
+        """Return a prompt. In a chat the instruction is a message of its own, which no separator ends."""
+        if options.get("apply_chat_template"):
+            doc = {**doc, "instruction": doc["instruction"].removesuffix(_DELIMITERS[0])}
+        return super().fewshot_context(doc, *arguments, **options)
 
 
 class Examples(ContextSampler):  # type: ignore[misc]

@@ -199,12 +199,8 @@ def asking(prompts: PromptOptions, group: Sequence[BucketSet]) -> dict[str, Any]
         return options
     if prompts.scoring == "label":
         raise input_error("run", "scoring", "be generate for questions in free text", got="label")
-    is_usual = prompts.max_new_tokens == AskOptions.max_new_tokens
-    return options | {
-        "scoring": "generate",
-        "chat": True,
-        "max_new_tokens": ANSWER_TOKENS if is_usual else prompts.max_new_tokens,
-    }
+    n_tokens = ANSWER_TOKENS if prompts.max_new_tokens is None else prompts.max_new_tokens
+    return options | {"scoring": "generate", "chat": True, "max_new_tokens": n_tokens}
 
 
 class NamedSets:

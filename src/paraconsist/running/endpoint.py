@@ -108,7 +108,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
                 shown = question.whole.encode("utf-8", "replace")
                 n_bytes += len(parts) * len(shown)
                 texts += [shown] if len(texts) < _N_COUNTED else []
-                n_written += prompt.max_new_tokens if method.scoring == "generate" else len(parts)
+                n_written += prompt.longest_answer if method.scoring == "generate" else len(parts)
                 if len(bodies) < _N_SHOWN:
                     bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
         if texts:
@@ -326,7 +326,7 @@ def identity_of(settings: EndpointSettings, prompt: EndpointPrompt, method: Meth
     if method.scoring == "label":
         identity |= {"normalize": prompt.normalize, "log_probabilities": method.describe()}
     else:
-        identity |= answer_identity(prompt.max_new_tokens, prompt.temperature, prompt.seed)
+        identity |= answer_identity(prompt.longest_answer, prompt.temperature, prompt.seed)
     if settings.request_fields:
         identity["request_fields"] = request_fields_text(settings.request_fields)
     if method.served:

@@ -499,13 +499,18 @@ def repeats_of(options: RunOptions) -> list[Repeat]:
     return [Repeat(i, kind, kinds[:i].count(kind)) for i, kind in enumerate(kinds, start=1)]
 
 
+def draws_at_server(fields: Json | None) -> bool:
+    """Return whether further fields of an endpoint's requests let the server draw answers; null is its own choice."""
+    return bool((fields or {}).get("temperature", 0) != 0)
+
+
 def check_repeats(options: RunOptions, *, drawn: bool, fields: Json | None = None) -> None:
     """Refuse repeats that would show nothing, or not what their name promises.
 
     `drawn` is whether the run draws its answers; `fields` are, for an endpoint, further fields of its requests, among
     which a temperature counts.
     """
-    of_server = drawn or (fields is not None and fields.get("temperature", 0) != 0)
+    of_server = drawn or draws_at_server(fields)
     if options.repeats and not of_server:
         remedy = "Give `scoring` generate and a `temperature`; `noise_floor` shows which answers flip without draws."
         raise input_error("run", "repeats", "be given only where answers are drawn", got=options.repeats, remedy=remedy)

@@ -89,6 +89,9 @@ class SweepOptions(StudyOptions):
                 raise input_error("sweep", name, "hold at least one value, each once", got=values)
         if any(not 0 < share <= 1 for share in self.shares):
             raise input_error("sweep", "shares", "be above 0, and 1 at most", got=list(self.shares))
+        for name, choices in self.vary.items():  # else a combination is asked and paid for twice
+            if twice := [value for place, value in enumerate(choices) if value in choices[:place]]:
+                raise input_error("sweep", "vary", f"hold each value of {name} once", got=twice[0])
         check_whole("sweep", "jobs", self.jobs)
         known = {field.name for field in fields(TrainingOptions)} - _SET_BY_SWEEP
         for name, choices in self.vary.items() if self.trains else ():

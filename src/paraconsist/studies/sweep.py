@@ -31,7 +31,7 @@ from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC, sc
 from paraconsist.measures.results import Values
 from paraconsist.measures.standings import corrected_p_values
 from paraconsist.models.training.options import TrainingOptions
-from paraconsist.reporting.formatting import percent
+from paraconsist.reporting.formatting import percent, plural
 from paraconsist.running.processes import alone, do_all, visible_devices
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.options import StudyOptions, SweepOptions
@@ -182,6 +182,7 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
     """
     from paraconsist.running.by_name import OF_MODELS, NamedRun, read_models, run_by_name
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
+    from paraconsist.running.run import draws_at_server
     from paraconsist.scoring.options import ScoreOptions
     from paraconsist.scoring.score import score_run_folder
 
@@ -192,10 +193,18 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
     if given := {"model", "seed"} & {*options.vary, *options.training}:
         raise input_error(_FUNCTION, given.pop(), "be left to the sweep, which has `models` and `seeds`")
     shared = {name: value for name, value in options.training.items() if name != "task"}
-    cells, models = {}, {}
-    for cell in cells_of(replace(options, shares=(1.0,))):
+    cells, models, grid = {}, {}, cells_of(replace(options, shares=(1.0,)))
+    for cell in grid:
         own = {"seed": cell.seed, **shared, **dict(cell.varied), "model": cell.model}
-        if cell.seed == options.seeds[0] or own.get("temperature"):  # else nothing is drawn: the same answers again
+        fields = own.get("request_fields", options.endpoint and options.endpoint.request_fields)
+        fields = fields if isinstance(fields, Mapping) else {}
+        is_drawn = bool(own.get("temperature")) or draws_at_server(fields)
+        if own.get("temperature") is not None and "temperature" in fields:
+            must = "not be given with a `request_field` of that name"
+            raise input_error(_FUNCTION, "temperature", must, got=own["temperature"])
+        if is_drawn and len(options.seeds) > 1 and fields.get("seed") is not None:
+            raise input_error(_FUNCTION, "request_field", "leave the seed to the sweep's `seeds`", got=fields["seed"])
+        if cell.seed == options.seeds[0] or is_drawn:  # else nothing is drawn: the same answers again
             folder = f"{cell.name.replace('_share-1', '', 1)[:80]}_{store_key(own)[:8]}"
             cells[folder], models[folder] = cell, {name: value for name, value in own.items() if value is not None}
     limit = {} if options.limit is None else {"limit": [str(options.limit)]}
@@ -209,7 +218,8 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
     with locked(options.output, _FUNCTION, "output") if is_main() else nullcontext():
         _open(options.output)
         if is_main():
-            say(f"{len(runs)} cells; without rows to train on, each model is asked as it is.")
+            once = "" if len(runs) == len(grid) else " At a temperature of 0 one of the seeds is all."
+            say(f"{plural(len(runs), 'cell')}; without rows to train on, each model is asked as it is.{once}")
         for number, (folder, run) in enumerate(runs.items(), 1):
             cell, started = cells[folder], time.time()
             run_by_name(run, say)

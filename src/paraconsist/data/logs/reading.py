@@ -268,7 +268,7 @@ def _logs_in(folder: Path) -> list[Path]:
         remedy = f"It holds {', '.join(present[:10]) or 'nothing'}. Name the file of a table itself."
         runs = [str(file.parent) for file in sorted(folder.rglob("run.json"))]
         if RunFolder(folder).run_file.is_file():
-            must, remedy = "be a finished run", "The same command goes on with it."
+            must, remedy = "be a finished run", "Give the command of the run again: it goes on."
             if any((folder / "predictions").glob("*.parquet")):
                 must, remedy = "be the only one, as it is a run", "`paraconsist compare` and `report` take several."
         elif runs:

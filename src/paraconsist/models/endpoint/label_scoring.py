@@ -167,7 +167,7 @@ async def _first(
     left = [*tops, 0]
     while True:
         top = left[0]
-        writes = 1 if top else prompt.max_new_tokens
+        writes = 1 if top else prompt.longest_answer
         body = protocol.request_body(settings, prompt, wishes, question, max_tokens=writes, top=top)
         try:
             first = await client.post(settings.path, body, _first_or_text, connects=_CONNECTS, **_PROBE)
@@ -285,7 +285,7 @@ def part_request(
 
     if part == TEXT:
         stop = [prompt.template.stop] if prompt.template.stop and "stop" not in settings.request_fields else None
-        return {**({"stop": stop} if stop else {}), **body(max_tokens=prompt.max_new_tokens)}, protocol.text_of
+        return {**({"stop": stop} if stop else {}), **body(max_tokens=prompt.longest_answer)}, protocol.text_of
     if part == FIRST and method.label_tokens:
         scored = {"model": prompt.model, "query": question.text, "items": [""], "label_token_ids": method.label_tokens}
         return {**scored, **settings.request_fields}, lambda read: _read_scores(read, len(words))

@@ -78,7 +78,8 @@ def _message(value: Any) -> str:
 
 def unreachable(url: str, why: str) -> Unreachable:
     """Return the error for a server to which there is no connection."""
-    remedy = f"{why.rstrip('.')}. Is the server running, and is this its host and port? {KEPT}"
+    why = why.replace(" ssl:default", "").rstrip(".")  # aiohttp says it of http, too
+    remedy = f"{why}. Is the server running, and is this its host and port? {KEPT}"
     must = "be an address that can be reached"
     return Unreachable(must, function="run", parameter="endpoint", got=url, remedy=remedy)
 

@@ -260,7 +260,7 @@ class RequestQueue:
         if not isinstance(result, WrittenAnswer) or (self._method.scoring != "label" and not result.is_empty):
             self._failures.answered()
         elif self._method.scoring != "label":
-            n = self._prompt.max_new_tokens
+            n = self._prompt.longest_answer
             how = f"was cut at {n} tokens before it named a label" if result.cut else "is empty"
             remedy = "Give a higher `max_new_tokens`." if result.cut else "Give another `template` or `api`."
             self._failures.empty(InputError(f"the answer {how}.", function="run", remedy=remedy))

@@ -165,8 +165,11 @@ class AskOptions:
             "rare": True,
         },
     )
-    max_new_tokens: int = option(
-        8, "Longest answer with `scoring` generate.", min=1, option=("--max-new-tokens", "--max-tokens")
+    max_new_tokens: int | None = option(
+        None,
+        "Longest answer with `scoring` generate, in tokens: by default 8, of questions 256.",
+        min=1,
+        option=("--max-new-tokens", "--max-tokens"),
     )
     temperature: float = option(
         0.0, "With `scoring` generate: sampling temperature; by default greedy decoding.", min=0
@@ -177,7 +180,7 @@ class AskOptions:
         if self.scoring is not None:
             check_choice("run", "scoring", self.scoring, SCORING)
         check_choice("run", "normalize", self.normalize, NORMALIZE)
-        check_whole("run", "max_new_tokens", self.max_new_tokens)
+        check_whole("run", "max_new_tokens", self.longest_answer)
         if not math.isfinite(self.temperature) or self.temperature < 0:
             raise input_error("run", "temperature", "be 0 or more", got=self.temperature)
         if self.scoring == "label":
@@ -187,9 +190,14 @@ class AskOptions:
             raise input_error("run", "template_argument", must, got=dict(self.template_arguments))
         if self.scoring == "generate" and self.normalize != AskOptions.normalize:
             raise input_error("run", "normalize", "be given only with `scoring` label", got=self.normalize)
-        if self.scoring == "label" and self.max_new_tokens != AskOptions.max_new_tokens:
+        if self.scoring == "label" and self.max_new_tokens is not None:
             must = "be given only with `scoring` generate"
             raise input_error("run", "max_new_tokens", must, got=self.max_new_tokens)
+
+    @property
+    def longest_answer(self) -> int:
+        """The limit of tokens of an answer, by default one for a label."""
+        return 8 if self.max_new_tokens is None else self.max_new_tokens
 
     def check_draws(self) -> None:
         """Refuse a temperature where labels' probabilities decide."""
@@ -223,7 +231,7 @@ class PromptSettings(AskOptions):
             identity["template_arguments"] = json.dumps(self.template_arguments, sort_keys=True, ensure_ascii=False)
         if self.scoring == "label":
             return {**identity, "normalize": self.normalize}
-        return identity | answer_identity(self.max_new_tokens, self.temperature, self.seed)
+        return identity | answer_identity(self.longest_answer, self.temperature, self.seed)
 
 
 @dataclass(frozen=True)
