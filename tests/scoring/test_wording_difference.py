@@ -176,3 +176,31 @@ def test_one_answer_that_could_not_be_read_is_told_as_one():
     frame = answers(0, 0.5)
     lacking = frame.assign(prediction=[None, *frame.prediction[1:]])
     assert "1 unparsed answer of b" in str(pc.compare(frame, lacking, names=["a", "b"]))
+
+
+@pytest.mark.parametrize("label", ["label", ""])
+def test_a_model_none_of_whose_common_answers_could_be_read_is_not_compared(label, command, tmp_path):
+    """It had a wording change of 100 %, a consistency of 100 % and the first rank."""
+    files = [tmp_path / f"{name}.csv" for name in ("a", "unread", "c")]
+    for seed, file in enumerate(files):
+        frame = answers(seed, 0.6, n_problems=20)
+        frame.to_csv(file, index=False)
+    others = answers(5, 0.6, n_problems=20)
+    unread = pd.concat([answers(4, 0.6, n_problems=10).assign(prediction=None), others[others.context > 9].assign(
+        bucket_id=lambda rows: "x" + rows.bucket_id, example_id=lambda rows: "x" + rows.example_id)])  # fmt: skip
+    unread.to_csv(files[1], index=False)
+    given = ["--label", label, "--n-permutations", 100, "--n-resamples", 100]
+    (three,) = command.json("compare", *files, *given)
+    assert {(pair["first"], pair["second"]) for pair in three["pairs"]} == {("a", "c")}
+    (two,) = command.json("compare", *files[:2], *given)
+    assert (two["pairs"], two["pareto"]) == ([], [])
+    for found, ranked in ((three, {"a", "c"}), (two, {"a"})):
+        assert {*found["ranking"]["steadiness"]} == ranked
+        assert "could be read" in found["ranking"]["unranked"]["unread"]
+    gate = ["gate", "wording_change.not_worse", files[1], "--against", files[0], "--margin", 0.1, "--label", label]
+    assert "an answer that could be read to a problem" in command.refused(gate)
+    ranked = pc.rank(*files, label=label)
+    assert "could be read" in ranked.unranked[ranked.model == "unread"].item()
+    page = tmp_path / "page.html"
+    command.done("report", *files, "--label", label, "--output", page)
+    assert "none of its answers to the problems that all models answered" in page.read_text(encoding="utf-8")

@@ -41,7 +41,7 @@ from paraconsist.measures.standings import (
 from paraconsist.scoring.alarms import degenerate
 from paraconsist.scoring.alignment import Aligned, align, rows_with_ids
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
-from paraconsist.scoring.outcomes import BY_WORDINGS, Ranking, problems_of, rank, wording_change, wordings_of
+from paraconsist.scoring.outcomes import BY_WORDINGS, Ranking, problems_of, rank, unread, wording_change, wordings_of
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, per_problem, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
 from paraconsist.scoring.sources import Opened, Source, public_model
@@ -125,6 +125,10 @@ def compare(
     if need_pairs and not all(part.specs for part in parts.values()):
         remedy = "Without gold labels margins are about problems with two wordings, or an original and a paraphrase."
         raise input_error("compare", "label", "name a column of the predictions", got=None, remedy=remedy)
+    if need_pairs and (alone := next((part for part in parts.values() if not part.who), None)) is not None:
+        why = unread(alone.aligned.rows)
+        must = "have an answer that could be read to a problem that all models answered"
+        raise input_error("compare", "models", must, got=", ".join(why), remedy="Mend what reads the answers.")
     n_families = sum(len(part.specs) for part in parts.values())
     by_set = [[pair for spec in p.specs for pair in _pairs(p, spec, n_families, options)] for p in parts.values()]
     pairs = list(chain.from_iterable(by_set))
@@ -346,7 +350,8 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     aligned = align({model: apply_policy(read, options.policy)[0] for model, read in rows.items()})
     specs = compared_measures(sources, aligned, options)
     names = list(aligned.rows)
-    chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
+    pairs = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
+    chosen = [pair for pair in pairs if unread(aligned.rows).keys().isdisjoint(pair)]
     origins = {model: origin_of(source.predictions.metadata) for model, source in sources.items()}
     unranked = {model: why[0] for model, read in rows.items() if (why := degenerate(read, options.policy))}
     return _Part(aligned, specs, chosen, origins, n_unparsed, unranked)
@@ -359,7 +364,7 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
     """
     rows = part.aligned.rows
     level, joint = 1.0, None
-    if len(rows) > 2:
+    if len(part.who) > 1:
         columns = [list(map(list(rows).index, models)) for models in zip(*part.who, strict=True)]
         differences = values_of_units(spec, rows, options).differences(*columns)
         joint = joint_test(differences, n_draws=options.n_permutations, seed=options.seed)
