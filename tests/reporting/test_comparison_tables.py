@@ -7,6 +7,7 @@ import pytest
 
 import paraconsist as pc
 from paraconsist.reporting.comparisons import beaten, differences, margin_words, matrices
+from paraconsist.reporting.formatting import minus
 
 
 def table_of(seed: int, flip: float) -> dict[str, Any]:
@@ -84,6 +85,8 @@ def test_verdicts_on_a_margin(flips: tuple[float, ...], margin: float, words: st
     assert f"Margin: {words}"[:40] in " ".join(repr(comparison).split())
     rows = page_tables(comparison)["Differences between the models, in points"].rows
     assert rows[0][-1].text == words
+    low, high = comparison.sets[0].pairs[0].result["margin_test"]["interval"]
+    assert rows[0][-1].below == minus(f"[{100 * low:.1f}, {100 * high:.1f}]")  # not that at 95 %, which is wider
     assert margin_words(compared(*flips).sets[0].pairs[0]) == ""
 
 

@@ -193,7 +193,8 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
                 below = minus(interval(pair.simultaneous_interval))
                 tests.append(Cell(pair.simultaneous_p_value, unit=P_VALUE, below=below))
             if has_margin:
-                tests.append(Cell(margin_words(pair)))
+                below = minus(interval((pair.result.get("margin_test") or {}).get("interval")))
+                tests.append(Cell(margin_words(pair), below=below))
             models = Cell(f"{pair.first} minus {pair.second}")
             for place, (q, _, difference, ends, p) in enumerate(islice(_lines(pair), 3)):
                 numbers = Cell(difference, ends, DIFFERENCE), Cell(p, unit=P_VALUE)
@@ -201,13 +202,14 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
                 rows.append([first, models, Cell(q.symbol, symbols=True), *numbers, *rest])
     if not rows:
         return
+    of_margin = "one-sided tests, p corrected; the interval is that of the pair alone"
     columns = [
         *(Column(label, words=True) for label in ("set", "models", "measure")),
         Column("difference", "in points"),
         Column("p", "sign-flip permutation test, two-sided"),
         Column("p corrected", f"over {comparisons[0].n_comparisons} comparisons, {comparisons[0].correction}"),
         *([Column("p, all pairs together", "max-T, with its interval")] if has_joint else []),
-        *([Column("margin", words=True)] if has_margin else []),
+        *([Column("margin", of_margin, words=True)] if has_margin else []),
     ]
     caption = (
         "Positive: the first model has the higher value. Both models on the same buckets. The interval is of the "
