@@ -15,7 +15,7 @@ from paraconsist.data.options import converted
 from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError, check_choice, input_error, renamed
 from paraconsist.measures.buckets import partition
-from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, reads_probabilities
+from paraconsist.measures.catalogue import PARAPHRASTIC, SEMANTIC, MeasureSpec, reads_probabilities
 from paraconsist.measures.consistency_difference import (
     ConsistencyDifferenceResult,
     consistency_difference,
@@ -60,7 +60,8 @@ class ModelPair(Record):
     second: str
     measure: str
     result: Difference
-    corrected_p_value: float  # of the headline difference, over all pairs, sets and measures compared
+    #: Of the headline difference, over all pairs, sets and measures compared, those of a constant answer among them.
+    corrected_p_value: float
     #: With more than two models: p by joint sign flips of all pairs (max-T), and an interval at the level that goes
     #: with it, which excludes 0 just where this p is at most 1 less the confidence level. All pairs, sets and measures
     #: hold together (sets and measures by Bonferroni).
@@ -332,9 +333,11 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
     if named or not specs:
         chosen = chosen_measures("compare", named, {"measures": recorded or []}, first)
         tested = [tested_by(spec) for spec in chosen]
-        if first.is_without_gold and PARAPHRASTIC in tested:
-            specs = [BY_WORDINGS]
-            tested = [spec for spec in tested if spec is not PARAPHRASTIC]
+        is_named = named or SEMANTIC.name in (recorded or ())
+        replaceable = [PARAPHRASTIC.name] if is_named else [PARAPHRASTIC.name, SEMANTIC.name]
+        if first.is_without_gold and any(spec.name in replaceable for spec in tested):
+            specs = [BY_WORDINGS]  # alone by default: a second test would double the family of the correction
+            tested = [spec for spec in tested if spec.name not in replaceable]
         specs += tested
     if BY_WORDINGS in specs and not len(wordings_of(first)):
         if len(named) < len(options.measures or ()):
