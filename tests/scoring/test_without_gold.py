@@ -58,6 +58,7 @@ def test_what_needs_gold_is_left_out_by_name(answers):
     with pytest.raises(pc.InputError) as refused:
         pc.score(answers, measures=["paraphrastic_consistency"])
     assert (refused.value.parameter, "needs gold" in str(refused.value)) == ("label", True)
+    assert "wording_change" in str(refused.value)  # by which compare and gate have no need of them
     with pytest.raises(pc.InputError) as refused:
         pc.score(answers, label="gold")
     assert (refused.value.parameter, "'gold'" in str(refused.value)) == ("label", True)
