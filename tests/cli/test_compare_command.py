@@ -89,6 +89,20 @@ def test_a_table_with_a_column_for_each_model_is_a_file_of_each(compare, command
     command.done("report", tmp_path / "wide.csv", *columns, "--output", tmp_path / "page.html")
 
 
+def test_columns_of_one_model_of_a_table_of_several(compare, command, tmp_path: Path) -> None:
+    """The error asked for `--model`, which was given."""
+    rows = [(*row, int(row[3] != n % 3), f"m{seed}") for seed in (0, 1) for n, row in enumerate(answers(seed, 0.3))]
+    table = csv(tmp_path / "both.csv", rows, "example_id,bucket_id,label,a,b,model")
+    frame = pd.read_csv(table)
+    alone = frame[frame.model == "m1"].drop(columns="model")
+    alone.to_csv(tmp_path / "alone.csv", index=False)
+    given = ["--prediction", "a,b"]
+    found = compare.json(table, *given, "--model", "m1")
+    assert found[0]["pairs"] == compare.json(tmp_path / "alone.csv", *given)[0]["pairs"]
+    assert [*pc.rank(frame, prediction="a,b", model="m1").model] == [*pc.rank(alone, prediction="a,b").model]
+    assert "`--model` takes one of them" in command.refused("compare", table, *given)
+
+
 def test_a_table_of_several_models_is_a_file_of_each(compare, command, tmp_path: Path) -> None:
     by_model = {name: answers(i, 0.1 + 0.1 * i) for i, name in enumerate("abc")}
     files = [csv(tmp_path / f"{name}.csv", rows) for name, rows in by_model.items()]

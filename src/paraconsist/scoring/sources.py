@@ -167,9 +167,21 @@ def open_models(named: Any, options: SourceOptions | None = None, *, function: s
     try:
         return [open_source(named, options, function=function)]
     except SeveralModels as several:
-        keys = ["model", "prediction"] if several.choice == "prediction" else [several.choice]
+        keys = ["model", "prediction"] if several.choice == "prediction" and not options.model else [several.choice]
         choices: list[dict[str, Any]] = [dict.fromkeys(keys, model) for model in several.models]
-        return [open_source(named, replace(options, **choice), function=function) for choice in choices]
+        opened = [open_source(named, replace(options, **choice), function=function) for choice in choices]
+        if several.choice == "prediction" and options.model:  # columns of one model's rows are known by their names
+            opened = [_renamed(each, column) for each, column in zip(opened, several.models, strict=True)]
+        return opened
+
+
+def _renamed(opened: Opened, model: str) -> Opened:
+    """Return what was opened as the answers of a model of this name."""
+    sets = {}
+    for name, source in opened.sets.items():
+        metadata: Metadata = {**source.predictions.metadata, "model": {"model": model}}
+        sets[name] = replace(source, predictions=replace(source.predictions, metadata=metadata))
+    return replace(opened, sets=sets)
 
 
 def model_of(predictions: Predictions) -> str | None:
