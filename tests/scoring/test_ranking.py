@@ -280,3 +280,16 @@ def test_rank_takes_what_compare_takes_and_has_its_ranking() -> None:
     assert ranked["unranked"].iloc[2].startswith("a constant answer")
     refuses("rank: `models` must name two models", pc.rank, frames["steady"])
     refuses("rank: `name`", pc.rank, *frames.values(), name=["a"])
+
+
+def test_a_set_that_ranks_nobody_says_why() -> None:
+    """The frame was empty, without a word."""
+    rng = np.random.default_rng(0)
+    one, two = (pd.DataFrame({"bucket_id": range(30), "label": 1, "prediction": rng.integers(0, 2, 30)}) for _ in "ab")
+    ranked = pc.rank(one, two, names=["a", "b"])
+    assert ranked[["model", "unranked"]].to_numpy().tolist() == [[m, "no problem has two wordings"] for m in "ab"]
+    others = two.assign(bucket_id="x" + two.bucket_id.astype(str))
+    ranked = pc.rank(one, others, names=["a", "b"])
+    assert ranked.model.tolist() == ["a", "b"]
+    assert ranked.unranked[0] == "no other model can be compared with it"
+    assert "of one kind" in ranked.unranked[1]

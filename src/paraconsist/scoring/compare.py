@@ -226,6 +226,11 @@ def rank_opened(
     ranked = rank_models(by_set, options)
     if not ranked:
         _common_sets(by_set)
+    for place, one in enumerate(ranked):
+        if not (one.ranking.standings or one.ranking.unranked):
+            why = "no problem has two wordings" if one.n_common_buckets else "no other model can be compared with it"
+            of_set = dict.fromkeys((model for model, sets in by_set.items() if one.set in sets), why)
+            ranked[place] = replace(one, ranking=replace(one.ranking, unranked={**of_set, **one.left_out}))
     return ranked
 
 
