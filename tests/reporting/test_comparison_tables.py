@@ -65,9 +65,23 @@ def test_a_constant_answer_is_in_no_ranks_and_in_no_matrix() -> None:
     assert "a is not ranked: every prediction is 1" in " ".join(repr(comparison).split())
     assert list(found.ranking.unranked) == ["a"]
     assert sorted(row.model for row in found.standings) == ["b", "c", "d"]
-    ((_, matrix),) = matrices([found])
-    assert [row[0].text for row in matrix.rows] == list(found.ranking.steadiness)
+    for _, matrix in matrices([found]):
+        assert [row[0].text for row in matrix.rows] == list(found.ranking.steadiness)
     assert "Differences from" not in next(differences([found])).title
+
+
+def test_the_wording_change_has_a_matrix_of_its_own_beside_that_of_consistency() -> None:
+    """Only pages without gold labels had one, though its differences are tested beside those of P_C."""
+    flips = (0.05, 0.06, 0.35)
+    (_, of_consistency), (name, beside) = matrices(compared(*flips).sets)
+    ((_, alone),) = matrices(compared(*flips, measures=["wording_change"]).sets)
+    assert name.endswith("wording change")
+    cells = [[(cell.text, cell.interval, cell.shade) for cell in row] for row in beside.rows]
+    assert cells == [[(cell.text, cell.interval, cell.shade) for cell in row] for row in alone.rows]
+    assert {cell.shade.split("-")[0] for row in beside.rows for cell in row} == {"", "better", "worse"}
+    assert "corrected for 3 comparisons (Holm)" in beside.caption
+    assert of_consistency.rows[0][2].link
+    assert not beside.rows[0][2].link  # the browser's flips are those of P_C
 
 
 @pytest.mark.parametrize(
