@@ -112,7 +112,7 @@ def compare(
     """Compare models (model -> set -> its predictions; two or more) on every set that all of them have.
 
     InputError if sets differ, no bucket is common, what is common is not the same in every file, or no measure compares
-    the models on a set; such a set has a ranking alone where pairs are not needed.
+    two models on any set, unless `need_pairs` is False.
     """
     if len(models) < 2:
         raise input_error("compare", "models", "be two at least", got=list(models))
@@ -123,11 +123,11 @@ def compare(
             raise input_error("compare", "models", must, got=f"{model}, {asked[0]}", remedy=remedy)
     sets = {name: {m: of[name] for m, of in models.items()} for name in _common_sets(models)}
     parts = {name: _one_set(sources, options) for name, sources in sets.items()}
-    if need_pairs and not all(part.specs for part in parts.values()):
-        remedy = "Without gold labels margins are about problems with two wordings, or an original and a paraphrase."
-        raise input_error("compare", "label", "name a column of the predictions", got=None, remedy=remedy)
-    if need_pairs and (alone := next((part for part in parts.values() if not part.who), None)) is not None:
-        why = unread(alone.aligned.rows)
+    if need_pairs and not any(part.specs and part.who for part in parts.values()):
+        if not any(part.specs for part in parts.values()):
+            remedy = "Without gold labels models are compared on problems with two wordings."
+            raise input_error("compare", "label", "name a column of the predictions", got=None, remedy=remedy)
+        why = dict.fromkeys(model for part in parts.values() for model in unread(part.aligned.rows))
         must = "have an answer that could be read to a problem that all models answered"
         raise input_error("compare", "models", must, got=", ".join(why), remedy="Mend what reads the answers.")
     n_families = sum(len(part.specs) for part in parts.values())
@@ -209,7 +209,7 @@ def compare_opened(
     check_choice("compare", "correction", options.correction, CORRECTIONS)
     check_choice("compare", "estimator", options.estimator, ("unbiased", "plugin"))
     by_set = _by_set(opened, names)
-    compared = compare(by_set, options, need_pairs=options.margin is not None)
+    compared = compare(by_set, options)
     used = {one.set for one in compared}
     left_out = {
         model: [name for name, source in sets.items() if source.has_name and name not in used]
