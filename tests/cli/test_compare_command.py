@@ -118,6 +118,8 @@ def test_a_table_of_several_models_is_a_file_of_each(compare, command, tmp_path:
     page = tmp_path / "page.html"
     assert command("report", table, "--output", page)[0] == 0
     assert "of 3 models" in page.read_text()
+    unnamed = pd.read_csv(table).replace({"model": {"c": None}})  # whose rows were left out without a word
+    refuses("`model` must be named in every row", pc.compare, unnamed)
 
 
 def test_a_difference_by_chance_beats_nobody(compare, tmp_path: Path) -> None:
@@ -285,6 +287,35 @@ def test_groups_from_a_table(compare, tmp_path: Path) -> None:
     csv(contexts, [("b0", "c0"), ("b0", "c1")], "bucket_id,context_id")
     said = compare.refused(*files, *options)
     assert "must be the same in all rows of a bucket; got ['c0', 'c1'] at row 2. Look at bucket 'b0'" in said
+
+
+def test_files_that_differ_in_what_one_of_them_lacks(compare, tmp_path: Path) -> None:
+    """Whether groups counted depended on the order of the files; what differed was told as labels in another order."""
+    plain = [csv(tmp_path / f"{name}.csv", answers(seed, 0.3)) for seed, name in enumerate("ab")]
+    grouped = tmp_path / "grouped.csv"
+    frame = pd.read_csv(plain[0])
+    frame.assign(group_id=frame.bucket_id.str[1:].astype(int) // 4).to_csv(grouped, index=False)
+    found = [compare.json(*files)[0] for files in ((grouped, plain[1]), (plain[1], grouped))]
+    sizes = [one["pairs"][0]["result"]["n_clusters"]["difference"] for one in found]
+    assert sizes == [10, 10]
+    assert all("those of grouped are resampled" in one["warnings"][0] for one in found)
+    pd.read_csv(plain[1]).assign(group_id=frame.bucket_id.str[1:].astype(int) // 4 + 7).to_csv(plain[1], index=False)
+    assert compare.json(grouped, plain[1])[0]["warnings"] == []  # other names of the same groups
+    for change, message in (
+        ({"label": None}, "`--label` must name gold labels in every file, or in none; got 'none in other'"),
+        ({"role": ["original", *["paraphrase"] * 3] * 40}, "`--role` must be the same in every file"),
+    ):
+        other = tmp_path / "other.csv"
+        frame.assign(**change).dropna(axis=1).to_csv(other, index=False)
+        assert message in compare.refused(plain[0], other)
+    frame[:0].to_csv(other, index=False)
+    assert "must have at least one row" in compare.refused(plain[0], other)
+
+
+def test_roles_that_are_true_or_false_are_another_option(command, tmp_path: Path) -> None:
+    rows = [(*row, row[0].endswith("-0")) for row in answers(0, 0.3)]
+    table = csv(tmp_path / "flags.csv", rows, "example_id,bucket_id,label,prediction,is_original")
+    assert "is true or false as `--original`" in command.refused("score", table, "--role", "is_original")
 
 
 @pytest.mark.faults

@@ -288,6 +288,8 @@ def test_a_set_that_ranks_nobody_says_why() -> None:
     one, two = (pd.DataFrame({"bucket_id": range(30), "label": 1, "prediction": rng.integers(0, 2, 30)}) for _ in "ab")
     ranked = pc.rank(one, two, names=["a", "b"])
     assert ranked[["model", "unranked"]].to_numpy().tolist() == [[m, "no problem has two wordings"] for m in "ab"]
+    ranked = pc.rank(one.assign(bucket_id=0), two.assign(bucket_id=0), names=["a", "b"])  # steadiness is undefined
+    assert [*ranked.unranked] == ["there is one problem, which says nothing of others"] * 2
     others = two.assign(bucket_id="x" + two.bucket_id.astype(str))
     ranked = pc.rank(one, others, names=["a", "b"])
     assert ranked.model.tolist() == ["a", "b"]

@@ -245,7 +245,8 @@ def _roles(table: pa.Table, names: SourceOptions, are_statements: bool = False) 
     unknown = np.array([role not in ROLES for role in lowered])
     if unknown.any():
         row = int(np.argmax(unknown[codes]))
-        raise tables.column_error("role", names.role, f"be one of {', '.join(ROLES)}", roles.item(row), row)
+        remedy = "Give a column that is true or false as `original`." if {*lowered} <= _FLAGS.keys() else ""
+        raise tables.column_error("role", names.role, f"be one of {', '.join(ROLES)}", roles.item(row), row, remedy)
     return np.array(lowered)[codes]
 
 

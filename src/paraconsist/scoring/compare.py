@@ -254,8 +254,9 @@ def _check_different(opened: Sequence[Opened]) -> None:
     """Refuse one model given twice: it would differ from itself in nothing."""
     paths = [one.path for one in opened if one.path is not None]
     if len(opened) < 2:
-        got = list(map(str, paths))
-        remedy = "Give another; of a table with a column for each, `prediction` names them: a,b."
+        got = list(map(str, paths)) or f"{len(opened)} table"
+        remedy = "Give another; of a table with a column for each, `prediction` names them: a,b; with rows of each, a "
+        remedy += "column model does."
         raise input_error("compare", "paths", "name two models at least", got=got, remedy=remedy)
     contents = {p: p.resolve() if p.is_dir() else hashlib.sha256(p.read_bytes()).hexdigest() for p in {*paths}}
     seen: dict[Any, Path] = {}

@@ -424,6 +424,9 @@ def rank(rows: Mapping[str, Rows], unranked: dict[str, str], options: CompareOpt
     constant = [model for model, read in able.items() if not answer_codes(wordings_of(read)).any()]
     unranked = {**unranked, **dict.fromkeys(constant, "a constant answer to the problems that all models answered")}
     able = {model: read for model, read in able.items() if model not in unranked}
+    if able and len(np.unique(np.asarray(wordings_of(next(iter(able.values()))).buckets))) == 1:
+        unranked |= dict.fromkeys(able, "there is one problem, which says nothing of others")
+        able = {}
     if not able:
         return Ranking(0, {}, [], unranked)
     units = steadiness_of_units(able)

@@ -110,6 +110,8 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
 
 def check_parsed(function: str, parameter: str, rows: Rows, name: str) -> None:
     """Raise unless an answer of `name` could be read: else nothing can be compared with it, or planned from it."""
+    if not len(rows):
+        raise input_error(function, parameter, "have at least one row", got=name)
     if rows.unparsed.all():
         remedy = "None of its answers could be read: mend what reads them, or leave it out."
         raise input_error(function, parameter, "have an answer that could be read", got=name, remedy=remedy)
