@@ -526,10 +526,12 @@ def rank_models(models: Mapping[str, Mapping[str, Source]], options: CompareOpti
 
 def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) -> SetRanking:
     rows, left_out = _comparable(sources, options)
+    read = read_models({model: sources[model] for model in rows}, options)
+    unranked = {model: why[0] for model in rows if (why := degenerate(read[model], options.policy))}
     if len(rows) < 2:
         return SetRanking(name, 0, [], Ranking(0, {}, [], {}), left_out)
     aligned, ranked = align(rows), list[Standing]()
-    ranking = rank(aligned.rows, {}, options)
+    ranking = rank(aligned.rows, unranked, options)
     able = {model: read for model, read in aligned.rows.items() if model not in ranking.unranked}
     models = list(able)
     for spec in _with_ranks(compared_measures(sources, aligned, options)) if len(able) > 1 else ():
