@@ -51,7 +51,7 @@ def test_ranks_and_intervals_of_all_pairs_are_on_the_page() -> None:
 
 
 def test_a_constant_answer_is_in_no_ranks_and_in_no_matrix() -> None:
-    """Its P_C of 100 % headed both, beside a first screen that does not rank it."""
+    """Its P_C of 100 % headed both, beside a first screen that does not rank it, and beat models of its accuracy."""
     labels = [b % 2 for b in range(40) for _ in range(4)]
     tables = [table_of(seed, 0.1 + 0.1 * seed) for seed in range(4)]
     for place, table in enumerate(tables):
@@ -65,6 +65,8 @@ def test_a_constant_answer_is_in_no_ranks_and_in_no_matrix() -> None:
     assert "a is not ranked: every prediction is 1" in " ".join(repr(comparison).split())
     assert list(found.ranking.unranked) == ["a"]
     assert sorted(row.model for row in found.standings) == ["b", "c", "d"]
+    assert {row.model for row in found.pareto} == {"b", "c", "d"}
+    assert {model for row in found.pareto for model in row.dominated_by} <= {"b", "c", "d"}
     for _, matrix in matrices([found]):
         assert [row[0].text for row in matrix.rows] == list(found.ranking.steadiness)
     assert "Differences from" not in next(differences([found])).title

@@ -78,7 +78,7 @@ class SetComparison(Record):
     n_buckets: dict[str, int]  # how many buckets each model's file has
     n_unparsed: dict[str, int]  # unparsed answers of each model, before the policy
     pairs: list[ModelPair]
-    pareto: list[ParetoRow]  # empty if the set has no P_C
+    pareto: list[ParetoRow]  # of the models that are ranked; empty if the set has no P_C
     #: By the simultaneous p, of the models that are ranked; empty for fewer than three, or if not all pairs are there.
     standings: list[Standing]
     ranking: Ranking  # by steadiness above chance
@@ -163,7 +163,7 @@ def _compared(
         n_buckets=part.aligned.n_buckets,
         n_unparsed=part.n_unparsed,
         pairs=pairs,
-        pareto=_pareto(pairs, models, options),
+        pareto=_pareto(pairs, able, options),
         standings=[one for spec in ranked for one in _standings(spec, able, pairs, options)],
         ranking=ranking,
         correction=options.correction,
@@ -493,6 +493,8 @@ def _pareto(pairs: Sequence[ModelPair], names: Sequence[str], options: CompareOp
         parts = [(result["differences"][axis], result["p_values"][axis], next(corrected)) for axis in axes]
         tests[first, second] = PairTest(*parts[0], *parts[1])
     accuracy, consistency = ({m: values[m][axis] for m in names if m in values} for axis in axes)
+    if len(accuracy) < 2:
+        return []
     return pareto_table(accuracy, consistency, tests, alpha=1.0 - options.confidence_level)
 
 
