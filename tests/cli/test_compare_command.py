@@ -312,6 +312,22 @@ def test_files_that_differ_in_what_one_of_them_lacks(compare, tmp_path: Path) ->
     assert "must have at least one row" in compare.refused(plain[0], other)
 
 
+def test_pairs_in_rows_have_a_column_of_originals_for_each_model(compare, command, tmp_path: Path) -> None:
+    """Every model's rewordings were compared with the one column's originals: 27.4 % changed in place of 9.6 %."""
+    rng = np.random.default_rng(0)
+    names = ["a_original", "a_reworded", "b_original", "b_reworded"]
+    pairs = pd.DataFrame(rng.integers(0, 2, (40, 4)), columns=names).assign(bucket_id=range(40), label=1)
+    for frame, options in ((pairs, ["--measure", "wording_change"]), (pairs.drop(columns="label"), [])):  # was refused
+        frame.to_csv(tmp_path / "pairs.csv", index=False)
+        given = [tmp_path / "pairs.csv", "--prediction", "a_reworded,b_reworded", "--original-prediction"]
+        result = compare.json(*given, "a_original,b_original", *options)[0]["pairs"][0]["result"]
+        for model, values in (("a", result["values1"]), ("b", result["values2"])):
+            assert values["wording_change"] == np.mean(pairs[f"{model}_original"] != pairs[f"{model}_reworded"])
+        alone = command.json("score", given[0], "--prediction", "b_reworded", "--original-prediction", "b_original")
+        assert alone["pairs"]["wording"]["wording_change"] == result["values2"]["wording_change"]
+        assert "a column for each of a_reworded, b_reworded" in compare.refused(*given, "a_original")
+
+
 def test_roles_that_are_true_or_false_are_another_option(command, tmp_path: Path) -> None:
     rows = [(*row, row[0].endswith("-0")) for row in answers(0, 0.3)]
     table = csv(tmp_path / "flags.csv", rows, "example_id,bucket_id,label,prediction,is_original")

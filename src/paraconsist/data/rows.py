@@ -599,7 +599,6 @@ def long_format(
     table = predictions.table
     tables.column_of(table, original_prediction, parameter="original_prediction")
     tables.column_of(table, names.prediction, parameter="prediction")
-    tables.column_of(table, names.label, parameter="label")
     sided = {original_prediction, names.prediction, names.bucket, names.role, *names.probabilities}
     kept = [c for c in table.column_names if c not in sided]
     grouped_by = shared_buckets(table, names)
