@@ -308,6 +308,10 @@ def test_files_that_differ_in_what_one_of_them_lacks(compare, tmp_path: Path) ->
         other = tmp_path / "other.csv"
         frame.assign(**change).dropna(axis=1).to_csv(other, index=False)
         assert message in compare.refused(plain[0], other)
+    frame.assign(bucket_id=frame.bucket_id.str[1:]).to_csv(other, index=False)
+    assert "`--bucket` must be of one kind in all files" in compare.refused(plain[0], other)
+    frame.assign(group_id=range(len(frame))).to_csv(other, index=False)
+    assert "`--group` must give every row of a bucket the same" in compare.refused(other, plain[0])
     frame[:0].to_csv(other, index=False)
     assert "must have at least one row" in compare.refused(plain[0], other)
 

@@ -108,11 +108,11 @@ def _check_kinds(rows_of: Mapping[str, Rows]) -> None:
         remedy = "Name the column that has them, or compare without (`label` '')."
         must = "name gold labels in every file, or in none"
         raise input_error("compare", "label", must, got=f"none in {', '.join(without)}", remedy=remedy)
-    for what in ("labels", "buckets"):
-        words = {n: "names" if is_text(getattr(rows, what)) else "numbers" for n, rows in rows_of.items()}
+    for what in ("label", "bucket"):
+        words = {n: "names" if is_text(getattr(rows, f"{what}s")) else "numbers" for n, rows in rows_of.items()}
         for other in others:
             if words[other] != words[first]:
-                more = "; `label_names` turns gold given by name into numbers." if what == "labels" else "."
+                more = "; `label_names` turns gold given by name into numbers." if what == "label" else "."
                 must, got = "be of one kind in all files", f"{words[first]} in {first}, {words[other]} in {other}"
                 raise input_error("compare", what, must, got=got, remedy=f"Write them the same way in both files{more}")
 

@@ -105,7 +105,7 @@ def compare_options(options: ScoreOptions, margin: float | None = None) -> Compa
     return converted(options, CompareOptions, margin=margin, interval_method=method)
 
 
-@renamed(roles="role")
+@renamed(roles="role", groups="group")
 def compare(
     models: Mapping[str, Mapping[str, Source]], options: CompareOptions, *, need_pairs: bool = True
 ) -> list[SetComparison]:
@@ -516,6 +516,7 @@ class SetRanking(Record):
     left_out: dict[str, str]  # model -> why it is not ranked
 
 
+@renamed(groups="group")
 def rank_models(models: Mapping[str, Mapping[str, Source]], options: CompareOptions) -> list[SetRanking]:
     """Rank models (model -> set -> its predictions) on every set that two have, all pairs tested at once.
 
