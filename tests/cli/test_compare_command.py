@@ -48,7 +48,8 @@ def test_command_matches_the_function_whatever_the_order_of_rows(compare, tmp_pa
     assert pair["result"]["difference"] == pytest.approx(direct.difference)
     assert pair["result"]["differences"]["accuracy"] == pytest.approx(direct.differences["accuracy"])
     assert found["n_common_buckets"] == 40
-    out = compare.out(*files)
+    out = compare.done(*files, "--stratum", "label")
+    assert "warning: --stratum breaks nothing down here" in out  # it was ignored without a word
     assert "steady (1) and shaky (2), 40 buckets, 160 paraphrases" in out
     assert "beaten by steady" in out
 
