@@ -8,6 +8,7 @@ import pytest
 import paraconsist as pc
 from paraconsist.reporting.comparisons import beaten, differences, margin_words, matrices
 from paraconsist.reporting.formatting import minus
+from paraconsist.reporting.page.write import Glossary
 
 
 def table_of(seed: int, flip: float) -> dict[str, Any]:
@@ -70,6 +71,15 @@ def test_a_constant_answer_is_in_no_ranks_and_in_no_matrix() -> None:
     for _, matrix in matrices([found]):
         assert [row[0].text for row in matrix.rows] == list(found.ranking.steadiness)
     assert "Differences from" not in next(differences([found])).title
+
+
+def test_the_p_of_differences_is_explained_by_its_own_column() -> None:
+    """The page said that it is "of no difference in accuracy", which is that of the IE test."""
+    (table,) = differences(compared(0.05, 0.4).sets)
+    glossary = Glossary()
+    for column in table.columns[3:5]:
+        glossary(column.label, column.help)
+    assert [*glossary.used] == [("difference", "in points"), ("p", "sign-flip permutation test, two-sided")]
 
 
 def test_the_wording_change_has_a_matrix_of_its_own_beside_that_of_consistency() -> None:
