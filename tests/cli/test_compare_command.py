@@ -331,6 +331,8 @@ def test_pairs_in_rows_have_a_column_of_originals_for_each_model(compare, comman
         alone = command.json("score", given[0], "--prediction", "b_reworded", "--original-prediction", "b_original")
         assert alone["pairs"]["wording"]["wording_change"] == result["values2"]["wording_change"]
         assert "a column for each of a_reworded, b_reworded" in compare.refused(*given, "a_original")
+        (found,) = compare.json(*given, "a_original,b_original", "--margin", 0.1)  # was without verdict and word
+        assert any("name wording_change as the" in each for each in found["warnings"]) == bool(options)
 
 
 def test_roles_that_are_true_or_false_are_another_option(command, tmp_path: Path) -> None:

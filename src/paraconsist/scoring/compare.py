@@ -157,6 +157,7 @@ def _compared(
     models, ranking = list(part.aligned.rows), rank(part.aligned.rows, part.unranked, options)
     able = [model for model in models if model not in ranking.unranked]
     ranked = _with_ranks(part.specs) if len(able) > 2 and not options.against_first else []
+    warnings = (pair.result["warnings"] for pair in pairs)
     return SetComparison(
         set=name,
         n_common_buckets=part.aligned.n_common,
@@ -168,8 +169,15 @@ def _compared(
         ranking=ranking,
         correction=options.correction,
         n_comparisons=n_comparisons,
-        warnings=part.aligned.notes + list(dict.fromkeys(w for pair in pairs for w in pair.result["warnings"])),
+        warnings=list(dict.fromkeys(chain(part.aligned.notes, _undefined(pairs), *warnings))),
     )
+
+
+def _undefined(pairs: Sequence[ModelPair]) -> Iterator[str]:
+    """Yield a warning if nothing but P_C is compared, and it is undefined where the wording change is not."""
+    is_undefined = all(p.measure == PARAPHRASTIC.name and np.isnan(p.result["difference"]) for p in pairs)
+    if is_undefined and any(BY_WORDINGS.name in pair.result["differences"] for pair in pairs):
+        yield "no problem has two paraphrases, so P_C is undefined: name wording_change as the measure"
 
 
 def _with_ranks(specs: Sequence[MeasureSpec]) -> list[MeasureSpec]:
