@@ -368,7 +368,8 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     specs = compared_measures(sources, aligned, options)
     names = list(aligned.rows)
     pairs = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
-    chosen = [pair for pair in pairs if unread(aligned.rows).keys().isdisjoint(pair)]
+    left_out = unread(aligned.rows)
+    chosen = [pair for pair in pairs if left_out.keys().isdisjoint(pair)]
     origins = {model: origin_of(source.predictions.metadata) for model, source in sources.items()}
     unranked = {model: why[0] for model, read in rows.items() if (why := degenerate(read, options.policy))}
     return _Part(aligned, specs, chosen, origins, n_unparsed, unranked)
