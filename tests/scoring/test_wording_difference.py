@@ -1,6 +1,7 @@
 """Paired differences of how often two wordings get different answers, against every swap of two models' problems."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from helpers.errors import refuses
 
 import paraconsist as pc
+from paraconsist.reporting.page.models import Report, model_from
 
 TIGHT = 1e-12
 
@@ -200,7 +202,17 @@ def test_a_model_none_of_whose_common_answers_could_be_read_is_not_compared(labe
     assert "an answer that could be read to a problem" in command.refused(gate)
     ranked = pc.rank(*files, label=label)
     assert "could be read" in ranked.unranked[ranked.model == "unread"].item()
-    page = tmp_path / "page.html"
-    for compared in (files, files[:2]):
-        command.done("report", *compared, "--label", label, "--output", page)
-        assert "none of its answers to the problems that all models answered" in page.read_text(encoding="utf-8")
+
+
+def test_a_page_says_whose_common_answers_could_not_be_read():
+    frames = [answers(seed, 0.6, n_problems=12).drop(columns="label") for seed in (0, 4)]
+    is_common = frames[1].context < 6
+    frames[1] = frames[1].assign(
+        prediction=frames[1].prediction.where(~is_common),
+        bucket_id=frames[1].bucket_id.where(is_common, "x" + frames[1].bucket_id),
+    )
+    models = [
+        replace(model_from(s.opened, s.sets), name=name) for s, name in zip(map(pc.score, frames), "ab", strict=True)
+    ]
+    (compared,) = Report(models).compared
+    assert (compared.pairs, [*compared.ranking.unranked]) == ([], ["b"])
