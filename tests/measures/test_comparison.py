@@ -573,3 +573,14 @@ def test_a_margin_is_a_share() -> None:
     with pytest.raises(InputError, match="`margin` must be a share above 0 and below 1; got 2") as raised:
         consistency_difference([1, 0], [1, 1], [1, 1], [0, 0], margin=2)
     assert raised.value.remedy == "Two points are 0.02."
+
+
+def test_a_margin_has_a_level_above_one_half() -> None:
+    """Models that differ by 0 in all of 12 problems were equivalent within 3 points, beside an interval of 5.6."""
+    columns = [1] * 24, [1] * 24, [1] * 24, [i // 2 for i in range(24)]
+    for level in (0.3, 0.5):
+        with pytest.raises(InputError, match=r"`confidence_level` must be above 0\.5 with `margin`"):
+            consistency_difference(*columns, margin=0.03, confidence_level=level)
+    found = consistency_difference(*columns, margin=0.03, confidence_level=0.55).margin_test
+    assert found is not None
+    assert (found["verdict"] == "equivalent") == (found["interval"][1] < 0.03)

@@ -7,6 +7,8 @@ import pytest
 
 import paraconsist as pc
 from paraconsist.reporting.comparisons import beaten, differences, margin_words, matrices
+from paraconsist.reporting.formatting import minus
+from paraconsist.reporting.page.write import Glossary
 
 
 def table_of(seed: int, flip: float) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def test_ranks_and_intervals_of_all_pairs_are_on_the_page() -> None:
 
 
 def test_a_constant_answer_is_in_no_ranks_and_in_no_matrix() -> None:
-    """Its P_C of 100 % headed both, beside a first screen that does not rank it."""
+    """Its P_C of 100 % headed both, beside a first screen that does not rank it, and beat models of its accuracy."""
     labels = [b % 2 for b in range(40) for _ in range(4)]
     tables = [table_of(seed, 0.1 + 0.1 * seed) for seed in range(4)]
     for place, table in enumerate(tables):
@@ -64,9 +66,34 @@ def test_a_constant_answer_is_in_no_ranks_and_in_no_matrix() -> None:
     assert "a is not ranked: every prediction is 1" in " ".join(repr(comparison).split())
     assert list(found.ranking.unranked) == ["a"]
     assert sorted(row.model for row in found.standings) == ["b", "c", "d"]
-    ((_, matrix),) = matrices([found])
-    assert [row[0].text for row in matrix.rows] == list(found.ranking.steadiness)
+    assert {row.model for row in found.pareto} == {"b", "c", "d"}
+    assert {model for row in found.pareto for model in row.dominated_by} <= {"b", "c", "d"}
+    for _, matrix in matrices([found]):
+        assert [row[0].text for row in matrix.rows] == list(found.ranking.steadiness)
     assert "Differences from" not in next(differences([found])).title
+
+
+def test_the_p_of_differences_is_explained_by_its_own_column() -> None:
+    """The page said that it is "of no difference in accuracy", which is that of the IE test."""
+    (table,) = differences(compared(0.05, 0.4).sets)
+    glossary = Glossary()
+    for column in table.columns[3:5]:
+        glossary(column.label, column.help)
+    assert [*glossary.used] == [("difference", "in points"), ("p", "sign-flip permutation test, two-sided")]
+
+
+def test_the_wording_change_has_a_matrix_of_its_own_beside_that_of_consistency() -> None:
+    """Only pages without gold labels had one, though its differences are tested beside those of P_C."""
+    flips = (0.05, 0.06, 0.35)
+    (_, of_consistency), (name, beside) = matrices(compared(*flips).sets)
+    ((_, alone),) = matrices(compared(*flips, measures=["wording_change"]).sets)
+    assert name.endswith("wording change")
+    cells = [[(cell.text, cell.interval, cell.shade) for cell in row] for row in beside.rows]
+    assert cells == [[(cell.text, cell.interval, cell.shade) for cell in row] for row in alone.rows]
+    assert {cell.shade.split("-")[0] for row in beside.rows for cell in row} == {"", "better", "worse"}
+    assert "corrected for 3 comparisons (Holm)" in beside.caption
+    assert of_consistency.rows[0][2].link
+    assert not beside.rows[0][2].link  # the browser's flips are those of P_C
 
 
 @pytest.mark.parametrize(
@@ -84,6 +111,8 @@ def test_verdicts_on_a_margin(flips: tuple[float, ...], margin: float, words: st
     assert f"Margin: {words}"[:40] in " ".join(repr(comparison).split())
     rows = page_tables(comparison)["Differences between the models, in points"].rows
     assert rows[0][-1].text == words
+    low, high = comparison.sets[0].pairs[0].result["margin_test"]["interval"]
+    assert rows[0][-1].below == minus(f"[{100 * low:.1f}, {100 * high:.1f}]")  # not that at 95 %, which is wider
     assert margin_words(compared(*flips).sets[0].pairs[0]) == ""
 
 

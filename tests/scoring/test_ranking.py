@@ -267,16 +267,33 @@ def test_rank_takes_what_compare_takes_and_has_its_ranking() -> None:
     answers = {
         "steady": np.where(rng.random(240) < 0.05, 1 - steady, steady),
         "unsteady": rng.integers(0, 2, 240),
+        "nearly constant": np.arange(240) // 239,
         "constant": np.zeros(240, dtype=int),
     }
     frames = {m: pd.DataFrame({"bucket_id": np.repeat(np.arange(60), 4), "prediction": a}) for m, a in answers.items()}
+    frames = {model: frame.assign(label=np.repeat(np.arange(60) % 2, 4)) for model, frame in frames.items()}
     ranked = pc.rank({model: pc.score(frame) for model, frame in frames.items()})
     pd.testing.assert_frame_equal(ranked, pc.rank(*frames.values(), names=[*frames]))
     [of_set] = pc.compare(frames).sets
     assert dict(zip(ranked["model"][:2], ranked["steadiness"][:2], strict=True)) == of_set.ranking.steadiness
-    assert ranked["model"].tolist() == ["steady", "unsteady", "constant"]
+    assert ranked["model"].tolist() == ["steady", "unsteady", "nearly constant", "constant"]
     assert ranked[["rank_low", "rank_high"]].iloc[:2].to_numpy().tolist() == [[1, 1], [2, 2]]
-    assert ranked["letters"].tolist() == ["a", "b", ""]
-    assert ranked["unranked"].iloc[2].startswith("a constant answer")
+    assert ranked["letters"].tolist() == ["a", "b", "", ""]
+    assert dict(zip(ranked["model"][2:], ranked["unranked"][2:], strict=True)) == of_set.ranking.unranked
     refuses("rank: `models` must name two models", pc.rank, frames["steady"])
     refuses("rank: `name`", pc.rank, *frames.values(), name=["a"])
+
+
+def test_a_set_that_ranks_nobody_says_why() -> None:
+    """The frame was empty, without a word."""
+    rng = np.random.default_rng(0)
+    one, two = (pd.DataFrame({"bucket_id": range(30), "label": 1, "prediction": rng.integers(0, 2, 30)}) for _ in "ab")
+    ranked = pc.rank(one, two, names=["a", "b"])
+    assert ranked[["model", "unranked"]].to_numpy().tolist() == [[m, "no problem has two wordings"] for m in "ab"]
+    ranked = pc.rank(one.assign(bucket_id=0), two.assign(bucket_id=0), names=["a", "b"])  # steadiness is undefined
+    assert [*ranked.unranked] == ["there is one problem, which says nothing of others"] * 2
+    others = two.assign(bucket_id="x" + two.bucket_id.astype(str))
+    ranked = pc.rank(one, others, names=["a", "b"])
+    assert ranked.model.tolist() == ["a", "b"]
+    assert ranked.unranked[0] == "no other model can be compared with it"
+    assert "of one kind" in ranked.unranked[1]

@@ -58,6 +58,7 @@ def test_what_needs_gold_is_left_out_by_name(answers):
     with pytest.raises(pc.InputError) as refused:
         pc.score(answers, measures=["paraphrastic_consistency"])
     assert (refused.value.parameter, "needs gold" in str(refused.value)) == ("label", True)
+    assert "wording_change" in str(refused.value)  # by which compare and gate have no need of them
     with pytest.raises(pc.InputError) as refused:
         pc.score(answers, label="gold")
     assert (refused.value.parameter, "'gold'" in str(refused.value)) == ("label", True)
@@ -86,8 +87,9 @@ def test_command_gate_comparison_and_page(answers, command, tmp_path):
     code, out, err = command("gate", f"wording_change <= 50% and agreement >= {agreement}", a)
     assert (code, out.startswith("pass")) == (0, True), err
     assert "name a quantity" in command.refused("gate", "pc >= 0.5", a)
-    code, out, err = command("compare", a, b)
-    assert (code, "semantic inconsistency" in out) == (0, True), err
+    (found,) = command.json("compare", a, b)  # the change against the original doubled the family of the correction
+    assert ([pair["measure"] for pair in found["pairs"]], found["n_comparisons"]) == (["wording_change"], 1)
+    assert "semantic inconsistency" in command.out("compare", a, b, "--measure", "semantic_inconsistency")
     assert "--label" in command.refused("compare", a, b, "--measure", "paraphrastic_consistency")
     assert "--label" in command.refused("plan", a, "--half-width", 0.05, "--measure", "accuracy")
     assert command("plan", a, "--half-width", 0.05, "--measure", "inconsistency")[0] == 0

@@ -1,6 +1,7 @@
 """Paired differences of how often two wordings get different answers, against every swap of two models' problems."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from helpers.errors import refuses
 
 import paraconsist as pc
+from paraconsist.reporting.page.models import Report, model_from
 
 TIGHT = 1e-12
 
@@ -147,7 +149,8 @@ def test_a_frame_of_wording_changes_has_a_line_for_each_pair():
 def test_one_wording_of_each_problem_has_nothing_to_compare():
     alone = answers(0, 0.5).drop(columns="label").groupby("bucket_id").head(1)
     given = [pc.compare, alone, alone.assign(prediction="x")]
-    refuses("margins are about problems with two wordings", *given, names=["a", "b"], margin=0.1)
+    for margin in (None, 0.1):  # without a margin an empty table was printed
+        refuses("Without gold labels models are compared on problems with two", *given, names=["a", "b"], margin=margin)
     refuses("problems with two wordings for wording_change", *given, names=["a", "b"], measures=["wording_change"])
 
 
@@ -176,3 +179,40 @@ def test_one_answer_that_could_not_be_read_is_told_as_one():
     frame = answers(0, 0.5)
     lacking = frame.assign(prediction=[None, *frame.prediction[1:]])
     assert "1 unparsed answer of b" in str(pc.compare(frame, lacking, names=["a", "b"]))
+
+
+@pytest.mark.parametrize("label", ["label", ""])
+def test_a_model_none_of_whose_common_answers_could_be_read_is_not_compared(label, command, tmp_path):
+    """It had a wording change of 100 %, a consistency of 100 % and the first rank."""
+    files = [tmp_path / f"{name}.csv" for name in ("a", "unread", "c")]
+    for seed, file in enumerate(files):
+        frame = answers(seed, 0.6, n_problems=20)
+        frame.to_csv(file, index=False)
+    others = answers(5, 0.6, n_problems=20)
+    unread = pd.concat([answers(4, 0.6, n_problems=10).assign(prediction=None), others[others.context > 9].assign(
+        bucket_id=lambda rows: "x" + rows.bucket_id, example_id=lambda rows: "x" + rows.example_id)])  # fmt: skip
+    unread.to_csv(files[1], index=False)
+    given = ["--label", label, "--n-permutations", 100, "--n-resamples", 100]
+    (three,) = command.json("compare", *files, *given)
+    assert {(pair["first"], pair["second"]) for pair in three["pairs"]} == {("a", "c")}
+    assert {*three["ranking"]["steadiness"]} == {"a", "c"}
+    assert "could be read" in three["ranking"]["unranked"]["unread"]
+    assert "an answer that could be read to a problem" in command.refused("compare", *files[:2], *given)
+    gate = ["gate", "wording_change.not_worse", files[1], "--against", files[0], "--margin", 0.1, "--label", label]
+    assert "an answer that could be read to a problem" in command.refused(gate)
+    ranked = pc.rank(*files, label=label)
+    assert "could be read" in ranked.unranked[ranked.model == "unread"].item()
+
+
+def test_a_page_says_whose_common_answers_could_not_be_read():
+    frames = [answers(seed, 0.6, n_problems=12).drop(columns="label") for seed in (0, 4)]
+    is_common = frames[1].context < 6
+    frames[1] = frames[1].assign(
+        prediction=frames[1].prediction.where(~is_common),
+        bucket_id=frames[1].bucket_id.where(is_common, "x" + frames[1].bucket_id),
+    )
+    models = [
+        replace(model_from(s.opened, s.sets), name=name) for s, name in zip(map(pc.score, frames), "ab", strict=True)
+    ]
+    (compared,) = Report(models).compared
+    assert (compared.pairs, [*compared.ranking.unranked]) == ([], ["b"])

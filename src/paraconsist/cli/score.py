@@ -110,6 +110,8 @@ def compare(
     from paraconsist.reporting.comparisons import comparison_tables
     from paraconsist.reporting.result import compare as compare_models
 
+    if read.stratum:
+        say("warning: --stratum breaks nothing down here: give it to `paraconsist score`")
     compared = compare_models(*paths, names=name, **vars(read), **vars(options))
     results = compared.to_dict()
     for model, sets in compared.left_out.items():

@@ -64,7 +64,9 @@ class SourceOptions:
         None, "True/false column or comparison that marks originals, in place of `role`.", rare=True
     )
     original_prediction: str | None = option(
-        None, "For files with a pair in each row: column of the originals' predictions.", rare=True
+        None,
+        "For files with a pair in each row: column of the originals' predictions (a,b,c: of several models).",
+        rare=True,
     )
     label_names: tuple[str, ...] | None = option(
         None, "Names of the labels 0,1,..., if gold labels are names and predictions are numbers.", rare=True

@@ -245,7 +245,8 @@ def _roles(table: pa.Table, names: SourceOptions, are_statements: bool = False) 
     unknown = np.array([role not in ROLES for role in lowered])
     if unknown.any():
         row = int(np.argmax(unknown[codes]))
-        raise tables.column_error("role", names.role, f"be one of {', '.join(ROLES)}", roles.item(row), row)
+        remedy = "Give a column that is true or false as `original`." if {*lowered} <= _FLAGS.keys() else ""
+        raise tables.column_error("role", names.role, f"be one of {', '.join(ROLES)}", roles.item(row), row, remedy)
     return np.array(lowered)[codes]
 
 
@@ -598,7 +599,6 @@ def long_format(
     table = predictions.table
     tables.column_of(table, original_prediction, parameter="original_prediction")
     tables.column_of(table, names.prediction, parameter="prediction")
-    tables.column_of(table, names.label, parameter="label")
     sided = {original_prediction, names.prediction, names.bucket, names.role, *names.probabilities}
     kept = [c for c in table.column_names if c not in sided]
     grouped_by = shared_buckets(table, names)

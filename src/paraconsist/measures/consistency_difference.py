@@ -165,7 +165,7 @@ def consistency_difference(
     """
     check_choice(_FUNCTION, "estimator", estimator, _ESTIMATORS)
     options = interval_options(_FUNCTION, interval_method, confidence_level, n_resamples, seed, METHODS)
-    check_margin(_FUNCTION, margin)
+    check_margin(_FUNCTION, margin, options.confidence_level)
     permutations = check_whole(_FUNCTION, "n_permutations", n_permutations, at_most=MOST_DRAWN)
     models = {"predictions1": predictions1, "predictions2": predictions2}
     checked = check_input(_FUNCTION, models, references, buckets, roles, groups)
@@ -201,7 +201,7 @@ def share_difference(
     `n_examples` the rows of the buckets. The rest is as in `consistency_difference`.
     """
     options = interval_options(f"{name}_difference", interval_method, confidence_level, n_resamples, seed, METHODS)
-    check_margin(options.function, margin)
+    check_margin(options.function, margin, options.confidence_level)
     estimates = Estimates(options, "bucket" if groups is None else "group")
     shares, pattern = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
     one, two = (np.stack([np.ones(len(shares)), column], axis=1) for column in shares.T)

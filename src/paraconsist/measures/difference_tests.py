@@ -199,14 +199,20 @@ class Joined:
         return min(lows), max(highs)
 
 
-def check_margin(function: str, margin: float | None) -> float | None:
-    """Return a margin as a float, None as None; InputError if it is no share above 0 and below 1."""
+def check_margin(function: str, margin: float | None, level: float) -> None:
+    """Refuse a margin that is no share above 0 and below 1, and a confidence level of 0.5 or less with any.
+
+    Its tests are one-sided at 1 less the level, and their interval is at the level 1 - 2 (1 - level): at 0.5 a
+    difference on the good side of the margin would be enough, and there is no interval to read it from.
+    """
     if margin is None:
-        return None
+        return
     must, remedy = "be a share above 0 and below 1", "Two points are 0.02."
     if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not 0.0 < margin < 1.0:
         raise input_error(function, "margin", must, got=margin, remedy=remedy)
-    return float(margin)
+    if level <= 0.5:
+        remedy = "Tests on one side at 1 less this level show nothing there."
+        raise input_error(function, "confidence_level", "be above 0.5 with `margin`", got=level, remedy=remedy)
 
 
 class _CorrectedMarginTest(TypedDict, total=False):

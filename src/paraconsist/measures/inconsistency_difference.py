@@ -148,7 +148,7 @@ def inconsistency_difference(
     (0.6, 0.2)
     """
     options = interval_options(_FUNCTION, "auto", confidence_level, 1, seed)
-    check_margin(_FUNCTION, margin)
+    check_margin(_FUNCTION, margin, options.confidence_level)
     permutations = check_whole(_FUNCTION, "n_permutations", n_permutations, at_most=MOST_DRAWN)
     counts = {"satisfied1": satisfied1, "satisfied2": satisfied2}
     labels = {"violated1": violated1, "violated2": violated2, **(counts if check_both(_FUNCTION, counts) else {})}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, Quantity
+from paraconsist.measures.standings import corrected_p_values
 from paraconsist.reporting.formatting import (
     Values,
     bounds,
@@ -193,7 +195,8 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
                 below = minus(interval(pair.simultaneous_interval))
                 tests.append(Cell(pair.simultaneous_p_value, unit=P_VALUE, below=below))
             if has_margin:
-                tests.append(Cell(margin_words(pair)))
+                below = minus(interval((pair.result.get("margin_test") or {}).get("interval")))
+                tests.append(Cell(margin_words(pair), below=below))
             models = Cell(f"{pair.first} minus {pair.second}")
             for place, (q, _, difference, ends, p) in enumerate(islice(_lines(pair), 3)):
                 numbers = Cell(difference, ends, DIFFERENCE), Cell(p, unit=P_VALUE)
@@ -201,13 +204,14 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
                 rows.append([first, models, Cell(q.symbol, symbols=True), *numbers, *rest])
     if not rows:
         return
+    of_margin = "one-sided tests, p corrected; the interval is that of the pair alone"
     columns = [
         *(Column(label, words=True) for label in ("set", "models", "measure")),
         Column("difference", "in points"),
         Column("p", "sign-flip permutation test, two-sided"),
         Column("p corrected", f"over {comparisons[0].n_comparisons} comparisons, {comparisons[0].correction}"),
         *([Column("p, all pairs together", "max-T, with its interval")] if has_joint else []),
-        *([Column("margin", words=True)] if has_margin else []),
+        *([Column("margin", of_margin, words=True)] if has_margin else []),
     ]
     caption = (
         "Positive: the first model has the higher value. Both models on the same buckets. The interval is of the "
@@ -236,17 +240,18 @@ def _lines(pair: ModelPair) -> Iterator[tuple[Quantity, list[float], float, obje
 def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> Iterator[tuple[str, Table]]:
     """Yield (set and measure, table) of every difference of three models or more: the row's value minus the column's.
 
-    Models are in the order of their ranks, without those that have none. With `linked` a cell
-    leads to the buckets in which the column's model flips and the row's does not.
+    Models are in the order of their ranks, without those that have none. With `linked` a cell of a measure that models
+    were compared by leads to the buckets in which the column's model flips and the row's does not.
     """
-    for comparison in comparisons:
+    wordings = [of_wordings for one in comparisons if (of_wordings := _by_wordings(one)).pairs]
+    for place, comparison in enumerate((*comparisons, *wordings)):
         for spec in (compared_by(measure) for measure in dict.fromkeys(pair.measure for pair in comparison.pairs)):
             pairs = {(pair.first, pair.second): pair for pair in comparison.pairs if pair.measure == spec.name}
             ranks = {row["model"]: row for row in comparison.ranked_by(spec.name)}
             models = list(ranks) or list(dict.fromkeys(model for names in pairs for model in names))
             if len(models) < 3 or not any(known(pair.result["difference"]) for pair in pairs.values()):
                 continue
-            of_set = comparison.set if linked else None
+            of_set = comparison.set if linked and place < len(comparisons) else None
             columns, caption = [MODEL], "Models are in the order of their steadiness."
             rows = [[Cell(model, head=True)] for model in models]
             if ranks and spec.mean_over != "buckets":  # no second ranking beside that by steadiness
@@ -266,8 +271,24 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
             title = f"Differences in {name}, in points, {comparison.set}"
             yield (
                 f"{comparison.set}: {name}",
-                Table(title, columns, rows, shades + caption + leads * linked, kind="matrix"),
+                Table(title, columns, rows, shades + caption + leads * (of_set is not None), kind="matrix"),
             )
+
+
+def _by_wordings(comparison: SetComparison) -> SetComparison:
+    """Return models that are compared by P_C as compared by the wording change, p corrected over their pairs.
+
+    There are no pairs where the wording change is what models were compared by, or problems have one wording.
+    """
+    key, pairs = WORDING_CHANGE.key, [pair for pair in comparison.pairs if pair.measure == PARAPHRASTIC.name]
+    if any(pair.measure == key for pair in comparison.pairs) or any(key not in p.result["differences"] for p in pairs):
+        return replace(comparison, pairs=[])
+    p_values = corrected_p_values([pair.result["p_values"][key] for pair in pairs], comparison.correction)
+    for place, (pair, p) in enumerate(zip(pairs, p_values, strict=True)):
+        ends = {"difference": pair.result["confidence_interval"][key]}
+        result = replace(pair.result, difference=pair.result["differences"][key], confidence_interval=ends)
+        pairs[place] = replace(pair, measure=key, result=result, corrected_p_value=p)
+    return replace(comparison, pairs=pairs, n_comparisons=len(pairs))
 
 
 def _difference(

@@ -78,18 +78,41 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
     ordered = {name: rows.take(np.lexsort(_keys(rows, by_id)[::-1])) for name, rows in kept.items()}
     for other in others:
         _check_same(reference, ordered[reference], other, ordered[other], by_id)
+    ordered = _with_common_groups(ordered, notes)
     if not by_id and not set(np.unique(ordered[reference].roles).tolist()) <= {ORIGINAL, PARAPHRASE}:
         notes.append("rows have no ids of their own and were matched by role and place in their bucket (`example`)")
     return Aligned(ordered, counts, n_common, notes)
 
 
+def _with_common_groups(ordered: Mapping[str, Rows], notes: list[str]) -> dict[str, Rows]:
+    """Return rows that all have the groups of the first model with any; a note says so where files differ in them."""
+    members = {name: _first_members(rows.groups) for name, rows in ordered.items() if rows.groups is not None}
+    if not members:
+        return dict(ordered)
+    first, *others = members
+    if len(members) < len(ordered) or any((members[other] != members[first]).any() for other in others):
+        notes.append(f"files differ in their groups (`group`): those of {first} are resampled for all models")
+    return {name: replace(rows, groups=ordered[first].groups) for name, rows in ordered.items()}
+
+
+def _first_members(groups: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the place of the first row of each row's group: the same in files whose groups have other names."""
+    _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
+    return np.asarray(first[codes])
+
+
 def _check_kinds(rows_of: Mapping[str, Rows]) -> None:
     first, *others = rows_of
-    for what in ("labels", "buckets"):
-        words = {n: "names" if is_text(getattr(rows, what)) else "numbers" for n, rows in rows_of.items()}
+    without = [name for name, rows in rows_of.items() if rows.is_without_gold]
+    if 0 < len(without) < len(rows_of):
+        remedy = "Name the column that has them, or compare without (`label` '')."
+        must = "name gold labels in every file, or in none"
+        raise input_error("compare", "label", must, got=f"none in {', '.join(without)}", remedy=remedy)
+    for what in ("label", "bucket"):
+        words = {n: "names" if is_text(getattr(rows, f"{what}s")) else "numbers" for n, rows in rows_of.items()}
         for other in others:
             if words[other] != words[first]:
-                more = "; `label_names` turns gold given by name into numbers." if what == "labels" else "."
+                more = "; `label_names` turns gold given by name into numbers." if what == "label" else "."
                 must, got = "be of one kind in all files", f"{words[first]} in {first}, {words[other]} in {other}"
                 raise input_error("compare", what, must, got=got, remedy=f"Write them the same way in both files{more}")
 
@@ -105,6 +128,10 @@ def _check_same(one: str, first: Rows, other: str, second: Rows, by_id: bool) ->
     if places[0] != places[1]:
         only = [list((a - b).elements()) for a, b in (places, places[::-1])]
         bucket = (only[0] or only[1])[0][0]
+        if Counter(key[::2] for key in only[0]) == Counter(key[::2] for key in only[1]):  # all but their roles
+            got = f"other roles in {one} than in {other}"
+            remedy = f"Look at bucket {bucket!r}."
+            raise input_error("compare", "role", "be the same in every file", got=got, remedy=remedy)
         remedy = f"Look at bucket {bucket!r}. Compare models on predictions of one version of the set"
         remedy += "." if by_id else ", and say with `example` which column tells the rows of a bucket apart."
         must = "name the same rows in every file for buckets that are common"

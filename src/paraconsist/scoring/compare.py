@@ -15,7 +15,7 @@ from paraconsist.data.options import converted
 from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError, check_choice, input_error, renamed
 from paraconsist.measures.buckets import partition
-from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, reads_probabilities
+from paraconsist.measures.catalogue import PARAPHRASTIC, SEMANTIC, MeasureSpec, reads_probabilities
 from paraconsist.measures.consistency_difference import (
     ConsistencyDifferenceResult,
     consistency_difference,
@@ -41,7 +41,7 @@ from paraconsist.measures.standings import (
 from paraconsist.scoring.alarms import degenerate
 from paraconsist.scoring.alignment import Aligned, align, rows_with_ids
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
-from paraconsist.scoring.outcomes import BY_WORDINGS, Ranking, problems_of, rank, wording_change, wordings_of
+from paraconsist.scoring.outcomes import BY_WORDINGS, Ranking, problems_of, rank, unread, wording_change, wordings_of
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, per_problem, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
 from paraconsist.scoring.sources import Opened, Source, public_model
@@ -60,7 +60,8 @@ class ModelPair(Record):
     second: str
     measure: str
     result: Difference
-    corrected_p_value: float  # of the headline difference, over all pairs, sets and measures compared
+    #: Of the headline difference, over all pairs, sets and measures compared, those of a constant answer among them.
+    corrected_p_value: float
     #: With more than two models: p by joint sign flips of all pairs (max-T), and an interval at the level that goes
     #: with it, which excludes 0 just where this p is at most 1 less the confidence level. All pairs, sets and measures
     #: hold together (sets and measures by Bonferroni).
@@ -77,7 +78,7 @@ class SetComparison(Record):
     n_buckets: dict[str, int]  # how many buckets each model's file has
     n_unparsed: dict[str, int]  # unparsed answers of each model, before the policy
     pairs: list[ModelPair]
-    pareto: list[ParetoRow]  # empty if the set has no P_C
+    pareto: list[ParetoRow]  # of the models that are ranked; empty if the set has no P_C
     #: By the simultaneous p, of the models that are ranked; empty for fewer than three, or if not all pairs are there.
     standings: list[Standing]
     ranking: Ranking  # by steadiness above chance
@@ -104,14 +105,14 @@ def compare_options(options: ScoreOptions, margin: float | None = None) -> Compa
     return converted(options, CompareOptions, margin=margin, interval_method=method)
 
 
-@renamed(roles="role")
+@renamed(roles="role", groups="group")
 def compare(
     models: Mapping[str, Mapping[str, Source]], options: CompareOptions, *, need_pairs: bool = True
 ) -> list[SetComparison]:
     """Compare models (model -> set -> its predictions; two or more) on every set that all of them have.
 
     InputError if sets differ, no bucket is common, what is common is not the same in every file, or no measure compares
-    the models on a set; such a set has a ranking alone where pairs are not needed.
+    two models on any set, unless `need_pairs` is False.
     """
     if len(models) < 2:
         raise input_error("compare", "models", "be two at least", got=list(models))
@@ -122,9 +123,13 @@ def compare(
             raise input_error("compare", "models", must, got=f"{model}, {asked[0]}", remedy=remedy)
     sets = {name: {m: of[name] for m, of in models.items()} for name in _common_sets(models)}
     parts = {name: _one_set(sources, options) for name, sources in sets.items()}
-    if need_pairs and not all(part.specs for part in parts.values()):
-        remedy = "Without gold labels margins are about problems with two wordings, or an original and a paraphrase."
-        raise input_error("compare", "label", "name a column of the predictions", got=None, remedy=remedy)
+    if need_pairs and not any(part.specs and part.who for part in parts.values()):
+        if not any(part.specs for part in parts.values()):
+            remedy = "Without gold labels models are compared on problems with two wordings."
+            raise input_error("compare", "label", "name a column of the predictions", got=None, remedy=remedy)
+        why = dict.fromkeys(model for part in parts.values() for model in unread(part.aligned.rows))
+        must = "have an answer that could be read to a problem that all models answered"
+        raise input_error("compare", "models", must, got=", ".join(why), remedy="Mend what reads the answers.")
     n_families = sum(len(part.specs) for part in parts.values())
     by_set = [[pair for spec in p.specs for pair in _pairs(p, spec, n_families, options)] for p in parts.values()]
     pairs = list(chain.from_iterable(by_set))
@@ -152,19 +157,27 @@ def _compared(
     models, ranking = list(part.aligned.rows), rank(part.aligned.rows, part.unranked, options)
     able = [model for model in models if model not in ranking.unranked]
     ranked = _with_ranks(part.specs) if len(able) > 2 and not options.against_first else []
+    warnings = (pair.result["warnings"] for pair in pairs)
     return SetComparison(
         set=name,
         n_common_buckets=part.aligned.n_common,
         n_buckets=part.aligned.n_buckets,
         n_unparsed=part.n_unparsed,
         pairs=pairs,
-        pareto=_pareto(pairs, models, options),
+        pareto=_pareto(pairs, able, options),
         standings=[one for spec in ranked for one in _standings(spec, able, pairs, options)],
         ranking=ranking,
         correction=options.correction,
         n_comparisons=n_comparisons,
-        warnings=part.aligned.notes + list(dict.fromkeys(w for pair in pairs for w in pair.result["warnings"])),
+        warnings=list(dict.fromkeys(chain(part.aligned.notes, _undefined(pairs), *warnings))),
     )
+
+
+def _undefined(pairs: Sequence[ModelPair]) -> Iterator[str]:
+    """Yield a warning if nothing but P_C is compared, and it is undefined where the wording change is not."""
+    is_undefined = all(p.measure == PARAPHRASTIC.name and np.isnan(p.result["difference"]) for p in pairs)
+    if is_undefined and any(BY_WORDINGS.name in pair.result["differences"] for pair in pairs):
+        yield "no problem has two paraphrases, so P_C is undefined: name wording_change as the measure"
 
 
 def _with_ranks(specs: Sequence[MeasureSpec]) -> list[MeasureSpec]:
@@ -204,7 +217,7 @@ def compare_opened(
     check_choice("compare", "correction", options.correction, CORRECTIONS)
     check_choice("compare", "estimator", options.estimator, ("unbiased", "plugin"))
     by_set = _by_set(opened, names)
-    compared = compare(by_set, options, need_pairs=options.margin is not None)
+    compared = compare(by_set, options)
     used = {one.set for one in compared}
     left_out = {
         model: [name for name, source in sets.items() if source.has_name and name not in used]
@@ -221,6 +234,11 @@ def rank_opened(
     ranked = rank_models(by_set, options)
     if not ranked:
         _common_sets(by_set)
+    for place, one in enumerate(ranked):
+        if not (one.ranking.standings or one.ranking.unranked):
+            why = "no problem has two wordings" if one.n_common_buckets else "no other model can be compared with it"
+            of_set = dict.fromkeys((model for model, sets in by_set.items() if one.set in sets), why)
+            ranked[place] = replace(one, ranking=replace(one.ranking, unranked={**of_set, **one.left_out}))
     return ranked
 
 
@@ -244,8 +262,9 @@ def _check_different(opened: Sequence[Opened]) -> None:
     """Refuse one model given twice: it would differ from itself in nothing."""
     paths = [one.path for one in opened if one.path is not None]
     if len(opened) < 2:
-        got = list(map(str, paths))
-        remedy = "Give another; of a table with a column for each, `prediction` names them: a,b."
+        got = list(map(str, paths)) or f"{len(opened)} table"
+        remedy = "Give another; of a table with a column for each, `prediction` names them: a,b; with rows of each, a "
+        remedy += "column model does."
         raise input_error("compare", "paths", "name two models at least", got=got, remedy=remedy)
     contents = {p: p.resolve() if p.is_dir() else hashlib.sha256(p.read_bytes()).hexdigest() for p in {*paths}}
     seen: dict[Any, Path] = {}
@@ -328,9 +347,11 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
     if named or not specs:
         chosen = chosen_measures("compare", named, {"measures": recorded or []}, first)
         tested = [tested_by(spec) for spec in chosen]
-        if first.is_without_gold and PARAPHRASTIC in tested:
-            specs = [BY_WORDINGS]
-            tested = [spec for spec in tested if spec is not PARAPHRASTIC]
+        is_named = named or SEMANTIC.name in (recorded or ())
+        replaceable = [PARAPHRASTIC.name] if is_named else [PARAPHRASTIC.name, SEMANTIC.name]
+        if first.is_without_gold and any(spec.name in replaceable for spec in tested):
+            specs = [BY_WORDINGS]  # alone by default: a second test would double the family of the correction
+            tested = [spec for spec in tested if spec.name not in replaceable]
         specs += tested
     if BY_WORDINGS in specs and not len(wordings_of(first)):
         if len(named) < len(options.measures or ()):
@@ -346,7 +367,9 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     aligned = align({model: apply_policy(read, options.policy)[0] for model, read in rows.items()})
     specs = compared_measures(sources, aligned, options)
     names = list(aligned.rows)
-    chosen = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
+    pairs = [(names[0], other) for other in names[1:]] if options.against_first else list(combinations(names, 2))
+    left_out = unread(aligned.rows)
+    chosen = [pair for pair in pairs if left_out.keys().isdisjoint(pair)]
     origins = {model: origin_of(source.predictions.metadata) for model, source in sources.items()}
     unranked = {model: why[0] for model, read in rows.items() if (why := degenerate(read, options.policy))}
     return _Part(aligned, specs, chosen, origins, n_unparsed, unranked)
@@ -359,7 +382,7 @@ def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOpti
     """
     rows = part.aligned.rows
     level, joint = 1.0, None
-    if len(rows) > 2:
+    if len(part.who) > 1:
         columns = [list(map(list(rows).index, models)) for models in zip(*part.who, strict=True)]
         differences = values_of_units(spec, rows, options).differences(*columns)
         joint = joint_test(differences, n_draws=options.n_permutations, seed=options.seed)
@@ -479,6 +502,8 @@ def _pareto(pairs: Sequence[ModelPair], names: Sequence[str], options: CompareOp
         parts = [(result["differences"][axis], result["p_values"][axis], next(corrected)) for axis in axes]
         tests[first, second] = PairTest(*parts[0], *parts[1])
     accuracy, consistency = ({m: values[m][axis] for m in names if m in values} for axis in axes)
+    if len(accuracy) < 2:
+        return []
     return pareto_table(accuracy, consistency, tests, alpha=1.0 - options.confidence_level)
 
 
@@ -500,6 +525,7 @@ class SetRanking(Record):
     left_out: dict[str, str]  # model -> why it is not ranked
 
 
+@renamed(groups="group")
 def rank_models(models: Mapping[str, Mapping[str, Source]], options: CompareOptions) -> list[SetRanking]:
     """Rank models (model -> set -> its predictions) on every set that two have, all pairs tested at once.
 
@@ -512,10 +538,12 @@ def rank_models(models: Mapping[str, Mapping[str, Source]], options: CompareOpti
 
 def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) -> SetRanking:
     rows, left_out = _comparable(sources, options)
+    read = read_models({model: sources[model] for model in rows}, options)
+    unranked = {model: why[0] for model in rows if (why := degenerate(read[model], options.policy))}
     if len(rows) < 2:
         return SetRanking(name, 0, [], Ranking(0, {}, [], {}), left_out)
     aligned, ranked = align(rows), list[Standing]()
-    ranking = rank(aligned.rows, {}, options)
+    ranking = rank(aligned.rows, unranked, options)
     able = {model: read for model, read in aligned.rows.items() if model not in ranking.unranked}
     models = list(able)
     for spec in _with_ranks(compared_measures(sources, aligned, options)) if len(able) > 1 else ():

@@ -403,16 +403,30 @@ def compared_by(measure: str) -> MeasureSpec:
     return BY_WORDINGS if measure == BY_WORDINGS.name else CATALOGUE[measure]
 
 
+def unread(rows: Mapping[str, Rows]) -> dict[str, str]:
+    """Return the models (and why) that cannot be compared: no answer to a common problem could be read.
+
+    `rows` (model -> rows) are aligned.
+    """
+    counted = {model: wordings_of(read) for model, read in rows.items()}
+    none = [model for model, read in rows.items() if (counted[model] if len(counted[model]) else read).unparsed.all()]
+    return dict.fromkeys(none, "none of its answers to the problems that all models answered could be read")
+
+
 def rank(rows: Mapping[str, Rows], unranked: dict[str, str], options: CompareOptions) -> Ranking:
     """Rank models by steadiness, all pairs tested at once; those that are `unranked` (model -> why) last.
 
     `rows` (model -> rows) are aligned and as the policy for unparsed answers has left them. Where problems have no two
     wordings nobody is ranked.
     """
+    unranked = {**unread(rows), **unranked}
     able = {model: read for model, read in rows.items() if model not in unranked and len(wordings_of(read))}
     constant = [model for model, read in able.items() if not answer_codes(wordings_of(read)).any()]
     unranked = {**unranked, **dict.fromkeys(constant, "a constant answer to the problems that all models answered")}
     able = {model: read for model, read in able.items() if model not in unranked}
+    if able and len(np.unique(np.asarray(wordings_of(next(iter(able.values()))).buckets))) == 1:
+        unranked |= dict.fromkeys(able, "there is one problem, which says nothing of others")
+        able = {}
     if not able:
         return Ranking(0, {}, [], unranked)
     units = steadiness_of_units(able)

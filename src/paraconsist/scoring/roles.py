@@ -28,6 +28,10 @@ MAX_LABELS = 50
 Positions = NDArray[np.intp]
 AnyResult = TypeVar("AnyResult", bound=Result)
 
+WORDING_CHANGE_IS_SHOWN = (
+    "The wording change (wording_change in `compare`, `plan` and `gate`) needs no gold labels and is shown beside "
+    "every measure."
+)
 #: How unparsed answers are treated. ``wrong``: an unparsed answer is a wrong answer that agrees with no other answer,
 #: not even with another unparsed one, and after a negation it counts as a failure: it never looks consistent, except in
 #: P_C, where two wrong answers are both wrong. ``own_class``: not answering is an answer like any other, wrong but the
@@ -106,6 +110,8 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
 
 def check_parsed(function: str, parameter: str, rows: Rows, name: str) -> None:
     """Raise unless an answer of `name` could be read: else nothing can be compared with it, or planned from it."""
+    if not len(rows):
+        raise input_error(function, parameter, "have at least one row", got=name)
     if rows.unparsed.all():
         remedy = "None of its answers could be read: mend what reads them, or leave it out."
         raise input_error(function, parameter, "have an answer that could be read", got=name, remedy=remedy)
@@ -114,8 +120,8 @@ def check_parsed(function: str, parameter: str, rows: Rows, name: str) -> None:
 def spec_of(function: str, name: str) -> MeasureSpec:
     """Return the measure of this name, one that bucket sets are scored by."""
     if name not in CATALOGUE or not CATALOGUE[name].target:
-        remedy = "The wording change (wording_change in `compare` and `gate`) is shown beside every measure."
-        raise input_error(function, "measure", f"be one of {', '.join(scored_measures())}", got=name, remedy=remedy)
+        must = f"be one of {', '.join(scored_measures())}"
+        raise input_error(function, "measure", must, got=name, remedy=WORDING_CHANGE_IS_SHOWN)
     return CATALOGUE[name]
 
 

@@ -61,6 +61,7 @@ from paraconsist.scoring.outcomes import (
 from paraconsist.scoring.roles import (
     MAX_STRATUM_VALUES,
     POLICIES,
+    WORDING_CHANGE_IS_SHOWN,
     AnyResult,
     apply_policy,
     is_counted,
@@ -504,7 +505,7 @@ def chosen_measures(function: str, wanted: Sequence[str] | None, metadata: Metad
     if rows.is_without_gold:
         lacking = [name for name in wanted or () if spec_of(function, name).needs_gold]
         if lacking:
-            remedy = f"{lacking[0]} needs gold labels; {_NEED_NONE} need none."
+            remedy = f"{lacking[0]} needs gold labels; {_NEED_NONE} need none. {WORDING_CHANGE_IS_SHOWN}"
             raise input_error(function, "label", "name a column of the predictions", got=None, remedy=remedy)
         names = [name for name in names if not spec_of(function, name).needs_gold] or _without_gold(rows)
     if rows.variants is not None and not wanted and PARAPHRASTIC.name in names:

@@ -167,9 +167,28 @@ def open_models(named: Any, options: SourceOptions | None = None, *, function: s
     try:
         return [open_source(named, options, function=function)]
     except SeveralModels as several:
-        keys = ["model", "prediction"] if several.choice == "prediction" else [several.choice]
+        keys = ["model", "prediction"] if several.choice == "prediction" and not options.model else [several.choice]
         choices: list[dict[str, Any]] = [dict.fromkeys(keys, model) for model in several.models]
-        return [open_source(named, replace(options, **choice), function=function) for choice in choices]
+        if several.choice == "prediction" and options.original_prediction is not None:
+            originals = [name.strip() for name in options.original_prediction.split(",")]
+            if len(originals) != len(choices):
+                must = f"name a column for each of {', '.join(several.models)}, in this order"
+                got, remedy = options.original_prediction, "Join them by commas, as the predictions are."
+                raise input_error(function, "original_prediction", must, got=got, remedy=remedy) from None
+            choices = [{**choice, "original_prediction": name} for choice, name in zip(choices, originals, strict=True)]
+        opened = [open_source(named, replace(options, **choice), function=function) for choice in choices]
+        if several.choice == "prediction" and options.model:  # columns of one model's rows are known by their names
+            opened = [_renamed(each, column) for each, column in zip(opened, several.models, strict=True)]
+        return opened
+
+
+def _renamed(opened: Opened, model: str) -> Opened:
+    """Return what was opened as the answers of a model of this name."""
+    sets = {}
+    for name, source in opened.sets.items():
+        metadata: Metadata = {**source.predictions.metadata, "model": {"model": model}}
+        sets[name] = replace(source, predictions=replace(source.predictions, metadata=metadata))
+    return replace(opened, sets=sets)
 
 
 def model_of(predictions: Predictions) -> str | None:

@@ -68,6 +68,10 @@ def of_one_model(predictions: Predictions, query: SourceOptions, of_file: str = 
         table, metadata = table.filter(named[chosen]), {**metadata, "model": {"model": query.model}}
     for name in names:
         models = table[name].unique().drop_null().to_pylist()
+        if len(models) > 1 and table[name].null_count:
+            row = table[name].to_pylist().index(None)
+            must, remedy = "be named in every row", f"Column {name}{of_file} names {len(models)} models."
+            raise input_error("score", "model", must, got=None, row=row, remedy=remedy)
         told = f"Column {name}{of_file} names {len(models)} models; if it is of something else, give it as `stratum`. "
         check_one_model("predictions", models, beside=told)
     return Predictions(table, metadata)

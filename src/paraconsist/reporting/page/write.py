@@ -385,8 +385,9 @@ class Glossary:
     """The help buttons of a page, which its templates ask for, and the terms that they explain."""
 
     def __init__(self) -> None:
-        quantities = [WORDING_CHANGE, *(q for spec in list_measures() for q in spec.quantities if q.meaning)]
-        terms = {spec.symbol: f"{spec.question} {spec.direction}" for spec in list_measures()}
+        scored = [spec for spec in list_measures() if spec.target]  # tests have a p and a difference of their own
+        quantities = [WORDING_CHANGE, *(q for spec in scored for q in spec.quantities if q.meaning)]
+        terms = {spec.symbol: f"{spec.question} {spec.direction}" for spec in scored}
         terms |= {q.symbol: f"{q.plain[0].upper()}{q.plain[1:]}: {q.meaning}." for q in reversed(quantities)}
         self.terms = terms | _TERMS
         self.used: dict[tuple[str, str], str] = {}  # (term, meaning) -> the element's id
