@@ -1,4 +1,4 @@
-"""Options of a training, named settings, and the record of its folder (standard library only)."""
+"""Options of a training, named settings (``presets.yaml``), and the record of its folder."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 import platform
 import shutil
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from paraconsist.data.foreign import parse_yaml
 from paraconsist.data.options import DATA_DIR, DEVICE, option
 from paraconsist.errors import InputError, check_choice, check_whole, input_error
 from paraconsist.files import LOCK, Json, digest, read_record, replacing, write_json, writing
@@ -173,94 +175,15 @@ class TrainingOptions:
 class Preset:
     """Named settings."""
 
-    description: str  # what it is for, and the source of its numbers
-    model: str | None  # the model it belongs to; None for any
-    settings: Json  # fields of `TrainingOptions`
+    description: str = ""  # what it is for, and the source of its numbers
+    model: str | None = None  # the model it belongs to; None for any
+    settings: Json = field(default_factory=dict)  # of `TrainingOptions`
 
 
-#: Ours: chosen on development rows of SNLI, with 10,000 training rows and random vectors.
-_BOW_TRAINING = {"batch_size": 64, "learning_rate": 1e-3, "epochs": 5.0, "mlp_size": 128, "dropout": 0.2}
-_LSTM_TRAINING = {"batch_size": 64, "learning_rate": 3e-3, "epochs": 5.0, "mlp_size": 128, "dropout": 0.1}
 #: The preset of a model that is named without one.
 _OWN_PRESETS = MappingProxyType({"bow": "bow", "glove_bow": "v23-glove-bow", "bilstm": "v23-bilstm"})
-
-#: Table 8 of Jang et al. 2022: rows in a batch on each GPU, longest input in tokens, learning rate.
-_J22_TABLE_8 = {
-    "boolq": (8, 512, 2e-5),
-    "snli": (64, 128, 1e-5),
-    "rte": (8, 256, 1e-5),
-    "mrpc": (8, 128, 2e-5),
-    "wic": (64, 128, 1e-5),
-    "sst2": (32, 128, 1e-5),
-    "ag_news": (32, 256, 1e-5),
-}
-
-
-def _becel(what: str, *values: float) -> Preset:
-    description = (
-        f"Fine-tuning of Jang et al. 2022 (BECEL), {what}; 10 epochs, early stopping, five seeds (`seeds` 0,1,2,3,4). "
-        "The patience of 3 epochs is ours."
-    )
-    settings = dict(zip(("batch_size", "max_length", "learning_rate"), values, strict=False))
-    return Preset(description, None, {"epochs": 10.0, "patience": 3, "best_model": True, **settings})
-
-
-PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {
-        "bow": Preset(
-            "Bag of hashed n-grams up to 4, the lexical baseline of Srikanth et al. 2024. The paper gives "
-            "the n-gram length; the rest was chosen on the delta-NLI development files.",
-            "bow",
-            {"max_ngram": 4, "n_buckets": 2**18, "embedding_dim": 8, "weight_decay": 0.3}
-            | {"batch_size": 64, "learning_rate": 3e-3, "epochs": 5.0},
-        ),
-        "s24-roberta": Preset(
-            "RoBERTa-large as fine-tuned by Srikanth et al. 2024: batch 64, learning rate 5e-6, 2 epochs. "
-            "What the paper leaves open is transformers' default (AdamW, linear decay, no warm-up).",
-            "FacebookAI/roberta-large",
-            {"batch_size": 64, "learning_rate": 5e-6, "epochs": 2.0},
-        ),
-        "minilm-quick": Preset(
-            "Small encoders on a CPU: short inputs, batches of similar length. Not from a paper.",
-            None,
-            {"batch_size": 32, "learning_rate": 5e-5, "epochs": 3.0, "warmup": 0.06, "weight_decay": 0.01}
-            | {"max_length": 64, "group_by_length": True},
-        ),
-        "v23-glove-bow": Preset(
-            "Bag of GloVe vectors of Verma et al. 2023, appendix A: the mean vectors u and v of the two texts "
-            "combined as (u, v, |u - v|, u * v), and three fully connected layers. Give them as `vectors`. "
-            "The paper's layer sizes, learning rate and epochs are not known here: those are ours.",
-            "glove_bow",
-            {"embedding_dim": 300, "mlp_layers": 3, **_BOW_TRAINING},
-        ),
-        "v23-bilstm": Preset(
-            "Bidirectional LSTM of Verma et al. 2023, appendix A: two layers of 64 units. Give GloVe vectors as "
-            "`vectors`. The pooling (max), the layers behind it (three, as in its bag of vectors), the learning rate "
-            "and the epochs are ours.",
-            "bilstm",
-            {"embedding_dim": 300, "lstm_size": 64, "lstm_layers": 2, "pooling": "max", "mlp_layers": 3}
-            | _LSTM_TRAINING,
-        ),
-        "v23-encoder": Preset(
-            "BERT and RoBERTa as fine-tuned by Verma et al. 2023, appendix A: learning rate 3e-6, 5 epochs, batch 32 "
-            "by accumulation (as 4 times 8, which is ours). Name the `model`. What the paper leaves open "
-            "is transformers' default (AdamW, linear decay, no warm-up).",
-            None,
-            {"batch_size": 8, "gradient_accumulation": 4, "learning_rate": 3e-6, "epochs": 5.0},
-        ),
-        "s24-bilstm": Preset(
-            "Bidirectional LSTM of Srikanth et al. 2024: max pooling and three fully connected layers. Give GloVe "
-            "vectors as `vectors`. Units, layers of the LSTM, learning rate and epochs are ours.",
-            "bilstm",
-            {"embedding_dim": 300, "pooling": "max", "mlp_layers": 3, **_LSTM_TRAINING},
-        ),
-        "j22-becel": _becel("any task (j22-boolq and so on have batch, length and rate; here they are our defaults)"),
-        **{
-            f"j22-{task}": _becel(f"{task}: Table 8, whose batch is that of one GPU of a number not printed", *numbers)
-            for task, numbers in _J22_TABLE_8.items()
-        },
-    }
-)
+_LISTED = parse_yaml(files("paraconsist.models.training").joinpath("presets.yaml").read_text(encoding="utf-8"))
+PRESETS: Mapping[str, Preset] = {name: Preset(**preset) for name, preset in _LISTED.items()}
 
 
 def options_from_preset(
@@ -278,7 +201,7 @@ def options_from_preset(
     name = preset if preset is not None else _OWN_PRESETS.get(model or "")
     if name is not None:
         check_choice("train", "preset", name, PRESETS)
-    base = PRESETS[name] if name is not None else Preset("", None, {})
+    base = PRESETS[name] if name is not None else Preset()
     chosen = model if model is not None else base.model
     if chosen is None:
         raise input_error("train", "model", "be given", got=None, remedy="Name bow, a Hub id or a folder.")
