@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -183,26 +184,9 @@ def _own_card(rows: BucketSet, table: pa.Table, repo_id: str, task: str | None) 
         model, score = "--model MODEL", "runs/a"
     of_task = "" if task is None else f" --task {task}"
     lines = ["| {} | {} |".format(name, value.replace("|", "\\|")) for name, value in facts.items()]
-    return f"""
-# {rows.file_name}
-
-Does a model give the same answer however it is asked? Rows with the same `bucket_id` ask the same in other words.
-
-| | |
-|---|---|
-{chr(10).join(lines)}
-
-```python
-from datasets import load_dataset
-
-rows = load_dataset("{repo_id}", split="test")
-```
-
-```sh
-paraconsist run {model} --dataset {repo_id}{of_task} --output runs/a
-paraconsist score {score}
-```
-"""
+    named = {"name": rows.file_name, "facts": "\n".join(lines), "repo_id": repo_id, "of_task": of_task}
+    card = files("paraconsist.reporting.hub").joinpath("set_card.md").read_text(encoding="utf-8")
+    return card.format(**named, model=model, score=score)
 
 
 def _suggested(table: pa.Table, accepted: Sequence[Sequence[str] | None]) -> str:
