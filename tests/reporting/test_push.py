@@ -4,15 +4,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.local_hub import Blob, card_data
 from helpers.push import METRIC, OLD_UPLOADS, push, states
-from huggingface_hub import constants
+from huggingface_hub import RepoFile, constants
 
 from paraconsist.errors import InputError
 from paraconsist.registry import metric_names, metric_script
-from paraconsist.reporting.hub.client import HubFile, RemoteFile
+from paraconsist.reporting.hub.client import HubFile
 from paraconsist.reporting.hub.spaces import SDK_VERSION, complete_metadata, metric_space
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,10 +212,14 @@ def test_files_are_compared_by_what_the_hub_keeps_of_them(tmp_path):
     content = b"the same bytes\n"
     (tmp_path / "file").write_bytes(content)
     git = subprocess.run(["git", "hash-object", "--stdin"], input=content, capture_output=True).stdout.decode().strip()
-    sha = Blob(content).sha256
+    large = {"size": len(content), "oid": Blob(content).sha256, "pointerSize": 1}
+
+    def there(size: int, oid: str, **lfs: Any) -> RepoFile:
+        return RepoFile(path="file", size=size, oid=oid, **lfs)
+
     for file in (HubFile("file", content), HubFile("file", tmp_path / "file")):
-        assert file.matches(RemoteFile(len(content), git))
-        assert file.matches(RemoteFile(len(content), "pointer", sha))
-        assert not file.matches(RemoteFile(len(content), "0" * 40))
-        assert not file.matches(RemoteFile(len(content), git, "0" * 64))
-        assert not file.matches(RemoteFile(len(content) + 1, git))
+        assert file.matches(there(len(content), git))
+        assert file.matches(there(len(content), "pointer", lfs=large))
+        assert not file.matches(there(len(content), "0" * 40))
+        assert not file.matches(there(len(content), git, lfs={**large, "oid": "0" * 64}))
+        assert not file.matches(there(len(content) + 1, git))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,11 +17,44 @@ if TYPE_CHECKING:
 
 What = Literal["metric", "dataset", "run"]
 _METRICS, _DATASETS, _RUNS = "push metric", "push dataset", "push run"
-_OPTIONS = {
-    "metric": ("namespace", "all_metrics", "package"),
-    "dataset": ("repo", "config_name", "data_dir", "cache_dir", "task", "i_have_the_rights"),
-    "run": ("repo", "benchmark", "model"),
-}
+
+
+@dataclass(frozen=True)
+class PushOptions:
+    """What decides a push; the heading of an option names the kinds that have it."""
+
+    namespace: str | None = option(None, "The user or organization that gets the Spaces.", panel=_METRICS)
+    all_metrics: bool = option(False, "Every metric, each a Space of its own.", panel=_METRICS, option="--all")
+    package: str | None = option(
+        None,
+        "What pip installs this package from, if not PyPI: git+https://... or a URL of a wheel.",
+        metavar="SPEC",
+        panel=_METRICS,
+    )
+    repo: str | None = option(None, "The repository, as NAMESPACE/NAME.", panel=f"{_DATASETS}, {_RUNS}")
+    config_name: list[str] | None = option(
+        None, "Only this config; repeat for several. All by default.", panel=_DATASETS
+    )
+    data_dir: Path | None = option(
+        None, "Folder with the upstream files, used instead of the network; same checksums.", panel=_DATASETS
+    )
+    cache_dir: Path | None = option(None, "A datasets cache other than the default one.", panel=_DATASETS)
+    task: str | None = option(None, "The task of a file whose columns fit several.", panel=_DATASETS)
+    i_have_the_rights: str | None = option(
+        None,
+        "Why you may publish a set without a stated licence; it goes into the commit message.",
+        metavar="REASON",
+        panel=_DATASETS,
+    )
+    benchmark: list[str] | None = option(
+        None,
+        "Where a set of the run is on the Hub, for .eval_results; repeat for several.",
+        metavar="SET=NAMESPACE/NAME",
+        panel=_RUNS,
+    )
+    model: str | None = option(
+        None, "The model's own repository, which gets .eval_results, too: its page shows them.", panel=_RUNS
+    )
 
 
 def push(
@@ -29,38 +63,7 @@ def push(
     name: str | None = argument("Name of the metric or bucket set, a file of your own rows, or the run folder.", None),
     dry_run: bool = option(False, "Show what would be sent, and send nothing.", option="--dry-run"),
     public: bool = option(False, "Make new repositories public; they are private otherwise.", option="--public"),
-    namespace: str | None = option(None, "The user or organization that gets the Spaces.", panel=_METRICS),
-    all_metrics: bool = option(False, "Every metric, each a Space of its own.", panel=_METRICS, option="--all"),
-    package: str | None = option(
-        None,
-        "What pip installs this package from, if not PyPI: git+https://... or a URL of a wheel.",
-        metavar="SPEC",
-        panel=_METRICS,
-    ),
-    repo: str | None = option(None, "The repository, as NAMESPACE/NAME.", panel=f"{_DATASETS}, {_RUNS}"),
-    config_name: list[str] | None = option(
-        None, "Only this config; repeat for several. All by default.", panel=_DATASETS
-    ),
-    data_dir: Path | None = option(
-        None, "Folder with the upstream files, used instead of the network; same checksums.", panel=_DATASETS
-    ),
-    cache_dir: Path | None = option(None, "A datasets cache other than the default one.", panel=_DATASETS),
-    task: str | None = option(None, "The task of a file whose columns fit several.", panel=_DATASETS),
-    i_have_the_rights: str | None = option(
-        None,
-        "Why you may publish a set without a stated licence; it goes into the commit message.",
-        metavar="REASON",
-        panel=_DATASETS,
-    ),
-    benchmark: list[str] | None = option(
-        None,
-        "Where a set of the run is on the Hub, for .eval_results; repeat for several.",
-        metavar="SET=NAMESPACE/NAME",
-        panel=_RUNS,
-    ),
-    model: str | None = option(
-        None, "The model's own repository, which gets .eval_results, too: its page shows them.", panel=_RUNS
-    ),
+    options: PushOptions,
 ) -> None:
     """Push to the Hub: a metric as a Space, a bucket set or a run as a dataset repository.
 
@@ -70,43 +73,34 @@ def push(
     paraconsist push dataset questions.yaml --repo ORG/questions
     paraconsist push run runs/a --repo ORG/a --dry-run
     """
-    options: dict[str, Any] = {"namespace": namespace, "all_metrics": all_metrics, "package": package, "repo": repo}
-    options |= {
-        "config_name": config_name,
-        "data_dir": data_dir,
-        "cache_dir": cache_dir,
-        "task": task,
-        "benchmark": benchmark,
-        "model": model,
-    }
-    for key, value in {**options, "i_have_the_rights": i_have_the_rights}.items():
-        if value and key not in _OPTIONS[what]:
-            remedy = f"The options of push {what} are {', '.join(f'`{name}`' for name in _OPTIONS[what])}."
-            raise input_error("push", key, "not be given", got=value, remedy=remedy)
-    target = "namespace" if what == "metric" else "repo"
+    given = {key: value for key, value in vars(options).items() if value}
+    known = [each.name for each in fields(options) if f"push {what}" in each.metadata["panel"]]
+    if other := next((key for key in given if key not in known), None):
+        remedy = f"The options of push {what} are {', '.join(f'`{key}`' for key in known)}."
+        raise input_error("push", other, "not be given", got=given[other], remedy=remedy)
     if what == "metric":
-        _check_metric(name, all_metrics)
+        _check_metric(name, options.all_metrics)
     elif name is None:
         must = "name a bucket set or a file" if what == "dataset" else "be a run folder"
         raise input_error("push", "name", must, remedy="Write it after the kind; see `paraconsist push --help`.")
-    if not options[target]:
-        example = "ORG" if what == "metric" else "ORG/NAME"
-        raise input_error("push", target, f"say where to push to, as {example}", got=options[target])
+    target, example = ("namespace", "ORG") if what == "metric" else ("repo", "ORG/NAME")
+    if target not in given:
+        raise input_error("push", target, f"say where to push to, as {example}", got=getattr(options, target))
     if what == "metric":
-        _push_metrics(name, str(namespace), package, public, dry_run)
+        _push_metrics(name, given[target], options.package, public, dry_run)
     elif what == "dataset":
-        given = {key: options[key] for key in ("config_name", "data_dir", "cache_dir", "task") if options[key]}
-        _push_dataset(str(name), str(repo), given, i_have_the_rights, public, dry_run)
+        reason = given.pop("i_have_the_rights", None)
+        _push_dataset(str(name), given.pop(target), given, reason, public, dry_run)
     else:
-        benchmarks = read_pairs("push", "benchmark", benchmark, "SET=NAMESPACE/NAME")
+        benchmarks = read_pairs("push", "benchmark", options.benchmark, "SET=NAMESPACE/NAME")
         from paraconsist.reporting.hub.client import look
         from paraconsist.reporting.hub.runs import model_results, run_dataset
 
-        remote = look(str(repo), "dataset", dry_run=dry_run)
+        model, remote = options.model, look(given[target], "dataset", dry_run=dry_run)
         of_model = look(model, "model", parameter="model", dry_run=dry_run) if model else None
         if of_model is not None and of_model.is_known and not of_model.exists:
             raise input_error("push", "model", "name a model that is on the Hub", got=model)
-        one = run_dataset(Path(str(name)), str(repo), benchmarks=benchmarks, remote=remote)
+        one = run_dataset(Path(str(name)), given[target], benchmarks=benchmarks, remote=remote)
         results = model_results(one, model) if model else None  # before anything is sent
         _carry_out(one, remote, public, dry_run)
         if results is not None and of_model is not None:

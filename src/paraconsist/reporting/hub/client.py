@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from paraconsist.errors import InputError, first_line, input_error
 
 if TYPE_CHECKING:
-    from huggingface_hub import CommitInfo, RepoCard
+    from huggingface_hub import CommitInfo, RepoCard, RepoFile
 
 RepoType = Literal["dataset", "space", "model"]
 State = Literal["new", "changed", "same", "gone"]
@@ -40,15 +40,6 @@ _BROKEN = ("network", "reach a Hub that works", f"{_WHOLE}.")
 
 
 @dataclass(frozen=True)
-class RemoteFile:
-    """A file that a repository has. `sha256` is known of files in large-file storage."""
-
-    size: int
-    blob_id: str
-    sha256: str | None = None
-
-
-@dataclass(frozen=True)
 class HubFile:
     """A file to send: its path in the repository, and its bytes or where they are on this machine."""
 
@@ -59,15 +50,15 @@ class HubFile:
     def size(self) -> int:
         return len(self.content) if isinstance(self.content, bytes) else self.content.stat().st_size
 
-    def matches(self, remote: RemoteFile) -> bool:
+    def matches(self, remote: RepoFile) -> bool:
         """Whether the repository has the same bytes: by sha256 for large files, by git's blob hash for others."""
         from huggingface_hub.utils.sha import git_hash, sha_fileobj
 
         if self.size != remote.size:
             return False
         with io.BytesIO(self.content) if isinstance(self.content, bytes) else self.content.open("rb") as stream:
-            if remote.sha256 is not None:
-                return bool(sha_fileobj(stream).hex() == remote.sha256)
+            if remote.lfs is not None:
+                return bool(sha_fileobj(stream).hex() == remote.lfs.sha256)
             return bool(git_hash(stream.read()) == remote.blob_id)
 
 
@@ -93,7 +84,7 @@ class Remote:
     is_known: bool = True  # False in a dry run without a network: nobody could look
     sha: str | None = None  # the last commit
     private: bool = True
-    files: Mapping[str, RemoteFile] = field(default_factory=dict)  # path -> file
+    files: Mapping[str, RepoFile] = field(default_factory=dict)  # path -> file
     card: Card = field(default_factory=dict)  # the metadata of its README.md
 
     @property
@@ -115,7 +106,7 @@ class Change:
     size: int
 
 
-def changes(push: Push, remote: Mapping[str, RemoteFile]) -> list[Change]:
+def changes(push: Push, remote: Mapping[str, RepoFile]) -> list[Change]:
     """Return the effects of a push on a repository's files (path -> file), in order of path."""
     files = {file.path: file for file in push.files}
     listed = [Change(path, "new", file.size) for path, file in files.items() if path not in remote]
@@ -158,8 +149,7 @@ def look(repo_id: str, repo_type: RepoType, *, parameter: str = "repo", dry_run:
                 return Remote(is_known=False)
             raise
         tree: list[Any] = list(api.list_repo_tree(repo_id, repo_type=repo_type, revision=info.sha, recursive=True))
-    listed = (entry for entry in tree if isinstance(entry, RepoFile))
-    files = {e.path: RemoteFile(e.size, e.blob_id, e.lfs.sha256 if e.lfs else None) for e in listed}
+    files = {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
     card = info.card_data.to_dict() if info.card_data is not None else {}
     return Remote(True, True, info.sha, bool(info.private), files, card)
 
