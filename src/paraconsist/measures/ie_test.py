@@ -333,14 +333,16 @@ def _warnings(
         warnings.append(f"every original item gets one label{_in_runs(constant)}: collapsed, and kept in all numbers")
     if snr is not None and np.isnan(snr):
         warnings.append("the runs have equal accuracies: their signal-to-noise ratio is undefined")
-    total, n_runs = options.n_resamples, len(evidence.p_values)
-    if options.method in TAILS and too_few_resamples(total, n_runs, options.alpha, tails=TAILS[options.method]):
-        needed = int(TAILS[options.method] * n_runs / options.alpha)
-        warnings.append(
-            f"{total} resamples are too few to reject at {options.alpha:g} over {n_runs} run(s) by any p "
-            f"but 0: take at least {needed}, or method 'exact'"
-        )
-    return tuple(warnings)
+    return (*warnings, *few_draws(options, len(evidence.p_values)))
+
+
+def few_draws(options: Options, n_runs: int) -> list[str]:
+    """Return a warning where no p above 0 of so many runs could be rejected, as resamples are too few."""
+    tails, total = TAILS.get(options.method), options.n_resamples
+    if tails is None or not too_few_resamples(total, n_runs, options.alpha, tails=tails):
+        return []
+    few = f"{total} resamples are too few to reject at {options.alpha:g} over {n_runs} run(s) by any p but 0: take at "
+    return [f"{few}least {int(tails * n_runs / options.alpha)}, or method 'exact'"]
 
 
 def _in_runs(names: list[Any]) -> str:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import IE_TEST
-from paraconsist.measures.ie_test import REPLAYS, TAILS, Evidence, by_groups, by_items
+from paraconsist.measures.ie_test import REPLAYS, TAILS, Evidence, by_groups, by_items, few_draws
 from paraconsist.measures.paired_tests import replayed_p_value
 from paraconsist.measures.results import signature
-from paraconsist.measures.standings import correct_p_values, signal_to_noise, too_few_resamples
+from paraconsist.measures.standings import correct_p_values, signal_to_noise
 from paraconsist.reporting.formatting import decimal, number, percent, plural
 from paraconsist.reporting.table import Line, Part, Table, remarks, table
 from paraconsist.studies import StudyRecord
@@ -37,6 +37,7 @@ _WITHOUT_ROWS: Mapping[str, tuple[str, Literal["lower"] | None]] = {
 }
 #: What a decision has of its run.
 _OF_RUN = ("rho", "run", "n", "n10", "n01", "collapsed", "validation_accuracy")
+_MOST_NAMED = 6  # runs in a warning
 _SCOPES, _READINGS = ("first_run", "all_runs"), ("some_rho", "every_rho")
 
 
@@ -269,20 +270,15 @@ def _warnings(family: Family, options: DecisionOptions, evidence: Evidence, snr:
     if snr is not None and np.isnan(snr):
         warnings.append("all runs have the same accuracy: their signal-to-noise ratio is undefined")
     sizes = np.unique(family.rho, return_counts=True)[1]
-    largest, tails = int(sizes.max()), TAILS.get(options.method)
-    if tails and too_few_resamples(options.n_resamples, largest, options.alpha, tails=tails):
-        warnings.append(
-            f"{options.n_resamples} resamples are too few to reject at {options.alpha:g} over {largest} run(s) by any "
-            f"p but 0: take at least {int(tails * largest / options.alpha)}, or method 'exact'"
-        )
+    warnings += few_draws(options.checked(options.method, options.ties), int(sizes.max()))
     if len(set(sizes)) > 1:
         warnings.append("the rhos have different numbers of runs: each is corrected over its own")
     return warnings
 
 
-def _some(runs: Sequence[Run], most: int = 6) -> str:
-    names = ", ".join(f"({run.rho:g}, {run.run})" for run in runs[:most])
-    return names + (f" and {len(runs) - most} more" if len(runs) > most else "")
+def _some(runs: Sequence[Run]) -> str:
+    names = ", ".join(f"({run.rho:g}, {run.run})" for run in runs[:_MOST_NAMED])
+    return names + (f" and {len(runs) - _MOST_NAMED} more" if len(runs) > _MOST_NAMED else "")
 
 
 def hard_cases(families: Sequence[Family]) -> HardCases | None:

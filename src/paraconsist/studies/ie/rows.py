@@ -94,7 +94,10 @@ def load_rows(options: ExperimentOptions, *, say: Callable[[str], None] = lambda
     for split in SPLITS:
         before = {column: parts[split].texts[column] for column in columns}
         after = apply_to_columns(fitted, before, phi.name, function=FUNCTION)
-        plain, changed = _encode(task, parts[split].texts), _encode(task, {**parts[split].texts, **after})
+        plain, changed = (
+            task.single.render_all(parts[split].texts),
+            task.single.render_all({**parts[split].texts, **after}),
+        )
         inputs[split] = [*plain, *changed]
         report[split] = {
             "n_rows": len(plain),
@@ -194,10 +197,6 @@ def _part(options: ExperimentOptions, rows: Source, task: Task, names: Sequence[
                 raise input_error(FUNCTION, column, must, got=values[i], row=i, remedy=remedy)
         texts[column] = [values[i] for i in labels]
     return _Part(texts, np.array(list(labels.values()), dtype=np.int64))
-
-
-def _encode(task: Task, texts: Mapping[str, Sequence[str]]) -> list[ModelInput]:
-    return [task.single.render(dict(zip(texts, row, strict=True))) for row in zip(*texts.values(), strict=True)]
 
 
 def _hash(
