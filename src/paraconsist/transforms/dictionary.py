@@ -92,9 +92,6 @@ class FittedDictionary:
     nouns: Callable[[str], Sequence[bool]] | None = None
     details: Mapping[str, object] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        check_choice("transformation", "surface", self.surface, SURFACES)
-
     def apply(self, texts: Sequence[str]) -> list[str]:
         return each_text(lambda text: self._replace(text)[0], texts, "transform")
 
