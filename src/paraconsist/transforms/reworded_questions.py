@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from importlib import import_module
+from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from string import ascii_uppercase
@@ -52,17 +53,6 @@ _REFUSED = {
     "shot_order": "It must have two or more solved examples, the same turns in all samples: others are the solver's.",
 }
 _BY_RUN = {"option_labels": "`run` labels choices A, B, ... itself.", "shot_order": "A table has no solved examples."}
-_TASK = '''"""{original} in several wordings, which {name}.jsonl has; paraconsist must be installed."""
-
-from inspect_ai import Task, task
-
-from paraconsist.plugins.reworded_inspect import reworded
-
-
-@task
-def {name}() -> Task:
-    return reworded(__file__, {original!r})
-'''
 #: What a question asks, offers and accepts.
 Question: TypeAlias = tuple[str, list[str], list[str]]
 
@@ -112,7 +102,8 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions, write: Write
         path, at, name = spec.rpartition("@")
         if Path(path).is_file():  # the folder finds it where both are moved together
             spec = f"{Path(os.path.relpath(path, folder)).as_posix()}{at}{name}"
-        file.with_suffix(".py").write_text(_TASK.format(name=file.stem, original=spec), encoding="utf-8")
+        module = files("paraconsist.transforms").joinpath("reworded_task.txt").read_text(encoding="utf-8")
+        file.with_suffix(".py").write_text(module.format(name=file.stem, original=spec), encoding="utf-8")
     return {called: counts}
 
 

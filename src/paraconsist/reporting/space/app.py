@@ -29,15 +29,6 @@ from paraconsist.reporting.space.page import empty_page, header, preview, report
 _NOTHING = "(none)"
 _MOST_RESAMPLES = 20_000
 _KEPT = 30 * 60  # seconds that a visitor's rows are kept after the last use
-_ARRIVE = """() => {
-  const results = document.querySelector("#results .pc-results");
-  (document.querySelector("#download") ?? results).scrollIntoView({ block: "start" });
-  results.focus({ preventScroll: true });
-}"""
-_DOWNLOAD = """() => {
-  const page = new Blob([document.querySelector("#results iframe").srcdoc], { type: "text/html" });
-  Object.assign(document.createElement("a"), { href: URL.createObjectURL(page), download: "report.html" }).click();
-}"""
 _UNFORESEEN = (
     "Unexpected error ({}): this could not be read or scored. The page takes CSV, TSV, JSON Lines and "
     "Parquet with a line of column names; for this measure the columns are: {}. Choose them on the left, or see the "
@@ -53,8 +44,11 @@ def looks() -> dict[str, Any]:
     shades |= {"block_info_text_color_dark": 400, "block_label_text_color": 600, "block_title_text_color": 600}
     shades["block_title_text_color_dark"] = 200
     theme = theme.set(**{name: f"*neutral_{shade}" for name, shade in shades.items()})
-    style = files("paraconsist.reporting.space").joinpath("style.css").read_text(encoding="utf-8")
-    return {"theme": theme, "css": style}
+    return {"theme": theme, "css": _beside("style.css")}
+
+
+def _beside(name: str) -> str:
+    return files("paraconsist.reporting.space").joinpath(name).read_text(encoding="utf-8")
 
 
 def build(module: Module) -> gr.Blocks:
@@ -172,9 +166,9 @@ def build(module: Module) -> gr.Blocks:
 
         def scores(event: Any) -> None:
             how = {"api_visibility": "private", "show_progress": "minimal"}
-            event.then(safely(score), score_inputs, views, **how).success(None, js=_ARRIVE, **quiet)
+            event.then(safely(score), score_inputs, views, **how).success(None, js=_beside("arrive.js"), **quiet)
 
-        download.click(None, js=_DOWNLOAD, api_visibility="private")
+        download.click(None, js=_beside("download.js"), api_visibility="private")
         file.upload(forget, None, read_outputs, **quiet).then(safely(upload), file, read_outputs, **quiet)
         file.clear(forget, None, read_outputs, **quiet)
         paste.click(forget, None, read_outputs, **quiet).then(safely(use_text), text, read_outputs, **quiet)
