@@ -39,6 +39,7 @@ Mathematical Statistics 19, 293-325, section 5.
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -662,17 +663,12 @@ def _checked(paraphrases: Sequence[int], pilot: Pilot, of_difference: Pilot | No
 
 
 def _least(parameter: str, wanted: float | None, reached: Callable[[int], float]) -> int | None:
-    """Return the least n of at least 2 with ``reached(n) <= wanted``, which falls with n, by doubling and bisection."""
+    """Return the least n of at least 2 with ``reached(n) <= wanted``, which falls with n."""
     if wanted is None:
         return None
-    high = 2
-    while not reached(high) <= wanted:  # also if a tiny pilot has no quantile
-        high *= 2
-        if high > _MOST_BUCKETS:
-            must, remedy = "be reachable with 100 million buckets", "Request a larger one, or use a larger pilot."
-            raise input_error("plan", parameter, must, got=wanted, remedy=remedy)
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) <= wanted else (middle, high)
-    return max(high, 2)
+    sizes = range(2, _MOST_BUCKETS + 1)
+    at = bisect(sizes, False, key=lambda n: reached(n) <= wanted)  # False also if a tiny pilot has no quantile
+    if at == len(sizes):
+        must, remedy = "be reachable with 100 million buckets", "Request a larger one, or use a larger pilot."
+        raise input_error("plan", parameter, must, got=wanted, remedy=remedy)
+    return sizes[at]
