@@ -19,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -266,8 +267,9 @@ RARE = 0.01
 _LONGER = 1.25
 
 
-def _either(words: str) -> str:
-    return "|".join(words.split())
+#: Of the lists of English words in ``english.txt``: a pattern of any of them.
+_LISTS = files("paraconsist.measures").joinpath("english.txt").read_text(encoding="utf-8").splitlines()
+_EITHER = {name: "|".join(words.split()) for name, words in (line.split(":") for line in _LISTS)}
 
 
 def _numbered(words: str, start: int = 0, *, suffix: str = "", step: int = 1) -> dict[str, int]:
@@ -277,9 +279,7 @@ def _numbered(words: str, start: int = 0, *, suffix: str = "", step: int = 1) ->
 _ENGLISH = frozenset(["the", "and", "with", "this", "that", "they", "his", "you", "are", "to"])
 _ARTICLES = frozenset(["a", "an", "the"])
 _NOT = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|wo|would|sha|should|must|need|might|ai) ?n ?'? ?t|n't"
-_NEGATIVE = _either(
-    "not no never none nobody nothing nowhere neither nor cannot without hardly barely scarcely seldom rarely"
-)
+_NEGATIVE = _EITHER["negative"]
 _NEGATIVES = frozenset(_NEGATIVE.split("|"))
 _NEGATION = re.compile(rf"(?<!\S)(?:{_NOT}|{_NEGATIVE})(?!\S)")
 _NO_NEGATION = re.compile(
@@ -298,40 +298,15 @@ _NUMBER_WORDS = frozenset([*SMALL_NUMBERS, *_ORDINALS, *_SCALES])
 _DIGIT = re.compile(r"\d")
 _NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 
-_STATES = _either(
-    """
-    tired excited bored scared worried interested pleased surprised married dressed crowded ashamed supposed advanced
-    located situated related concerned relaxed confused disappointed depressed embarrassed exhausted frightened annoyed
-    satisfied delighted amazed experienced talented skilled retired engaged divorced determined prepared aged naked
-    wicked sacred ragged rugged crooked beloved indeed hundred lost seated
-    dedicated devoted committed lit
-    """
-)
-_PARTICIPLE = rf"(?!(?:{_STATES})(?! by)\b)(?:\w\w+ed|" + _either(
-    """
-    beaten bitten blown bought broken brought built burnt cast caught chosen cut dealt done drawn driven drunk
-    dug eaten fed felt fought found forbidden forgiven forgotten frozen given ground grown heard held hidden hit
-    hung hurt kept known laid led left lent lit lost made meant met paid proven put read ridden rung said sawn
-    seen sent set sewn shaken shot shown shut slain sold sought spent spilt split spoken spread stolen struck
-    stuck stung sung sunk swept sworn taken taught thrown told torn understood woken won worn woven written
-    wound
-    """
-)
+_PARTICIPLE = rf"(?!(?:{_EITHER['states']})(?! by)\b)(?:\w\w+ed|{_EITHER['participles']}"
 _BE = r"(?:is|are|was|were)(?: ?n ?'? ?t)?"
 _HELPERS = frozenset(["is", "are", "was", "were", "am", "be", "been", "being", "get", "gets", "got", "getting"])
-_WITH_BY = _either(  # verbs that also go with "by" in the active
-    """
-    walked passed stopped lived moved stepped strolled wandered dropped jogged rushed hurried sailed flowed stayed
-    travelled traveled arrived started ended finished opened closed increased decreased reduced improved changed
-    differed lowered raised shortened widened won run spread put set cut
-    """
-)
-_NO_AGENT = rf"(?:\d|\w+ing\b|{_either('far accident chance mistake hand then now car bus train')})\w*"
-_BETWEEN = rf"(?:(?:\w+ly|{_either('not never being been also just still already often always now then soon even')}) )*"
+_NO_AGENT = rf"(?:\d|\w+ing\b|{_EITHER['no agent']})\w*"
+_BETWEEN = rf"(?:(?:\w+ly|{_EITHER['between']}) )*"
 _PASSIVE = re.compile(
     rf"\b(?:{_BE}|am|be|been|being|get|gets|got|getting) {_BETWEEN}(?:{_PARTICIPLE}))\b"
     rf"|^{_BE} (?:(?!\w+ing )\w+ ){{1,4}}?(?:{_PARTICIPLE}))\b"
-    rf"|\b(?!(?:{_WITH_BY})\b)(?:{_PARTICIPLE})) by (?!(?:{_NO_AGENT})\b)"
+    rf"|\b(?!(?:{_EITHER['by in the active']})\b)(?:{_PARTICIPLE})) by (?!(?:{_NO_AGENT})\b)"
 )
 
 _PLAIN = re.compile(r"\d+(?:[.,]\d+)+\w*|\w+(?:'\w+)*|[^\w\s]|\n")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -318,19 +319,6 @@ def _escaped(text: str) -> str:
 
 # ---- HTML
 
-#: Colours follow the notebook's theme: letters inherit theirs, and lines are translucent grey.
-_NOTEBOOK = (
-    ".paraconsist table{border-collapse:collapse;margin:.6em 0;font-variant-numeric:tabular-nums}"
-    ".paraconsist caption{caption-side:top;text-align:left;font-weight:600;padding:.2em 0;color:inherit}"
-    ".paraconsist th,.paraconsist td{padding:.2em .7em;border:0;border-bottom:1px solid rgba(128,128,128,.35);"
-    "background:none;color:inherit;text-align:left;font-weight:400;vertical-align:top}"
-    ".paraconsist thead th{font-weight:600;border-bottom-color:rgba(128,128,128,.8)}"
-    ".paraconsist .number{text-align:right;white-space:nowrap}.paraconsist .indent{padding-left:1.9em}"
-    ".paraconsist .heading th{font-weight:600}.paraconsist small,.paraconsist .note{opacity:.75}"
-    ".paraconsist .scroll{overflow-x:auto}.paraconsist small{display:block}"
-    ".paraconsist p{margin:.3em 0;max-width:60em}.paraconsist code{font-size:85%}"
-)
-
 
 def _safe(text: str) -> str:
     return escape(visible(text, keep="\n"))
@@ -411,7 +399,10 @@ def _html_words(cell: Cell) -> str:
 
 
 def as_html(parts: Iterable[Part]) -> str:
-    """Return tables and lines for a notebook, readable in its light and its dark theme."""
+    """Return tables and lines for a notebook, readable in its light and its dark theme.
+
+    Letters inherit the notebook's colours, and lines are translucent grey (``notebook.css``).
+    """
     blocks = []
     for part in parts:
         if isinstance(part, Table):
@@ -420,7 +411,8 @@ def as_html(parts: Iterable[Part]) -> str:
             blocks.append(f'<p class="note"><code>{_safe(part.text)}</code></p>')
         else:
             blocks.append(f"<p>{'<b>Warning:</b> ' if part.kind == 'warning' else ''}{with_symbols(part.text)}</p>")
-    return "\n".join([f'<div class="paraconsist"><style>{_NOTEBOOK}</style>', *blocks, "</div>"])
+    style = files("paraconsist.reporting").joinpath("notebook.css").read_text(encoding="utf-8").replace("\n", "")
+    return "\n".join([f'<div class="paraconsist"><style>{style}</style>', *blocks, "</div>"])
 
 
 # ---- LaTeX
