@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Collection
 from importlib.metadata import PackageNotFoundError, metadata
+from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,16 +19,7 @@ SDK_VERSION = "6.31.0"
 _OLDEST_SDK = 6
 _RELATIVE_LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)\s]+)\)")
 _KINDS = ("metric", "comparison", "measurement")
-_APP = '''"""The page of this metric's Space."""
-
-from paraconsist.reporting.space import launch
-
-if __name__ == "__main__":
-    launch("{name}")
-'''
-_REQUIREMENTS = """# paraconsist with what a page needs (gradio, matplotlib); evaluate and datasets come with it
-paraconsist[space]{source}
-"""
+_REQUIRED = "# paraconsist with what a page needs (gradio, matplotlib); evaluate and datasets come with it"
 
 
 def metric_space(name: str, namespace: str, *, package: str | None = None) -> Push:
@@ -48,8 +40,8 @@ def metric_space(name: str, namespace: str, *, package: str | None = None) -> Pu
     texts = {
         "README.md": card_text(complete_metadata(card.data.to_dict(), name, kind), text),
         path.name: script,
-        "app.py": _APP.format(name=name),
-        "requirements.txt": _REQUIREMENTS.format(source="" if package is None else f" @ {package}"),
+        "app.py": files("paraconsist.reporting.hub").joinpath("space_app.txt").read_text("utf-8").format(name=name),
+        "requirements.txt": f"{_REQUIRED}\nparaconsist[space]{'' if package is None else f' @ {package}'}\n",
     }
     return Push(
         repo_id=here,
