@@ -1,12 +1,12 @@
 """What Srikanth et al. print: goldens of paraphrastic consistency."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.paraphrastic import (
-    Corrected,
     Stratified,
     bucket_values,
     corrected_values,
@@ -37,8 +37,8 @@ def check(values: dict[str, Any], wanted: dict[str, float]) -> None:
             assert values[KEYS[short]] == pytest.approx(value, abs=1e-12), short
 
 
-def correct_for_sampling(counts: BucketCounts, original_confidences: Any, test_confidences: Any) -> Corrected:
+def correct_for_sampling(counts: BucketCounts, original_confidences: Any, test_confidences: Any) -> SimpleNamespace:
     """The corrected measures from counts, and the confidences of each bucket's original and of the test set."""
     decile, weights = deciles(original_confidences), decile_weights(test_confidences)
     strata = [Stratified.of(values, decile, weights) for values in bucket_values(counts)]
-    return corrected_values(*strata, renormalize=False)
+    return SimpleNamespace(**corrected_values(*strata, renormalize=False))

@@ -417,7 +417,7 @@ def _corrected(
     known = as_probabilities(of_bucket, function=function, parameter="original_confidences", names=ids)
     (counts,), weights = checked.counts, decile_weights(test_confidences, function=function)
     strata = [Stratified.of(values, deciles(known), weights) for values in bucket_values(counts)]
-    values = corrected_values(*strata, renormalize=renormalize)._asdict()
+    values = corrected_values(*strata, renormalize=renormalize)
     mass = values["covered_mass"]
     if mass < _LEAST_MASS:
         rest = "" if renormalize else " and are too low by the rest"
@@ -665,18 +665,6 @@ _LEAST_MASS = 0.99
 """Corrected values have no interval if a smaller share of the test set is in deciles with buckets."""
 
 
-class Corrected(NamedTuple):
-    """The corrected measures; all nan if no decile of the test set holds a bucket."""
-
-    corrected_accuracy: float
-    corrected_paraphrastic_consistency: float
-    corrected_paraphrastic_consistency_unbiased: float
-    corrected_vap: float
-    corrected_between_variance: float
-    corrected_pvap: float
-    covered_mass: float
-
-
 def deciles(confidences: npt.ArrayLike) -> Whole:
     """Return the confidence deciles 0..9: equal bins on [0, 1], the last one closed."""
     tenths = np.floor(10.0 * np.asarray(confidences, dtype=np.float64)).astype(np.int64)
@@ -765,7 +753,9 @@ def bucket_values(counts: BucketCounts) -> Floats:
     return np.stack([theta, theta**2 + (1.0 - theta) ** 2, unbiased])
 
 
-def corrected_values(theta: Stratified, plugin: Stratified, unbiased: Stratified, *, renormalize: bool) -> Corrected:
+def corrected_values(
+    theta: Stratified, plugin: Stratified, unbiased: Stratified, *, renormalize: bool
+) -> dict[str, float]:
     """Correct the measures for buckets that were drawn evenly over the model's confidence [S24].
 
     Such buckets are harder than the test set; weighting each decile of confidence by its share of the test set
@@ -778,20 +768,18 @@ def corrected_values(theta: Stratified, plugin: Stratified, unbiased: Stratified
     unbiased P~_C, over buckets of two paraphrases.
 
     As published, test mass in deciles without a bucket is lost and every value is too low by that share; `renormalize`
-    divides by the covered mass.
+    divides by the covered mass. All are nan if no decile of the test set holds a bucket.
     """
     mass = theta.mass
-    if mass == 0.0:
-        return Corrected._make([np.nan] * 6 + [0.0])
     mean, vap = theta.mean, (1.0 - plugin.mean) / 2.0
     total = mean * (1.0 - mean)
     by = 1.0 if renormalize else mass
-    return Corrected(
-        corrected_accuracy=by * mean,
-        corrected_paraphrastic_consistency=by * plugin.mean,
-        corrected_paraphrastic_consistency_unbiased=unbiased.mean,
-        corrected_vap=by * vap,
-        corrected_between_variance=max(by * (mean - vap) - (by * mean) ** 2, 0.0),
-        corrected_pvap=min(vap / total, 1.0) if total > NO_SPREAD else np.nan,
-        covered_mass=min(mass, 1.0),
-    )
+    return {
+        "corrected_accuracy": by * mean,
+        "corrected_paraphrastic_consistency": by * plugin.mean,
+        "corrected_paraphrastic_consistency_unbiased": unbiased.mean,
+        "corrected_vap": by * vap,
+        "corrected_between_variance": max(by * (mean - vap) - (by * mean) ** 2, 0.0),
+        "corrected_pvap": min(vap / total, 1.0) if total > NO_SPREAD else np.nan,
+        "covered_mass": min(mass, 1.0),
+    }
