@@ -1,6 +1,7 @@
 """`paraconsist compare`: against the functions, on the papers' predictions, and one clean sentence for bad files."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -332,7 +333,16 @@ def test_pairs_in_rows_have_a_column_of_originals_for_each_model(compare, comman
         assert alone["pairs"]["wording"]["wording_change"] == result["values2"]["wording_change"]
         assert "a column for each of a_reworded, b_reworded" in compare.refused(*given, "a_original")
         (found,) = compare.json(*given, "a_original,b_original", "--margin", 0.1)  # was without verdict and word
-        assert any("name wording_change as the" in each for each in found["warnings"]) == bool(options)
+        (pair,) = found["pairs"]
+        assert pair["measure"] == "wording_change"
+        assert pair["result"]["margin_test"]["verdict"]
+        assert ("accuracy" in pair["result"]["differences"]) == bool(options)
+    pairs.to_csv(tmp_path / "pairs.csv", index=False)
+    table = compare.out(*given, "a_original,b_original")
+    assert not re.search("P_C|VAP", table)
+    assert re.search(r"wording change .*\n *A +\d", table)
+    (found,) = compare.json(*given, "a_original,b_original", "--measure", "paraphrastic_consistency")
+    assert any("name wording_change as the measure" in each for each in found["warnings"])
 
 
 def test_roles_that_are_true_or_false_are_another_option(command, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What comparisons show: the same in the terminal and on the page."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,11 @@ def test_joint_p_and_interval_agree_for_violations(seed: int) -> None:
 def test_of_buckets_with_one_wording_there_is_no_matrix() -> None:
     tables = [{"bucket_id": list(range(9)), "label": [1] * 9, "prediction": [1] * n + [0] * (9 - n)} for n in (3, 5, 7)]
     assert list(matrices(pc.compare(*tables, names=list("abc"), n_permutations=99).sets)) == []
+
+
+def test_the_first_line_of_a_pair_is_what_its_p_and_margin_are_of() -> None:
+    """With the published estimator it was the unbiased P_C, beside the corrected p of the published one."""
+    for estimator, first in (("plugin", "P_C publ."), ("unbiased", "P_C")):
+        (pair,) = (found := compared(0.1, 0.3, estimator=estimator)).sets[0].pairs
+        lines = [line.split() for line in str(found).splitlines() if line.startswith(" P_C")]
+        assert re.match(rf"{first} [\d.]+ % [\d.]+ % \{100 * pair.result['difference']:+.1f} ", " ".join(lines[0]))

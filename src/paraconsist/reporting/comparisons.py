@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 MOST_PAIRS = 15
 #: The quantities that two models are compared by, as far as the comparison has them.
 _COMPARED = ("wording change", "P_C", "P_C publ.", "A", "A_O", "VAP", "PVAP")
+#: Those of two paraphrases of a problem, which say nothing where it has one.
+_OF_TWO = ("P_C", "P_C publ.", "VAP", "PVAP")
 _BY_SYMBOL = {q.symbol: q for q in (*PARAPHRASTIC.quantities, WORDING_CHANGE)}
 _CORRECTIONS = {"benjamini_hochberg": "Benjamini-Hochberg", "none": "no correction"}
 #: Corrected p-values at which a difference is shaded, each darker than the one before.
@@ -229,9 +231,11 @@ def _lines(pair: ModelPair) -> Iterator[tuple[Quantity, list[float], float, obje
         q = Quantity("difference", title, title)
         yield q, values, result["difference"], intervals["difference"], result["p_value"]
         return
-    main = "P_C publ." if "|est:plugin|" in result["signature"] else "P_C"
-    main = compared_by(pair.measure).symbol if main not in result["differences"] else main
-    quantities = (_BY_SYMBOL[symbol] for symbol in sorted(_COMPARED, key=lambda symbol: symbol != main))
+    main = "P_C publ." if "|est:plugin|" in result["signature"] else compared_by(pair.measure).symbol
+    symbols = [symbol for symbol in _COMPARED if symbol != main]
+    if not known(result["differences"].get(PARAPHRASTIC.headline, float("nan"))):
+        symbols = [symbol for symbol in symbols if symbol not in _OF_TWO]
+    quantities = (_BY_SYMBOL[symbol] for symbol in (main, *symbols))
     for q in (q for q in quantities if q.key in result["differences"]):
         values = [result[side][q.key] for side in ("values1", "values2")]
         yield q, values, result["differences"][q.key], intervals.get(q.key), result["p_values"].get(q.key)

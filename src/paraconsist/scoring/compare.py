@@ -349,7 +349,11 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
         tested = [tested_by(spec) for spec in chosen]
         is_named = named or SEMANTIC.name in (recorded or ())
         replaceable = [PARAPHRASTIC.name] if is_named else [PARAPHRASTIC.name, SEMANTIC.name]
-        if first.is_without_gold and any(spec.name in replaceable for spec in tested):
+        if not first.is_without_gold:  # P_C is of two paraphrases; named, it is undefined and a warning says so
+            rewordings = np.asarray(first.buckets)[first.roles == "paraphrase"]
+            is_undefined = len(wordings_of(first)) > 0 and len(np.unique(rewordings)) == len(rewordings)
+            replaceable = [PARAPHRASTIC.name] * (is_undefined and not named)
+        if any(spec.name in replaceable for spec in tested):
             specs = [BY_WORDINGS]  # alone by default: a second test would double the family of the correction
             tested = [spec for spec in tested if spec.name not in replaceable]
         specs += tested
@@ -417,10 +421,11 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
     if spec in (PARAPHRASTIC, BY_WORDINGS):
         settings |= {"interval_method": options.interval_method, "n_resamples": options.n_resamples}
         by_wordings = _wording_change(first, second, settings) if len(wordings_of(first)) else None
-        if spec is BY_WORDINGS and by_wordings is not None:
+        if by_wordings is not None and first.is_without_gold:
             return by_wordings
         settings |= _wordings(first, options)
-        return _joined(consistency_difference(first.predictions, second.predictions, **settings), by_wordings)
+        by_right = consistency_difference(first.predictions, second.predictions, **settings)
+        return _joined(by_right, by_wordings) if spec is PARAPHRASTIC else _joined(by_wordings or by_right, by_right)
     one, other = violations(spec, first), violations(spec, second)
     return inconsistency_difference(
         one.amount > 0,
