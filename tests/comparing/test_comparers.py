@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from helpers.errors import refuses
 from helpers.examples import examples, share_of
 from helpers.faulty_server import FaultyServer
 from hypothesis import given
@@ -294,6 +295,11 @@ def test_what_is_no_comparer_is_refused_with_what_to_type(same, word):
     with pytest.raises(InputError, match=word.replace("(", r"\(")) as problem:
         pc.answer_similarity(["a"], ["b"], same=same)
     assert problem.value.parameter == "same"
+
+
+def test_what_is_no_text_is_refused():
+    refuses(r"`answers` must hold texts; got 3 at row 1", pc.answer_classes, ["a", 3], [0, 0])
+    refuses(r"`others` must hold texts; got nan at row 0", pc.answer_similarity, ["a"], [float("nan")])
 
 
 def test_every_comparer_is_described():

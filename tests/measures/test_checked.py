@@ -7,6 +7,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from helpers.errors import refuses
+from scipy.optimize import brentq
 from scipy.stats import beta, norm, t
 
 from paraconsist import paraphrastic_consistency
@@ -575,6 +576,39 @@ def test_few_judged_groups_carry_no_interval_among_valid_pairs():
         found = rate_among_valid(hits, invalid, np.ones(1500), groups)
         assert not found.refused
         assert np.isnan(found.confidence_interval).all() == (n_judged < 10)
+
+
+def test_the_interval_among_valid_pairs_is_fiellers_with_half_a_problem_more():
+    rng = np.random.default_rng(9)
+    groups = np.repeat(np.arange(30), 4)
+    hits, invalid = (rng.random(120) < 0.7).astype(float), (rng.random(120) < 0.3).astype(float)
+    invalid[groups >= 24] = NAN
+    table = [[0.0] * 5 for _ in range(30)]  # of each problem: pairs, hits, judged, invalid, both hit and invalid
+    for group, hit, bad in zip(groups.tolist(), hits.tolist(), invalid.tolist(), strict=True):
+        known = not math.isnan(bad)
+        row = (1.0, hit, 1.0 * known, bad if known else 0.0, hit * bad if known else 0.0)
+        table[group] = [old + new for old, new in zip(table[group], row, strict=True)]
+
+    def ratio_at(more, sign):
+        """Return the ratio that lies t standard errors of its problems' parts from 0, on one side."""
+        rows = [*table, *more]
+        n, total = len(rows), np.sum(rows, axis=0)
+        rate, share, both = total[1] / total[0], total[3] / total[2], total[4] / total[2]
+        upper = [(h - rate * s) / total[0] - (b - both * j) / total[2] + (rate - both) / n for s, h, j, _, b in rows]
+        lower = [(share * j - v) / total[2] + (1.0 - share) / n for _, _, j, v, _ in rows]
+
+        def excess(ratio):
+            parts = np.array(upper) - ratio * np.array(lower)
+            return parts.mean() + sign * t.ppf(0.975, 23) * parts.std(ddof=1) / math.sqrt(n)
+
+        middle = sum(upper) / sum(lower)
+        return brentq(excess, *sorted((middle, middle + sign * 0.5)))
+
+    rows_more = [2.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 2.0, 2.0, 0.0]  # half of a problem's four pairs
+    found = rate_among_valid(hits, invalid, np.ones(120), groups)
+    low = min(ratio_at([], -1.0), ratio_at([rows_more[0]], -1.0))
+    high = max(ratio_at([], 1.0), ratio_at([rows_more[1]], 1.0))
+    assert found.confidence_interval == pytest.approx([low, high])
 
 
 def test_labels_that_carry_no_correction_carry_no_plan():
