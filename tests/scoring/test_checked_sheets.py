@@ -447,6 +447,14 @@ def test_a_changed_sheet_is_refused(command, run, tmp_path, change, message):
     assert message in command.refused("score", run, "--same", "tokens", "--checked", sheet)
 
 
+def test_a_sheet_of_other_problems_with_the_same_answers_is_refused(command, tmp_path):
+    run, frame = tmp_path / "alike.csv", pd.DataFrame(rows(20)).assign(prediction="red")
+    frame.to_csv(run, index=False)
+    sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), same=same)
+    frame.assign(bucket_id="c" + frame["bucket_id"]).to_csv(run, index=False)
+    assert "show the answers of this run" in command.refused("score", run, "--same", "tokens", "--checked", sheet)
+
+
 def test_no_sheet_of_labels_and_no_table_as_a_sheet(command, run, tmp_path):
     assert "labels need no checking" in command.refused("sheet", run, "--output", tmp_path / "s.csv")
     with pytest.raises(InputError, match="have the columns"):

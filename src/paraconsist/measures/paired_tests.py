@@ -240,7 +240,7 @@ def score_statistic(n: Whole | Floats, n10: Whole | Floats, n01: Whole | Floats,
     spread = np.sqrt(np.maximum(n * (2 * share + delta * (1 - delta)), 0.0))
     above = n * delta - k
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(spread > 0.0, above / spread, np.where(above > 0.0, np.inf, 0.0))
+        return np.where(above == 0.0, 0.0, above / spread)
 
 
 def score_bound(n: Whole | Floats, n10: Whole | Floats, n01: Whole | Floats, confidence_level: float) -> Floats:
