@@ -108,6 +108,14 @@ def test_tables_of_problems_have_no_right_answers_without_gold_labels():
         scores.worst(0)
 
 
+def test_problems_of_which_some_have_no_one_gold_label_have_no_right_answers():
+    allowed = [[0], [0], [0, 1], [0, 1]]  # of the second problem either answer is right
+    columns = {"bucket_id": list("aabb"), "label": [0, 0, None, None], "allowed_labels": allowed}
+    scores = pc.score({**columns, "prediction": [0, 1, 0, 1]})
+    assert scores.outcomes()["outcome"].tolist() == ["changes", "changes"]
+    assert scores.worst()["n_right"].isna().all()
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("first_is_original", [True, False])
 def test_different_wrong_answers_are_no_consistency(first_is_original):
