@@ -170,6 +170,8 @@ def test_of_many_models_the_pairs_of_the_best_one_are_shown(command, tmp_path):
 def test_what_is_refused_is_named_as_the_caller_names_it():
     alone = answers(0, 0.5).groupby("bucket_id").head(1)
     refuses("compare: `role` must leave at least one paraphrase", pc.compare, alone, alone.assign(prediction="x"))
+    for name, choices in (("correction", "holm, bonf"), ("estimator", "unbiased, plugin")):
+        refuses(f"compare: `{name}` must be one of {choices}", pc.compare, alone, alone, **{name: "best"})
 
 
 def test_one_answer_that_could_not_be_read_is_told_as_one():
