@@ -265,6 +265,33 @@ def test_intervals_are_mid_p_for_the_number_of_labels_that_has_the_same_error():
         assert (as_many + more) / 2 == pytest.approx(chance)
 
 
+def test_intervals_of_the_comparers_errors_put_those_of_their_parts_together():
+    """MOVER by hand: one part after another at its limit; where all labels change, the two errors change places."""
+    quantile, errors = t.ppf(0.975, 40 - 2), math.sqrt((60 * 0.4**2 + 40 * 0.6**2) / 100**2)
+
+    def mid_p(value):
+        n = 19 * (norm.ppf(0.975) / quantile) ** 2
+
+        def excess(end, chance):
+            as_many, more = beta.cdf(end, n * value, n * (1 - value) + 1), beta.cdf(end, n * value + 1, n * (1 - value))
+            return (as_many + more) / 2 - chance
+
+        return [brentq(excess, 0.0, 1.0, (chance,)) for chance in (0.025, 0.975)]
+
+    def share(yes, no, observed):
+        return observed * yes / (observed * yes + (1 - observed) * no)
+
+    yes, no, observed = mid_p(0.9), mid_p(0.25), [0.6 - quantile * errors, 0.6 + quantile * errors]
+    value = share(0.9, 0.25, 0.6)
+    moved = [(share(yes[i], 0.25, 0.6), share(0.9, no[1 - i], 0.6), share(0.9, 0.25, observed[i])) for i in range(2)]
+    low, high = (math.dist(parts, [value] * 3) for parts in moved)
+    found, turned = rate_of_units(sheet()), rate_of_units(sheet(yes=(2, 18), no=(15, 5)))
+    assert found.confidence_interval["sensitivity"] == pytest.approx([value - low, value + high])
+    for one, other in (("sensitivity", "false_match_rate"), ("false_match_rate", "sensitivity")):
+        assert turned[one] == pytest.approx(found[other])
+        assert turned.confidence_interval[one] == pytest.approx(found.confidence_interval[other])
+
+
 def test_one_rare_label_does_not_make_an_interval_miss():
     """Wilson's misses where one label in 60 is yes and the true rate is .003; the mid-P one does not."""
     low, high = rate_of_units(sheet(60, (1, 29), 40, (0, 30))).confidence_interval["corrected"]
