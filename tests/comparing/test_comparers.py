@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import paraconsist as pc
-from paraconsist.comparing.comparer import compare_within, comparer_names, comparer_spec, get_comparer
+from paraconsist.comparing.comparer import Comparer, compare_within, comparer_names, comparer_spec, get_comparer
 from paraconsist.comparing.extracted import read_choice, read_date, read_number
 from paraconsist.comparing.words import normalised
 from paraconsist.errors import InputError
@@ -447,6 +447,14 @@ def test_a_judge_is_asked_each_pair_of_texts_of_a_bucket_once_in_each_order(rows
     of_bucket = [{text.strip() for text, bucket in rows if bucket == each and text} for each in range(4)]
     assert len(asked) == len(set(asked))
     assert set(asked) == {pair for texts in of_bucket for pair in permutations(texts, 2)}
+
+
+def test_of_a_long_answer_the_middle_is_not_read():
+    answer = "a" * 6_000 + "b" * 20_000 + "c" * 6_000
+    assert Comparer(lambda text, _: text).values([answer, answer[:10_000]]) == [
+        "a" * 5_000 + " " + "c" * 5_000,
+        answer[:10_000],
+    ]
 
 
 def test_a_comparer_is_made_once_but_for_a_changed_file(tmp_path, monkeypatch):

@@ -76,6 +76,13 @@ def test_exact_p_is_that_of_flipping_every_unit() -> None:
         assert (found.method, found.error[0]) == ("exact", 0.0)
 
 
+def test_units_in_which_two_models_are_alike_are_no_assignments() -> None:
+    """Of 200,006 units six differ, all in one direction: 2 of 64 assignments are as extreme."""
+    first, second = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [1.0, 0.0]])
+    found = sign_flip_test(first, second, np.array([200_000, 6]), mean, 10, np.random.default_rng(0))
+    assert (found.method, found.p_value.tolist()) == ("exact", [2 / 64])
+
+
 def test_exact_p_of_a_measure_that_is_no_mean() -> None:
     """A ratio of sums: the assignments are enumerated by hand."""
     rng = np.random.default_rng(1)

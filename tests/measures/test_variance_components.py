@@ -209,6 +209,12 @@ def test_labels_have_the_sum_of_the_components_of_their_indicators() -> None:
     assert np.isnan(found.mean)
 
 
+def test_no_variance_of_labels_exceeds_1() -> None:
+    labels = ["a", "a", "b", "a", "b", "b", "c", "c", "a", "d", "d", "d", "e", "e", "e", "f", "f", "a", "g", "g", "g"]
+    found = variance_components(labels + ["h"] * 3, {"problem": np.repeat(range(8), 3), "wording": range(24)})
+    assert found.confidence_interval["variance/problem"][1] == 1.0
+
+
 def test_intervals_are_over_levels_with_eight_values() -> None:
     levels = rows({"problem": 12, "wording": 5}, 0)
     outcomes = np.random.default_rng(0).normal(size=60) + levels["problem"]

@@ -248,6 +248,17 @@ def test_intervals_are_those_of_agreement_where_all_rows_are_paraphrases():
     assert scored.wording.confidence_interval["same_answer"] == pytest.approx([low, high])
 
 
+def test_an_interval_of_shares_of_rows_leaves_that_of_wordings_as_it_is():
+    rows = [(f"q{b}", int(b % (k + 2) == 0), 1, "paraphrase" if k else "original") for b in range(30) for k in range(3)]
+    usual, other = (
+        only(pc.score(table(rows), measures=["prediction_change"], interval_method=method))
+        for method in ("auto", "korn_graubard")
+    )
+    assert other.wording.confidence_interval == usual.wording.confidence_interval
+    signatures = [each.measures["prediction_change"].signature for each in (usual, other)]
+    assert ["jeffreys" in signature for signature in signatures] == [True, False]
+
+
 def test_the_interval_above_chance_of_free_text_is_that_of_changes_on_its_scale():
     found = only(pc.score(free_answers(first_is_original=False), same="tokens:0.5")).wording
     rest = 1 - found.chance
