@@ -167,6 +167,8 @@ def test_choices(answer, expected):
         ("3-4-2020", "mdy", (2020, 3, 4)),
         ("4. March 2020", "", (2020, 3, 4)),
         ("may be soon", "", None),
+        ("from 4 May 2020 to 5 May 2021", "", (2021, 5, 5)),
+        ("The answer is 4 May 2020, not 5 May 2021.", "", (2020, 5, 4)),
     ],
 )
 def test_dates(answer, order, expected):

@@ -414,6 +414,10 @@ def test_too_small_pilots() -> None:
         pilot_of_difference(two, two)
     assert (problem.value.parameter, problem.value.got) == ("against", 2)
     refuses("measure", pilot_of, two, "f1")
+    changed = [~np.eye(2, dtype=bool), np.zeros((2, 2), dtype=bool)]
+    assert pilot_of_changes(changed).n_buckets == 2
+    refuses("at least 2 buckets with two wordings; got '1 of 1", pilot_of_changes, changed[:1])
+    refuses("at least 3 buckets with two wordings; got '2 of 2", pilot_of_changes, changed, changed)
 
 
 def test_values() -> None:

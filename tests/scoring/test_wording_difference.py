@@ -58,6 +58,7 @@ def test_values_difference_and_p_are_those_of_the_definition(labels, by):
     (compared,) = pc.compare(*scores, names=["one", "two"], label="label" if labels else None, group=by).sets
     pair = compared.pairs[0]
     assert pair.measure == ("paraphrastic_consistency" if labels else "wording_change")
+    assert pair.simultaneous_p_value is None  # of one pair it is p
     result, key = pair.result, "wording_change"
     values = [next(iter(each.sets.values())).wording.wording_change for each in scores]
     assert [result.values1[key], result.values2[key]] == pytest.approx(values, abs=TIGHT)
