@@ -127,6 +127,14 @@ def test_the_order_of_rows_names_and_units_do_not_matter() -> None:
     assert other.dependability == pytest.approx(whole.dependability, abs=1e-9)
 
 
+def test_units_do_not_matter_to_the_intervals_of_shares() -> None:
+    """A few large outcomes: some replicates are at their least in the logarithm."""
+    outcomes, levels = np.random.default_rng(2).normal(size=36) ** 3, {"problem": np.repeat(np.arange(12), 3)}
+    one, other = (variance_components(scale * outcomes, levels).confidence_interval for scale in (1.0, 10.0))
+    for name in ("share/problem", "share/residual", "dependability"):
+        assert other[name] == pytest.approx(one[name])
+
+
 def test_balanced_data_give_the_analysis_of_variance() -> None:
     levels = rows({"problem": 9, "wording": 8}, 0)
     y = np.random.default_rng(3).normal(size=(9, 8)) + np.arange(9)[:, np.newaxis] / 3

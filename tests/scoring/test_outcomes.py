@@ -106,8 +106,12 @@ def test_tables_of_problems_have_no_right_answers_without_gold_labels():
     assert pc.score({"bucket_id": list("aabb"), "prediction": ["p", "p", "q", "q"]}).worst().empty
     with pytest.raises(pc.InputError, match="at least 1"):
         scores.worst(0)
-    longest = pc.score({"bucket_id": list("aa"), "prediction": ["p" * 40, "q" * 41]}).worst()
-    assert longest["answers"].item() == f"'{'p' * 40}' ×1, '{'q' * 39}…' ×1"
+    for answers, listed in (
+        (["p" * 40, "q" * 41], f"'{'p' * 40}' ×1, '{'q' * 39}…' ×1"),
+        ([None, "p", "p"], "'p' ×2, unparsed ×1"),
+    ):
+        frame = {"bucket_id": ["a"] * len(answers), "prediction": answers}
+        assert pc.score(frame).worst()["answers"].item() == listed
 
 
 def test_problems_of_which_some_have_no_one_gold_label_have_no_right_answers():
