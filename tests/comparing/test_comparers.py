@@ -83,6 +83,8 @@ ANSWERS = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
         ("2**10", "1024"),
         ("**4**", "4"),
         ("10^999", None),
+        (f"1/{'3' * 300}", None),  # nor a part of more digits than can be written again
+        (f"1/{'3' * 290}", f"1/{'3' * 290}"),
         ("half a million", "500000"),
         ("three quarters of a million", "750000"),
         ("two and a half million", "2500000"),

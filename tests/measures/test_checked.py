@@ -605,6 +605,11 @@ def test_few_judged_groups_carry_no_interval_among_valid_pairs():
         assert np.isnan(found.confidence_interval).all() == (n_judged < 10)
 
 
+def test_nothing_is_known_of_valid_pairs_where_they_may_be_none():
+    found = rate_among_valid([1, 0] * 7, [0.0] * 2 + [1.0] * 12, np.ones(14), range(14))
+    assert found.confidence_interval == [0.0, 1.0]
+
+
 def test_the_interval_among_valid_pairs_is_fiellers_with_half_a_problem_more():
     rng = np.random.default_rng(9)
     groups = np.repeat(np.arange(30), 4)

@@ -129,6 +129,7 @@ def test_resampled_methods_tend_to_the_exact_p() -> None:
     differences = np.array([3, 2, 2, 1, -1, -1, 0, 0, 1, 0])
     exact = grouped_exact_p_value(differences, ties="lower", rng=RNG)
     drawn = grouped_resampled_p_value(differences, n_resamples=200_000, rng=np.random.default_rng(0))
+    assert grouped_resampled_p_value(0 * differences, n_resamples=1, rng=np.random.default_rng(0)) == 1.0
     assert drawn == pytest.approx(exact, abs=0.01)
     changes, groups = np.repeat(np.sign(differences), np.maximum(np.abs(differences), 1)), []
     for group, k in enumerate(differences.tolist()):

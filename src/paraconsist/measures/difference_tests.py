@@ -130,8 +130,6 @@ class ScoreTest:
 
     def p_at(self, delta: float) -> float:
         delta /= self.scale
-        if abs(delta) >= 1.0:
-            return 0.0
         size, only1, only2 = (np.array([count]) for count in (self.size, self.only1, self.only2))
         if delta < (self.only1 - self.only2) / self.size:  # the mirror image, to the right of its difference
             only1, only2, delta = only2, only1, -delta
