@@ -415,8 +415,7 @@ def _distinct_differences(first: Floats, second: Floats, multiplicity: Whole) ->
     """
     difference = second - first
     difference[np.abs(difference) < 1e-12] = 0.0  # rounding of sums that are equal
-    nonzero = difference != 0.0
-    leading = np.where(nonzero.any(axis=1), nonzero.argmax(axis=1), 0)
+    leading = (difference != 0.0).argmax(axis=1)
     mirrored = difference[np.arange(len(difference)), leading] < 0.0
     low = multiplicity.astype(np.float64) @ np.where(mirrored[:, np.newaxis], second, first)
     steps, code = np.unique(np.where(mirrored[:, np.newaxis], -difference, difference), axis=0, return_inverse=True)
