@@ -303,8 +303,8 @@ def test_what_is_no_comparer_is_refused_with_what_to_type(same, word):
 
 def test_what_is_no_text_is_refused():
     refuses(r"`answers` must hold texts; got 3 at row 1", pc.answer_classes, ["a", 3], [0, 0])
-    for given in ("a", 3):
-        refuses(f"`answers` must be a sequence of texts; got {given!r}", pc.answer_similarity, given, ["b"])
+    for alone in ("a", 3):
+        refuses(f"`answers` must be a sequence of texts; got {alone!r}", pc.answer_similarity, alone, ["b"])
     refuses(r"`others` must hold texts; got nan at row 0", pc.answer_similarity, ["a"], [float("nan")])
 
 
