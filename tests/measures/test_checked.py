@@ -424,6 +424,23 @@ def above_chance_units(rng, n, spread, errors=(0.9, 0.05)):
     return units
 
 
+def test_differences_on_the_set_are_paired_by_their_labels_alone():
+    models = sheet(), sheet(yes=(15, 5), no=(8, 12))
+    parts = []
+    for units in models:
+        parts.append(np.zeros(100))
+        for verdict, n in ((True, 60), (False, 40)):
+            held = np.flatnonzero(units.is_labelled & (units.verdicts == verdict))
+            spread = units.labels[held] - units.labels[held].mean()
+            parts[-1][held] = n / 100 * spread / 20 * math.sqrt(1 - 20 / n)
+        of = rate_of_units(units, of_set=True)
+        parts[-1] *= of.standard_error["corrected"] / np.linalg.norm(parts[-1])
+    value, error, (low, high) = corrected_difference(*models, of_set=True)
+    assert value == pytest.approx(0.64 - (0.6 * 0.75 + 0.4 * 0.4))
+    assert error == pytest.approx(np.linalg.norm(parts[0] - parts[1]))
+    assert [low, high] == pytest.approx([value - t.ppf(0.975, 38) * error, value + t.ppf(0.975, 38) * error])
+
+
 def test_differences_above_chance_are_those_of_the_values_with_the_error_of_many_draws():
     rng, found = np.random.default_rng(8), []
     for _ in range(400):
