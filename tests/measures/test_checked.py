@@ -347,6 +347,9 @@ def test_rogan_gladen_is_that_by_hand():
     found = rogan_gladen(CheckedUnits.of([True] * 60 + [False] * 40, [NAN] * 100), checked)
     assert (found.sensitivity, found.false_match_rate) == pytest.approx((0.9, 0.1))
     assert found.corrected == pytest.approx((0.6 - 0.1) / (0.9 - 0.1))
+    errors = found.standard_error["sensitivity"], found.standard_error["false_match_rate"]
+    parts = math.sqrt(0.6 * 0.4 / 100), 0.625 * errors[0], 0.375 * errors[1]
+    assert found.standard_error["corrected"] == pytest.approx(math.hypot(*parts) / (0.9 - 0.1))
     assert (found.method, found.n_units, found.n_labels) == ("rogan_gladen", 100, 100)
     never = rogan_gladen(CheckedUnits.of([False] * 100, [NAN] * 100), checked)
     assert never.corrected == 0.0  # cut: (0 - .1) / .8
