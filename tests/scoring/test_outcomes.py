@@ -129,7 +129,8 @@ def test_different_wrong_answers_are_no_consistency(first_is_original):
     scored = only(scores)
     assert scored.measures["paraphrastic_consistency"].paraphrastic_consistency_unbiased > 0.95
     assert scored.wording.same_answer == pytest.approx(0.25, abs=0.01)
-    assert any("two different wrong answers count as consistent" in warning for warning in scored.warnings)
+    (told,) = (warning for warning in scored.warnings if "two different wrong answers count as consistent" in warning)
+    assert told.endswith("originals are left out") == first_is_original
     failed = judged("wording_change <= 20% and same_answer.low >= .7 and above_chance >= .5", scores)
     assert [one.passed for one in failed] == [False, False, False]
 
