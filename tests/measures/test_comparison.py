@@ -353,6 +353,12 @@ def test_models_share_a_letter_just_where_they_do_not_differ(seed: int) -> None:
     assert not any(one < two for one, two in permutations(members, 2))  # no letter says what another one says
 
 
+def test_letters_after_z_have_numbers() -> None:
+    models = [f"m{i}" for i in range(54)]
+    letters = list(compact_letters(models, list(combinations(models, 2))).values())
+    assert [letters[i] for i in (0, 24, 25, 26, 51, 52)] == ["a", "y", "z", "a1", "z1", "a2"]
+
+
 def test_ranks_hold_the_pairs_that_differ() -> None:
     better = {("a", "b"): True, ("a", "c"): True, ("b", "c"): False}
     differ = {("a", "b"): True, ("a", "c"): False, ("b", "c"): False}
