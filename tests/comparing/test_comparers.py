@@ -11,13 +11,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from helpers.errors import refuses
 from helpers.examples import examples, share_of
 from helpers.faulty_server import FaultyServer
 from hypothesis import given
 from hypothesis import strategies as st
 
 import paraconsist as pc
-from paraconsist.comparing.comparer import compare_within, comparer_names, comparer_spec, get_comparer
+from paraconsist.comparing.comparer import Comparer, compare_within, comparer_names, comparer_spec, get_comparer
 from paraconsist.comparing.extracted import read_choice, read_date, read_number
 from paraconsist.comparing.words import normalised
 from paraconsist.errors import InputError
@@ -82,6 +83,8 @@ ANSWERS = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
         ("2**10", "1024"),
         ("**4**", "4"),
         ("10^999", None),
+        (f"1/{'3' * 300}", None),  # nor a part of more digits than can be written again
+        (f"1/{'3' * 290}", f"1/{'3' * 290}"),
         ("half a million", "500000"),
         ("three quarters of a million", "750000"),
         ("two and a half million", "2500000"),
@@ -166,6 +169,8 @@ def test_choices(answer, expected):
         ("3-4-2020", "mdy", (2020, 3, 4)),
         ("4. March 2020", "", (2020, 3, 4)),
         ("may be soon", "", None),
+        ("from 4 May 2020 to 5 May 2021", "", (2021, 5, 5)),
+        ("The answer is 4 May 2020, not 5 May 2021.", "", (2020, 5, 4)),
     ],
 )
 def test_dates(answer, order, expected):
@@ -294,6 +299,13 @@ def test_what_is_no_comparer_is_refused_with_what_to_type(same, word):
     with pytest.raises(InputError, match=word.replace("(", r"\(")) as problem:
         pc.answer_similarity(["a"], ["b"], same=same)
     assert problem.value.parameter == "same"
+
+
+def test_what_is_no_text_is_refused():
+    refuses(r"`answers` must hold texts; got 3 at row 1", pc.answer_classes, ["a", 3], [0, 0])
+    for alone in ("a", 3):
+        refuses(f"`answers` must be a sequence of texts; got {alone!r}", pc.answer_similarity, alone, ["b"])
+    refuses(r"`others` must hold texts; got nan at row 0", pc.answer_similarity, ["a"], [float("nan")])
 
 
 def test_every_comparer_is_described():
@@ -441,6 +453,14 @@ def test_a_judge_is_asked_each_pair_of_texts_of_a_bucket_once_in_each_order(rows
     of_bucket = [{text.strip() for text, bucket in rows if bucket == each and text} for each in range(4)]
     assert len(asked) == len(set(asked))
     assert set(asked) == {pair for texts in of_bucket for pair in permutations(texts, 2)}
+
+
+def test_of_a_long_answer_the_middle_is_not_read():
+    answer = "a" * 6_000 + "b" * 20_000 + "c" * 6_000
+    assert Comparer(lambda text, _: text).values([answer, answer[:10_000]]) == [
+        "a" * 5_000 + " " + "c" * 5_000,
+        answer[:10_000],
+    ]
 
 
 def test_a_comparer_is_made_once_but_for_a_changed_file(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from helpers.errors import refuses
+from scipy.optimize import brentq
 from scipy.stats import beta, norm, t
 
 from paraconsist import paraphrastic_consistency
@@ -275,6 +276,33 @@ def test_intervals_are_mid_p_for_the_number_of_labels_that_has_the_same_error():
         assert (as_many + more) / 2 == pytest.approx(chance)
 
 
+def test_intervals_of_the_comparers_errors_put_those_of_their_parts_together():
+    """MOVER by hand: one part after another at its limit; where all labels change, the two errors change places."""
+    quantile, errors = t.ppf(0.975, 40 - 2), math.sqrt((60 * 0.4**2 + 40 * 0.6**2) / 100**2)
+
+    def mid_p(value):
+        n = 19 * (norm.ppf(0.975) / quantile) ** 2
+
+        def excess(end, chance):
+            as_many, more = beta.cdf(end, n * value, n * (1 - value) + 1), beta.cdf(end, n * value + 1, n * (1 - value))
+            return (as_many + more) / 2 - chance
+
+        return [brentq(excess, 0.0, 1.0, (chance,)) for chance in (0.025, 0.975)]
+
+    def share(yes, no, observed):
+        return observed * yes / (observed * yes + (1 - observed) * no)
+
+    yes, no, observed = mid_p(0.9), mid_p(0.25), [0.6 - quantile * errors, 0.6 + quantile * errors]
+    value = share(0.9, 0.25, 0.6)
+    moved = [(share(yes[i], 0.25, 0.6), share(0.9, no[1 - i], 0.6), share(0.9, 0.25, observed[i])) for i in range(2)]
+    low, high = (math.dist(parts, [value] * 3) for parts in moved)
+    found, turned = rate_of_units(sheet()), rate_of_units(sheet(yes=(2, 18), no=(15, 5)))
+    assert found.confidence_interval["sensitivity"] == pytest.approx([value - low, value + high])
+    for one, other in (("sensitivity", "false_match_rate"), ("false_match_rate", "sensitivity")):
+        assert turned[one] == pytest.approx(found[other])
+        assert turned.confidence_interval[one] == pytest.approx(found.confidence_interval[other])
+
+
 def test_one_rare_label_does_not_make_an_interval_miss():
     """Wilson's misses where one label in 60 is yes and the true rate is .003; the mid-P one does not."""
     low, high = rate_of_units(sheet(60, (1, 29), 40, (0, 30))).confidence_interval["corrected"]
@@ -330,6 +358,9 @@ def test_rogan_gladen_is_that_by_hand():
     found = rogan_gladen(CheckedUnits.of([True] * 60 + [False] * 40, [NAN] * 100), checked)
     assert (found.sensitivity, found.false_match_rate) == pytest.approx((0.9, 0.1))
     assert found.corrected == pytest.approx((0.6 - 0.1) / (0.9 - 0.1))
+    errors = found.standard_error["sensitivity"], found.standard_error["false_match_rate"]
+    parts = math.sqrt(0.6 * 0.4 / 100), 0.625 * errors[0], 0.375 * errors[1]
+    assert found.standard_error["corrected"] == pytest.approx(math.hypot(*parts) / (0.9 - 0.1))
     assert (found.method, found.n_units, found.n_labels) == ("rogan_gladen", 100, 100)
     never = rogan_gladen(CheckedUnits.of([False] * 100, [NAN] * 100), checked)
     assert never.corrected == 0.0  # cut: (0 - .1) / .8
@@ -405,6 +436,23 @@ def above_chance_units(rng, n, spread, errors=(0.9, 0.05)):
         labels = np.where(rng.random(len(alike)) < 150 / len(alike), alike * 1.0, NAN)
         units.append(CheckedUnits.of(said, labels, groups=groups))
     return units
+
+
+def test_differences_on_the_set_are_paired_by_their_labels_alone():
+    models = sheet(), sheet(yes=(15, 5), no=(8, 12))
+    parts = []
+    for units in models:
+        parts.append(np.zeros(100))
+        for verdict, n in ((True, 60), (False, 40)):
+            held = np.flatnonzero(units.is_labelled & (units.verdicts == verdict))
+            spread = units.labels[held] - units.labels[held].mean()
+            parts[-1][held] = n / 100 * spread / 20 * math.sqrt(1 - 20 / n)
+        of = rate_of_units(units, of_set=True)
+        parts[-1] *= of.standard_error["corrected"] / np.linalg.norm(parts[-1])
+    value, error, (low, high) = corrected_difference(*models, of_set=True)
+    assert value == pytest.approx(0.64 - (0.6 * 0.75 + 0.4 * 0.4))
+    assert error == pytest.approx(np.linalg.norm(parts[0] - parts[1]))
+    assert [low, high] == pytest.approx([value - t.ppf(0.975, 38) * error, value + t.ppf(0.975, 38) * error])
 
 
 def test_differences_above_chance_are_those_of_the_values_with_the_error_of_many_draws():
@@ -586,6 +634,44 @@ def test_few_judged_groups_carry_no_interval_among_valid_pairs():
         found = rate_among_valid(hits, invalid, np.ones(1500), groups)
         assert not found.refused
         assert np.isnan(found.confidence_interval).all() == (n_judged < 10)
+
+
+def test_nothing_is_known_of_valid_pairs_where_they_may_be_none():
+    found = rate_among_valid([1, 0] * 7, [0.0] * 2 + [1.0] * 12, np.ones(14), range(14))
+    assert found.confidence_interval == [0.0, 1.0]
+
+
+def test_the_interval_among_valid_pairs_is_fiellers_with_half_a_problem_more():
+    rng = np.random.default_rng(9)
+    groups = np.repeat(np.arange(30), 4)
+    hits, invalid = (rng.random(120) < 0.7).astype(float), (rng.random(120) < 0.3).astype(float)
+    invalid[groups >= 24] = NAN
+    table = [[0.0] * 5 for _ in range(30)]  # of each problem: pairs, hits, judged, invalid, both hit and invalid
+    for group, hit, bad in zip(groups.tolist(), hits.tolist(), invalid.tolist(), strict=True):
+        known = not math.isnan(bad)
+        row = (1.0, hit, 1.0 * known, bad if known else 0.0, hit * bad if known else 0.0)
+        table[group] = [old + new for old, new in zip(table[group], row, strict=True)]
+
+    def ratio_at(more, sign):
+        """Return the ratio that lies t standard errors of its problems' parts from 0, on one side."""
+        rows = [*table, *more]
+        n, total = len(rows), np.sum(rows, axis=0)
+        rate, share, both = total[1] / total[0], total[3] / total[2], total[4] / total[2]
+        upper = [(h - rate * s) / total[0] - (b - both * j) / total[2] + (rate - both) / n for s, h, j, _, b in rows]
+        lower = [(share * j - v) / total[2] + (1.0 - share) / n for _, _, j, v, _ in rows]
+
+        def excess(ratio):
+            parts = np.array(upper) - ratio * np.array(lower)
+            return parts.mean() + sign * t.ppf(0.975, 23) * parts.std(ddof=1) / math.sqrt(n)
+
+        middle = sum(upper) / sum(lower)
+        return brentq(excess, *sorted((middle, middle + sign * 0.5)))
+
+    rows_more = [2.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 2.0, 2.0, 0.0]  # half of a problem's four pairs
+    found = rate_among_valid(hits, invalid, np.ones(120), groups)
+    low = min(ratio_at([], -1.0), ratio_at([rows_more[0]], -1.0))
+    high = max(ratio_at([], 1.0), ratio_at([rows_more[1]], 1.0))
+    assert found.confidence_interval == pytest.approx([low, high])
 
 
 def test_labels_that_carry_no_correction_carry_no_plan():

@@ -34,6 +34,7 @@ from paraconsist.measures.results import IntervalSettings
 from paraconsist.measures.standings import (
     PairTest,
     compact_letters,
+    corrected_margin_p_values,
     corrected_p_values,
     joint_test,
     pareto_table,
@@ -74,6 +75,21 @@ def test_exact_p_is_that_of_flipping_every_unit() -> None:
         every = [abs(np.dot(signs, d)) >= abs(d.sum()) - 1e-9 for signs in product((-1, 1), repeat=n)]
         assert found.p_value[0] == pytest.approx(np.mean(every), abs=1e-12)
         assert (found.method, found.error[0]) == ("exact", 0.0)
+
+
+def test_units_in_which_two_models_are_alike_are_no_assignments() -> None:
+    """Of 200,006 units six differ, all in one direction: 2 of 64 assignments are as extreme."""
+    first, second = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [1.0, 0.0]])
+    found = sign_flip_test(first, second, np.array([200_000, 6]), mean, 10, np.random.default_rng(0))
+    assert (found.method, found.p_value.tolist()) == ("exact", [2 / 64])
+
+
+def test_many_units_that_differ_alike_have_the_p_of_the_binomial_test() -> None:
+    first, second = np.array([[1.0, 1.0], [1.0, 0.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
+    for n_first in (500, 530, 600):
+        found = sign_flip_test(first, second, np.array([n_first, 1040 - n_first]), mean, 10, np.random.default_rng(0))
+        assert found.method == "exact"
+        assert found.p_value[0] == pytest.approx(stats.binomtest(n_first, 1040).pvalue)
 
 
 def test_exact_p_of_a_measure_that_is_no_mean() -> None:
@@ -283,6 +299,24 @@ def test_corrections() -> None:
     refuses("`correction` must be one of holm, bonferroni", corrected_p_values, p, "sidak")
 
 
+def test_margins_of_several_pairs_are_corrected_for_the_hypotheses_that_may_be_true() -> None:
+    """Shaffer (1986), Journal of the American Statistical Association 81: one of a pair, while one is left of it."""
+    rng = np.random.default_rng(0)
+    for m in (1, 2, 5):
+        for _ in range(20):
+            p = rng.random((m, 2)) ** rng.integers(1, 6, (m, 2))
+            expected, least = np.empty((m, 2)), 0.0
+            for pair, side in sorted(product(range(m), range(2)), key=lambda place: p[place]):
+                n_true = sum(p[other].max() >= p[pair, side] for other in range(m))
+                least = max(least, n_true * p[pair, side])
+                expected[pair, side] = min(1.0, least)
+            assert corrected_margin_p_values(p, "holm") == pytest.approx(expected)
+            assert corrected_margin_p_values(p, "bonferroni") == pytest.approx(np.minimum(1.0, m * p))
+            halved = stats.false_discovery_control(p.ravel()).reshape(m, 2) / 2
+            assert corrected_margin_p_values(p, "benjamini_hochberg") == pytest.approx(np.maximum(p, halved))
+            assert corrected_margin_p_values(p, "none").tolist() == p.tolist()
+
+
 def test_pareto_table() -> None:
     none = (0.5, 1.0)
     tests = {
@@ -317,6 +351,12 @@ def test_models_share_a_letter_just_where_they_do_not_differ(seed: int) -> None:
     every = set("".join(letters.values()))
     members = [{model for model in models if letter in letters[model]} for letter in every]
     assert not any(one < two for one, two in permutations(members, 2))  # no letter says what another one says
+
+
+def test_letters_after_z_have_numbers() -> None:
+    models = [f"m{i}" for i in range(54)]
+    letters = list(compact_letters(models, list(combinations(models, 2))).values())
+    assert [letters[i] for i in (0, 24, 25, 26, 51, 52)] == ["a", "y", "z", "a1", "z1", "a2"]
 
 
 def test_ranks_hold_the_pairs_that_differ() -> None:
@@ -448,6 +488,9 @@ def test_score_intervals_are_tangos_and_at_no_difference_mcnemars() -> None:
     test = ScoreTest(100, 12, 3)
     assert test.interval(0.95) == pytest.approx(paired_difference_interval(100, 12, 3), abs=1e-12)
     assert test.p_at(0.0) == pytest.approx(0.0201367, abs=1e-6)  # K^2/D = 81/15, normal
+    for impossible in (-1.0, 1.0, 1.5):
+        assert test.p_at(impossible) == TESTS["score, effective"].p_at(impossible) == 0.0
+        assert TESTS["boundary"].p_at(impossible) == 0.0
 
 
 def test_sign_flips_invert_to_the_quantiles_of_half_means() -> None:
@@ -458,7 +501,7 @@ def test_sign_flips_invert_to_the_quantiles_of_half_means() -> None:
     p = sign_flip_test(*units, 10, np.random.default_rng(0)).p_value
     (test,) = flip_tests(*units, [0], p, 10, np.random.default_rng(0))
     signs = 1.0 - 2.0 * ((np.arange(256)[:, np.newaxis] >> np.arange(8)) & 1)
-    for delta in (-0.3, 0.0, 0.05, 0.11, 0.21, 0.3, 0.55, 0.9):
+    for delta in (-0.3, 0.0, 0.05, 0.11, 0.21, d.sum() / w.sum(), 0.3, 0.55, 0.9):
         shifted = d - delta * w
         expected = np.mean(np.abs(signs @ shifted) >= abs(shifted.sum()) - 1e-12)
         assert test.p_at(delta) == pytest.approx(expected, abs=1e-12), delta

@@ -9,6 +9,7 @@ import pytest
 
 from paraconsist.errors import InputError
 from paraconsist.measures import paired_tests
+from paraconsist.measures.difference_tests import ScoreTest
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.measures.paired_tests import (
     grouped_exact_p_value,
@@ -92,6 +93,10 @@ def test_groups_that_change_together_count_once() -> None:
     assert together.statistic == pytest.approx(alone.statistic)
     assert items.p_value < 0.001 < 0.1 < together.p_value
     assert np.ptp(together.intervals[0]) > 2 * np.ptp(items.intervals[0])
+    effect = 119 / 19  # variances of means over 20 groups and 120 items that spread alike
+    assert together.intervals[0] == pytest.approx(
+        ScoreTest(120 / effect, 24 / effect, 6 / effect, degrees_of_freedom=19).interval(0.95)
+    )
     assert "ci:group-tango" in together.signature
     assert "ci:item-tango" in items.signature
 
@@ -129,6 +134,7 @@ def test_resampled_methods_tend_to_the_exact_p() -> None:
     differences = np.array([3, 2, 2, 1, -1, -1, 0, 0, 1, 0])
     exact = grouped_exact_p_value(differences, ties="lower", rng=RNG)
     drawn = grouped_resampled_p_value(differences, n_resamples=200_000, rng=np.random.default_rng(0))
+    assert grouped_resampled_p_value(0 * differences, n_resamples=1, rng=np.random.default_rng(0)) == 1.0
     assert drawn == pytest.approx(exact, abs=0.01)
     changes, groups = np.repeat(np.sign(differences), np.maximum(np.abs(differences), 1)), []
     for group, k in enumerate(differences.tolist()):

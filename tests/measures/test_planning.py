@@ -366,6 +366,15 @@ def test_the_kurtosis_is_that_of_what_buckets_add() -> None:
     assert pilot_of(counts, ACCURACY).kurtosis == pytest.approx(stats.kurtosis(counts.correct, fisher=False))
 
 
+def test_buckets_of_too_few_rows_add_nothing_to_the_error_of_a_product() -> None:
+    """Of two pairs without a row in common both differ in two of three choices of four rows, two of them right."""
+    right = [4, 3, 2, 2, 1, 0, 2, 4, 2, 2]
+    counts = BucketCounts.from_counts([4] * 10 + [2] * 5, [*right, 2, 1, 1, 0, 2])
+    apart = np.array([2 / 3 if count == 2 else 0.0 for count in right])
+    error = ((apart - apart.mean()) ** 2).sum() / 10**2
+    assert pilot_of(counts, P_C).covariance[2, 2] == pytest.approx(error * 15 / 14)
+
+
 def test_shared_contexts_add_their_covariance() -> None:
     rng = np.random.default_rng(1)
     counts = BucketCounts.from_counts(np.full(400, 6), rng.binomial(6, rng.beta(2, 1, 400)))
@@ -405,6 +414,10 @@ def test_too_small_pilots() -> None:
         pilot_of_difference(two, two)
     assert (problem.value.parameter, problem.value.got) == ("against", 2)
     refuses("measure", pilot_of, two, "f1")
+    changed = [~np.eye(2, dtype=bool), np.zeros((2, 2), dtype=bool)]
+    assert pilot_of_changes(changed).n_buckets == 2
+    refuses("at least 2 buckets with two wordings; got '1 of 1", pilot_of_changes, changed[:1])
+    refuses("at least 3 buckets with two wordings; got '2 of 2", pilot_of_changes, changed, changed)
 
 
 def test_values() -> None:

@@ -127,6 +127,14 @@ def test_the_order_of_rows_names_and_units_do_not_matter() -> None:
     assert other.dependability == pytest.approx(whole.dependability, abs=1e-9)
 
 
+def test_units_do_not_matter_to_the_intervals_of_shares() -> None:
+    """A few large outcomes: some replicates are at their least in the logarithm."""
+    outcomes, levels = np.random.default_rng(2).normal(size=36) ** 3, {"problem": np.repeat(np.arange(12), 3)}
+    one, other = (variance_components(scale * outcomes, levels).confidence_interval for scale in (1.0, 10.0))
+    for name in ("share/problem", "share/residual", "dependability"):
+        assert other[name] == pytest.approx(one[name])
+
+
 def test_balanced_data_give_the_analysis_of_variance() -> None:
     levels = rows({"problem": 9, "wording": 8}, 0)
     y = np.random.default_rng(3).normal(size=(9, 8)) + np.arange(9)[:, np.newaxis] / 3
@@ -209,6 +217,12 @@ def test_labels_have_the_sum_of_the_components_of_their_indicators() -> None:
     assert np.isnan(found.mean)
 
 
+def test_no_variance_of_labels_exceeds_1() -> None:
+    labels = ["a", "a", "b", "a", "b", "b", "c", "c", "a", "d", "d", "d", "e", "e", "e", "f", "f", "a", "g", "g", "g"]
+    found = variance_components(labels + ["h"] * 3, {"problem": np.repeat(range(8), 3), "wording": range(24)})
+    assert found.confidence_interval["variance/problem"][1] == 1.0
+
+
 def test_intervals_are_over_levels_with_eight_values() -> None:
     levels = rows({"problem": 12, "wording": 5}, 0)
     outcomes = np.random.default_rng(0).normal(size=60) + levels["problem"]
@@ -288,10 +302,10 @@ def test_intervals_of_crossed_levels_leave_out_problems_wordings_and_cells(seed:
 
 
 def test_a_component_next_to_nothing_may_be_below_0_and_is_told() -> None:
-    outcomes = [0, 1] * 8 + [0, 0, 1, 1]
+    outcomes = [0, 1] * 6 + [0, 0, 1, 1] * 2
     found = variance_components(outcomes, {"problem": np.repeat(np.arange(10), 2)})
     assert found.variance["problem"] < 0
-    assert any("below 0" in warning and "problem" in warning for warning in found.warnings)
+    assert found.warnings == ("below 0, which is next to nothing (estimates are unbiased): problem",)
     assert found.doubled[0].level == "problem"
     low, high = found.confidence_interval["variance/problem"]
     assert low < found.variance["problem"] < high

@@ -13,7 +13,7 @@ import paraconsist as pc
 from paraconsist.comparing.comparer import get_comparer
 from paraconsist.data.options import SourceOptions
 from paraconsist.errors import InputError
-from paraconsist.scoring.checked import apart_of, places_of, read_checked, rows_of, sample_units
+from paraconsist.scoring.checked import _order, apart_of, places_of, read_checked, rows_of, sample_units
 from paraconsist.scoring.sources import open_source
 
 ANSWERS = ("red", "a deep red", "crimson", "blue", "not red", "red")
@@ -447,6 +447,14 @@ def test_a_changed_sheet_is_refused(command, run, tmp_path, change, message):
     assert message in command.refused("score", run, "--same", "tokens", "--checked", sheet)
 
 
+def test_a_sheet_of_other_problems_with_the_same_answers_is_refused(command, tmp_path):
+    run, frame = tmp_path / "alike.csv", pd.DataFrame(rows(20)).assign(prediction="red")
+    frame.to_csv(run, index=False)
+    sheet = mark(drawn(command, run, "--n", "40", output=tmp_path / "pairs.csv"), same=same)
+    frame.assign(bucket_id="c" + frame["bucket_id"]).to_csv(run, index=False)
+    assert "show the answers of this run" in command.refused("score", run, "--same", "tokens", "--checked", sheet)
+
+
 def test_no_sheet_of_labels_and_no_table_as_a_sheet(command, run, tmp_path):
     assert "labels need no checking" in command.refused("sheet", run, "--output", tmp_path / "s.csv")
     with pytest.raises(InputError, match="have the columns"):
@@ -515,3 +523,10 @@ def test_half_of_the_units_of_a_sheet_are_drawn_in_proportion_and_half_equally(s
 
 def test_places_count_within_each_bucket():
     assert places_of(np.array(["b", "a", "b", "b", "a"])).tolist() == [0, 0, 1, 2, 1]
+
+
+def test_units_of_a_bucket_lie_evenly_apart():
+    order = _order(np.repeat([f"b{i}" for i in range(500)], 4), seed=0).reshape(500, 4)
+    assert ((order >= 0.0) & (order < 1.0)).all()
+    assert np.diff(np.sort(order, axis=1), axis=1) == pytest.approx(0.25)
+    assert order[:, 0].mean() == pytest.approx(0.5, abs=0.05)

@@ -106,6 +106,20 @@ def test_tables_of_problems_have_no_right_answers_without_gold_labels():
     assert pc.score({"bucket_id": list("aabb"), "prediction": ["p", "p", "q", "q"]}).worst().empty
     with pytest.raises(pc.InputError, match="at least 1"):
         scores.worst(0)
+    for answers, listed in (
+        (["p" * 40, "q" * 41], f"'{'p' * 40}' ×1, '{'q' * 39}…' ×1"),
+        ([None, "p", "p"], "'p' ×2, unparsed ×1"),
+    ):
+        frame = {"bucket_id": ["a"] * len(answers), "prediction": answers}
+        assert pc.score(frame).worst()["answers"].item() == listed
+
+
+def test_problems_of_which_some_have_no_one_gold_label_have_no_right_answers():
+    allowed = [[0], [0], [0, 1], [0, 1]]  # of the second problem either answer is right
+    columns = {"bucket_id": list("aabb"), "label": [0, 0, None, None], "allowed_labels": allowed}
+    scores = pc.score({**columns, "prediction": [0, 1, 0, 1]})
+    assert scores.outcomes()["outcome"].tolist() == ["changes", "changes"]
+    assert scores.worst()["n_right"].isna().all()
 
 
 @pytest.mark.faults
@@ -115,7 +129,8 @@ def test_different_wrong_answers_are_no_consistency(first_is_original):
     scored = only(scores)
     assert scored.measures["paraphrastic_consistency"].paraphrastic_consistency_unbiased > 0.95
     assert scored.wording.same_answer == pytest.approx(0.25, abs=0.01)
-    assert any("two different wrong answers count as consistent" in warning for warning in scored.warnings)
+    (told,) = (warning for warning in scored.warnings if "two different wrong answers count as consistent" in warning)
+    assert told.endswith("originals are left out") == first_is_original
     failed = judged("wording_change <= 20% and same_answer.low >= .7 and above_chance >= .5", scores)
     assert [one.passed for one in failed] == [False, False, False]
 
@@ -238,6 +253,17 @@ def test_intervals_are_those_of_agreement_where_all_rows_are_paraphrases():
     low, high = scored.measures["paraphrastic_consistency"].confidence_interval["agreement_unbiased"]
     assert scored.wording.confidence_interval["wording_change"] == pytest.approx([1 - high, 1 - low])
     assert scored.wording.confidence_interval["same_answer"] == pytest.approx([low, high])
+
+
+def test_an_interval_of_shares_of_rows_leaves_that_of_wordings_as_it_is():
+    rows = [(f"q{b}", int(b % (k + 2) == 0), 1, "paraphrase" if k else "original") for b in range(30) for k in range(3)]
+    usual, other = (
+        only(pc.score(table(rows), measures=["prediction_change"], interval_method=method))
+        for method in ("auto", "korn_graubard")
+    )
+    assert other.wording.confidence_interval == usual.wording.confidence_interval
+    signatures = [each.measures["prediction_change"].signature for each in (usual, other)]
+    assert ["jeffreys" in signature for signature in signatures] == [True, False]
 
 
 def test_the_interval_above_chance_of_free_text_is_that_of_changes_on_its_scale():

@@ -14,10 +14,10 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import read_rows
 from paraconsist.measures.standings import UnitValues, standings
-from paraconsist.scoring.compare import compare, rank_models
+from paraconsist.scoring.compare import compare, compare_opened, rank_models
 from paraconsist.scoring.options import CompareOptions
 from paraconsist.scoring.outcomes import steadiness_of_units
-from paraconsist.scoring.sources import Source
+from paraconsist.scoring.sources import Opened, Source
 
 OPTIONS = CompareOptions(n_permutations=2_000, n_resamples=200)
 
@@ -232,12 +232,20 @@ def test_models_are_ranked_by_steadiness_and_constant_answers_last_with_the_reas
     assert "every prediction is 0" in ranking.unranked["constant"]
 
 
+def test_a_set_that_not_every_model_has_is_left_out_by_its_name() -> None:
+    two = Opened({name: source(answers_of(0, 0.9), name) for name in ("toy", "alone")})
+    one = Opened({"toy": source(answers_of(1, 0.6))})
+    compared, left_out = compare_opened([two, one], OPTIONS, names=["a", "b"])
+    assert ([part.set for part in compared], left_out) == (["toy"], {"a": ["alone"]})
+
+
 def test_models_that_are_equally_steady_keep_their_order() -> None:
     frame = judged(np.random.default_rng(2), 60, 4, (0.5, 0.5), 0.6, groups=False)
     frame["label"] = 0
-    (comparison,) = compare({model: {"toy": source_of(frame)} for model in ("z", "a", "m")}, OPTIONS)
-    ranked = comparison.ranking.standings
-    assert [(row.model, row.rank_low, row.rank_high) for row in ranked] == [("z", 1, 3), ("a", 1, 3), ("m", 1, 3)]
+    models = {model: {"toy": source_of(frame)} for model in ("z", "a", "m")}
+    for found in (*compare(models, OPTIONS), *rank_models(models, OPTIONS)):
+        for ranked in (found.ranking.standings, found.standings):
+            assert [(row.model, row.rank_low, row.rank_high) for row in ranked] == [(model, 1, 3) for model in "zam"]
 
 
 def source_of(frame: pd.DataFrame) -> Source:

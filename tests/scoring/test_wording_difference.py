@@ -60,6 +60,7 @@ def test_values_difference_and_p_are_those_of_the_definition(labels, by):
     (compared,) = pc.compare(*scores, names=["one", "two"], label="label" if labels else None, group=by).sets
     pair = compared.pairs[0]
     assert pair.measure == ("paraphrastic_consistency" if labels else "wording_change")
+    assert pair.simultaneous_p_value is None  # of one pair it is p
     result, key = pair.result, "wording_change"
     values = [next(iter(each.sets.values())).wording.wording_change for each in scores]
     assert [result.values1[key], result.values2[key]] == pytest.approx(values, abs=TIGHT)
@@ -173,6 +174,8 @@ def test_of_many_models_the_pairs_of_the_best_one_are_shown(command, tmp_path):
 def test_what_is_refused_is_named_as_the_caller_names_it():
     alone = answers(0, 0.5).groupby("bucket_id").head(1)
     refuses("compare: `role` must leave at least one paraphrase", pc.compare, alone, alone.assign(prediction="x"))
+    for name, choices in (("correction", "holm, bonf"), ("estimator", "unbiased, plugin")):
+        refuses(f"compare: `{name}` must be one of {choices}", pc.compare, alone, alone, **{name: "best"})
 
 
 def test_one_answer_that_could_not_be_read_is_told_as_one():

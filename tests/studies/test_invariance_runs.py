@@ -208,6 +208,8 @@ def test_bad_families(function, arguments, message):
 
 
 def test_bad_replays():
+    refuses(r"`seed` must be below 2\*\*32", replayed_p_value, [0, 1], [1, 0], seed=2**32)
+    refuses("`seed` must be a whole number", replayed_p_value, [0, 1], [1, 0], seed=-1)
     refuses(r"`transformed_correct` must be true or false; got 2 at row 1", replayed_p_value, [0, 1], [0, 2], seed=0)
     refuses(r"`transformed_correct` must have one value per row", replayed_p_value, [0, 1], [0], seed=0)
     refuses(r"`rng` must be a whole number", resampled_p_value, 5, 1, 1, rng="x")

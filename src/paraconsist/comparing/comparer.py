@@ -326,7 +326,7 @@ def compare_within(
     found = comparer.pairs([known_values[a] for a, _ in pairs], [known_values[b] for _, b in pairs])
     similarity = dict(zip(pairs, found.tolist(), strict=True))
     same = {pair: value >= comparer.threshold for pair, value in similarity.items()}
-    linked = np.full(len(values), -1, dtype=np.intp)
+    linked = np.empty(len(values), dtype=np.intp)
     n_open = n_triples = 0
     for members, known in of_buckets:
         of_value = dict(zip(known, _linked(known, similarity, comparer.threshold), strict=True))

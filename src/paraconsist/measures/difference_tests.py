@@ -130,8 +130,6 @@ class ScoreTest:
 
     def p_at(self, delta: float) -> float:
         delta /= self.scale
-        if abs(delta) >= 1.0:
-            return 0.0
         size, only1, only2 = (np.array([count]) for count in (self.size, self.only1, self.only2))
         if delta < (self.only1 - self.only2) / self.size:  # the mirror image, to the right of its difference
             only1, only2, delta = only2, only1, -delta
@@ -423,8 +421,7 @@ def _distinct_differences(first: Floats, second: Floats, multiplicity: Whole) ->
     """
     difference = second - first
     difference[np.abs(difference) < 1e-12] = 0.0  # rounding of sums that are equal
-    nonzero = difference != 0.0
-    leading = np.where(nonzero.any(axis=1), nonzero.argmax(axis=1), 0)
+    leading = (difference != 0.0).argmax(axis=1)
     mirrored = difference[np.arange(len(difference)), leading] < 0.0
     low = multiplicity.astype(np.float64) @ np.where(mirrored[:, np.newaxis], second, first)
     steps, code = np.unique(np.where(mirrored[:, np.newaxis], -difference, difference), axis=0, return_inverse=True)

@@ -240,7 +240,7 @@ def score_statistic(n: Whole | Floats, n10: Whole | Floats, n01: Whole | Floats,
     spread = np.sqrt(np.maximum(n * (2 * share + delta * (1 - delta)), 0.0))
     above = n * delta - k
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(spread > 0.0, above / spread, np.where(above > 0.0, np.inf, 0.0))
+        return np.where(above == 0.0, 0.0, above / spread)
 
 
 def score_bound(n: Whole | Floats, n10: Whole | Floats, n01: Whole | Floats, confidence_level: float) -> Floats:
@@ -448,7 +448,7 @@ def grouped_difference(
     shrink = 1.0
     if error <= NO_SPREAD:
         shrink = len(sizes) / n  # no spread between groups: each counts once
-    elif len(sizes) < n and effect > 0.0:
+    elif len(sizes) < n:
         normal, t = float(ndtri(0.5 + confidence_level / 2)), float(stdtrit(len(sizes) - 1, 0.5 + confidence_level / 2))
         shrink = min(1.0, (normal / t) ** 2 / effect)
     size, before, after = (np.array([shrink * count]) for count in (n, n10, n01))

@@ -577,8 +577,6 @@ def spend(
     for name, given in (("context_cost", costs.context or None), ("max_contexts", max_contexts)):
         if given is not None and not pilot.has_contexts:
             raise input_error("plan", name, _HAVE_CONTEXTS, got=given, remedy=_NAME_GROUP)
-    if max_contexts is not None:
-        check_whole("plan", "max_contexts", max_contexts, at_least=2)
     rows = []
     for k in _checked(paraphrases, pilot, of_difference):
         if costs.context or max_contexts:

@@ -427,7 +427,7 @@ def _labelled(source: Source, rows: Rows, lines: Sequence[Line], kind: Kind) -> 
     """Return the units of the rates of problems that a kind of sheet corrects, with the labels of its lines."""
     single: dict[tuple[int, int], list[tuple[float, float]]] = {}
     of_pair: dict[str, list[tuple[int, float, float]]] = {}
-    for line, members in _found_again(source, rows, [line for line in lines if not line.is_apart]):
+    for line, members in _found_again(source, rows, lines):
         single.setdefault((members[0], members[-1]), []).append((line.label, line.weight))
         of_pair.setdefault(line.pair, []).append((members[0], line.label, line.weight))
     if kind == "same":
