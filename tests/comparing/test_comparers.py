@@ -306,6 +306,7 @@ def test_what_is_no_text_is_refused():
     for alone in ("a", 3):
         refuses(f"`answers` must be a sequence of texts; got {alone!r}", pc.answer_similarity, alone, ["b"])
     refuses(r"`others` must hold texts; got nan at row 0", pc.answer_similarity, ["a"], [float("nan")])
+    refuses(r"`choices` must hold texts; got 2 at row 0", pc.answer_classes, ["a"], [0], choices=[["x", 2]])
 
 
 def test_every_comparer_is_described():

@@ -261,20 +261,20 @@ def answer_classes(
     offered = None
     if choices is not None:
         rows = check_names("answer_classes", "choices", choices)
-        offered = [None if row is None else _texts("answer_classes", "choices", row) for row in rows]
+        offered = [None if row is None else _texts("answer_classes", "choices", row, i) for i, row in enumerate(rows)]
     check_length("answer_classes", "choices", texts if offered is None else offered, len(texts), "answers")
     comparer = get_comparer(same, function="answer_classes")
     return compare_within(texts, partition(ids).codes.astype(np.intp), comparer, offered).classes
 
 
-def _texts(function: str, parameter: str, values: Any) -> list[Any]:
-    """Return texts, None among them, as a list."""
+def _texts(function: str, parameter: str, values: Any, row: int | None = None) -> list[Any]:
+    """Return texts, None among them, as a list; they may all be of one row."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise input_error(function, parameter, "be a sequence of texts", got=values)
+        raise input_error(function, parameter, "be a sequence of texts", got=values, row=row)
     texts = list(values)
     wrong = next((row for row, text in enumerate(texts) if not (text is None or isinstance(text, str))), None)
     if wrong is not None:
-        raise input_error(function, parameter, "hold texts", got=texts[wrong], row=wrong)
+        raise input_error(function, parameter, "hold texts", got=texts[wrong], row=wrong if row is None else row)
     return texts
 
 
