@@ -7,7 +7,6 @@ import warnings
 from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,25 +148,16 @@ def read_rows(
         must = "be given for verdicts in both orders, whose `role` is given or swapped"
         raise input_error("score", "places", must, got=[*names.places])
     is_ordered = predictions.label_names or not tables.is_text(labels) or len(names.probabilities) > 1
-    needs = need_probabilities or (names.confidence is None and is_ordered)
-    columns: Sequence[str] = names.probabilities
-    if needs and len(columns) > 1:
-        known = {*labels[has_gold].tolist(), *(label for rule in allowed or () for label in rule)}
-        columns = _in_order(columns, predictions.label_names, known, {*guesses[~unparsed].tolist()})
-    matrix = _probability_rows(predictions, columns) if needs else None
-    of_columns: Sequence[Any] = predictions.label_names if tables.is_text(labels) else range(sys.maxsize)
-    if len(columns) > 1 and not predictions.label_names:
-        if tables.is_text(labels):
-            of_columns = columns
-        elif all(map(str.isdecimal, columns)):
-            of_columns = [*map(int, columns)]
-    of_label = partial(_label_probabilities, matrix, of_columns)
-    of_rules = None
-    if need_probabilities and matrix is not None and allowed is not None:
-        of_rules = np.zeros(len(labels))
-        for label in {label for rule in allowed for label in rule}:
-            each: Any = of_label(np.full(len(labels), label))
-            of_rules += np.where([label in rule for rule in allowed], each, 0.0)
+    told = None
+    if need_probabilities or (names.confidence is None and is_ordered):
+        columns: Sequence[str] = names.probabilities
+        if len(columns) > 1:
+            known = {*labels[has_gold].tolist(), *(label for rule in allowed or () for label in rule)}
+            columns = _in_order(columns, predictions.label_names, known, {*guesses[~unparsed].tolist()})
+        told = _probabilities(predictions, columns, are_texts=tables.is_text(labels))
+    of_gold = told.of(labels) if told else None
+    if names.confidence is not None:
+        of_gold = _own_confidences(table, names.confidence)
     inputs = None
     if np.isin(roles, _JOINED).any() and "input_id" in table.column_names and not table["input_id"].null_count:
         inputs = table["input_id"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int32)
@@ -180,14 +170,14 @@ def read_rows(
         has_gold=has_gold,
         unparsed=unparsed,
         is_marked=is_marked,
-        confidences=of_label(labels) if names.confidence is None else _own_confidences(table, names.confidence),
-        predicted_confidences=of_label(guesses) if names.confidence is None else None,
+        confidences=of_gold,
+        predicted_confidences=told.of(guesses) if told and names.confidence is None else None,
         allowed=allowed if need_buckets else None,
         strata=_strata(predictions, names),
         places=_places(names.places, labels),
         variants=tables.filled_column(table, names.variant, "variant") if names.variant and need_buckets else None,
-        probabilities=matrix if need_probabilities else None,
-        allowed_probabilities=of_rules,
+        probabilities=told.matrix if told and need_probabilities else None,
+        allowed_probabilities=told.of_rules(allowed) if told and need_probabilities and allowed is not None else None,
         relations=predictions.metadata.get("relations"),
         inputs=inputs,
         values=values,
@@ -321,18 +311,42 @@ def _in_order(columns: Sequence[str], label_names: Sequence[str], gold: set[Any]
     return [*label_names] or sorted(columns, key=lambda name: (int(name) if by_number else 0, name))
 
 
-def _label_probabilities(
-    matrix: NDArray[np.float64] | None, of_columns: Sequence[Any], labels: NDArray[Any]
-) -> NDArray[np.float64] | None:
-    """Return the probability of each row's label, nan for what is no label; None where no column says it.
+@dataclass(frozen=True)
+class _Probabilities:
+    """The model's probability of each label, shape (n, n_labels), nan in rows without any."""
 
-    `of_columns` are the labels of the matrix's columns, in order.
-    """
-    if matrix is None or not of_columns:
+    matrix: NDArray[np.float64]
+    labels: Sequence[Any]  # of the columns, in order; none where no column says it
+
+    def of(self, labels: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Return the probability of each row's label, nan for what is no label; None where no column says it."""
+        if not self.labels:
+            return None
+        index = {label: place for place, label in enumerate(self.labels[: self.matrix.shape[1]])}
+        places = np.array([index.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        return np.where(places >= 0, self.matrix[np.arange(len(labels)), places], np.nan)
+
+    def of_rules(self, allowed: list[list[Any]]) -> NDArray[np.float64]:
+        """Return the probability of the labels that a rule allows each row, shape (n,)."""
+        total = np.zeros(len(allowed))
+        for label in {label for rule in allowed for label in rule}:
+            each: Any = self.of(np.full(len(allowed), label))
+            total += np.where([label in rule for rule in allowed], each, 0.0)
+        return total
+
+
+def _probabilities(predictions: Predictions, columns: Sequence[str], *, are_texts: bool) -> _Probabilities | None:
+    """Return what columns, in the labels' order, say of the labels; None where no row has any."""
+    matrix = _probability_rows(predictions, columns)
+    if matrix is None:
         return None
-    index = {label: place for place, label in enumerate(of_columns[: matrix.shape[1]])}
-    places = np.array([index.get(label, -1) for label in labels.tolist()], dtype=np.intp)
-    return np.where(places >= 0, matrix[np.arange(len(labels)), places], np.nan)
+    labels: Sequence[Any] = predictions.label_names if are_texts else range(sys.maxsize)
+    if len(columns) > 1 and not predictions.label_names:
+        if are_texts:
+            labels = columns
+        elif all(map(str.isdecimal, columns)):
+            labels = [*map(int, columns)]
+    return _Probabilities(matrix, labels)
 
 
 def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) -> NDArray[np.float64] | None:
