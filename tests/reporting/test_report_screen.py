@@ -305,7 +305,8 @@ def test_every_number_of_the_page_is_that_of_score_json(tmp_path, command):
 
     headline = cells_of(page, "Paraphrastic consistency, in per cent, with intervals")
     line = [cell.split("|")[0] for cell in headline["mine"]]
-    assert {percent(values[key]) for key in ("accuracy", "pvap_unbiased", "chance_corrected")} <= set(line)
+    shown = {percent(values[key]) for key in ("accuracy", "pvap_unbiased", "chance_corrected")}
+    assert shown | {percent(result["wording"]["wording_change"])} <= set(line)
 
     policies = cells_of(page, "What unparsed answers count as")
     assert percent(result["unparsed_rate"]) == policies["mine (pc)"][0]

@@ -265,13 +265,17 @@ def summary(by_model: ByModel) -> Iterator[Table]:
     """Yield paraphrastic consistency, where there is any: a line for each set and model."""
     if not (lines := list(results_of(by_model, PARAPHRASTIC.name))):
         return
+    from paraconsist.scoring.outcomes import WORDING_CHANGE  # reads rows, which takes pyarrow
+
     left_out = [*_NOT_IN_SUMMARY, *([_AGREEMENT] if all(_has_two_labels(values) for *_, values in lines) else [])]
-    shares = (q for q in PARAPHRASTIC.quantities if q.is_share and q.key not in left_out)
-    used = [q for q in shares if any(known(values.get(q.key)) for *_, values in lines)]
+    known_as = (q for q in PARAPHRASTIC.quantities if q.is_share and q.key not in left_out)
+    used = [q for q in known_as if any(known(values.get(q.key)) for *_, values in lines)]
     used.sort(key=lambda q: q.key != PARAPHRASTIC.headline)
+    change = [WORDING_CHANGE] if any(scored.wording for _, _, scored, _ in lines) else []
     columns = [
         SET,
         MODEL,
+        *(Column(q.symbol, f"{q.meaning}; lower is better") for q in change),
         *(Column(q.symbol, q.meaning, rare=q.key not in _FIRST) for q in used),
         Column("buckets", "problems, each with its paraphrases"),
         Column("majority", "accuracy of always giving the paraphrases' commonest label; P_C would be 100", rare=True),
@@ -279,7 +283,8 @@ def summary(by_model: ByModel) -> Iterator[Table]:
     rows = []
     for name, model, scored, values in lines:
         sizes = [Cell(values.get("n_buckets")), Cell(scored.majority_rate)]
-        rows.append([Cell(name, head=True), Cell(model), *(share(values, q.key) for q in used), *sizes])
+        shares = [*(share(scored.wording or {}, q.key) for q in change), *(share(values, q.key) for q in used)]
+        rows.append([Cell(name, head=True), Cell(model), *shares, *sizes])
     caption = "Read P_C together with A: a model that always gives the same answer has P_C 100."
     table = laid_out("Paraphrastic consistency, in per cent, with intervals", columns, rows, len(by_model), caption)
     yield replace(table, kind="sortable")
