@@ -166,6 +166,18 @@ def test_several_models_are_compared_in_a_sentence_and_stand_best_first(tmp_path
     assert all("model=" in href for bar in block.bars for *_, href in bar.parts)
 
 
+def test_the_steadiest_model_has_no_interval_of_other_problems_than_its_value(tmp_path):
+    """Its steadiness on the 30 common problems, 100, stood beside an interval of all 70 that it answered."""
+    common = {f"c{i:02}": "01"[i % 2] * 4 for i in range(30)}
+    own = {**common, **{f"b{i:02}": ("0011", "0110")[i % 2] for i in range(40)}}
+    shaky = dict.fromkeys(common, "0011")
+    runs = [write_run(tmp_path / name, answers=of, model=name) for name, of in (("own", own), ("shaky", shaky))]
+    (block,), _ = screen(*runs)
+    assert block.sentence.startswith("Steadiness 100 of 100 on the 30 problems that all answered, beyond chance.")
+    (block,), _ = screen(write_run(tmp_path / "twin", answers=own, model="twin"), runs[0])
+    assert re.match(r"Steadiness \d+ of 100, 95 % interval \d+ to \d+; ", block.sentence)
+
+
 @pytest.mark.faults
 def test_a_constant_answer_is_last_and_not_ranked_and_says_why(tmp_path, command):
     """FAULTS P19, P20: its P_C is 100 %, and it was ranked first."""

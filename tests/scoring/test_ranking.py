@@ -292,12 +292,29 @@ def test_rank_takes_what_compare_takes_and_has_its_ranking() -> None:
     refuses("rank: `name`", pc.rank, *frames.values(), name=["a"])
 
 
+def test_a_constant_answer_takes_no_problems_from_models_that_are_ranked() -> None:
+    """It had 25 of 40 problems: the others were ranked on these, or one that lacked more left out for its sake."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"bucket_id": np.repeat(np.arange(40), 3), "label": np.repeat(np.arange(40) % 2, 3)})
+    a, b = (frame.assign(prediction=rng.integers(0, 2, 120)) for _ in "ab")
+    models = {"a": a, "b": b[b.bucket_id >= 15], "constant": frame[frame.bucket_id < 25].assign(prediction=1)}
+    ranked = pc.rank(models)
+    assert ranked.model.tolist()[2:] == ["constant"]
+    assert ranked.n_problems.tolist() == [25, 25, 25]
+    assert ranked.unranked[2].startswith("every prediction is 1")
+    pd.testing.assert_frame_equal(ranked[:2], pc.rank({name: models[name] for name in "ab"}))
+    assert pc.rank({name: models[name] for name in ("a", "constant")}).rank_low.tolist() == [1, pd.NA]
+
+
 def test_a_set_that_ranks_nobody_says_why() -> None:
     """The frame was empty, without a word."""
     rng = np.random.default_rng(0)
     one, two = (pd.DataFrame({"bucket_id": range(30), "label": 1, "prediction": rng.integers(0, 2, 30)}) for _ in "ab")
     ranked = pc.rank(one, two, names=["a", "b"])
     assert ranked[["model", "unranked"]].to_numpy().tolist() == [[m, "no problem has two wordings"] for m in "ab"]
+    ranked = pc.rank(one, two.assign(prediction=1), names=["a", "b"])  # only the second had a line
+    assert ranked.unranked[ranked.model == "a"].tolist() == ["no problem has two wordings"]
+    assert ranked.unranked[ranked.model == "b"].str.startswith("every prediction is 1").tolist() == [True]
     ranked = pc.rank(one.assign(bucket_id=0), two.assign(bucket_id=0), names=["a", "b"])  # steadiness is undefined
     assert [*ranked.unranked] == ["there is one problem, which says nothing of others"] * 2
     others = two.assign(bucket_id="x" + two.bucket_id.astype(str))

@@ -81,12 +81,12 @@ class FlipTest:
     high_weight: Floats
 
     def p_at(self, delta: float) -> float:
-        if delta == self.point:
+        if abs(delta - self.point) <= _TOLERANCE:
             return 1.0
         if delta < self.point:
-            p = self.low_weight[: np.searchsorted(self.low, delta, side="right")].sum()
+            p = self.low_weight[: np.searchsorted(self.low, delta + _TOLERANCE, side="right")].sum()
         else:
-            p = self.high_weight[np.searchsorted(self.high, delta, side="left") :].sum()
+            p = self.high_weight[np.searchsorted(self.high, delta - _TOLERANCE, side="left") :].sum()
         return min(1.0, float(p))
 
     def interval(self, level: float) -> Ends:
@@ -397,7 +397,7 @@ def _flip_test(point: float, ends: Floats, weight: Floats, always: float, p_valu
     endless = np.full(len(never), np.inf)
     values = {-1.0: np.concatenate([-endless, ends[:n]]), 1.0: np.concatenate([ends[:n], endless])}
     masses = {-1.0: np.concatenate([never, weight[:n]]), 1.0: np.concatenate([weight[:n], never])}
-    side = -np.sign(point)  # where 0 lies
+    side = -np.sign(point) if abs(point) > _TOLERANCE else 0.0  # where 0 lies
     if side in masses:
         at = int(np.searchsorted(values[side], 0.0, side="left" if side > 0.0 else "right"))
         parts, every = (masses[side][:at], masses[side][at:]), float(masses[side].sum())

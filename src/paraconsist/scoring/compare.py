@@ -235,10 +235,10 @@ def rank_opened(
     if not ranked:
         _common_sets(by_set)
     for place, one in enumerate(ranked):
-        if not (one.ranking.standings or one.ranking.unranked):
-            why = "no problem has two wordings" if one.n_common_buckets else "no other model can be compared with it"
-            of_set = dict.fromkeys((model for model, sets in by_set.items() if one.set in sets), why)
-            ranked[place] = replace(one, ranking=replace(one.ranking, unranked={**of_set, **one.left_out}))
+        why = "no problem has two wordings" if one.n_common_buckets else "no other model can be compared with it"
+        of_set = [model for model, sets in by_set.items() if one.set in sets and model not in one.ranking.steadiness]
+        unranked = {**dict.fromkeys(of_set, why), **one.ranking.unranked, **one.left_out}
+        ranked[place] = replace(one, ranking=replace(one.ranking, unranked=unranked))
     return ranked
 
 
@@ -542,11 +542,9 @@ def rank_models(models: Mapping[str, Mapping[str, Source]], options: CompareOpti
 
 
 def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) -> SetRanking:
-    rows, left_out = _comparable(sources, options)
-    read = read_models({model: sources[model] for model in rows}, options)
-    unranked = {model: why[0] for model in rows if (why := degenerate(read[model], options.policy))}
-    if len(rows) < 2:
-        return SetRanking(name, 0, [], Ranking(0, {}, [], {}), left_out)
+    rows, unranked, left_out = _comparable(sources, options)
+    if not rows or len(rows) + len(unranked) < 2:
+        return SetRanking(name, 0, [], Ranking(0, {}, [], unranked), left_out)
     aligned, ranked = align(rows), list[Standing]()
     ranking = rank(aligned.rows, unranked, options)
     able = {model: read for model, read in aligned.rows.items() if model not in ranking.unranked}
@@ -562,16 +560,23 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
     return SetRanking(name, aligned.n_common, ranked, ranking, left_out)
 
 
-def _comparable(sources: Mapping[str, Source], options: CompareOptions) -> tuple[dict[str, Rows], dict[str, str]]:
-    """Return the rows of the models that are compared, and why others cannot be.
+def _comparable(
+    sources: Mapping[str, Source], options: CompareOptions
+) -> tuple[dict[str, Rows], dict[str, str], dict[str, str]]:
+    """Return the rows of the models that are compared, why some say nothing of consistency, and why others do not fit.
 
     These fit the one that answered the most problems, or the next one, if too few fit that.
     """
     rows: dict[str, Rows] = {}
+    void: dict[str, str] = {}
     unread: dict[str, str] = {}
     for model, source in sources.items():
         try:
-            rows[model] = apply_policy(read_models({model: source}, options)[model], options.policy)[0]
+            read = read_models({model: source}, options)[model]
+            if why := degenerate(read, options.policy):
+                void[model] = why[0]
+            else:
+                rows[model] = apply_policy(read, options.policy)[0]
         except InputError as problem:
             unread[model] = str(problem)
     buckets = {model: np.unique(read.buckets) for model, read in rows.items() if read.buckets is not None}
@@ -581,7 +586,7 @@ def _comparable(sources: Mapping[str, Source], options: CompareOptions) -> tuple
         others = _misfits(untried[0], rows, buckets)
         untried = [model for model in untried if model in others]
         left_out = others if len(others) < len(left_out) else left_out
-    return {model: read for model, read in rows.items() if model not in left_out}, unread | left_out
+    return {model: read for model, read in rows.items() if model not in left_out}, void, unread | left_out
 
 
 def _misfits(reference: str, rows: Mapping[str, Rows], buckets: Mapping[str, Any]) -> dict[str, str]:

@@ -499,6 +499,8 @@ def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str
     ends = bounds(None if wording is None else wording.confidence_interval, STEADINESS.key)
     level = f"{100 * results[best].options.confidence_level:g} %"
     sure = f", {level} interval {percent(ends[0], digits=0)} to {percent(ends[1], digits=0)}" if ends else ""
+    if wording is None or wording.n_problems != ranking.n_problems:  # whose interval is of all that it answered
+        sure = f" on the {plural(ranking.n_problems, 'problem')} that all answered"
     letters = {row.model: set(row.letters) for row in ranking.standings}
     rivals = [model for model in others if letters[model] & letters[best]]
     claim = f"{best} is the steadiest of {len(results)} models"
