@@ -280,7 +280,7 @@ def test_an_answer_that_was_chosen_is_the_likeliest_choice(command):
 def test_a_provider_that_failed_gave_no_answer(tmp_path):
     def fail(found: Any) -> None:
         first = found["results"]["results"][0]
-        first |= {"failureReason": 2, "error": "503", "success": False}
+        first |= {"failureReason": 2, "error": "503", "success": False, "namedScores": None}
         del first["response"]
 
     (rows,) = read_logs([edited("promptfoo", tmp_path, fail)], query_of("promptfoo")).values()

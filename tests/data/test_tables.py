@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paraconsist.data import tables
-from paraconsist.data.tables import _in_columns, json_rows, read_json_lines, read_table
+from paraconsist.data.tables import _in_columns, in_arrow, json_rows, read_json_lines, read_table
 from paraconsist.errors import InputError
 
 
@@ -274,3 +275,10 @@ def test_half_an_emoji_in_json_lines_is_read_as_the_mark_of_what_is_unknown(tmp_
     for name, content in (("rows.jsonl", '{"a": "\\ud83d"}\n'), ("rows.json", '[{"a": "\\ud83d"}]')):
         (tmp_path / name).write_text(content)
         assert list(read(tmp_path / name)["a"]) == ["\ufffd"]
+
+
+def test_levels_of_an_index_that_have_a_name_are_columns():
+    frame = pd.DataFrame({"prediction": [1, 0], "label": [1, 1]})
+    assert in_arrow(frame).column_names == ["prediction", "label"]
+    named = frame.set_index(pd.MultiIndex.from_arrays([["a", "b"], [5, 6], [0, 0]], names=["bucket_id", None, "label"]))
+    assert in_arrow(named).to_pydict() == {"bucket_id": ["a", "b"], "prediction": [1, 0], "label": [1, 1]}
