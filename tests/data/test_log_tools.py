@@ -287,6 +287,23 @@ def test_a_provider_that_failed_gave_no_answer(tmp_path):
     assert any("success has no value for 1 of" in note for note in rows.metadata["notes"])
 
 
+def without_text(rows: list[Any]) -> None:
+    wrong = next(row for row in rows if not row["metric"]["em"])
+    wrong["model_response"] |= {"text": [], "text_post_processed": None}
+
+
+def with_an_error(told: list[Any]) -> None:
+    for line in told:
+        line["error"] = "timeout" if line["sample_id"] == told[0]["sample_id"] else None
+
+
+@pytest.mark.parametrize(("tool", "change"), [("lighteval", without_text), ("every_eval_ever", with_an_error)])
+def test_a_sample_without_an_answer_is_unparsed(tmp_path, tool, change):
+    files = file_of(tool), edited(tool, tmp_path, change)
+    whole, lacking = (next(iter(read_logs([file], query_of(tool)).values())).table["prediction"] for file in files)
+    assert lacking.null_count == whole.null_count + 1
+
+
 def test_answers_are_compared_where_the_user_names_them(command):
     given = ("--bucket", "question_id", "--prediction", "expected", "--label", "expected")
     check(scored(command, file_of("openai_evals"), *given), 1.0, 1.0)

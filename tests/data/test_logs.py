@@ -176,6 +176,15 @@ def test_other_shapes_of_lm_eval(tmp_path):
     assert all(label == prediction == 1 for _, label, prediction in measures(rewritten(tmp_path, "yes_no", several)))
 
 
+@pytest.mark.parametrize("target", ["5", "[1, 5]", "[]"])
+def test_a_target_that_is_no_choice_is_refused(tmp_path, target):
+    def elsewhere(row: dict[str, Any]) -> None:
+        (no, _), (yes, _) = row["filtered_resps"]
+        row["target"], row["acc"] = target, float(float(yes) > float(no))
+
+    refuses("be a choice's number or text", measures, rewritten(tmp_path, "yes_no", elsewhere))
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("task", ["yes_no", "which_place"])  # which_place offers other choices in each row
 def test_a_log_likelihood_that_is_no_number_is_unparsed(command, tmp_path, task):

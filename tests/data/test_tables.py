@@ -86,7 +86,7 @@ def test_json_lines_are_what_each_line_says(tmp_path):
         ("wide.jsonl", '{"a": 9223372036854775808}', "integers beyond 64 bits"),
         ("between.jsonl", '{"a": 9007199254740993}\n{"a": 0.5}', "outside of the range exactly representable"),
         ("greek.csv", "id\nαθηνα\n".encode("cp1253"), "it is neither UTF-8 nor Windows-1252"),
-        ("half.csv", "a,b\n1,2\n3", "if it was cut short"),
+        ("half.csv", "a,b\n1,2\n3", "row 2 has 1 cells where the first line has 2"),
     ],
 )
 def test_files_that_cannot_be_read_without_loss(tmp_path, name, content, sentence):
