@@ -260,6 +260,16 @@ def test_a_mean_that_the_rows_do_not_give_is_said(tmp_path, tool, change):
     assert not any("were rows added or removed?" in note for note in rows.metadata["notes"])
 
 
+@pytest.mark.parametrize("passes", [None, 0])
+def test_a_mean_that_a_tool_does_not_give_is_not_missed(tmp_path, passes):
+    def none(run: Any) -> None:
+        run["metricsScores"][0] |= {"passes": passes, "fails": 0}
+
+    (rows,) = read_logs([edited("deepeval", tmp_path, none)], query_of("deepeval")).values()
+    assert rows.metadata["source"]["reported"] is None
+    assert not any("were rows added or removed?" in note for note in rows.metadata["notes"])
+
+
 def test_an_answer_that_was_chosen_is_the_likeliest_choice(command):
     (file,) = LOGS.rglob("details_which_place_*")
     rows = pq.read_table(file).to_pylist()

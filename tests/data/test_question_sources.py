@@ -247,6 +247,12 @@ def test_unnamed_questions_of_two_files_are_two_buckets(tmp_path):
     assert pc.load_bucket_set(tmp_path).table["bucket_id"].unique().to_pylist() == ["a-1", "b-1"]
 
 
+def test_promptfoo_s_own_settings_are_no_columns(tmp_path):
+    file = as_promptfoo(tmp_path / "shop.yaml")
+    file.write_text(f"description: a shop\nproviders: [echo]\n{file.read_text()}")
+    assert pc.load_bucket_set(file).left_out == ()
+
+
 def test_excel_without_its_package_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "shop.xlsx").write_bytes(b"PK\x03\x04")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
