@@ -260,6 +260,16 @@ def test_a_mean_that_the_rows_do_not_give_is_said(tmp_path, tool, change):
     assert not any("were rows added or removed?" in note for note in rows.metadata["notes"])
 
 
+@pytest.mark.parametrize("passes", [None, 0])
+def test_a_mean_that_a_tool_does_not_give_is_not_missed(tmp_path, passes):
+    def none(run: Any) -> None:
+        run["metricsScores"][0] |= {"passes": passes, "fails": 0}
+
+    (rows,) = read_logs([edited("deepeval", tmp_path, none)], query_of("deepeval")).values()
+    assert rows.metadata["source"]["reported"] is None
+    assert not any("were rows added or removed?" in note for note in rows.metadata["notes"])
+
+
 def test_an_answer_that_was_chosen_is_the_likeliest_choice(command):
     (file,) = LOGS.rglob("details_which_place_*")
     rows = pq.read_table(file).to_pylist()
@@ -280,11 +290,28 @@ def test_an_answer_that_was_chosen_is_the_likeliest_choice(command):
 def test_a_provider_that_failed_gave_no_answer(tmp_path):
     def fail(found: Any) -> None:
         first = found["results"]["results"][0]
-        first |= {"failureReason": 2, "error": "503", "success": False}
+        first |= {"failureReason": 2, "error": "503", "success": False, "namedScores": None}
         del first["response"]
 
     (rows,) = read_logs([edited("promptfoo", tmp_path, fail)], query_of("promptfoo")).values()
     assert any("success has no value for 1 of" in note for note in rows.metadata["notes"])
+
+
+def without_text(rows: list[Any]) -> None:
+    wrong = next(row for row in rows if not row["metric"]["em"])
+    wrong["model_response"] |= {"text": [], "text_post_processed": None}
+
+
+def with_an_error(told: list[Any]) -> None:
+    for line in told:
+        line["error"] = "timeout" if line["sample_id"] == told[0]["sample_id"] else None
+
+
+@pytest.mark.parametrize(("tool", "change"), [("lighteval", without_text), ("every_eval_ever", with_an_error)])
+def test_a_sample_without_an_answer_is_unparsed(tmp_path, tool, change):
+    files = file_of(tool), edited(tool, tmp_path, change)
+    whole, lacking = (next(iter(read_logs([file], query_of(tool)).values())).table["prediction"] for file in files)
+    assert lacking.null_count == whole.null_count + 1
 
 
 def test_answers_are_compared_where_the_user_names_them(command):

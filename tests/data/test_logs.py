@@ -176,6 +176,15 @@ def test_other_shapes_of_lm_eval(tmp_path):
     assert all(label == prediction == 1 for _, label, prediction in measures(rewritten(tmp_path, "yes_no", several)))
 
 
+@pytest.mark.parametrize("target", ["5", "[1, 5]", "[]"])
+def test_a_target_that_is_no_choice_is_refused(tmp_path, target):
+    def elsewhere(row: dict[str, Any]) -> None:
+        (no, _), (yes, _) = row["filtered_resps"]
+        row["target"], row["acc"] = target, float(float(yes) > float(no))
+
+    refuses("be a choice's number or text", measures, rewritten(tmp_path, "yes_no", elsewhere))
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("task", ["yes_no", "which_place"])  # which_place offers other choices in each row
 def test_a_log_likelihood_that_is_no_number_is_unparsed(command, tmp_path, task):
@@ -185,6 +194,28 @@ def test_a_log_likelihood_that_is_no_number_is_unparsed(command, tmp_path, task)
 
     bucket = {"yes_no": "question_id", "which_place": "meta.fact"}[task]
     assert scored(command, rewritten(tmp_path, task, broken), "--bucket", bucket)["n_unparsed"] == 2
+
+
+def test_an_answer_of_one_continuation_is_the_gold_one_or_another(tmp_path):
+    def one(row: dict[str, Any]) -> None:
+        row["filtered_resps"], row["target"] = row["filtered_resps"][:1], " yes"
+        row["acc"] = float(row["doc_id"] % 2)
+
+    wanted = [(" yes", " yes" if row["doc_id"] % 2 else "(another answer)") for row in lines(samples("yes_no"))]
+    file = rewritten(tmp_path, "yes_no", one)
+    assert [found[1:] for found in measures(file)] == wanted
+    unjudged = rewritten(tmp_path, "yes_no", lambda row: (one(row), row.update(metrics=[])))
+    refuses("`metric` must name a metric of right and wrong", measures, unjudged)
+
+
+def test_an_answer_that_a_filter_left_out_is_unparsed(tmp_path):
+    def empty(row: dict[str, Any]) -> None:
+        if row["exact_match"] == 0.0:
+            row["filtered_resps"] = [None]
+
+    found = measures(rewritten(tmp_path, "yes_no_generated", empty), filter="anywhere")
+    rows = [row for row in lines(samples("yes_no_generated")) if row["filter"] == "anywhere"]
+    assert [answer for *_, answer in found] == [row["target"] if row["exact_match"] else None for row in rows]
 
 
 def test_verdicts_decide_not_the_spelling(tmp_path):

@@ -174,6 +174,11 @@ def test_a_letter_that_is_a_word_of_the_sentence_is_no_answer():
     ]
 
 
+def test_of_a_cut_line_only_a_label_at_its_beginning_counts():
+    texts = ("Yes, because", "The answer is no", "no", "The answer is no.\n")
+    assert [parse_answer(text, ("no", "yes"), cut=True) for text in texts] == [1, None, 0, 0]
+
+
 def test_the_longer_of_two_label_words_is_meant():
     assert parse_answer("Not entailed.", ("entailed", "not entailed")) == 1
     assert parse_answer("It is entailed.", ("entailed", "not entailed")) == 0

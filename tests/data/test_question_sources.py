@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from datetime import datetime
 
 import datasets
 import pandas as pd
@@ -246,6 +247,12 @@ def test_unnamed_questions_of_two_files_are_two_buckets(tmp_path):
     assert pc.load_bucket_set(tmp_path).table["bucket_id"].unique().to_pylist() == ["a-1", "b-1"]
 
 
+def test_promptfoo_s_own_settings_are_no_columns(tmp_path):
+    file = as_promptfoo(tmp_path / "shop.yaml")
+    file.write_text(f"description: a shop\nproviders: [echo]\n{file.read_text()}")
+    assert pc.load_bucket_set(file).left_out == ()
+
+
 def test_excel_without_its_package_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "shop.xlsx").write_bytes(b"PK\x03\x04")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
@@ -255,12 +262,14 @@ def test_excel_without_its_package_names_the_extra(tmp_path, monkeypatch):
 def test_cells_of_excel_are_read_as_those_of_csv(tmp_path):
     """Whole numbers that it stores as 30.0, dates, empty rows and columns."""
     book = pytest.importorskip("openpyxl").Workbook()
-    for row in [["q", "answer", None], ["a", 30.0, None], [None, None, None], ["b", 7, None]]:
+    day, noon = datetime(2026, 3, 1), datetime(2026, 3, 1, 12)
+    for row in [["q", "answer", "asked", None], ["a", 30.0, day, None], [None] * 4, ["b", 7, noon, None]]:
         book.active.append(row)
     book.save(tmp_path / "a.xlsx")
     from paraconsist.data.tables import read_table
 
-    assert read_table(tmp_path / "a.xlsx", function="score").to_pydict() == {"q": ["a", "b"], "answer": [30, 7]}
+    cells = {"q": ["a", "b"], "answer": [30, 7], "asked": ["2026-03-01", "2026-03-01T12:00:00"]}
+    assert read_table(tmp_path / "a.xlsx", function="score").to_pydict() == cells
     (tmp_path / "b.xlsx").write_bytes((tmp_path / "a.xlsx").read_bytes()[:200])
     refuses("readable, whole file", read_table, tmp_path / "b.xlsx", function="score")
 

@@ -39,6 +39,15 @@ def test_columns_become_arrays():
     assert rows.predicted_confidences is None  # `confidence` says nothing of the predicted label's
 
 
+@pytest.mark.parametrize(
+    ("gold", "unparsed"), [([0, 0, 1], [False, True, False]), ([0, 0, -1], [False] * 3), (None, [False] * 3)]
+)
+def test_minus_one_is_no_answer_where_no_gold_label_is_minus_one(gold, unparsed):
+    columns = {"q": COLUMNS["q"], "answer": [0, -1, 1]} | ({} if gold is None else {"gold": gold})
+    rows = rows_of(columns, label="gold" if gold else SourceOptions.label)
+    assert (rows.unparsed.tolist(), rows.is_marked) == (unparsed, any(unparsed))
+
+
 def test_probabilities_of_gold_and_predicted_labels():
     rows = rows_of()
     assert rows.confidences.tolist() == [0.9, 0.2, 0.7]

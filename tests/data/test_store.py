@@ -13,7 +13,7 @@ import pytest
 from helpers.errors import refuses
 
 from paraconsist.data.prompts import WrittenAnswer
-from paraconsist.data.store import Failed, Results, ShardWriter, Store, sealed, store_key
+from paraconsist.data.store import Failed, Results, ShardWriter, Store, content_identity, sealed, store_key
 from paraconsist.errors import InputError
 
 IDENTITY = {"model": {"weights_hash": "a"}, "task": "nli", "template_hash": "t"}
@@ -33,6 +33,14 @@ def test_what_was_written_is_read_back_exactly(store):
     with store.writer(1) as shard:
         shard.append(["c"], [[0.5, 0.5]])
     assert store.finished() == {"a": rows[0], "b": rows[1], "c": [0.5, 0.5]}
+
+
+def test_a_model_in_another_folder_is_the_same_if_its_weights_are():
+    named, hashed = {"model": "adapter", "base_model": "base", "dtype": "float32"}, {"weights_hash": "a"}
+    assert content_identity(named) == named
+    assert content_identity(named | hashed) == {"dtype": "float32"} | hashed
+    of_hub = named | hashed | {"revision": "1"}
+    assert content_identity(of_hub) == {name: value for name, value in of_hub.items() if name != "model"}
 
 
 def test_arrays_of_probabilities_are_written_and_read_to_the_last_bit(store, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paraconsist.data import tables
-from paraconsist.data.tables import _in_columns, json_rows, read_json_lines, read_table
+from paraconsist.data.tables import _in_columns, in_arrow, json_rows, read_json_lines, read_table
 from paraconsist.errors import InputError
 
 
@@ -85,7 +86,7 @@ def test_json_lines_are_what_each_line_says(tmp_path):
         ("wide.jsonl", '{"a": 9223372036854775808}', "integers beyond 64 bits"),
         ("between.jsonl", '{"a": 9007199254740993}\n{"a": 0.5}', "outside of the range exactly representable"),
         ("greek.csv", "id\nαθηνα\n".encode("cp1253"), "it is neither UTF-8 nor Windows-1252"),
-        ("half.csv", "a,b\n1,2\n3", "if it was cut short"),
+        ("half.csv", "a,b\n1,2\n3", "row 2 has 1 cells where the first line has 2"),
     ],
 )
 def test_files_that_cannot_be_read_without_loss(tmp_path, name, content, sentence):
@@ -274,3 +275,10 @@ def test_half_an_emoji_in_json_lines_is_read_as_the_mark_of_what_is_unknown(tmp_
     for name, content in (("rows.jsonl", '{"a": "\\ud83d"}\n'), ("rows.json", '[{"a": "\\ud83d"}]')):
         (tmp_path / name).write_text(content)
         assert list(read(tmp_path / name)["a"]) == ["\ufffd"]
+
+
+def test_levels_of_an_index_that_have_a_name_are_columns():
+    frame = pd.DataFrame({"prediction": [1, 0], "label": [1, 1]})
+    assert in_arrow(frame).column_names == ["prediction", "label"]
+    named = frame.set_index(pd.MultiIndex.from_arrays([["a", "b"], [5, 6], [0, 0]], names=["bucket_id", None, "label"]))
+    assert in_arrow(named).to_pydict() == {"bucket_id": ["a", "b"], "prediction": [1, 0], "label": [1, 1]}

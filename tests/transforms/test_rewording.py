@@ -167,6 +167,7 @@ def test_a_list_of_statements_before_the_options():
     assert [line[2] for line in listing(text, 2)] == ["A", "B"]
     assert listing(text, 3) == []
     assert listing("A. alone\nC. third") == []
+    assert [line[4] for line in listing("A. yes\nB. no\n\nA. Turing asked this.")] == ["yes", "no"]
 
 
 def test_labels_that_are_no_option():

@@ -517,19 +517,16 @@ def _damaged(shard: Path, what: str, remedy: str) -> InputError:
 
 def _cut_half_line(descriptor: int) -> None:
     """Cut the shard after its last newline."""
-    end = os.lseek(descriptor, 0, os.SEEK_END)
-    position = end
+    position = os.lseek(descriptor, 0, os.SEEK_END)
     while position > 0:
         start = max(0, position - 65536)
         os.lseek(descriptor, start, os.SEEK_SET)
         newline = os.read(descriptor, position - start).rfind(b"\n")
-        if newline >= 0:
-            if start + newline + 1 < end:
-                os.ftruncate(descriptor, start + newline + 1)
-            return
         position = start
-    if end > 0:
-        os.ftruncate(descriptor, 0)
+        if newline >= 0:
+            position += newline + 1
+            break
+    os.ftruncate(descriptor, position)
 
 
 def content_identity(identity: Json) -> Json:
