@@ -396,6 +396,19 @@ def test_lines_of_the_table_stand_as_the_grid_was_given() -> None:
     assert found == [f"| m, mlp_size {size}, {share} %" for size in (8, 16) for share in (50, 100)]
 
 
+@pytest.mark.parametrize(("values", "is_warned"), [((1.0, 0.8), False), ((0.7, 1.31), True)])
+def test_a_pvap_above_100_has_the_warning_that_score_gives(values: tuple, is_warned: bool) -> None:
+    from paraconsist.scoring.score import ABOVE_ALL
+    from paraconsist.studies.plots import markdown_table
+
+    cells = []
+    for model, value in zip("ab", values, strict=True):
+        of_set = {"paraphrastic_consistency": {"pvap_unbiased": value}}
+        cells.append(replace(cell(1.0, 0, 0.5, model=model), sets={"s": of_set}))
+    lines = markdown_table(summarise(cells).summary).splitlines()
+    assert lines[-2:] == ["", f"{ABOVE_ALL}."] if is_warned else ABOVE_ALL not in " ".join(lines)
+
+
 def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
     cells = [cell(1.0, 0, 0.5, model="a/m"), cell(1.0, 0, 0.7, model="b/m")]
     rows = summarise(cells).summary
