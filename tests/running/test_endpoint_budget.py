@@ -120,7 +120,11 @@ def test_a_dry_run_shows_requests_as_they_are_sent_and_sends_nothing(data, tmp_p
         assert (code, server.received, (tmp_path / "dry").exists()) == (0, [], False)
         assert "estimate: 54 requests" in said
         assert "at most 162 written, cost 0.00" in said
+        assert "More than" not in said
+        dear = [*arguments(server.url, data, tmp_path / "dry", **given), "--dry-run", "--max-cost", 0.0001]
+        assert "More than the budget of 0.0001: it ends there" in command(dear)[2]
         _, _, before = command(arguments(server.url, data, tmp_path / "run", **given | {"max_requests": 20}))
+        assert "More than the budget of 20 requests" in before
         assert before.index("estimate: 54 requests") < before.index("the budget of 20 requests")
         _, _, said = command([*arguments(server.url, data, tmp_path / "run", **given), "--dry-run"])
         assert "estimate: 35 requests" in said

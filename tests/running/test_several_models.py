@@ -1,5 +1,7 @@
 """Several models in one call: each as if it ran alone, with its own options, over sets that are prepared once."""
 
+import re
+
 import pyarrow as pa
 import pytest
 from helpers.commands import command, done, refused, write
@@ -73,8 +75,16 @@ def test_a_budget_is_of_the_command(questions, tmp_path):
     with FaultyServer(write=answer) as server:
         given = ["run", "--endpoint", server.url, "--dataset", questions, "--models", tmp_path / "models.yaml"]
         given += ["--output", tmp_path / "all"]
-        code, shown, _ = command(*given, "--max-requests", 20)
+        code, shown, said = command(*given, "--max-requests", 20, "--price", "1,2")
         assert (code, len(server.received)) == (75, 20)
+        first, *rest = (line for line in said.splitlines() if line.startswith("estimate"))
+        total = re.fullmatch(r"estimate of all 2 models: 24 requests, .* cost (\d+\.\d+)\. More than .*", first)
+        assert total is not None
+        assert first.endswith(" More than the budget of 20 requests: it ends there, and the same command goes on.")
+        costs = [float(re.search(r"cost (\d+\.\d+)", line)[1]) for line in rest]
+        assert len(costs) == 2
+        assert float(total[1]) == pytest.approx(sum(costs), abs=2e-4)
+        assert ["More than the budget" in line for line in rest] == [False, True]
         assert shown.endswith("b:\n")
         done(*given, "--max-requests", 20)
         assert len(server.received) < 40
@@ -116,6 +126,7 @@ def test_a_file_of_lines_and_a_dry_run(questions, tmp_path):
     given = ["--models", tmp_path / "models.txt", "--endpoint", "http://localhost:1/v1", "--dataset", questions]
     shown = done("run", *given, "--dry-run", "--output", tmp_path / "all")
     assert shown.count("estimate: 12 requests") == 3
+    assert re.search(r"\nestimate of all 3 models: 36 requests, .* Nothing was sent\.$", shown)
     assert [line for line in shown.splitlines() if line in ("ORG-one:", "other-one:", "three:")] == [
         "ORG-one:", "other-one:", "three:"
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -325,8 +326,14 @@ def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monk
             "--set", "max-new-tokens=9", "--output", tmp_path / "sweep"]  # fmt: skip
     with FaultyServer(write=answer) as server:
         given += ["--endpoint", server.url]
-        code, _, _ = command("sweep", *given, *more, "--max-requests", 17)
+        code, shown, said = command("sweep", *given, *more, "--dry-run")
+        assert (code, len(server.received), (tmp_path / "sweep").exists()) == (0, 0, False)
+        assert shown.count('"Be brief, please.') == 9  # three requests of each cell
+        assert re.search(r"\nestimate of all 3 cells: 36 requests, .* Nothing was sent\.$", said)
+        code, _, said = command("sweep", *given, *more, "--max-requests", 17)
         assert (code, len(server.received)) == (75, 17)
+        total, first = said.index("estimate of all 3 cells: 36 requests"), said.index("estimate: 12 requests")
+        assert total < said.index("More than the budget of 17 requests: it ends there") < first
         shown = done("sweep", *given, *more)
         n = len(server.received)  # what was under way at the end of the budget is asked again
         assert 12 * 3 <= n <= 12 * 3 + 16  # of temperature 0 one seed is all
@@ -434,6 +441,8 @@ def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
             ["--endpoint", "http://x/v1", "--seeds", "1,2", "--set", "temperature=1", "--request-field", "seed=5"],
             "the seed to",
         ),
+        (["--dry-run"], "`--dry-run` must be given only with `--endpoint`"),
+        (["--train-file", "rows.csv", "--dry-run"], "`--dry-run` must be given only where nothing is trained"),
         (["--concurrency", "3"], "`--concurrency` must be given only with `--endpoint`"),
         (["--same", "nothing"], "`--same` must"),
         (["--train-file", "rows.csv"], "`--column` must be given only where nothing is trained"),

@@ -6,6 +6,7 @@ Also what every command prints of an endpoint's answers.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from paraconsist.cli.ends import patient, say, say_status
 from paraconsist.cli.options import (
+    DRY_RUN,
     REQUIRED,
     Fields,
     Given,
@@ -63,7 +65,7 @@ def run(
     prompts: Annotated[Given, _PROMPTS],
     ask: Annotated[Given, Fields(AskOptions, unset=_ASK)],
     endpoint: Annotated[Given, endpoint_fields()],
-    dry_run: bool = option(False, "With --endpoint: show three requests and the estimate, and send nothing."),
+    dry_run: bool = DRY_RUN,
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
     scoring: Annotated[ScoreOptions, Fields(without=("measures", "unparsed", "checked", "validity"))],
 ) -> None:
@@ -79,37 +81,49 @@ def run(
         raise input_error("run", "api", "be 'chat' where `chat` is given", got="completions")
     settings = endpoint_settings(endpoint)
     quiet_libraries()
-    from paraconsist.running.by_name import OF_MODELS, NamedRun, read_models
+    from paraconsist.running.by_name import OF_MODELS, NamedRun, read_models, say_total
 
     if (model is None) == (models is None):
         must = "be given once, or in its place `models`, a file of several"
         raise input_error("run", "model", must, got=model)
-    if dry_run and settings is None:
-        raise input_error("run", "dry_run", "be given only with `endpoint`", got=True)
     named = NamedRun(model or (), sets, asking, loading, options, settings)
     runs = {"": named} if models is None else named.each(read_models(models, {*chain(*OF_MODELS.values())}))
+    if dry_run:
+        show_requests(runs, "model")
+        return
+    say_total(runs.values(), "model", say_status)
     for name, each in runs.items():
         if name and is_main():
             echo(f"{name}:")
-        _run(each, scoring, dry_run=dry_run, figures=figures)
-    if models is not None and not dry_run and sets.part is None and is_main():
+        _run(each, scoring, figures=figures)
+    if models is not None and sets.part is None and is_main():
         folders = shlex.join(str(each.options.output) for each in runs.values())
         say_status(f"Next, a page of all models: paraconsist report {folders}")
 
 
-def _run(named: NamedRun, scoring: ScoreOptions, *, dry_run: bool, figures: bool) -> None:
-    """Run what was named, and print its consistency; or show what it would send."""
-    from paraconsist.models.endpoint.queue import GRACE
+def show_requests(runs: Mapping[str, NamedRun], what: str) -> None:
+    """Print three requests of each run over an endpoint, and what all would send."""
+    from paraconsist.models.endpoint.client import Meter
     from paraconsist.running import endpoint as of_endpoint
-    from paraconsist.running.by_name import over_endpoint, run_by_name
-    from paraconsist.running.run import RunReport
+    from paraconsist.running.by_name import over_endpoint, say_total
 
-    if dry_run and named.endpoint is not None:
-        estimate = of_endpoint.dry_run(over_endpoint(named, named.endpoint))
+    for name, each in runs.items():
+        if each.endpoint is None:
+            raise input_error("run", "dry_run", "be given only with `endpoint`", got=True)
+        estimate = of_endpoint.dry_run(over_endpoint(each, each.endpoint))
+        echo(*[f"{name}:"] * bool(name))
         for body in estimate.bodies:
             print_json(body)
-        say_status(f"{estimate.describe()} Nothing was sent.")
-        return
+        say_status(f"{estimate.describe(Meter(each.endpoint))} Nothing was sent.")
+    say_total(runs.values(), what, lambda line: say_status(f"{line} Nothing was sent."))
+
+
+def _run(named: NamedRun, scoring: ScoreOptions, *, figures: bool) -> None:
+    """Run what was named, and print its consistency."""
+    from paraconsist.models.endpoint.queue import GRACE
+    from paraconsist.running.by_name import run_by_name
+    from paraconsist.running.run import RunReport
+
     with patient(GRACE if named.endpoint else 0.0):
         report = run_by_name(named, say_status)
     if not isinstance(report, RunReport):

@@ -153,7 +153,7 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
     meter = endpoint_run.meter or Meter(settings)
     meter.settings = settings  # each run has its model's price
     if say is not None and (estimate := _estimate(job, prompts, settings)).n_requests:
-        say(estimate.describe())
+        say(estimate.describe(meter))
     at = {name: prompt.over(settings) for name, prompt in prompts.items()}
     job.match_labels({name: prompt.label_names for name, prompt in prompts.items()})
     offers = {name: _offer(job, at[name], key, prompt, meter) for name, prompt in prompts.items()}

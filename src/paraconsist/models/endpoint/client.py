@@ -26,7 +26,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from paraconsist.data.foreign import Body, Malformed, read_object
 from paraconsist.data.store import HOPELESS
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, input_error, plural
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol
 from paraconsist.models.endpoint.protocol import KEPT, TokenUse
@@ -67,14 +67,27 @@ class Estimate:
     ends_early: bool = False  # whether the run stops once a condition is known
     is_counted: bool = False  # by the models' tokenizers; else at `BYTES_PER_TOKEN`
 
-    def describe(self) -> str:
-        """Return one line for the user."""
+    @classmethod
+    def total(cls, parts: Sequence[Estimate]) -> Estimate:
+        """Return what several runs of a command are expected to send together."""
+        counts = (sum(getattr(part, name) for part in parts) for name in ("n_requests", "n_read", "n_written"))
+        costs = [part.cost for part in parts if part.cost is not None]
+        how = any(part.ends_early for part in parts), all(part.is_counted for part in parts)
+        return cls(*counts, sum(costs) if costs else None, (), *how)
+
+    def describe(self, meter: Meter, of: str = "") -> str:
+        """Return one line for the user, which says where what a budget leaves is less; `of` names the runs."""
         how = "as the model's tokenizer counts, without a chat template"
         how = how if self.is_counted else f"{BYTES_PER_TOKEN} bytes of a prompt counted as one"
-        tokens = f"{self.n_read:,} tokens read ({how})"
+        sent = f"{plural(self.n_requests, 'request')}, {self.n_read:,} tokens read ({how})"
         cost = "" if self.cost is None else f", cost {self.cost:,.4f}"
-        whole = f"estimate: {self.n_requests:,} requests, {tokens}, at most {self.n_written:,} written{cost}"
-        return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}."
+        whole = f"estimate{of}: {sent}, at most {self.n_written:,} written{cost}"
+        most, dearest = meter.settings.max_requests, meter.settings.max_cost
+        is_long = most is not None and meter.n_requests + self.n_requests > most
+        budgets = [plural(most or 0, "request")] * is_long
+        budgets += [f"{dearest:g}"] if dearest is not None and meter.cost + (self.cost or 0.0) > dearest else []
+        more = f" More than the budget of {' and '.join(budgets)}: it ends there, and the same command goes on."
+        return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}.{more if budgets else ''}"
 
 
 @dataclass
@@ -190,7 +203,7 @@ class Meter:
         """
         most, cost = self.settings.max_requests, self.settings.max_cost
         if most is not None and self.n_requests >= most:
-            raise self._reached("max_requests", f"{most:,} requests")
+            raise self._reached("max_requests", plural(most, "request"))
         if cost is None or self.cost + self._expected + self.cost_of(expected) <= cost:
             return True
         if self._n_under_way:
@@ -228,7 +241,7 @@ class Meter:
 
     def _reached(self, option: str, budget: str, why: str = "") -> BudgetReached:
         cost = f" and {self.cost:,.4f} paid" if self.settings.prices else ""
-        must = f"the budget of {budget} (`{option}`) is used{why}: {self.n_requests:,} requests sent{cost}."
+        must = f"the budget of {budget} (`{option}`) is used{why}: {plural(self.n_requests, 'request')} sent{cost}."
         return BudgetReached(must, function="run", remedy=KEPT)
 
 

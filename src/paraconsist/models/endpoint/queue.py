@@ -352,7 +352,7 @@ def write_texts(
         bodies = (body_of(*pair) for pair in wanted)
         left = meter.estimate(body for body in bodies if journal is None or journal.get(*_name(body)) is None)
         if left.n_requests:
-            say(left.describe())
+            say(left.describe(meter))
 
     async def work(client: EndpointClient) -> list[list[str]]:
         async def one(place: int, number: int) -> str:
