@@ -62,6 +62,24 @@ def test_a_run_costs_no_more_than_its_budget(data, tmp_path, usage):
     assert set(Counter(server.sent()).values()) == {1}
 
 
+def test_what_there_is_one_of_is_told_in_the_singular(tmp_path):
+    (tmp_path / "set.jsonl").write_text('{"bucket_id": "a", "question": "Why?", "expected": "yes"}\n')
+    given = ["--model", "toy", "--dataset", str(tmp_path / "set.jsonl"), "--output", tmp_path / "run"]
+    with FaultyServer(write=lambda text, body: "Yes") as server:
+        given += ["--endpoint", server.url]
+        said = "".join(command("run", *given)[1:])
+        budget = command("run", *given, "--overwrite", "--max-requests", 1)[2]
+        again = done("run", *given)
+        exported = done("export-requests", *given[:4], "--output", tmp_path / "batch")
+    for line in ("estimate: 1 request, ", "questions: 1 distinct input asked in", "s by 1 request, "):
+        assert line in said
+    assert "the budget of 1 request (`--max-requests`) is used: 1 request sent." in budget
+    assert "questions: 1 distinct input asked" in again
+    assert "questions: the one distinct input was there already." in done("run", *given)
+    assert "1 request in 1 file:" in exported
+    assert not re.search(r"(?<![.,\d])1 (requests|inputs|tokens|files|answers)\b", said + budget + again + exported)
+
+
 def test_a_call_from_python_ends_at_its_budget(data, tmp_path):
     with FaultyServer(write=lambda text, body: "W") as server:
         options = {"output": tmp_path / "run", "scoring": "generate", "name": "toy"}

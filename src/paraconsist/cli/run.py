@@ -28,7 +28,7 @@ from paraconsist.cli.options import (
     typed,
 )
 from paraconsist.data.options import LABEL_MAP, option
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, plural
 from paraconsist.files import is_main
 from paraconsist.models.endpoint.settings import AskOptions, read_fields
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
@@ -154,7 +154,7 @@ def merge(
     from paraconsist.running.parts import merge_parts
 
     merge_parts(parts, output, overwrite=overwrite)
-    say_status(f"{len(parts)} parts in {output}.")
+    say_status(f"{plural(len(parts), 'part')} in {output}.")
     score_and_show(output, ScoreOptions(**intervals.intervals))
 
 
@@ -201,7 +201,7 @@ def export_requests(
     fields = {**endpoint, "request_fields": read_fields(endpoint.get("request_fields"))}
     named = {"models": model, "sets": vars(sets), "ask": asking, "running": options, "endpoint": fields}
     files = export_named(named, top=top_logprobs, per_file=per_file)
-    say_status(f"{sum(files.values()):,} requests in {len(files):,} file{'s' * (len(files) != 1)}:")
+    say_status(f"{plural(sum(files.values()), 'request')} in {plural(len(files), 'file')}:")
     echo(*map(str, files))
 
 
@@ -238,8 +238,8 @@ def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False
         split = f" ({accuracy['split']})" if accuracy["split"] else ""
         if accuracy["corrects"] is None:  # else it stands in that set's table
             echo(
-                f"{name}{split}: accuracy {accuracy['accuracy']:.1%} on {accuracy['n_rows']:,} rows{unparsed}, always "
-                f"the commonest label {accuracy['majority_rate']:.1%}; no paraphrases, so no consistency."
+                f"{name}{split}: accuracy {accuracy['accuracy']:.1%} on {plural(accuracy['n_rows'], 'row')}{unparsed}, "
+                f"always the commonest label {accuracy['majority_rate']:.1%}; no paraphrases, so no consistency."
             )
     files = RunFolder(folder)
     where, file = ("Results", files.results_file) if results else ("Accuracies", files.run_file)
@@ -250,8 +250,7 @@ def say_run(report: RunReport) -> None:
     """Print how many inputs were computed, and how fast."""
     for task, loop in report.statistics.items():
         speed = f"{loop.n_computed / max(loop.seconds, 1e-9):,.0f} inputs/s, {loop.padding:.1%} padding"
-        processes = f"{loop.n_ranks} process{'es' if loop.n_ranks > 1 else ''}"
-        _say_done(task, loop, f"computed{{}} in {loop.seconds:.1f} s, {speed}, {processes}.")
+        _say_done(task, loop, f"computed{{}} in {loop.seconds:.1f} s, {speed}, {plural(loop.n_ranks, 'process')}.")
 
 
 def say_endpoint_run(report: EndpointReport, scoring: str | None) -> None:
@@ -264,7 +263,8 @@ def say_endpoint_run(report: EndpointReport, scoring: str | None) -> None:
             how = "written answers" + (" (the endpoint returns no log-probabilities)" if scoring is None else "")
         again = ", ".join(f"{n:,} for {kind}" for kind, n in queue.retries.items())
         speed = f"{queue.n_requests / max(queue.seconds, 1e-9):,.1f} requests/s{again and f'; sent again: {again}'}"
-        _say_done(name, queue, f"asked{{}} in {queue.seconds:.1f} s by {queue.n_requests:,} requests, {speed}.")
+        requests = plural(queue.n_requests, "request")
+        _say_done(name, queue, f"asked{{}} in {queue.seconds:.1f} s by {requests}, {speed}.")
         say_usage(report.usage[name], f"{name}: {how}")
 
 
@@ -272,17 +272,18 @@ def _say_done(name: str, statistics: Any, how: str) -> None:
     """Print how the inputs that were not there already were done."""
     n = statistics.n_inputs - statistics.n_computed
     if statistics.n_computed:
-        before = f" ({n:,} were there already)" if n else ""
-        say_status(f"{name}: {statistics.n_computed:,} distinct inputs {how.format(before)}")
+        before = f" ({n:,} {'was' if n == 1 else 'were'} there already)" if n else ""
+        say_status(f"{name}: {plural(statistics.n_computed, 'distinct input')} {how.format(before)}")
     else:
-        say_status(f"{name}: all {n:,} distinct inputs were there already.")
+        whole = "the one distinct input was" if n == 1 else f"all {n:,} distinct inputs were"
+        say_status(f"{name}: {whole} there already.")
 
 
 def say_usage(usage: Usage, about: str) -> None:
     """Print what an endpoint's answers came to, behind what they were."""
-    counted = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
+    counted = f"{plural(usage.prompt_tokens, 'token')} read, {usage.completion_tokens:,} written"
     if usage.n_uncounted:
-        counted += f" ({usage.n_uncounted:,} of {usage.n_requests:,} answers did not say)"
+        counted += f" ({usage.n_uncounted:,} of {plural(usage.n_requests, 'answer')} did not say)"
     cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
     say_status(f"{about}; {counted}{cost}.")
     if len(usage.served) > 1:

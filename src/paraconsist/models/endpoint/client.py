@@ -79,7 +79,7 @@ class Estimate:
         """Return one line for the user, which says where what a budget leaves is less; `of` names the runs."""
         how = "as the model's tokenizer counts, without a chat template"
         how = how if self.is_counted else f"{BYTES_PER_TOKEN} bytes of a prompt counted as one"
-        sent = f"{plural(self.n_requests, 'request')}, {self.n_read:,} tokens read ({how})"
+        sent = f"{plural(self.n_requests, 'request')}, {plural(self.n_read, 'token')} read ({how})"
         cost = "" if self.cost is None else f", cost {self.cost:,.4f}"
         whole = f"estimate{of}: {sent}, at most {self.n_written:,} written{cost}"
         most, dearest = meter.settings.max_requests, meter.settings.max_cost
