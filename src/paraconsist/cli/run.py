@@ -41,11 +41,7 @@ if TYPE_CHECKING:
     from paraconsist.running.run import RunReport
 
 
-_PROMPTS = Fields(
-    PromptOptions,
-    only=("template", "shots", "examples", "split", "seed", "system"),
-    names={"split": "example_split", "seed": "example_seed"},
-)
+_PROMPTS = Fields(PromptOptions, only=("template", "shots", "examples", "example_split", "example_seed", "system"))
 _ASK = ("normalize", "max_new_tokens", "temperature")  # which have no default in the help
 #: What an engine's batch decides for itself, and what it is told.
 _NOT_EXPORTED = ("device", "batch_tokens", "deterministic", "compile", "until", "until_set", "wordings")

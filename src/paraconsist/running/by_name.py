@@ -32,7 +32,7 @@ from paraconsist.data.tasks import QUESTIONS, Task, partial_task
 from paraconsist.errors import input_error, plural, unknown_option
 from paraconsist.files import Json
 from paraconsist.models.endpoint.client import Estimate, Meter
-from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, PromptSettings
 from paraconsist.running.endpoint import EndpointReport, EndpointRun, dry_run, run_endpoint
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.parts import Part
@@ -86,7 +86,7 @@ class NamedRun:
 
 #: Options in which several models of one call may differ, by the field of `NamedRun`.
 OF_MODELS: Mapping[str, tuple[str, ...]] = {
-    "prompts": (*AskOptions().asking(), "template", "shots", "examples", "system"),
+    "prompts": tuple(name for name in vars(PromptOptions()) if name != "data_dir"),
     "loading": tuple(vars(LoadOptions())),
     "options": ("label_map", "label_rule", "seed", "batch_tokens"),
     "endpoint": ("api", "request_fields"),
@@ -309,7 +309,7 @@ def load_pools(options: PromptOptions) -> list[Pool]:
         if (path := Path(spec)).is_file():
             rows = _file_rows(path)
         else:
-            rows = load_bucket_set(spec, data_dir=options.data_dir, split=_split_of(spec, options.split))
+            rows = load_bucket_set(spec, data_dir=options.data_dir, split=_split_of(spec, options.example_split))
         examples = [
             templates.Example(row, rows.label_names[label])
             for row in rows.table.select([*rows.task.columns, "label"]).to_pylist()
@@ -352,7 +352,7 @@ def make_prompt(
         other = next(pool.task.name for pool in pools if pool.task != task)
         raise input_error("run", "examples", f"be of task {task.name}, as the sets are", got=other)
     renamed = [_with_labels_of(template, pool) for pool in fitting]
-    drawn = templates.draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude)
+    drawn = templates.draw_examples(task, renamed, options.shots or 0, seed=options.example_seed, exclude=exclude)
     return Prompt(template, drawn, options.system)
 
 
