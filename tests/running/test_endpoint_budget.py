@@ -80,6 +80,34 @@ def test_what_there_is_one_of_is_told_in_the_singular(tmp_path):
     assert not re.search(r"(?<![.,\d])1 (requests|inputs|tokens|files|answers)\b", said + budget + again + exported)
 
 
+def test_a_budget_below_one_request_is_no_budget_that_is_used(data, tmp_path):
+    """ "The same command goes on from there", it was told, and ended there each time with nothing sent."""
+    given = {"scoring": "generate", "max_tokens": 500, "price": "1,100", "max_cost": 0.03}
+    with FaultyServer() as server:
+        code, _, said = command(arguments(server.url, data, tmp_path / "run", **given))
+        assert (code, server.received) == (75, [])
+    assert "`--max-cost` must be as much as one request may cost, 0.05" in said
+    assert said.endswith("got 0.03. Give more, or a lower `--max-new-tokens`.\n")
+
+
+def test_the_repeats_of_a_run_are_among_its_requests(data, tmp_path):
+    """It expected 76 requests and told of 54."""
+    with FaultyServer(write=lambda text, body: "W") as server:
+        shown = done(arguments(server.url, data, tmp_path / "run", scoring="generate", noise_floor=1))
+        n = int(re.search(r"estimate: (\d+) requests", shown)[1])
+        assert n > 54
+        assert f"defeasible_nli: written answers; {n} requests answered in all, " in shown
+        assert len(server.sent()) == n
+
+
+def test_at_most_holds_where_a_server_returns_no_log_probabilities(data, tmp_path):
+    """54 tokens were expected, of first tokens alone, and 432 written."""
+    with FaultyServer(log_probabilities=False) as server:
+        shown = done(arguments(server.url, data, tmp_path / "run"))
+    expected, written = (int(re.search(form, shown)[1]) for form in (r"at most (\d+) written", r", (\d+) written\."))
+    assert 54 < written <= expected
+
+
 def test_a_call_from_python_ends_at_its_budget(data, tmp_path):
     with FaultyServer(write=lambda text, body: "W") as server:
         options = {"output": tmp_path / "run", "scoring": "generate", "name": "toy"}
@@ -107,7 +135,7 @@ def test_prices_are_read_from_a_file(data, tmp_path, name, text):
             for price in (tmp_path / name, "2,10")
         ]
     assert said[0] == said[1]
-    assert ", cost 0.0" in said[0]
+    assert ", cost up to 0.0" in said[0]
 
 
 @pytest.mark.parametrize("text", ["other: [1, 1]", "toy: [1]", "toy: cheap", "- toy", "toy: [1, 2"])
@@ -137,12 +165,12 @@ def test_a_dry_run_shows_requests_as_they_are_sent_and_sends_nothing(data, tmp_p
         code, out, said = command([*arguments(server.url, data, tmp_path / "dry", **given), "--dry-run"])
         assert (code, server.received, (tmp_path / "dry").exists()) == (0, [], False)
         assert "estimate: 54 requests" in said
-        assert "at most 162 written, cost 0.00" in said
-        assert "More than" not in said
+        assert "at most 162 written, cost up to 0.00" in said
+        assert "enough" not in said
         dear = [*arguments(server.url, data, tmp_path / "dry", **given), "--dry-run", "--max-cost", 0.0001]
-        assert "More than the budget of 0.0001: it ends there" in command(dear)[2]
+        assert " The budget of 0.0001 may not be enough: what is answered by then is kept" in command(dear)[2]
         _, _, before = command(arguments(server.url, data, tmp_path / "run", **given | {"max_requests": 20}))
-        assert "More than the budget of 20 requests" in before
+        assert "The budget of 20 requests is not enough" in before
         assert before.index("estimate: 54 requests") < before.index("the budget of 20 requests")
         _, _, said = command([*arguments(server.url, data, tmp_path / "run", **given), "--dry-run"])
         assert "estimate: 35 requests" in said

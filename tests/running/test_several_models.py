@@ -79,13 +79,13 @@ def test_a_budget_is_of_the_command(questions, tmp_path):
         code, shown, said = command(*given, "--max-requests", 20, "--price", "1,2")
         assert (code, len(server.received)) == (75, 20)
         first, *rest = (line for line in said.splitlines() if line.startswith("estimate"))
-        total = re.fullmatch(r"estimate of all 2 models: 24 requests, .* cost (\d+\.\d+)\. More than .*", first)
+        total = re.fullmatch(r"estimate of all 2 models: 24 requests, .* cost up to (\d+\.\d+)\. The .*", first)
         assert total is not None
-        assert first.endswith(" More than the budget of 20 requests: it ends there, and the same command goes on.")
-        costs = [float(re.search(r"cost (\d+\.\d+)", line)[1]) for line in rest]
+        assert " The budget of 20 requests is not enough: what is answered by then is kept, and the same" in first
+        costs = [float(re.search(r"cost up to (\d+\.\d+)", line)[1]) for line in rest]
         assert len(costs) == 2
         assert float(total[1]) == pytest.approx(sum(costs), abs=2e-4)
-        assert ["More than the budget" in line for line in rest] == [False, True]
+        assert ["is not enough" in line for line in rest] == [False, True]
         assert shown.endswith("b:\n")
         done(*given, "--max-requests", 20)
         assert len(server.received) < 40

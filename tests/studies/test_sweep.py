@@ -333,7 +333,7 @@ def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monk
         code, _, said = command("sweep", *given, *more, "--max-requests", 17)
         assert (code, len(server.received)) == (75, 17)
         total, first = said.index("estimate of all 3 cells: 36 requests"), said.index("estimate: 12 requests")
-        assert total < said.index("More than the budget of 17 requests: it ends there") < first
+        assert total < said.index("The budget of 17 requests is not enough") < first
         shown = done("sweep", *given, *more)
         n = len(server.received)  # what was under way at the end of the budget is asked again
         assert 12 * 3 <= n <= 12 * 3 + 16  # of temperature 0 one seed is all

@@ -277,9 +277,10 @@ def _say_done(name: str, statistics: Any, how: str) -> None:
 
 def say_usage(usage: Usage, about: str) -> None:
     """Print what an endpoint's answers came to, behind what they were."""
-    counted = f"{plural(usage.prompt_tokens, 'token')} read, {usage.completion_tokens:,} written"
+    counted = f"{plural(usage.n_requests, 'request')} answered in all, {plural(usage.prompt_tokens, 'token')} read"
+    counted += f", {usage.completion_tokens:,} written"
     if usage.n_uncounted:
-        counted += f" ({usage.n_uncounted:,} of {plural(usage.n_requests, 'answer')} did not say)"
+        counted += f" ({plural(usage.n_uncounted, 'answer')} did not say)"
     cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
     say_status(f"{about}; {counted}{cost}.")
     if len(usage.served) > 1:

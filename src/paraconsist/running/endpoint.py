@@ -97,6 +97,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
         job.identities = {**job.identities, name: identity_of(at, prompt, method)}
         asked = Pass(name, job.groups[name][1], prompt, method, job.store(name))
         parts = wanted_parts(method, len(prompt.label_names), {})
+        is_written = method.scoring == "generate" or (recorded is None and prompt.scoring is None)  # maybe
         for one in [asked, *asked.repeated(*job.repeats(name), job.options.seed)]:
             finished, again = one.store.finished() if recorded else Results.of({}), job.options.asks_failed
             pending = set(to_ask(one.ids(), finished, retry_failed=again))
@@ -108,7 +109,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
                 shown = question.whole.encode("utf-8", "replace")
                 n_bytes += len(parts) * len(shown)
                 texts += [shown] if len(texts) < _N_COUNTED else []
-                n_written += prompt.longest_answer if method.scoring == "generate" else len(parts)
+                n_written += prompt.longest_answer if is_written else len(parts)
                 if len(bodies) < _N_SHOWN:
                     bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
         if texts:

@@ -80,14 +80,16 @@ class Estimate:
         how = "as the model's tokenizer counts, without a chat template"
         how = how if self.is_counted else f"{BYTES_PER_TOKEN} bytes of a prompt counted as one"
         sent = f"{plural(self.n_requests, 'request')}, {plural(self.n_read, 'token')} read ({how})"
-        cost = "" if self.cost is None else f", cost {self.cost:,.4f}"
+        cost = "" if self.cost is None else f", cost up to {self.cost:,.4f}"
         whole = f"estimate{of}: {sent}, at most {self.n_written:,} written{cost}"
         most, dearest = meter.settings.max_requests, meter.settings.max_cost
         is_long = most is not None and meter.n_requests + self.n_requests > most
         budgets = [plural(most or 0, "request")] * is_long
         budgets += [f"{dearest:g}"] if dearest is not None and meter.cost + (self.cost or 0.0) > dearest else []
-        more = f" More than the budget of {' and '.join(budgets)}: it ends there, and the same command goes on."
-        return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}.{more if budgets else ''}"
+        how = "is not" if is_long and not self.ends_early else "may not be"
+        less = f" The budget of {' and '.join(budgets)} {how} enough: what is answered by then is kept, and the same "
+        less += "command goes on from there."
+        return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}.{less if budgets else ''}"
 
 
 @dataclass
@@ -208,6 +210,9 @@ class Meter:
             return True
         if self._n_under_way:
             return False
+        if (alone := self.cost_of(expected)) > cost:
+            must, remedy = f"be as much as one request may cost, {alone:.4g}", "Give more, or a lower `max_new_tokens`."
+            raise BudgetReached(must, function="run", parameter="max_cost", got=cost, remedy=remedy)
         raise self._reached("max_cost", f"{cost:g}", f", as the next request may cost {self.cost_of(expected):.4g}")
 
     def send(self, pace: Pace, expected: TokenUse, n_bytes: int, now: float) -> Sent:
