@@ -4,9 +4,11 @@ import json
 import re
 import shutil
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
+from helpers.commands import Command, in_process
 from helpers.endpoint import CONCURRENCY, answered_tags, arguments, command, done, predictions
 from helpers.faulty_server import FaultyServer
 from helpers.language_models import byte_tokenizer
@@ -60,6 +62,22 @@ def test_a_run_costs_no_more_than_its_budget(data, tmp_path, usage):
         assert sum(costs) > (0.4 if usage else 0.1)  # tokens that are not counted are estimated, here too high
         done(arguments(server.url, data, tmp_path / "run", **given))
     assert set(Counter(server.sent()).values()) == {1}
+
+
+def test_a_server_that_changes_its_model_in_between_is_told_at_once_and_in_the_scores(data, tmp_path):
+    """It was told once, at the end of a run that was paid, and neither `score` nor a page knew."""
+    given = arguments("URL", data, tmp_path / "run", scoring="generate")
+    with FaultyServer(write=lambda text, body: "W", change=lambda body, _: {**body, "model": name}) as server:
+        given[given.index("URL")] = server.url
+        name = "toy-1"
+        assert command(given, "--max-requests", 21)[0] == 75
+        name = "toy-2"
+        shown = Command(partial(in_process, warn="always")).done(given)
+    assert shown.count("warning: toy-2 answers now, no longer toy-1: if their") == 1
+    assert "; by toy-2 (34), toy-1 (20); 54 requests answered in all" in shown
+    sentence = "its answers are of several models, or builds of one: toy-2 (34), toy-1 (20)"
+    assert sentence in shown
+    assert sentence in done("score", tmp_path / "run")
 
 
 def test_what_there_is_one_of_is_told_in_the_singular(tmp_path):

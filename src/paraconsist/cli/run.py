@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from paraconsist.cli.ends import patient, say, say_status
+from paraconsist.cli.ends import patient, say_status
 from paraconsist.cli.options import (
     DRY_RUN,
     REQUIRED,
@@ -277,12 +277,12 @@ def _say_done(name: str, statistics: Any, how: str) -> None:
 
 def say_usage(usage: Usage, about: str) -> None:
     """Print what an endpoint's answers came to, behind what they were."""
+    from paraconsist.data.predictions import answered_by
+
     counted = f"{plural(usage.n_requests, 'request')} answered in all, {plural(usage.prompt_tokens, 'token')} read"
     counted += f", {usage.completion_tokens:,} written"
     if usage.n_uncounted:
         counted += f" ({plural(usage.n_uncounted, 'answer')} did not say)"
     cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
-    say_status(f"{about}; {counted}{cost}.")
-    if len(usage.served) > 1:
-        served = ", ".join(f"{model} ({n:,})" for model, n in usage.served.items())
-        say(f"warning: {about.partition(':')[0]}: several models answered: {served}.")
+    served = f"; by {answered_by(usage.served)}" if len(usage.served) > 1 else ""
+    say_status(f"{about}{served}; {counted}{cost}.")
