@@ -123,7 +123,7 @@ def _run(named: NamedRun, scoring: ScoreOptions, *, figures: bool) -> None:
     with patient(GRACE if named.endpoint else 0.0):
         report = run_by_name(named, say_status)
     if not isinstance(report, RunReport):
-        say_endpoint_run(report, named.prompts.scoring)
+        say_endpoint_run(report)
     elif report.is_main_process:
         say_run(report)
     else:
@@ -196,9 +196,13 @@ def export_requests(
     asking = {**ask, "prompts": {**prompts, "data_dir": sets.data_dir}}
     fields = {**endpoint, "request_fields": read_fields(endpoint.get("request_fields"))}
     named = {"models": model, "sets": vars(sets), "ask": asking, "running": options, "endpoint": fields}
-    files = export_named(named, top=top_logprobs, per_file=per_file)
+    files, estimate = export_named(named, top=top_logprobs, per_file=per_file)
+    if not files:
+        say_status("Nothing is left to export: every request has its answer.")
+        return
     say_status(f"{plural(sum(files.values()), 'request')} in {plural(len(files), 'file')}:")
     echo(*map(str, files))
+    say_status(estimate)
 
 
 def import_answers(
@@ -215,8 +219,7 @@ def import_answers(
     """
     from paraconsist.running.requests import import_named
 
-    report, scoring = import_named(output, answers)
-    say_endpoint_run(report, scoring)
+    say_endpoint_run(import_named(output, answers), asked=False)
     score_and_show(output, ScoreOptions(**intervals.intervals), figures=figures)
 
 
@@ -249,18 +252,19 @@ def say_run(report: RunReport) -> None:
         _say_done(task, loop, f"computed{{}} in {loop.seconds:.1f} s, {speed}, {plural(loop.n_ranks, 'process')}.")
 
 
-def say_endpoint_run(report: EndpointReport, scoring: str | None) -> None:
-    """Print how many inputs were asked, how, and what the answers came to."""
+def say_endpoint_run(report: EndpointReport, *, asked: bool = True) -> None:
+    """Print how many inputs were asked, or had answers that were read, how, and what the answers came to."""
     for name, queue in report.statistics.items():
         method = report.methods[name]
         if method.scoring == "label":
             how = f"label log-probabilities ({method.describe()})"
         else:
-            how = "written answers" + (" (the endpoint returns no log-probabilities)" if scoring is None else "")
+            how = "written answers" + " (the endpoint returns no log-probabilities)" * (name in report.unscored)
         again = ", ".join(f"{n:,} for {kind}" for kind, n in queue.retries.items())
         speed = f"{queue.n_requests / max(queue.seconds, 1e-9):,.1f} requests/s{again and f'; sent again: {again}'}"
         requests = plural(queue.n_requests, "request")
-        _say_done(name, queue, f"asked{{}} in {queue.seconds:.1f} s by {requests}, {speed}.")
+        asking = f"asked{{}} in {queue.seconds:.1f} s by {requests}, {speed}."
+        _say_done(name, queue, asking if asked else "answered{}.")
         say_usage(report.usage[name], f"{name}: {how}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,13 +46,17 @@ _N_COUNTED = 256  # prompts whose tokens a tokenizer counts, for an estimate of 
 
 @dataclass(frozen=True)
 class EndpointReport:
-    """What a run over an endpoint left: the folder, a file for each set, what each task's pass did and came to."""
+    """What a run over an endpoint left: the folder, a file for each set, what each task's pass did and came to.
+
+    `unscored` are the passes with written answers because the endpoint returns no log-probabilities.
+    """
 
     folder: RunFolder
     files: Mapping[str, Path]
     methods: Mapping[str, Method]
     statistics: Mapping[str, QueueStatistics]
     usage: Mapping[str, Usage]
+    unscored: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,8 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
         last = {name: {"urls": list(offers[name]), **vars(queue)} for name, queue in statistics.items()}
         spent = {name: {**usage[name].to_dict(), "sets": by_set[name], "last": last[name]} for name in job.groups}
         job.record(endpoint=spent)
-    return EndpointReport(job.folder, job.files, methods, statistics, usage)
+    unscored = {n for n, p in prompts.items() if p.scoring is None and methods[n].scoring == "generate"}
+    return EndpointReport(job.folder, job.files, methods, statistics, usage, unscored)
 
 
 @dataclass(frozen=True)
