@@ -87,7 +87,9 @@ def test_a_budget_is_of_the_command(questions, tmp_path):
         assert float(total[1]) == pytest.approx(sum(costs), abs=2e-4)
         assert ["is not enough" in line for line in rest] == [False, True]
         assert shown.endswith("b:\n")
-        done(*given, "--max-requests", 20)
+        n = len(server.received)
+        shown = done(*given, "--max-requests", 20, "--price", "1,2")
+        assert re.search(rf"\nIn all {len(server.received) - n} requests sent and 0\.\d+ paid\.\n", shown)
         assert len(server.received) < 40
     assert predictions(tmp_path / "all" / "b").table["prediction"].null_count == 0
 

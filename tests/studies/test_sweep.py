@@ -335,6 +335,8 @@ def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monk
         total, first = said.index("estimate of all 3 cells: 36 requests"), said.index("estimate: 12 requests")
         assert total < said.index("The budget of 17 requests is not enough") < first
         shown = done("sweep", *given, *more)
+        assert f"\nIn all {len(server.received) - 17} requests sent.\n" in shown
+        assert "[3/3] estimate: 12 requests" in shown
         n = len(server.received)  # what was under way at the end of the budget is asked again
         assert 12 * 3 <= n <= 12 * 3 + 16  # of temperature 0 one seed is all
         assert done("sweep", *given, *more).splitlines()[:6] == shown.splitlines()[:6]

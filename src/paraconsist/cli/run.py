@@ -92,6 +92,8 @@ def run(
         if name and is_main():
             echo(f"{name}:")
         _run(each, scoring, figures=figures)
+    if named.endpoint is not None and (meter := [*runs.values()][-1].meter) is not None and meter.n_requests:
+        say_status(f"In all {meter.spent}.")
     if models is not None and sets.part is None and is_main():
         folders = shlex.join(str(each.options.output) for each in runs.values())
         say_status(f"Next, a page of all models: paraconsist report {folders}")

@@ -236,8 +236,8 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
             say(f"{plural(len(cells), 'cell')}; without rows to train on, each model is asked as it is.{once}")
             say_total([run for _, run in cells.values()], "cell", say)
         for number, (folder, (cell, run)) in enumerate(cells.items(), 1):
-            started = time.time()
-            run_by_name(run, say)
+            at, started = f"[{number}/{len(cells)}]", time.time()
+            run_by_name(run, lambda line, at=at: say(f"{at} {line}"))  # type: ignore[misc]
             if is_main():
                 scores, _ = score_run_folder(run.options.output, ScoreOptions(n_resamples=options.n_resamples))
                 wording = {name: {_WORDING: one.wording.to_dict()} for name, one in scores.items() if one.wording}
@@ -247,9 +247,11 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
                 place = (folder, cell.model, 1.0, cell.seed, dict(cell.varied), n_rows, None, None, 0, measured)
                 results.append(CellResult(*place, round(time.time() - started, 1)))
                 what = f"{results[-1].configuration}, seed {cell.seed}: {_short(results[-1])}, {n_unparsed:,} unparsed"
-                say(f"[{number}/{len(cells)}] {what}")
+                say(f"{at} {what}")
         if not is_main():
             return None
+        if run.meter is not None and run.meter.n_requests:
+            say(f"In all {run.meter.spent}.")
         whole = summarise(results)
         write_json(options.output / "sweep.json", whole, indent=1)
         return whole

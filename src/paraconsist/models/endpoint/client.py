@@ -244,9 +244,14 @@ class Meter:
         read, written = self.settings.prices or (0.0, 0.0)
         return ((used.prompt or 0) * read + (used.completion or 0) * written) / 1_000_000
 
-    def _reached(self, option: str, budget: str, why: str = "") -> BudgetReached:
+    @property
+    def spent(self) -> str:
+        """What was sent and paid, as text."""
         cost = f" and {self.cost:,.4f} paid" if self.settings.prices else ""
-        must = f"the budget of {budget} (`{option}`) is used{why}: {plural(self.n_requests, 'request')} sent{cost}."
+        return f"{plural(self.n_requests, 'request')} sent{cost}"
+
+    def _reached(self, option: str, budget: str, why: str = "") -> BudgetReached:
+        must = f"the budget of {budget} (`{option}`) is used{why}: {self.spent}."
         return BudgetReached(must, function="run", remedy=KEPT)
 
 
@@ -483,7 +488,7 @@ class EndpointClient:
         if status == 429 and b"insufficient_quota" in content:
             raise InputError(f"the account's quota is used up: {message}", function="run")
         if status == 429 or status in _RETRIED:
-            raise _Again(str(status), f"{status}: {message}", retry_after(response.headers))
+            raise _Again(str(status), f"{status}: {message.removesuffix('.')}", retry_after(response.headers))
         raise protocol.Refused(status, message, html=html)
 
     def _check_readable(self, about: str, problem: _Again) -> None:
