@@ -64,7 +64,8 @@ def run(
         Fields of `paraconsist.running.options.LoadOptions` (``revision``, ``dtype``, ``max_length`` ...) and
         `RunOptions` (``label_map``, ``device``, ``batch_tokens``, ``noise_floor`` ...); of a function those of
         `paraconsist.running.functions.Function` (``name``, ``version``, ``template`` ...); of a language model
-        `AskOptions` (``max_new_tokens``, ``temperature`` ...), of an address these and `EndpointSettings`.
+        `PromptOptions` (``template``, ``shots``, ``examples``, ``temperature`` ...), of an address these and
+        `EndpointSettings`.
 
     Returns
     -------
@@ -82,16 +83,15 @@ def run(
     )
     from paraconsist.data.tables import are_rows, in_arrow
     from paraconsist.errors import input_error, renamed, unknown_option
-    from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings
+    from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.reporting.result import Run
     from paraconsist.running.by_name import read_models
     from paraconsist.running.functions import Function, run_function
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 
     column = [f"{field}={own}" for field, own in column.items()] if isinstance(column, Mapping) else column
-    kinds = (Function, LoadOptions, RunOptions, EndpointSettings, AskOptions)
+    kinds = (Function, LoadOptions, RunOptions, EndpointSettings, PromptOptions)
     names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} for kind in kinds}
-    names[AskOptions].add("system")  # of `PromptOptions`
     known = {*signature(run).parameters, *chain.from_iterable(names.values())} - {"options", "call"}
     for name in options:
         if name not in known:
@@ -122,12 +122,12 @@ def run(
         if callable(model):
             what, own = "a function", {*names[Function], *names[RunOptions]}
         elif is_address:
-            what, own = "an address", {*names[EndpointSettings], *names[AskOptions], *names[RunOptions], "name"}
+            what, own = "an address", {*names[EndpointSettings], *names[PromptOptions], *names[RunOptions], "name"}
         else:
             if not isinstance(model, (str, Path)):
                 must, remedy = "be a function, a name, a folder or an address", "Of an object give its method."
                 raise input_error("run", "model", must, got=type(model).__name__, remedy=remedy)
-            what, own = "a model that is loaded", {*names[LoadOptions], *names[AskOptions], *names[RunOptions]}
+            what, own = "a model that is loaded", {*names[LoadOptions], *names[PromptOptions], *names[RunOptions]}
         for name in (name for name in options if name not in own):
             raise input_error("run", name, f"not be given with {what}", got=options[name])
         values: dict[Any, Any] = {kind: {k: v for k, v in options.items() if k in names[kind]} for kind in kinds}
@@ -139,7 +139,7 @@ def run(
 
         endpoint = EndpointSettings(str(model), **values[EndpointSettings]) if is_address else None
         name = str(model) if endpoint is None else str(options.get("name") or served_alone(endpoint))
-        loading, ask = LoadOptions(**values[LoadOptions]), PromptOptions(**values[AskOptions])
+        loading, ask = LoadOptions(**values[LoadOptions]), PromptOptions(**values[PromptOptions], data_dir=data_dir)
         named = NamedRun([name], SetOptions([]), ask, loading, running, endpoint, load, is_last=is_last)
         return Run(run_by_name(named).folder.path)
 

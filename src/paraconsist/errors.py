@@ -227,3 +227,12 @@ def visible(text: str, *, keep: str = "") -> str:
     lines
     """
     return _STEERING.sub(lambda sign: sign[0] if sign[0] in keep else f"\\u{ord(sign[0]):04x}", text)
+
+
+def plural(n: int, what: str) -> str:
+    """Return a number with what it counts.
+
+    >>> plural(1, "bucket"), plural(2230, "row"), plural(2, "process")
+    ('1 bucket', '2,230 rows', '2 processes')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 'es' if what.endswith('s') else 's'}"

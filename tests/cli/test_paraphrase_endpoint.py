@@ -122,7 +122,7 @@ def test_a_budget_ends_it_and_the_same_command_goes_on(tmp_path, rows):
             assert said.strip().endswith("What was answered is kept: the same command goes on from there.")
         code, _, said = command(arguments(server.url, rows, tmp_path / "set.parquet", *more[2:]))
         assert (code, len(server.received)) == (0, 24), said
-    assert re.search(r"toy: 12 requests answered in all; .* written, cost 0\.\d{4}\.", said)
+    assert re.search(r"toy; 12 requests answered in all, .* written, cost 0\.\d{4}\.", said)
     whole, found = (
         load_bucket_set(str(tmp_path / name)).table.drop_columns(["input_id", "example_id"])
         for name in ("whole.parquet", "set.parquet")
@@ -186,7 +186,7 @@ def test_sensitivity_over_an_endpoint(tmp_path, rows):
         assert "sensitivity: the budget of 2 requests (`--max-requests`) is used" in said
         out = done([str(part) for part in (*given, "--endpoint", server.url)])
     assert "2 of 4 originals answered right" in out
-    assert "toy: 6 requests answered in all; " in out
+    assert "toy; 6 requests answered in all, " in out
     assert "2: 2" in out  # right originals with at least two variants
     said = json.loads((tmp_path / "run" / "sensitivity.json").read_text())
     assert said["endpoint"]["n_requests"] == 6

@@ -424,7 +424,7 @@ def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
         for n_left in (12, 7):  # in one process a budget is that of a file as it is
             file.write_text(f"{given}max_requests: 5\nprice: [100, 200]  # {n_left} left\n")
             with (
-                pytest.warns(UserWarning, match=f"estimate: {n_left} requests, .* 96|56 written, cost 0"),
+                pytest.warns(UserWarning, match=f"estimate: {n_left} requests, .* 96|56 written, cost up to 0"),
                 pytest.raises(BudgetReached, match=r"budget of 5 requests \(`max_requests`\) is used: 5 requests sent"),
             ):
                 pc.answer_classes(answers, [0] * 5, same=f"judge:{file}")
@@ -432,7 +432,7 @@ def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
         file.write_text(f"{given}max_requests: 1\n")
         code, _, said = command("score", tmp_path / "rows.jsonl", "--same", f"judge:{file}")
         assert code == 75
-        assert "score: the budget of 1 requests (`max_requests`) is used: 1 requests sent" in said
+        assert "score: the budget of 1 request (`max_requests`) is used: 1 request sent" in said
         file.write_text(given)
         assert pc.answer_classes(answers, [0] * 5, same=f"judge:{file}").tolist() == [0, 1, 0, 2, 3]
         assert sum("messages" in received.body for received in server.received) == 12

@@ -237,7 +237,8 @@ def test_examples_of_a_file_need_texts_and_labels_only_and_meet_the_templates_la
 
 def test_shots_without_examples_and_examples_without_shots():
     refuses("`examples` must name the source of 3 examples", PromptOptions, shots=3)
-    refuses("`shots` must be 1 or more where `examples` are given", PromptOptions, examples=["a"])
+    refuses("`shots` must be given where `examples` are", PromptOptions, examples=["a"])
+    assert PromptOptions(shots=0, examples="a.jsonl").examples == ("a.jsonl",)  # none, in a sweep over shots
 
 
 def test_examples_of_another_task_are_refused(tmp_path):

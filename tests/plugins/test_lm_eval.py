@@ -1,5 +1,6 @@
 """The tasks for lm-evaluation-harness: prompts of the runner's, commands of the document, refusals."""
 
+import hashlib
 import json
 import math
 import re
@@ -72,6 +73,18 @@ def check_prompts(task: Any, options: PromptOptions, dataset: str, n: int = 30, 
 def test_the_prompts_are_the_runners(load, options, chat):
     options = PromptOptions(**options)
     check_prompts(load("paraconsist_sample"), options, "sample:defeasible_nli", chat=chat)
+
+
+def test_prompts_that_change_raise_the_version_of_every_task(load):
+    """The chats of version 1 ended their system message with an empty line, and the version stayed."""
+    listed = [re.search(r"^metadata: \{version: (\d+)", file.read_text(), re.M)[1] for file in TASKS.glob("*.yaml")]
+    task, more = load("paraconsist_sample"), {"chat_template": rendered, "tokenizer_name": "none"}
+    asked = []
+    for chat in (False, True):
+        task.build_all_requests(limit=4, apply_chat_template=chat, **(more if chat else {}))
+        asked += [one.args for one in task.instances]
+    digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+    assert ({*listed}, digest[:16]) == ({"2"}, "04e1eaa638b353ec")
 
 
 @pytest.mark.parametrize("chat", [False, True], ids=["plain", "chat"])

@@ -4,9 +4,11 @@ import json
 import re
 import shutil
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
+from helpers.commands import Command, in_process
 from helpers.endpoint import CONCURRENCY, answered_tags, arguments, command, done, predictions
 from helpers.faulty_server import FaultyServer
 from helpers.language_models import byte_tokenizer
@@ -62,6 +64,68 @@ def test_a_run_costs_no_more_than_its_budget(data, tmp_path, usage):
     assert set(Counter(server.sent()).values()) == {1}
 
 
+def test_a_server_that_changes_its_model_in_between_is_told_at_once_and_in_the_scores(data, tmp_path):
+    """It was told once, at the end of a run that was paid, and neither `score` nor a page knew."""
+    given = arguments("URL", data, tmp_path / "run", scoring="generate")
+    with FaultyServer(write=lambda text, body: "W", change=lambda body, _: {**body, "model": name}) as server:
+        given[given.index("URL")] = server.url
+        name = "toy-1"
+        assert command(given, "--max-requests", 21)[0] == 75
+        name = "toy-2"
+        shown = Command(partial(in_process, warn="always")).done(given)
+    assert shown.count("warning: toy-2 answers now, no longer toy-1: if their") == 1
+    assert "; by toy-2 (34), toy-1 (20); 54 requests answered in all" in shown
+    sentence = "its answers are of several models, or builds of one: toy-2 (34), toy-1 (20)"
+    assert sentence in shown
+    assert sentence in done("score", tmp_path / "run")
+
+
+def test_what_there_is_one_of_is_told_in_the_singular(tmp_path):
+    (tmp_path / "set.jsonl").write_text('{"bucket_id": "a", "question": "Why?", "expected": "yes"}\n')
+    given = ["--model", "toy", "--dataset", str(tmp_path / "set.jsonl"), "--output", tmp_path / "run"]
+    with FaultyServer(write=lambda text, body: "Yes") as server:
+        given += ["--endpoint", server.url]
+        said = "".join(command("run", *given)[1:])
+        budget = command("run", *given, "--overwrite", "--max-requests", 1)[2]
+        again = done("run", *given)
+        exported = done("export-requests", *given[:4], "--output", tmp_path / "batch")
+    for line in ("estimate: 1 request, ", "questions: 1 distinct input asked in", "s by 1 request, "):
+        assert line in said
+    assert "the budget of 1 request (`--max-requests`) is used: 1 request sent." in budget
+    assert "questions: 1 distinct input asked" in again
+    assert "questions: the one distinct input was there already." in done("run", *given)
+    assert "1 request in 1 file:" in exported
+    assert not re.search(r"(?<![.,\d])1 (requests|inputs|tokens|files|answers)\b", said + budget + again + exported)
+
+
+def test_a_budget_below_one_request_is_no_budget_that_is_used(data, tmp_path):
+    """ "The same command goes on from there", it was told, and ended there each time with nothing sent."""
+    given = {"scoring": "generate", "max_tokens": 500, "price": "1,100", "max_cost": 0.03}
+    with FaultyServer() as server:
+        code, _, said = command(arguments(server.url, data, tmp_path / "run", **given))
+        assert (code, server.received) == (75, [])
+    assert "`--max-cost` must be as much as one request may cost, 0.05" in said
+    assert said.endswith("got 0.03. Give more, or a lower `--max-new-tokens`.\n")
+
+
+def test_the_repeats_of_a_run_are_among_its_requests(data, tmp_path):
+    """It expected 76 requests and told of 54."""
+    with FaultyServer(write=lambda text, body: "W") as server:
+        shown = done(arguments(server.url, data, tmp_path / "run", scoring="generate", noise_floor=1))
+        n = int(re.search(r"estimate: (\d+) requests", shown)[1])
+        assert n > 54
+        assert f"defeasible_nli: written answers; {n} requests answered in all, " in shown
+        assert len(server.sent()) == n
+
+
+def test_at_most_holds_where_a_server_returns_no_log_probabilities(data, tmp_path):
+    """54 tokens were expected, of first tokens alone, and 432 written."""
+    with FaultyServer(log_probabilities=False) as server:
+        shown = done(arguments(server.url, data, tmp_path / "run"))
+    expected, written = (int(re.search(form, shown)[1]) for form in (r"at most (\d+) written", r", (\d+) written\."))
+    assert 54 < written <= expected
+
+
 def test_a_call_from_python_ends_at_its_budget(data, tmp_path):
     with FaultyServer(write=lambda text, body: "W") as server:
         options = {"output": tmp_path / "run", "scoring": "generate", "name": "toy"}
@@ -89,7 +153,7 @@ def test_prices_are_read_from_a_file(data, tmp_path, name, text):
             for price in (tmp_path / name, "2,10")
         ]
     assert said[0] == said[1]
-    assert ", cost 0.0" in said[0]
+    assert ", cost up to 0.0" in said[0]
 
 
 @pytest.mark.parametrize("text", ["other: [1, 1]", "toy: [1]", "toy: cheap", "- toy", "toy: [1, 2"])
@@ -119,8 +183,12 @@ def test_a_dry_run_shows_requests_as_they_are_sent_and_sends_nothing(data, tmp_p
         code, out, said = command([*arguments(server.url, data, tmp_path / "dry", **given), "--dry-run"])
         assert (code, server.received, (tmp_path / "dry").exists()) == (0, [], False)
         assert "estimate: 54 requests" in said
-        assert "at most 162 written, cost 0.00" in said
+        assert "at most 162 written, cost up to 0.00" in said
+        assert "enough" not in said
+        dear = [*arguments(server.url, data, tmp_path / "dry", **given), "--dry-run", "--max-cost", 0.0001]
+        assert " The budget of 0.0001 may not be enough: what is answered by then is kept" in command(dear)[2]
         _, _, before = command(arguments(server.url, data, tmp_path / "run", **given | {"max_requests": 20}))
+        assert "The budget of 20 requests is not enough" in before
         assert before.index("estimate: 54 requests") < before.index("the budget of 20 requests")
         _, _, said = command([*arguments(server.url, data, tmp_path / "run", **given), "--dry-run"])
         assert "estimate: 35 requests" in said

@@ -428,7 +428,7 @@ def test_written_answers_are_read_and_what_they_cost_is_told(place, tmp_path):
     read, cost = sum(len(body["prompt"].split()) for body in sent.values()), predictions(tmp_path).metadata["endpoint"]
     assert (cost["prompt_tokens"], cost["completion_tokens"], cost["served"]) == (read, 3 * 54, {"toy": 54})
     assert cost["cost"] == pytest.approx((2 * read + 10 * 3 * 54) / 1e6)
-    assert f"{read:,} tokens read, 162 written, cost {cost['cost']:,.4f}" in out
+    assert f"54 requests answered in all, {read:,} tokens read, 162 written, cost {cost['cost']:,.4f}" in out
     said = json.loads((tmp_path / "run.json").read_text())
     assert said["endpoint"]["defeasible_nli"]["cost"] == cost["cost"]
     assert said["endpoint"]["defeasible_nli"]["last"]["urls"] == [server.url]

@@ -47,6 +47,27 @@ def _import(output, *files):
     return ["import-answers", *map(str, files), "--output", str(output), "--n-resamples", "20"]
 
 
+def test_an_export_tells_its_cost_and_an_import_what_was_read(tmp_path):
+    """It exported "0 requests in 0 files:", at no price; of answers that were read it told how fast they were asked."""
+    rows = [{"bucket_id": str(i // 2), "question": f"Wording {i}?", "expected": "yes"} for i in range(4)]
+    data, output = write(tmp_path / "q.jsonl", rows), tmp_path / "batch"
+    told = done(_export(data, output, "--price", "1,2"))
+    assert "4 requests in 1 file:" in told
+    assert "estimate: 4 requests, 10 tokens read" in told
+    assert "at most 1,024 written, cost up to 0.0021." in told
+    with FaultyServer(write=lambda text, body: "yes") as server:
+        lines = _answered(server, _requests(output))
+    assert "1 of 4 inputs has no answer" in refused(_import(output, write(tmp_path / "a.jsonl", lines[:3])))
+    told = done(_import(output, write(tmp_path / "b.jsonl", lines)))
+    assert "questions: 1 distinct input answered (3 were there already).\n" in told
+    assert "questions: written answers; 4 requests answered in all, " in told
+    told = done(_export(data, output, "--price", "1,2"))
+    assert told == "Nothing is left to export: every request has its answer.\n"
+    with FaultyServer(write=lambda text, body: "yes") as server:
+        assert "q.jsonl" not in (told := done(run_arguments(server.url, data, tmp_path / "run")))
+        assert "questions: written answers; 4 requests" in told
+
+
 OPTIONS = {
     "label": [],
     "chat": ["--api", "chat"],

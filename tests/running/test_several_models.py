@@ -1,5 +1,8 @@
 """Several models in one call: each as if it ran alone, with its own options, over sets that are prepared once."""
 
+import json
+import re
+
 import pyarrow as pa
 import pytest
 from helpers.commands import command, done, refused, write
@@ -73,10 +76,20 @@ def test_a_budget_is_of_the_command(questions, tmp_path):
     with FaultyServer(write=answer) as server:
         given = ["run", "--endpoint", server.url, "--dataset", questions, "--models", tmp_path / "models.yaml"]
         given += ["--output", tmp_path / "all"]
-        code, shown, _ = command(*given, "--max-requests", 20)
+        code, shown, said = command(*given, "--max-requests", 20, "--price", "1,2")
         assert (code, len(server.received)) == (75, 20)
+        first, *rest = (line for line in said.splitlines() if line.startswith("estimate"))
+        total = re.fullmatch(r"estimate of all 2 models: 24 requests, .* cost up to (\d+\.\d+)\. The .*", first)
+        assert total is not None
+        assert " The budget of 20 requests is not enough: what is answered by then is kept, and the same" in first
+        costs = [float(re.search(r"cost up to (\d+\.\d+)", line)[1]) for line in rest]
+        assert len(costs) == 2
+        assert float(total[1]) == pytest.approx(sum(costs), abs=2e-4)
+        assert ["is not enough" in line for line in rest] == [False, True]
         assert shown.endswith("b:\n")
-        done(*given, "--max-requests", 20)
+        n = len(server.received)
+        shown = done(*given, "--max-requests", 20, "--price", "1,2")
+        assert re.search(rf"\nIn all {len(server.received) - n} requests sent and 0\.\d+ paid\.\n", shown)
         assert len(server.received) < 40
     assert predictions(tmp_path / "all" / "b").table["prediction"].null_count == 0
 
@@ -116,6 +129,7 @@ def test_a_file_of_lines_and_a_dry_run(questions, tmp_path):
     given = ["--models", tmp_path / "models.txt", "--endpoint", "http://localhost:1/v1", "--dataset", questions]
     shown = done("run", *given, "--dry-run", "--output", tmp_path / "all")
     assert shown.count("estimate: 12 requests") == 3
+    assert re.search(r"\nestimate of all 3 models: 36 requests, .* Nothing was sent\.$", shown)
     assert [line for line in shown.splitlines() if line in ("ORG-one:", "other-one:", "three:")] == [
         "ORG-one:", "other-one:", "three:"
     ]  # fmt: skip
@@ -135,6 +149,7 @@ def test_a_file_of_lines_and_a_dry_run(questions, tmp_path):
         ("a: {model: toy, temperature: hot}", "options of the right kind"),
         ("a: {model: toy, system: no}", "`--system` must be text; got False. Put it into quotes."),
         ("a: {model: toy, temperature: -1}", "`--temperature` must be 0 or more"),
+        ("a: {model: toy, shots: many, examples: a}", "`--shots` must be a whole number"),
     ],
 )
 def test_what_the_file_may_not_say_is_refused_before_anything_runs(text, said, questions, tmp_path):
@@ -163,6 +178,27 @@ def test_python_takes_several_too(questions, tmp_path, prepared):
     assert list(runs) == ["plain", "brief"]
     assert predictions(tmp_path / "all" / "brief").table.equals(predictions(tmp_path / "alone").table)
     assert runs["brief"].score().to_dict().keys() == alone.score().to_dict().keys()
+
+
+def test_command_python_and_entry_have_the_same_options_of_prompts(tmp_path):
+    """`pc.run` took no template, shots and examples; an entry's `examples: FILE` was read letter by letter."""
+    solved, data = write_set(tmp_path / "solved.jsonl", 40, seed=5), write_set(tmp_path / "q.jsonl", 6)
+    template = tmp_path / "mine.yaml"
+    template.write_text('question: "{premise} {update}?"\nlabels: {weakener: W, strengthener: S}\n')
+    options = {"template": str(template), "shots": 4, "examples": str(solved), "example_seed": 3, "system": "Be brief."}
+    options |= {"chat": True, "scoring": "generate"}
+    (tmp_path / "models.yaml").write_text(json.dumps({"entry": {"model": "toy", **options}}))
+    words = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
+    with FaultyServer(write=lambda text, body: "W") as server:
+        given = ["run", "--endpoint", server.url, "--dataset", data]
+        done(*given, "--model", "toy", *(part for part in words if part is not True), "--output", tmp_path / "command")
+        done(*given, "--models", tmp_path / "models.yaml", "--output", tmp_path)
+        pc.run(server.url, str(data), output=tmp_path / "python", name="toy", **options)
+    asked = [predictions(tmp_path / name).metadata["model"] for name in ("command", "entry", "python")]
+    assert asked[0] == asked[1] == asked[2]
+    assert (asked[0]["shots"], asked[0]["system"], asked[0]["template"]) == ("4", "Be brief.", "mine")
+    assert server.received[-1].body["messages"][-1]["content"].endswith("?")
+    assert len(server.received[-1].body["messages"]) == 2 + 2 * 4
 
 
 def test_functions_have_names(questions, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -325,9 +326,17 @@ def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monk
             "--set", "max-new-tokens=9", "--output", tmp_path / "sweep"]  # fmt: skip
     with FaultyServer(write=answer) as server:
         given += ["--endpoint", server.url]
-        code, _, _ = command("sweep", *given, *more, "--max-requests", 17)
+        code, shown, said = command("sweep", *given, *more, "--dry-run")
+        assert (code, len(server.received), (tmp_path / "sweep").exists()) == (0, 0, False)
+        assert shown.count('"Be brief, please.') == 9  # three requests of each cell
+        assert re.search(r"\nestimate of all 3 cells: 36 requests, .* Nothing was sent\.$", said)
+        code, _, said = command("sweep", *given, *more, "--max-requests", 17)
         assert (code, len(server.received)) == (75, 17)
+        total, first = said.index("estimate of all 3 cells: 36 requests"), said.index("estimate: 12 requests")
+        assert total < said.index("The budget of 17 requests is not enough") < first
         shown = done("sweep", *given, *more)
+        assert f"\nIn all {len(server.received) - 17} requests sent.\n" in shown
+        assert "[3/3] estimate: 12 requests" in shown
         n = len(server.received)  # what was under way at the end of the budget is asked again
         assert 12 * 3 <= n <= 12 * 3 + 16  # of temperature 0 one seed is all
         assert done("sweep", *given, *more).splitlines()[:6] == shown.splitlines()[:6]
@@ -396,6 +405,19 @@ def test_lines_of_the_table_stand_as_the_grid_was_given() -> None:
     assert found == [f"| m, mlp_size {size}, {share} %" for size in (8, 16) for share in (50, 100)]
 
 
+@pytest.mark.parametrize(("values", "is_warned"), [((1.0, 0.8), False), ((0.7, 1.31), True)])
+def test_a_pvap_above_100_has_the_warning_that_score_gives(values: tuple, is_warned: bool) -> None:
+    from paraconsist.scoring.score import ABOVE_ALL
+    from paraconsist.studies.plots import markdown_table
+
+    cells = []
+    for model, value in zip("ab", values, strict=True):
+        of_set = {"paraphrastic_consistency": {"pvap_unbiased": value}}
+        cells.append(replace(cell(1.0, 0, 0.5, model=model), sets={"s": of_set}))
+    lines = markdown_table(summarise(cells).summary).splitlines()
+    assert lines[-2:] == ["", f"{ABOVE_ALL}."] if is_warned else ABOVE_ALL not in " ".join(lines)
+
+
 def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
     cells = [cell(1.0, 0, 0.5, model="a/m"), cell(1.0, 0, 0.7, model="b/m")]
     rows = summarise(cells).summary
@@ -421,6 +443,8 @@ def test_models_of_one_name_in_two_folders_are_two_configurations() -> None:
             ["--endpoint", "http://x/v1", "--seeds", "1,2", "--set", "temperature=1", "--request-field", "seed=5"],
             "the seed to",
         ),
+        (["--dry-run"], "`--dry-run` must be given only with `--endpoint`"),
+        (["--train-file", "rows.csv", "--dry-run"], "`--dry-run` must be given only where nothing is trained"),
         (["--concurrency", "3"], "`--concurrency` must be given only with `--endpoint`"),
         (["--same", "nothing"], "`--same` must"),
         (["--train-file", "rows.csv"], "`--column` must be given only where nothing is trained"),

@@ -40,6 +40,7 @@ def argument(help: str, default: Any = REQUIRED, **more: Any) -> Any:
 #: Options of several commands.
 AS_JSON: Any = option(False, "Print JSON, full precision, and nothing else.", option="--json")
 MARKDOWN: Any = option(False, "Print the tables as Markdown.")
+DRY_RUN: Any = option(False, "With --endpoint: show three requests and the estimate, and send nothing.")
 OUTPUT: Any = option(None, "Also write the results to this JSON file.")
 
 

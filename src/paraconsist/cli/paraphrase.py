@@ -228,7 +228,7 @@ def say_generator(generator: Generator) -> None:
 
     if isinstance(generator, EndpointGenerator):
         usage = generator.usage()
-        say_usage(usage, f"{generator.model}: {usage.n_requests:,} requests answered in all")
+        say_usage(usage, generator.model)
         kept = f"What it wrote is kept in {generator.answers}; the same command does not ask for it again."
         say_status(kept)
 

@@ -6,13 +6,15 @@ Also what every command prints of an endpoint's answers.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from paraconsist.cli.ends import patient, say, say_status
+from paraconsist.cli.ends import patient, say_status
 from paraconsist.cli.options import (
+    DRY_RUN,
     REQUIRED,
     Fields,
     Given,
@@ -26,7 +28,7 @@ from paraconsist.cli.options import (
     typed,
 )
 from paraconsist.data.options import LABEL_MAP, option
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, plural
 from paraconsist.files import is_main
 from paraconsist.models.endpoint.settings import AskOptions, read_fields
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
@@ -39,11 +41,7 @@ if TYPE_CHECKING:
     from paraconsist.running.run import RunReport
 
 
-_PROMPTS = Fields(
-    PromptOptions,
-    only=("template", "shots", "examples", "split", "seed", "system"),
-    names={"split": "example_split", "seed": "example_seed"},
-)
+_PROMPTS = Fields(PromptOptions, only=("template", "shots", "examples", "example_split", "example_seed", "system"))
 _ASK = ("normalize", "max_new_tokens", "temperature")  # which have no default in the help
 #: What an engine's batch decides for itself, and what it is told.
 _NOT_EXPORTED = ("device", "batch_tokens", "deterministic", "compile", "until", "until_set", "wordings")
@@ -63,7 +61,7 @@ def run(
     prompts: Annotated[Given, _PROMPTS],
     ask: Annotated[Given, Fields(AskOptions, unset=_ASK)],
     endpoint: Annotated[Given, endpoint_fields()],
-    dry_run: bool = option(False, "With --endpoint: show three requests and the estimate, and send nothing."),
+    dry_run: bool = DRY_RUN,
     figures: bool = option(False, "Also show which answers turn into which, and the confidence of inconsistent pairs."),
     scoring: Annotated[ScoreOptions, Fields(without=("measures", "unparsed", "checked", "validity"))],
 ) -> None:
@@ -79,41 +77,55 @@ def run(
         raise input_error("run", "api", "be 'chat' where `chat` is given", got="completions")
     settings = endpoint_settings(endpoint)
     quiet_libraries()
-    from paraconsist.running.by_name import OF_MODELS, NamedRun, read_models
+    from paraconsist.running.by_name import OF_MODELS, NamedRun, read_models, say_total
 
     if (model is None) == (models is None):
         must = "be given once, or in its place `models`, a file of several"
         raise input_error("run", "model", must, got=model)
-    if dry_run and settings is None:
-        raise input_error("run", "dry_run", "be given only with `endpoint`", got=True)
     named = NamedRun(model or (), sets, asking, loading, options, settings)
     runs = {"": named} if models is None else named.each(read_models(models, {*chain(*OF_MODELS.values())}))
+    if dry_run:
+        show_requests(runs, "model")
+        return
+    say_total(runs.values(), "model", say_status)
     for name, each in runs.items():
         if name and is_main():
             echo(f"{name}:")
-        _run(each, scoring, dry_run=dry_run, figures=figures)
-    if models is not None and not dry_run and sets.part is None and is_main():
+        _run(each, scoring, figures=figures)
+    if named.endpoint is not None and (meter := [*runs.values()][-1].meter) is not None and meter.n_requests:
+        say_status(f"In all {meter.spent}.")
+    if models is not None and sets.part is None and is_main():
         folders = shlex.join(str(each.options.output) for each in runs.values())
         say_status(f"Next, a page of all models: paraconsist report {folders}")
 
 
-def _run(named: NamedRun, scoring: ScoreOptions, *, dry_run: bool, figures: bool) -> None:
-    """Run what was named, and print its consistency; or show what it would send."""
-    from paraconsist.models.endpoint.queue import GRACE
+def show_requests(runs: Mapping[str, NamedRun], what: str) -> None:
+    """Print three requests of each run over an endpoint, and what all would send."""
+    from paraconsist.models.endpoint.client import Meter
     from paraconsist.running import endpoint as of_endpoint
-    from paraconsist.running.by_name import over_endpoint, run_by_name
-    from paraconsist.running.run import RunReport
+    from paraconsist.running.by_name import over_endpoint, say_total
 
-    if dry_run and named.endpoint is not None:
-        estimate = of_endpoint.dry_run(over_endpoint(named, named.endpoint))
+    for name, each in runs.items():
+        if each.endpoint is None:
+            raise input_error("run", "dry_run", "be given only with `endpoint`", got=True)
+        estimate = of_endpoint.dry_run(over_endpoint(each, each.endpoint))
+        echo(*[f"{name}:"] * bool(name))
         for body in estimate.bodies:
             print_json(body)
-        say_status(f"{estimate.describe()} Nothing was sent.")
-        return
+        say_status(f"{estimate.describe(Meter(each.endpoint))} Nothing was sent.")
+    say_total(runs.values(), what, lambda line: say_status(f"{line} Nothing was sent."))
+
+
+def _run(named: NamedRun, scoring: ScoreOptions, *, figures: bool) -> None:
+    """Run what was named, and print its consistency."""
+    from paraconsist.models.endpoint.queue import GRACE
+    from paraconsist.running.by_name import run_by_name
+    from paraconsist.running.run import RunReport
+
     with patient(GRACE if named.endpoint else 0.0):
         report = run_by_name(named, say_status)
     if not isinstance(report, RunReport):
-        say_endpoint_run(report, named.prompts.scoring)
+        say_endpoint_run(report)
     elif report.is_main_process:
         say_run(report)
     else:
@@ -140,7 +152,7 @@ def merge(
     from paraconsist.running.parts import merge_parts
 
     merge_parts(parts, output, overwrite=overwrite)
-    say_status(f"{len(parts)} parts in {output}.")
+    say_status(f"{plural(len(parts), 'part')} in {output}.")
     score_and_show(output, ScoreOptions(**intervals.intervals))
 
 
@@ -186,9 +198,13 @@ def export_requests(
     asking = {**ask, "prompts": {**prompts, "data_dir": sets.data_dir}}
     fields = {**endpoint, "request_fields": read_fields(endpoint.get("request_fields"))}
     named = {"models": model, "sets": vars(sets), "ask": asking, "running": options, "endpoint": fields}
-    files = export_named(named, top=top_logprobs, per_file=per_file)
-    say_status(f"{sum(files.values()):,} requests in {len(files):,} file{'s' * (len(files) != 1)}:")
+    files, estimate = export_named(named, top=top_logprobs, per_file=per_file)
+    if not files:
+        say_status("Nothing is left to export: every request has its answer.")
+        return
+    say_status(f"{plural(sum(files.values()), 'request')} in {plural(len(files), 'file')}:")
     echo(*map(str, files))
+    say_status(estimate)
 
 
 def import_answers(
@@ -205,8 +221,7 @@ def import_answers(
     """
     from paraconsist.running.requests import import_named
 
-    report, scoring = import_named(output, answers)
-    say_endpoint_run(report, scoring)
+    say_endpoint_run(import_named(output, answers), asked=False)
     score_and_show(output, ScoreOptions(**intervals.intervals), figures=figures)
 
 
@@ -224,8 +239,8 @@ def score_and_show(folder: Path, options: ScoreOptions, *, figures: bool = False
         split = f" ({accuracy['split']})" if accuracy["split"] else ""
         if accuracy["corrects"] is None:  # else it stands in that set's table
             echo(
-                f"{name}{split}: accuracy {accuracy['accuracy']:.1%} on {accuracy['n_rows']:,} rows{unparsed}, always "
-                f"the commonest label {accuracy['majority_rate']:.1%}; no paraphrases, so no consistency."
+                f"{name}{split}: accuracy {accuracy['accuracy']:.1%} on {plural(accuracy['n_rows'], 'row')}{unparsed}, "
+                f"always the commonest label {accuracy['majority_rate']:.1%}; no paraphrases, so no consistency."
             )
     files = RunFolder(folder)
     where, file = ("Results", files.results_file) if results else ("Accuracies", files.run_file)
@@ -236,21 +251,22 @@ def say_run(report: RunReport) -> None:
     """Print how many inputs were computed, and how fast."""
     for task, loop in report.statistics.items():
         speed = f"{loop.n_computed / max(loop.seconds, 1e-9):,.0f} inputs/s, {loop.padding:.1%} padding"
-        processes = f"{loop.n_ranks} process{'es' if loop.n_ranks > 1 else ''}"
-        _say_done(task, loop, f"computed{{}} in {loop.seconds:.1f} s, {speed}, {processes}.")
+        _say_done(task, loop, f"computed{{}} in {loop.seconds:.1f} s, {speed}, {plural(loop.n_ranks, 'process')}.")
 
 
-def say_endpoint_run(report: EndpointReport, scoring: str | None) -> None:
-    """Print how many inputs were asked, how, and what the answers came to."""
+def say_endpoint_run(report: EndpointReport, *, asked: bool = True) -> None:
+    """Print how many inputs were asked, or had answers that were read, how, and what the answers came to."""
     for name, queue in report.statistics.items():
         method = report.methods[name]
         if method.scoring == "label":
             how = f"label log-probabilities ({method.describe()})"
         else:
-            how = "written answers" + (" (the endpoint returns no log-probabilities)" if scoring is None else "")
+            how = "written answers" + " (the endpoint returns no log-probabilities)" * (name in report.unscored)
         again = ", ".join(f"{n:,} for {kind}" for kind, n in queue.retries.items())
         speed = f"{queue.n_requests / max(queue.seconds, 1e-9):,.1f} requests/s{again and f'; sent again: {again}'}"
-        _say_done(name, queue, f"asked{{}} in {queue.seconds:.1f} s by {queue.n_requests:,} requests, {speed}.")
+        requests = plural(queue.n_requests, "request")
+        asking = f"asked{{}} in {queue.seconds:.1f} s by {requests}, {speed}."
+        _say_done(name, queue, asking if asked else "answered{}.")
         say_usage(report.usage[name], f"{name}: {how}")
 
 
@@ -258,19 +274,21 @@ def _say_done(name: str, statistics: Any, how: str) -> None:
     """Print how the inputs that were not there already were done."""
     n = statistics.n_inputs - statistics.n_computed
     if statistics.n_computed:
-        before = f" ({n:,} were there already)" if n else ""
-        say_status(f"{name}: {statistics.n_computed:,} distinct inputs {how.format(before)}")
+        before = f" ({n:,} {'was' if n == 1 else 'were'} there already)" if n else ""
+        say_status(f"{name}: {plural(statistics.n_computed, 'distinct input')} {how.format(before)}")
     else:
-        say_status(f"{name}: all {n:,} distinct inputs were there already.")
+        whole = "the one distinct input was" if n == 1 else f"all {n:,} distinct inputs were"
+        say_status(f"{name}: {whole} there already.")
 
 
 def say_usage(usage: Usage, about: str) -> None:
     """Print what an endpoint's answers came to, behind what they were."""
-    counted = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
+    from paraconsist.data.predictions import answered_by
+
+    counted = f"{plural(usage.n_requests, 'request')} answered in all, {plural(usage.prompt_tokens, 'token')} read"
+    counted += f", {usage.completion_tokens:,} written"
     if usage.n_uncounted:
-        counted += f" ({usage.n_uncounted:,} of {usage.n_requests:,} answers did not say)"
+        counted += f" ({plural(usage.n_uncounted, 'answer')} did not say)"
     cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
-    say_status(f"{about}; {counted}{cost}.")
-    if len(usage.served) > 1:
-        served = ", ".join(f"{model} ({n:,})" for model, n in usage.served.items())
-        say(f"warning: {about.partition(':')[0]}: several models answered: {served}.")
+    served = f"; by {answered_by(usage.served)}" if len(usage.served) > 1 else ""
+    say_status(f"{about}{served}; {counted}{cost}.")

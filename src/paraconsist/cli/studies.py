@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import (
+    DRY_RUN,
     Fields,
     Given,
     echo,
@@ -21,7 +22,9 @@ from paraconsist.cli.options import (
     read_value,
     read_values,
 )
+from paraconsist.cli.run import show_requests
 from paraconsist.data.options import TASK, option
+from paraconsist.errors import input_error
 from paraconsist.studies.options import AdversarialOptions, SweepOptions
 
 if TYPE_CHECKING:
@@ -72,6 +75,7 @@ def sweep(
     train_file: Path | None = option(None, "Training rows; without them models are asked as they are."),
     train_dataset: str | None = option(None, "Training rows from a builder."),
     eval_file: Path | None = option(None, "Rows to measure accuracy on after each epoch."),
+    dry_run: bool = DRY_RUN,
 ) -> None:
     """Train (where there are rows to train on), run and score every cell of a grid; write table, tests and figures.
 
@@ -79,6 +83,7 @@ def sweep(
     paraconsist sweep --model A --model B --endpoint URL --dataset questions.yaml --vary temperature=0,1 --output sweep
     """
     quiet_libraries()
+    from paraconsist.studies.sweep import asked_cells
     from paraconsist.studies.sweep import sweep as run_sweep
 
     options = SweepOptions(
@@ -90,6 +95,11 @@ def sweep(
         endpoint=endpoint_settings(endpoint),
         **texts.settings("sweep", study, train_file=train_file, dataset=train_dataset, eval_file=eval_file),
     )
+    if dry_run:
+        if options.trains:
+            raise input_error("sweep", "dry_run", "be given only where nothing is trained", got=True)
+        show_requests({folder: run for folder, (_, run) in asked_cells(options).items()}, "cell")
+        return
     result = run_sweep(options, say=say_status)
     if result is not None:
         _show_grid(result, options.output)

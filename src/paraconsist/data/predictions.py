@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +54,7 @@ STRATUM_COLUMNS = (
 METADATA_KEY = b"paraconsist"
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("label_names", "measures", "notes"), (list, "a list of names")),
-    **dict.fromkeys(("model", "source", "inputs", "until"), (dict, "a JSON object")),
+    **dict.fromkeys(("model", "source", "inputs", "until", "endpoint"), (dict, "a JSON object")),
     **dict.fromkeys(("set", "task", "label_map"), (str, "text")),
 }
 
@@ -167,12 +168,26 @@ def _wrong_field(metadata: Json) -> str | None:
     return None
 
 
+def answered_by(served: Mapping[str, int]) -> str:
+    """Return the models that answered, with their numbers of requests, the commonest first."""
+    counts = Counter({name: n for name, n in served.items() if isinstance(n, int)})  # of a file of anybody's
+    names = [f"{name} ({n:,})" for name, n in counts.most_common()]
+    return ", ".join([*names[:3], *[f"{len(names) - 3} more"] * (len(names) > 3)])
+
+
 def input_notes(metadata: Metadata) -> list[str]:
-    """Return a sentence each on the inputs of a run that failed, were cut, or have answers that were cut."""
+    """Return a sentence each on the inputs of a run that failed, were cut, or have answers that were cut.
+
+    Also on a run over an endpoint that several models answered.
+    """
     counts, model = metadata.get("inputs"), metadata.get("model", {})
+    served = metadata.get("endpoint", {}).get("served")
+    notes = []
+    if isinstance(served, dict) and len(served) > 1:
+        notes.append(f"its answers are of several models, or builds of one: {answered_by(served)}")
     if counts is None:
-        return []
-    notes, n = [], f"{counts.get('n_inputs')} inputs"
+        return notes
+    n = f"{counts.get('n_inputs')} inputs"
     if counts.get("n_failed"):
         kinds = ", ".join(f"{number} {kind}" for kind, number in dict(counts.get("failed", {})).items())
         first = ", ".join(map(str, counts.get("first_failed", [])))

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
+from paraconsist.errors import plural as plural  # for rooms that format no results, too
+
 #: A measure's result, or the mapping that a file holds of it.
 Values = Mapping[str, Any]
 #: The text of a number that is undefined.
@@ -66,15 +68,6 @@ def byte_size(n_bytes: int) -> str:
 def minus(text: str) -> str:
     """Return a number with a minus sign for its hyphen."""
     return text.replace("-", "−")
-
-
-def plural(n: int, what: str) -> str:
-    """Return a number with what it counts.
-
-    >>> plural(1, "bucket"), plural(2230, "row")
-    ('1 bucket', '2,230 rows')
-    """
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def count(value: Any) -> str:

@@ -471,7 +471,7 @@ def noise(name: str, floor: Values) -> Table:
         for key, value, label in lines
     ]
     columns = [Column("measure", words=True), Column("value", interval="interval")]
-    return Table(f"{name}: noise floor, {floor['n_repeats']} repeats (per cent)", columns, rows, wide=True)
+    return Table(f"{name}: noise floor, {plural(floor['n_repeats'], 'repeat')} (per cent)", columns, rows, wide=True)
 
 
 def policies(sets: Mapping[str, SetScores]) -> Iterator[Table]:

@@ -29,11 +29,11 @@ from paraconsist.data.foreign import read_yaml
 from paraconsist.data.prompts import Prompt, QuestionPrompt
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import QUESTIONS, Task, partial_task
-from paraconsist.errors import input_error, unknown_option
+from paraconsist.errors import input_error, plural, unknown_option
 from paraconsist.files import Json
-from paraconsist.models.endpoint.client import Meter
-from paraconsist.models.endpoint.settings import AskOptions, EndpointPrompt, EndpointSettings, PromptSettings
-from paraconsist.running.endpoint import EndpointReport, EndpointRun, run_endpoint
+from paraconsist.models.endpoint.client import Estimate, Meter
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, PromptSettings
+from paraconsist.running.endpoint import EndpointReport, EndpointRun, dry_run, run_endpoint
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.parts import Part
 from paraconsist.running.run import RunReport, run
@@ -86,7 +86,7 @@ class NamedRun:
 
 #: Options in which several models of one call may differ, by the field of `NamedRun`.
 OF_MODELS: Mapping[str, tuple[str, ...]] = {
-    "prompts": (*AskOptions().asking(), "template", "shots", "examples", "system"),
+    "prompts": tuple(name for name in vars(PromptOptions()) if name != "data_dir"),
     "loading": tuple(vars(LoadOptions())),
     "options": ("label_map", "label_rule", "seed", "batch_tokens"),
     "endpoint": ("api", "request_fields"),
@@ -133,6 +133,14 @@ def _read_file(path: Path) -> Any:
     except (OSError, ValueError):
         raise input_error("run", "models", "name a text file that can be read", got=str(path)) from None
     return [line for line in lines if line]
+
+
+def say_total(runs: Collection[NamedRun], what: str, say: Callable[[str], None]) -> None:
+    """Say what several runs over an endpoint will send together, before the first of them begins."""
+    estimates = [dry_run(over_endpoint(run, run.endpoint)) for run in runs if run.endpoint is not None]
+    meter = next(iter(runs)).meter
+    if len(estimates) > 1 and meter is not None and (total := Estimate.total(estimates)).n_requests:
+        say(total.describe(meter, f" of all {plural(len(runs), what)}"))
 
 
 def run_by_name(named: NamedRun, say: Callable[[str], None] | None = None) -> RunReport | EndpointReport:
@@ -301,7 +309,7 @@ def load_pools(options: PromptOptions) -> list[Pool]:
         if (path := Path(spec)).is_file():
             rows = _file_rows(path)
         else:
-            rows = load_bucket_set(spec, data_dir=options.data_dir, split=_split_of(spec, options.split))
+            rows = load_bucket_set(spec, data_dir=options.data_dir, split=_split_of(spec, options.example_split))
         examples = [
             templates.Example(row, rows.label_names[label])
             for row in rows.table.select([*rows.task.columns, "label"]).to_pylist()
@@ -344,7 +352,7 @@ def make_prompt(
         other = next(pool.task.name for pool in pools if pool.task != task)
         raise input_error("run", "examples", f"be of task {task.name}, as the sets are", got=other)
     renamed = [_with_labels_of(template, pool) for pool in fitting]
-    drawn = templates.draw_examples(task, renamed, options.shots or 0, seed=options.seed, exclude=exclude)
+    drawn = templates.draw_examples(task, renamed, options.shots or 0, seed=options.example_seed, exclude=exclude)
     return Prompt(template, drawn, options.system)
 
 

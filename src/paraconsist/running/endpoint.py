@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,13 +46,17 @@ _N_COUNTED = 256  # prompts whose tokens a tokenizer counts, for an estimate of 
 
 @dataclass(frozen=True)
 class EndpointReport:
-    """What a run over an endpoint left: the folder, a file for each set, what each task's pass did and came to."""
+    """What a run over an endpoint left: the folder, a file for each set, what each task's pass did and came to.
+
+    `unscored` are the passes with written answers because the endpoint returns no log-probabilities.
+    """
 
     folder: RunFolder
     files: Mapping[str, Path]
     methods: Mapping[str, Method]
     statistics: Mapping[str, QueueStatistics]
     usage: Mapping[str, Usage]
+    unscored: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
         job.identities = {**job.identities, name: identity_of(at, prompt, method)}
         asked = Pass(name, job.groups[name][1], prompt, method, job.store(name))
         parts = wanted_parts(method, len(prompt.label_names), {})
+        is_written = method.scoring == "generate" or (recorded is None and prompt.scoring is None)  # maybe
         for one in [asked, *asked.repeated(*job.repeats(name), job.options.seed)]:
             finished, again = one.store.finished() if recorded else Results.of({}), job.options.asks_failed
             pending = set(to_ask(one.ids(), finished, retry_failed=again))
@@ -108,7 +113,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
                 shown = question.whole.encode("utf-8", "replace")
                 n_bytes += len(parts) * len(shown)
                 texts += [shown] if len(texts) < _N_COUNTED else []
-                n_written += prompt.longest_answer if method.scoring == "generate" else len(parts)
+                n_written += prompt.longest_answer if is_written else len(parts)
                 if len(bodies) < _N_SHOWN:
                     bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
         if texts:
@@ -153,7 +158,7 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
     meter = endpoint_run.meter or Meter(settings)
     meter.settings = settings  # each run has its model's price
     if say is not None and (estimate := _estimate(job, prompts, settings)).n_requests:
-        say(estimate.describe())
+        say(estimate.describe(meter))
     at = {name: prompt.over(settings) for name, prompt in prompts.items()}
     job.match_labels({name: prompt.label_names for name, prompt in prompts.items()})
     offers = {name: _offer(job, at[name], key, prompt, meter) for name, prompt in prompts.items()}
@@ -199,7 +204,8 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
         last = {name: {"urls": list(offers[name]), **vars(queue)} for name, queue in statistics.items()}
         spent = {name: {**usage[name].to_dict(), "sets": by_set[name], "last": last[name]} for name in job.groups}
         job.record(endpoint=spent)
-    return EndpointReport(job.folder, job.files, methods, statistics, usage)
+    unscored = {n for n, p in prompts.items() if p.scoring is None and methods[n].scoring == "generate"}
+    return EndpointReport(job.folder, job.files, methods, statistics, usage, unscored)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, ClassVar
 
 from paraconsist.data.options import DATA_DIR, DEVICE, LABEL_RULE, option
-from paraconsist.errors import check_choice, input_error
+from paraconsist.errors import check_choice, check_whole, input_error
 from paraconsist.models.endpoint.settings import AskOptions
 
 if TYPE_CHECKING:
@@ -94,8 +94,10 @@ class PromptOptions(AskOptions):
     )
     shots: int | None = option(None, "Language models: solved examples in the prompt.", min=0)
     examples: Sequence[str] = option((), "Set or file to draw them from; repeat to draw evenly from several.")
-    split: str = option("train", "Split of the sets that examples are drawn from, where they have it.", rare=True)
-    seed: int = option(0, "Random seed of the draw of examples.", min=0, rare=True)
+    example_split: str = option(
+        "train", "Split of the sets that examples are drawn from, where they have it.", rare=True
+    )
+    example_seed: int = option(0, "Random seed of the draw of examples.", min=0, rare=True)
     data_dir: str | None = option(None, DATA_DIR)
     system: str = option("", "Chats: a system message for all prompts, before their own.")
 
@@ -103,8 +105,13 @@ class PromptOptions(AskOptions):
         super().__post_init__()
         if not isinstance(self.system, (str, NoneType)):  # YAML reads `no` and `5` otherwise
             raise input_error("run", "system", "be text", got=self.system, remedy="Put it into quotes.")
-        if self.examples and not self.shots:
-            raise input_error("run", "shots", "be 1 or more where `examples` are given", got=self.shots)
+        if isinstance(self.examples, str):
+            object.__setattr__(self, "examples", (self.examples,))
+        for name in ("shots", "example_seed"):  # 0 shots: of a sweep over their number
+            if (value := getattr(self, name)) is not None:
+                check_whole("run", name, value, at_least=0)
+        if self.examples and self.shots is None:
+            raise input_error("run", "shots", "be given where `examples` are", got=None)
         if self.shots and not self.examples:
             must = f"name the source of {self.shots} examples"
             raise input_error("run", "examples", must, remedy="Name a set or a file, or several to draw evenly from.")

@@ -17,9 +17,10 @@ from typing import Any
 from paraconsist.data.foreign import Malformed, cleaned
 from paraconsist.data.store import NO_ANSWER, Failed, RunFolder, to_ask
 from paraconsist.data.tables import json_rows
-from paraconsist.errors import InputError, check_whole, first_line, input_error
+from paraconsist.errors import InputError, check_whole, first_line, input_error, plural
 from paraconsist.files import Json, locked, read_record, replacing, staged, write_json
 from paraconsist.models.endpoint import protocol
+from paraconsist.models.endpoint.client import Meter
 from paraconsist.models.endpoint.label_scoring import Method, is_bounded, part_request, result_of
 from paraconsist.models.endpoint.queue import Journal, QueueStatistics
 from paraconsist.models.endpoint.settings import EndpointSettings
@@ -41,22 +42,23 @@ _NOW = ("output", "overwrite", "retry_failed")
 _NOWHERE = "http://batch.invalid/v1"
 
 
-def export_named(named: Json, *, top: int, per_file: int) -> dict[Path, int]:
+def export_named(named: Json, *, top: int, per_file: int) -> tuple[dict[Path, int], str]:
     """Write the requests of a run over an endpoint that its folder holds no answer to, as batch files.
 
     `named` has the run's `models` and `sets`, as `run_by_name` takes them, and the fields of the other options (``ask``
     with ``prompts``, ``running``, ``endpoint``); it is saved with the requests, and with the stores that the answers
     belong to, so that importing these needs no options. Labels are taken from the `top` most probable first tokens, or
     from written answers. A file has at most `per_file` requests of one model, and 200 MB. The folder of the requests is
-    replaced atomically. Returns the files, each with its number of requests.
+    replaced atomically. Returns the files, each with its number of requests, and what they are expected to take.
     """
     record = {**named, "running": {k: v for k, v in named["running"].items() if k not in _NOW}}
-    endpoint_run, _ = _options(named, Path(named["running"]["output"]))
+    endpoint_run = _options(named, Path(named["running"]["output"]))
     check_whole("export_requests", "per_file", per_file)
     check_whole("export_requests", "top_logprobs", top)
     folder = RunFolder(endpoint_run.options.output)
     with locked(folder.path, "export_requests", "output"):
         passes = _open(endpoint_run, top)
+        estimate = endpoint.dry_run(endpoint_run).describe(Meter(endpoint_run.settings))
         with staged(folder.path / FOLDER) as new:
             files: dict[str, int] = {}
             for name in dict.fromkeys(asked.name for asked in passes):
@@ -64,15 +66,15 @@ def export_named(named: Json, *, top: int, per_file: int) -> dict[Path, int]:
                 files |= _write(new, name, lines, per_file)
             about = {"format": _FORMAT, "files": files, "passes": {p.key: p.name for p in passes}, "top": top}
             write_json(new / RECORD, {**about, **record})
-    return {folder.path / FOLDER / name: n for name, n in files.items()}
+    return {folder.path / FOLDER / name: n for name, n in files.items()}, estimate
 
 
-def import_named(output: Path, answers: Sequence[Path]) -> tuple[endpoint.EndpointReport, str | None]:
+def import_named(output: Path, answers: Sequence[Path]) -> endpoint.EndpointReport:
     """Read answers into the folder of an export, and finish the run if all are there.
 
     Answers may come in several files and calls, and in any order; one that is there already is passed over. An input
     that was refused, or whose answer cannot be read, is kept as failed, as in a run; one that was not processed (an
-    expired batch, a wrong key) is left without an answer. Returns the run's report, and its `scoring` option.
+    expired batch, a wrong key) is left without an answer. Returns the run's report.
 
     Raises
     ------
@@ -84,7 +86,7 @@ def import_named(output: Path, answers: Sequence[Path]) -> tuple[endpoint.Endpoi
     record = read_record("import_answers", "output", file, remedy=remedy) if file.is_file() else {}
     if record.get("format") != _FORMAT:
         raise input_error("import_answers", "output", "be the folder of an export", got=str(output), remedy=remedy)
-    endpoint_run, scoring = _options(record, output)
+    endpoint_run = _options(record, output)
     folder, statistics = RunFolder(output), dict[str, QueueStatistics]()
     left: list[str] = []
     failed: dict[str, str] = {}
@@ -107,15 +109,15 @@ def import_named(output: Path, answers: Sequence[Path]) -> tuple[endpoint.Endpoi
         folder.update_run({"endpoint": {n: {**recorded[n], "last": vars(read)} for n, read in statistics.items()}})
         for name, read in statistics.items():
             endpoint.warn_of_bounds(read, name)
-    return replace(report, statistics=statistics), scoring
+    return replace(report, statistics=statistics)
 
 
-def _options(named: Json, output: Path) -> tuple[endpoint.EndpointRun, str | None]:
+def _options(named: Json, output: Path) -> endpoint.EndpointRun:
     prompts = PromptOptions(**named["ask"]["prompts"], **{k: v for k, v in named["ask"].items() if k != "prompts"})
     options = RunOptions(**{**named["running"], "output": output})
     settings, sets = EndpointSettings(_NOWHERE, **named["endpoint"]), SetOptions(**named["sets"])
     run = NamedRun(named["models"], sets, prompts, LoadOptions(), options)
-    return over_endpoint(run, settings), prompts.scoring
+    return over_endpoint(run, settings)
 
 
 def _open(endpoint_run: endpoint.EndpointRun, top: int) -> list[endpoint.Pass]:
@@ -277,7 +279,7 @@ def _failure(
 
 
 def _unanswered(left: Sequence[str], failed: Mapping[str, str], n_inputs: int) -> InputError:
-    what = f"{len(left):,} of {n_inputs:,} inputs have no answer"
+    what = f"{len(left):,} of {plural(n_inputs, 'input')} {'has' if len(left) == 1 else 'have'} no answer"
     if reasons := [f"{input_id} ({failed[input_id]})" for input_id in left if input_id in failed]:
         what += f"; {len(reasons):,} failed: {', '.join(reasons[:3])}{', ...' if len(reasons) > 3 else ''}"
     remedy = "What was answered is kept: import the rest, or let `export-requests` write what is left."

@@ -53,7 +53,7 @@ from paraconsist.data.store import (
 )
 from paraconsist.data.tables import joined
 from paraconsist.data.tasks import QUESTIONS, Task
-from paraconsist.errors import InputError, check_whole, input_error
+from paraconsist.errors import InputError, check_whole, input_error, plural
 from paraconsist.files import Json, locked, make_folder, write_json
 from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
@@ -709,7 +709,7 @@ def _said(of_set: str, found: Known, ends: Sequence[int], cost: float) -> str:
     n = found.n_asked
     rest = max(found.n_expected, _next(n, found.n_in_all)) - n
     inputs = ends[n - 1]
-    spent = f"{inputs:,} rows{f', cost {cost:,.4f}' if cost else ''}"
+    spent = f"{plural(inputs, 'row')}{f', cost {cost:,.4f}' if cost else ''}"
     what = found.quantity if found.reference is None else f"{found.quantity} less that of {found.reference}"
     line = f"{of_set}: {what} {found.low:.3f} to {found.high:.3f} after {n:,} of {found.n_in_all:,} ({spent})"
     if found.verdict is not None:
@@ -718,7 +718,7 @@ def _said(of_set: str, found: Known, ends: Sequence[int], cost: float) -> str:
         return f"{line}: {found.condition} {verdict}.{price}"
     if n == found.n_in_all:
         return f"{line}: all is asked, and {found.condition} is not known."
-    more = f"{ends[n + rest - 1] - inputs:,} rows{f', cost {cost * rest / n:,.4f}' if cost else ''}"
+    more = f"{plural(ends[n + rest - 1] - inputs, 'row')}{f', cost {cost * rest / n:,.4f}' if cost else ''}"
     return f"{line}; {found.condition} takes about {rest:,} more ({more})."
 
 

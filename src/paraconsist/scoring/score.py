@@ -85,7 +85,8 @@ _COLUMNS = (
 #: Keys that are null where the file does not say; others are left out.
 _ALWAYS = ("set", "task", "model", "limit")
 
-_ABOVE_ALL = "PVAP is above 100 %: it is unbiased, not bounded, and as far as these problems tell wording decides all"
+#: What is said of a PVAP above 1.
+ABOVE_ALL = "PVAP is above 100 %: it is unbiased, not bounded, and as far as these problems tell wording decides all"
 _NEED_NONE = ", ".join(spec.name for spec in BUILT_IN if spec.target and not spec.needs_gold)
 _NO_GOLD = "{there_is_none}, so what needs them is left out: accuracy, " + ", ".join(
     spec.name for spec in BUILT_IN if spec.target and spec.needs_gold
@@ -397,7 +398,7 @@ def _notes(scores: SetScores) -> Iterator[str]:
         yield from repeated_rows(predictions.table, columns) or repeated_texts(predictions.table, columns)
     yield from copied_runs(predictions.table, columns)
     if paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0:
-        yield _ABOVE_ALL
+        yield ABOVE_ALL
     if scores.rows.is_without_gold:
         gold = likely_column(predictions.table.column_names, "label", columns.label)
         perhaps = "" if gold in (None, columns.prediction, columns.label) else f": {gold!r}?"

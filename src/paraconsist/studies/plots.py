@@ -12,6 +12,7 @@ from paraconsist.measures.catalogue import PARAPHRASTIC
 from paraconsist.reporting.formatting import percent
 from paraconsist.reporting.plots.canvas import MARKERS, MUTED, Plot, legend, series_colour, short, told_apart
 from paraconsist.reporting.plots.consistency import Point, accuracy_consistency_plot
+from paraconsist.scoring.score import ABOVE_ALL
 from paraconsist.studies.aflite import Iteration
 from paraconsist.studies.sweep import CellResult, ConfigurationSummary, SeedMean, figures, sets_of
 
@@ -136,7 +137,8 @@ def markdown_table(summary: Sequence[ConfigurationSummary]) -> str:
     lines = []
     for name in dict.fromkeys(row.set for row in summary):
         rows = [row for row in summary if row.set == name]
-        symbols = [figure.symbol for figure in figures() if any(figure.symbol in row.figures for row in rows)]
+        shown_figures = [figure for figure in figures() if any(figure.symbol in row.figures for row in rows)]
+        symbols = [figure.symbol for figure in shown_figures]
         lines += [f"**{name}**", "", f"| configuration | rows | seeds | {' | '.join(symbols)} |"]
         lines.append("|---" * (3 + len(symbols)) + "|")
         grid = [*dict.fromkeys(str(row.varied) for row in rows)]  # as it was given: 8 before 16
@@ -146,6 +148,9 @@ def markdown_table(summary: Sequence[ConfigurationSummary]) -> str:
             values = [_cell(row.figures.get(symbol)) for symbol in symbols]
             lines.append(f"| {configuration} | {row.n_rows:,.0f} | {row.n_seeds} | {' | '.join(values)} |")
         lines.append("")
+        of_pvap = [figure.symbol for figure in shown_figures if figure.key == "pvap_unbiased"]
+        if any(row.figures[symbol].mean > 1.0 for row in rows for symbol in of_pvap if symbol in row.figures):
+            lines += [f"{ABOVE_ALL}.", ""]
     return "\n".join(lines)
 
 

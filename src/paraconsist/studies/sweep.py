@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from paraconsist.reporting.formatting import percent, plural
 from paraconsist.running.processes import alone, do_all, visible_devices
 from paraconsist.studies import StudyRecord
 from paraconsist.studies.options import StudyOptions, SweepOptions
+
+if TYPE_CHECKING:
+    from paraconsist.running.by_name import NamedRun
 
 _FUNCTION = "sweep"
 
@@ -156,7 +159,7 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
         _open(options.output)
         n_done = sum(work.is_done(cell) for cell in cells)
         if is_main():
-            say(f"{len(cells)} cells, {n_done} of them done already.")
+            say(f"{plural(len(cells), 'cell')}, {n_done:,} of them done already.")
 
         def report(cell: Cell) -> None:
             nonlocal n_done
@@ -175,16 +178,14 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
         return whole
 
 
-def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None:
-    """Ask the models of a grid as they are, each cell in a run folder of its own, and summarise all cells.
+def asked_cells(options: SweepOptions) -> dict[str, tuple[Cell, NamedRun]]:
+    """Return each cell of a grid of models that are asked as they are, by its folder's name, with its run.
 
-    InputError for an option that only trainings have, or that models do not have, before anything is asked.
+    InputError for an option that only trainings have, or that models do not have.
     """
-    from paraconsist.running.by_name import OF_MODELS, NamedRun, read_models, run_by_name
+    from paraconsist.running.by_name import OF_MODELS, NamedRun, read_models
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
     from paraconsist.running.run import draws_at_server
-    from paraconsist.scoring.options import ScoreOptions
-    from paraconsist.scoring.score import score_run_folder
 
     for name in ("preset", "shares", "jobs", "keep_models"):
         if (value := getattr(options, name)) != getattr(SweepOptions, name):
@@ -193,8 +194,8 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
     if given := {"model", "seed"} & {*options.vary, *options.training}:
         raise input_error(_FUNCTION, given.pop(), "be left to the sweep, which has `models` and `seeds`")
     shared = {name: value for name, value in options.training.items() if name != "task"}
-    cells, models, grid = {}, {}, cells_of(replace(options, shares=(1.0,)))
-    for cell in grid:
+    cells, models = {}, {}
+    for cell in cells_of(replace(options, shares=(1.0,))):
         own = {"seed": cell.seed, **shared, **dict(cell.varied), "model": cell.model}
         fields = own.get("request_fields", options.endpoint and options.endpoint.request_fields)
         fields = fields if isinstance(fields, Mapping) else {}
@@ -214,15 +215,29 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
         prompts = PromptOptions(data_dir=options.data_dir)
         asked = NamedRun((), sets, prompts, LoadOptions(), running, options.endpoint)
         runs = asked.each(read_models(models, {*itertools.chain(*OF_MODELS.values())}))
-    results = []
+    return {folder: (cells[folder], run) for folder, run in runs.items()}
+
+
+def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None:
+    """Ask the models of a grid as they are, each cell in a run folder of its own, and summarise all cells.
+
+    InputError as of `asked_cells`, before anything is asked.
+    """
+    from paraconsist.running.by_name import run_by_name, say_total
+    from paraconsist.scoring.options import ScoreOptions
+    from paraconsist.scoring.score import score_run_folder
+
+    results, cells = [], asked_cells(options)
     with locked(options.output, _FUNCTION, "output") if is_main() else nullcontext():
         _open(options.output)
         if is_main():
-            once = "" if len(runs) == len(grid) else " At a temperature of 0 one of the seeds is all."
-            say(f"{plural(len(runs), 'cell')}; without rows to train on, each model is asked as it is.{once}")
-        for number, (folder, run) in enumerate(runs.items(), 1):
-            cell, started = cells[folder], time.time()
-            run_by_name(run, say)
+            n = len(cells_of(replace(options, shares=(1.0,))))
+            once = "" if len(cells) == n else " At a temperature of 0 one of the seeds is all."
+            say(f"{plural(len(cells), 'cell')}; without rows to train on, each model is asked as it is.{once}")
+            say_total([run for _, run in cells.values()], "cell", say)
+        for number, (folder, (cell, run)) in enumerate(cells.items(), 1):
+            at, started = f"[{number}/{len(cells)}]", time.time()
+            run_by_name(run, lambda line, at=at: say(f"{at} {line}"))  # type: ignore[misc]
             if is_main():
                 scores, _ = score_run_folder(run.options.output, ScoreOptions(n_resamples=options.n_resamples))
                 wording = {name: {_WORDING: one.wording.to_dict()} for name, one in scores.items() if one.wording}
@@ -232,9 +247,11 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
                 place = (folder, cell.model, 1.0, cell.seed, dict(cell.varied), n_rows, None, None, 0, measured)
                 results.append(CellResult(*place, round(time.time() - started, 1)))
                 what = f"{results[-1].configuration}, seed {cell.seed}: {_short(results[-1])}, {n_unparsed:,} unparsed"
-                say(f"[{number}/{len(runs)}] {what}")
+                say(f"{at} {what}")
         if not is_main():
             return None
+        if run.meter is not None and run.meter.n_requests:
+            say(f"In all {run.meter.spent}.")
         whole = summarise(results)
         write_json(options.output / "sweep.json", whole, indent=1)
         return whole

@@ -26,7 +26,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from paraconsist.data.foreign import Body, Malformed, read_object
 from paraconsist.data.store import HOPELESS
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, input_error, plural
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol
 from paraconsist.models.endpoint.protocol import KEPT, TokenUse
@@ -67,14 +67,29 @@ class Estimate:
     ends_early: bool = False  # whether the run stops once a condition is known
     is_counted: bool = False  # by the models' tokenizers; else at `BYTES_PER_TOKEN`
 
-    def describe(self) -> str:
-        """Return one line for the user."""
+    @classmethod
+    def total(cls, parts: Sequence[Estimate]) -> Estimate:
+        """Return what several runs of a command are expected to send together."""
+        counts = (sum(getattr(part, name) for part in parts) for name in ("n_requests", "n_read", "n_written"))
+        costs = [part.cost for part in parts if part.cost is not None]
+        how = any(part.ends_early for part in parts), all(part.is_counted for part in parts)
+        return cls(*counts, sum(costs) if costs else None, (), *how)
+
+    def describe(self, meter: Meter, of: str = "") -> str:
+        """Return one line for the user, which says where what a budget leaves is less; `of` names the runs."""
         how = "as the model's tokenizer counts, without a chat template"
         how = how if self.is_counted else f"{BYTES_PER_TOKEN} bytes of a prompt counted as one"
-        tokens = f"{self.n_read:,} tokens read ({how})"
-        cost = "" if self.cost is None else f", cost {self.cost:,.4f}"
-        whole = f"estimate: {self.n_requests:,} requests, {tokens}, at most {self.n_written:,} written{cost}"
-        return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}."
+        sent = f"{plural(self.n_requests, 'request')}, {plural(self.n_read, 'token')} read ({how})"
+        cost = "" if self.cost is None else f", cost up to {self.cost:,.4f}"
+        whole = f"estimate{of}: {sent}, at most {self.n_written:,} written{cost}"
+        most, dearest = meter.settings.max_requests, meter.settings.max_cost
+        is_long = most is not None and meter.n_requests + self.n_requests > most
+        budgets = [plural(most or 0, "request")] * is_long
+        budgets += [f"{dearest:g}"] if dearest is not None and meter.cost + (self.cost or 0.0) > dearest else []
+        how = "is not" if is_long and not self.ends_early else "may not be"
+        less = f" The budget of {' and '.join(budgets)} {how} enough: what is answered by then is kept, and the same "
+        less += "command goes on from there."
+        return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}.{less if budgets else ''}"
 
 
 @dataclass
@@ -190,11 +205,14 @@ class Meter:
         """
         most, cost = self.settings.max_requests, self.settings.max_cost
         if most is not None and self.n_requests >= most:
-            raise self._reached("max_requests", f"{most:,} requests")
+            raise self._reached("max_requests", plural(most, "request"))
         if cost is None or self.cost + self._expected + self.cost_of(expected) <= cost:
             return True
         if self._n_under_way:
             return False
+        if (alone := self.cost_of(expected)) > cost:
+            must, remedy = f"be as much as one request may cost, {alone:.4g}", "Give more, or a lower `max_new_tokens`."
+            raise BudgetReached(must, function="run", parameter="max_cost", got=cost, remedy=remedy)
         raise self._reached("max_cost", f"{cost:g}", f", as the next request may cost {self.cost_of(expected):.4g}")
 
     def send(self, pace: Pace, expected: TokenUse, n_bytes: int, now: float) -> Sent:
@@ -226,9 +244,14 @@ class Meter:
         read, written = self.settings.prices or (0.0, 0.0)
         return ((used.prompt or 0) * read + (used.completion or 0) * written) / 1_000_000
 
-    def _reached(self, option: str, budget: str, why: str = "") -> BudgetReached:
+    @property
+    def spent(self) -> str:
+        """What was sent and paid, as text."""
         cost = f" and {self.cost:,.4f} paid" if self.settings.prices else ""
-        must = f"the budget of {budget} (`{option}`) is used{why}: {self.n_requests:,} requests sent{cost}."
+        return f"{plural(self.n_requests, 'request')} sent{cost}"
+
+    def _reached(self, option: str, budget: str, why: str = "") -> BudgetReached:
+        must = f"the budget of {budget} (`{option}`) is used{why}: {self.spent}."
         return BudgetReached(must, function="run", remedy=KEPT)
 
 
@@ -465,7 +488,7 @@ class EndpointClient:
         if status == 429 and b"insufficient_quota" in content:
             raise InputError(f"the account's quota is used up: {message}", function="run")
         if status == 429 or status in _RETRIED:
-            raise _Again(str(status), f"{status}: {message}", retry_after(response.headers))
+            raise _Again(str(status), f"{status}: {message.removesuffix('.')}", retry_after(response.headers))
         raise protocol.Refused(status, message, html=html)
 
     def _check_readable(self, about: str, problem: _Again) -> None:

@@ -149,6 +149,7 @@ class RequestQueue:
         self._unanswered: dict[str, Failed] = {}
         self._problem: InputError | None = None
         self._n_requests = self._n_bounded = self._n_unread = 0
+        self._is_mixed = False  # whether it was told that another model answers
 
     async def ask(self, pending: Mapping[str, protocol.Question], n_inputs: int) -> QueueStatistics:
         """Ask about all pending inputs: the shortest, which fits if any does, the longest, then the others by text.
@@ -253,6 +254,10 @@ class RequestQueue:
         answered = await self._client.post(self._method.path(settings, part), request, read, about=about, tag=tag)
         self._journal.add(answered)
         self._n_requests += 1
+        if answered.served != (before := self._journal.paid[0].served) and not self._is_mixed:
+            self._is_mixed = True
+            stop = "if their answers should not be in one run, stop it (Ctrl-C)"
+            warnings.warn(f"{answered.served} answers now, no longer {before}: {stop}", UserWarning, stacklevel=1)
         return answered
 
     def _count_read(self, result: list[float] | WrittenAnswer, answered: Json) -> None:
@@ -352,7 +357,7 @@ def write_texts(
         bodies = (body_of(*pair) for pair in wanted)
         left = meter.estimate(body for body in bodies if journal is None or journal.get(*_name(body)) is None)
         if left.n_requests:
-            say(left.describe())
+            say(left.describe(meter))
 
     async def work(client: EndpointClient) -> list[list[str]]:
         async def one(place: int, number: int) -> str:
