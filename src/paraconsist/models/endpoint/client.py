@@ -70,13 +70,16 @@ class Estimate:
     @classmethod
     def total(cls, parts: Sequence[Estimate]) -> Estimate:
         """Return what several runs of a command are expected to send together."""
-        counts = (sum(getattr(part, name) for part in parts) for name in ("n_requests", "n_read", "n_written"))
+        counts = zip(*((part.n_requests, part.n_read, part.n_written) for part in parts), strict=True)
+        n_requests, n_read, n_written = map(sum, counts)
         costs = [part.cost for part in parts if part.cost is not None]
         how = any(part.ends_early for part in parts), all(part.is_counted for part in parts)
-        return cls(*counts, sum(costs) if costs else None, (), *how)
+        return cls(n_requests, n_read, n_written, sum(costs) if costs else None, (), *how)
 
     def describe(self, meter: Meter, of: str = "") -> str:
         """Return one line for the user, which says where what a budget leaves is less; `of` names the runs."""
+        if not self.n_requests:
+            return f"estimate{of}: nothing is left to send."
         how = "as the model's tokenizer counts, without a chat template"
         how = how if self.is_counted else f"{BYTES_PER_TOKEN} bytes of a prompt counted as one"
         sent = f"{plural(self.n_requests, 'request')}, {plural(self.n_read, 'token')} read ({how})"
