@@ -239,8 +239,11 @@ def test_what_cannot_be_waited_out_is_one_line_without_the_key(fault, message):
 
 
 @pytest.mark.slow
-def test_a_rate_that_never_allows_anything_ends():
+def test_a_rate_that_never_allows_anything_ends(monkeypatch):
+    """Up to ten minutes it waited without a word."""
+    monkeypatch.setattr("paraconsist.models.endpoint.client._SILENCE", 0.1)
     with (
+        pytest.warns(UserWarning, match=r"no request was answered for 0 seconds .*429: .*\); they are sent again"),
         FaultyServer(script=lambda number, tag: "429:0") as server,
         pytest.raises(InputError, match=r"refused input 0 because of the rate limit.*lower `concurrency`"),
     ):

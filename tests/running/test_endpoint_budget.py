@@ -193,6 +193,8 @@ def test_a_dry_run_shows_requests_as_they_are_sent_and_sends_nothing(data, tmp_p
         _, _, said = command([*arguments(server.url, data, tmp_path / "run", **given), "--dry-run"])
         assert "estimate: 35 requests" in said
         done(arguments(server.url, data, tmp_path / "run", **given))
+        _, _, said = command([*arguments(server.url, data, tmp_path / "run", **given), "--dry-run"])
+        assert said == "estimate: nothing is left to send. Nothing was sent.\n"
     shown, rest = [], out.strip()
     while rest:
         body, end = json.JSONDecoder().raw_decode(rest)

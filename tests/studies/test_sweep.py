@@ -381,6 +381,20 @@ def test_a_servers_temperature_draws_for_each_seed(given: list, seeds: list, tmp
     assert sorted(cell["seed"] for cell in cells) == seeds
 
 
+def test_after_ctrl_c_a_sweep_waits_for_paid_answers_as_a_run_does(tmp_path: Path, monkeypatch) -> None:
+    """It ended two seconds later: up to 16 answers were paid and lost."""
+    from paraconsist.cli.ends import state
+    from paraconsist.models.endpoint.queue import GRACE
+
+    monkeypatch.setattr("paraconsist.cli.studies.find_spec", lambda name: None)
+    seen: list[float] = []
+    with FaultyServer(write=lambda text, body: seen.append(state.patience) or "yes") as server:
+        given = ["--model", "toy", "--endpoint", server.url, "--dataset", questions(tmp_path), "--limit", 3]
+        done("sweep", *given, "--column", "question=text", "--n-resamples", 20, "--output", tmp_path / "sweep")
+    assert {*seen} == {GRACE}
+    assert state.patience == 0.0
+
+
 def test_a_language_model_on_this_machine_is_swept_by_its_chat_template(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("paraconsist.cli.studies.find_spec", lambda name: None)
     save_language_model(tmp_path / "model", chat=True)

@@ -82,6 +82,7 @@ class Metadata(TypedDict, total=False):
     model: Json
     source: Json  # of a log: format, tool, version, file, metric
     inputs: InputCounts
+    endpoint: Json  # what its answers came to, and the models that gave them
     set: str
     set_fingerprint: str | None
     split: str | None

@@ -70,13 +70,16 @@ class Estimate:
     @classmethod
     def total(cls, parts: Sequence[Estimate]) -> Estimate:
         """Return what several runs of a command are expected to send together."""
-        counts = (sum(getattr(part, name) for part in parts) for name in ("n_requests", "n_read", "n_written"))
+        counts = zip(*((part.n_requests, part.n_read, part.n_written) for part in parts), strict=True)
+        n_requests, n_read, n_written = map(sum, counts)
         costs = [part.cost for part in parts if part.cost is not None]
         how = any(part.ends_early for part in parts), all(part.is_counted for part in parts)
-        return cls(*counts, sum(costs) if costs else None, (), *how)
+        return cls(n_requests, n_read, n_written, sum(costs) if costs else None, (), *how)
 
     def describe(self, meter: Meter, of: str = "") -> str:
         """Return one line for the user, which says where what a budget leaves is less; `of` names the runs."""
+        if not self.n_requests:
+            return f"estimate{of}: nothing is left to send."
         how = "as the model's tokenizer counts, without a chat template"
         how = how if self.is_counted else f"{BYTES_PER_TOKEN} bytes of a prompt counted as one"
         sent = f"{plural(self.n_requests, 'request')}, {plural(self.n_read, 'token')} read ({how})"
@@ -268,6 +271,8 @@ _AWAY = frozenset({"unreachable", "connection", "timeout", "502", "503", "504", 
 #: Faults of a first request that seldom pass: it is sent a few times only.
 _SOON = frozenset({"unreachable", "malformed"})
 _FIRST_WAIT, _LONGEST_WAIT, _LONGEST_REQUESTED_WAIT = 0.5, 60.0, 600.0
+#: Seconds without an answer after which the user is told.
+_SILENCE = 10.0
 _SHORT = 0.05
 _DEFAULT_VARIABLE, _DEFAULT_HOST = "OPENAI_API_KEY", "api.openai.com"
 _MASK, _ACCEPT = "***", {"Accept": "application/json", "Accept-Encoding": "gzip"}
@@ -318,6 +323,7 @@ class EndpointClient:
         self._rng = random.Random(seed)
         self._servers = [_Server(server.url, _proxy(server), self.meter.pace(server.url)) for server in settings.each()]
         self._last_answer = 0.0
+        self._is_silence_told = False
         self._n_unreadable: int | None = 0  # answers before the first that could be read; None after it
         self.stopped: asyncio.Event  # once set, nothing more is sent; requests under way may still be answered
         self._slots: asyncio.Semaphore
@@ -408,6 +414,7 @@ class EndpointClient:
                     error = InputError if are_down else protocol.GaveUp
                     raise error(must, function="run", remedy=protocol.KEPT) from None
                 self.retries[problem.kind] += 1
+                self._tell_silence(problem)
                 if self.stopped.is_set():
                     raise Stopped from None
                 await self._back_off(problem, server, failures + refused_for_rate)
@@ -542,6 +549,14 @@ class EndpointClient:
         elif server.free_at <= now:  # else another request has set it aside
             server.failures += 1
             server.free_at = now + max(problem.wait or 0.0, backoff(server.failures, self._rng))
+
+    def _tell_silence(self, problem: _Again) -> None:
+        """Warn once that nothing is answered, and why: a run may wait for many minutes."""
+        silent = asyncio.get_running_loop().time() - self._last_answer
+        if silent > _SILENCE and not self._is_silence_told:
+            self._is_silence_told = True
+            text = f"no request was answered for {silent:,.0f} seconds ({problem}); they are sent again, less often"
+            warnings.warn(text, UserWarning, stacklevel=2)
 
     def _check_patience(self, about: str, problem: _Again) -> None:
         silent = asyncio.get_running_loop().time() - self._last_answer
