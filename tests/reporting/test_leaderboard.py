@@ -100,6 +100,19 @@ def test_a_board_of_one_model_speaks_of_no_ranks(tmp_path):
     assert not re.search(r">\s*-\d|rank of|How the ranks", page)
 
 
+def test_a_model_that_is_constant_where_the_others_answered_is_told_why_it_has_no_rank(tmp_path):
+    """It stood as not ranked without a reason."""
+    whole = {f"b{i:02}": ("0011" if i < 12 else "0000", "0111")[i % 2] for i in range(20)}
+    few = {bucket: answers for bucket, answers in whole.items() if bucket < "b12"}
+    same = {bucket: "1111" if bucket < "b12" else "0000" for bucket in whole}
+    made = {"whole": whole, "few": few, "same": same}
+    runs = [write_run(tmp_path / name, answers=answers, model=name) for name, answers in made.items()]
+    with without_plots():
+        page = pc.leaderboard(*runs, output=tmp_path / "site", n_resamples=300).index.read_text(encoding="utf-8")
+    assert "1 not ranked" in page
+    assert "<dt>same, toy:set</dt><dd>a constant answer to the problems that all models answered</dd>" in page
+
+
 class TestBrowser:
     pytestmark = in_chromium
 

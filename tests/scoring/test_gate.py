@@ -226,6 +226,30 @@ def test_what_a_test_against_another_model_needs(command, tmp_path):
         assert message in command.refused("gate", condition, a, *options)
 
 
+def test_a_set_in_which_there_is_nothing_to_compare_fails(command, tmp_path):
+    """P_C of an original and one paraphrase is undefined: such a set was left out, and another one decided alone.
+
+    Where one of the policies leaves only such problems the command ended with a KeyError.
+    """
+    for model in "ab":
+        (tmp_path / model / "predictions").mkdir(parents=True)
+        for name, n_short in (("one", 40), ("two", 10)):
+            place = pd.DataFrame(
+                [(b, k) for b in range(40) for k in range(2 if b < n_short else 3)], columns=["b", "k"]
+            )
+            frame = pd.DataFrame({"bucket_id": place.b, "role": np.where(place.k > 0, "paraphrase", "original")})
+            frame["label"] = place.b % 2
+            frame["prediction"] = frame.label.where(place.b % 8 > 0, 1 - frame.label)
+            if model == "b" and name == "two":
+                frame["prediction"] = frame.prediction.astype("Int64").where((place.b < 10) | (place.k < 2))
+            frame.to_parquet(tmp_path / model / "predictions" / f"{name}.parquet")
+    both = (tmp_path / "a", "--against", tmp_path / "b", "--margin", 0.3)
+    code, out, _ = command("gate", "pc.not_worse", *both)
+    assert (code, "found undefined: one, pc.not_worse" in out, "nothing to compare" in out) == (1, True, True)
+    assert command("gate", "pc.not_worse", *both, "--set", "two")[0] == 0
+    assert command("gate", "wording_change.not_worse", *both)[0] == 0
+
+
 def test_a_model_that_is_compared_is_read_once(command, tmp_path, monkeypatch):
     import paraconsist.scoring.sources as sources
 

@@ -33,6 +33,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
@@ -330,15 +331,14 @@ def with_margin_tests(
         compared = []
         with suppress(*[InputError] if policy != options.policy else []):  # the policy leaves nothing to compare
             compared = [one for asked in wanted for one in compare(models, replace(asked, unparsed=policy))]
-        for pair, of_set in (
-            (p, with_margin[one.set]) for one in compared if one.set in with_margin for p in one.pairs
-        ):
-            is_of_wordings = pair.measure == WORDING_CHANGE.key
-            place: dict[str, Values] = of_set if is_of_wordings else of_set["measures"]
-            key = "wording" if is_of_wordings else pair.measure
+        tested = {(one.set, pair.measure): pair.result.get("margin_test") for one in compared for pair in one.pairs}
+        measures = {WORDING_CHANGE.key, PARAPHRASTIC.name, *(measure for _, measure in tested)}
+        for name, measure in product({one.set for one in compared} & with_margin.keys(), measures):
+            is_of_wordings = measure == WORDING_CHANGE.key
+            place: dict[str, Values] = with_margin[name] if is_of_wordings else with_margin[name]["measures"]
+            key = "wording" if is_of_wordings else measure
             if key in place:
-                test, tests = pair.result.get("margin_test"), place[key].get("margin_tests", {})
-                tests = {**tests, policy: test}
+                tests = {**place[key].get("margin_tests", {}), policy: tested.get((name, measure))}
                 place[key] = {**place[key], "margin_test": tests[options.policy], "margin_tests": tests}
         if policy == options.policy and not any(n for one in compared for n in one.n_unparsed.values()):
             break

@@ -263,7 +263,8 @@ def _board(by_model: ByModel, rankings: Sequence[SetRanking]) -> _Board:
     sizes = {r.set: (len({row["model"] for row in r.standings}), r.n_common_buckets) for r in ranked}
     words = {name: f": {n} models ranked on {size:,} problems" for name, (n, size) in sizes.items() if n}
     specs = [CATALOGUE[name] for name in measures_of(by_model) if name in scored_measures()]
-    left_out = [(f"{model}, {ranking.set}", why) for ranking in ranked for model, why in ranking.left_out.items()]
+    reasons = [(one.set, {**one.ranking.unranked, **one.left_out}) for one in ranked]
+    left_out = [(f"{model}, {name}", why) for name, of_models in reasons for model, why in of_models.items()]
     void = [
         (f"{model}, {name}", sets[name].degenerate[0])
         for name in names
