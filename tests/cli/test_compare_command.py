@@ -340,7 +340,7 @@ def test_pairs_in_rows_have_a_column_of_originals_for_each_model(compare, comman
     pairs.to_csv(tmp_path / "pairs.csv", index=False)
     table = compare.out(*given, "a_original,b_original")
     assert not re.search("P_C|VAP", table)
-    assert re.search(r"wording change .*\n *A +\d", table)
+    assert re.search(r" wording change .*\n(.*better\) *\n)? A  +[\d.]+ %", table)
     (found,) = compare.json(*given, "a_original,b_original", "--measure", "paraphrastic_consistency")
     assert any("name wording_change as the measure" in each for each in found["warnings"])
 

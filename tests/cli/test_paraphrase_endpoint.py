@@ -113,7 +113,7 @@ def test_a_budget_ends_it_and_the_same_command_goes_on(tmp_path, rows):
             assert (code, len(server.received)) == (75, 12 + 5 * number), said
             (estimate,) = [line for line in said.splitlines() if line.startswith("estimate: ")]
             n_written = 40 * n_left
-            cost = float(estimate.rpartition("cost ")[2].rstrip("."))
+            cost = float(re.findall(r"cost up to (\d+\.\d+)\. The budget of 5 requests is not enough", estimate)[0])
             n_read = int(estimate.split()[3])
             assert estimate.startswith(f"estimate: {n_left} requests, ")
             assert f"at most {n_written} written" in estimate
