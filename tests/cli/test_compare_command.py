@@ -62,7 +62,7 @@ def test_three_models_are_corrected_and_only_common_buckets_count(compare, tmp_p
     for pair in found["pairs"]:
         assert pair["corrected_p_value"] == pytest.approx(min(1.0, 3 * pair["result"]["p_value"]))
         assert pair["result"]["n_buckets"] == 30
-    assert found["warnings"][0] == "30 buckets are common and compared; a has 40, b has 35, c has 30"
+    assert found["warnings"][0] == "compared on 30 common buckets; a has 40, b has 35, c has 30"
     assert len(compare.json(*files, "--against-first")[0]["pairs"]) == 2
     assert "corrected for 3 comparisons (Holm)" in " ".join(compare.out(*files).split())
 

@@ -117,7 +117,7 @@ def test_rows_without_probabilities_are_left_out_and_counted(target: str, tmp_pa
     rest = pc.score(rows[~rows["bucket_id"].isin(rows["bucket_id"][lost])], measures=[NAME])
     keys = ("arbitrage_rate", "arbitrage_violation", "confidence_interval")
     assert [values(scores)[key] for key in keys] == [values(rest)[key] for key in keys]
-    assert "2 rows have no probabilities" in " ".join(values(scores)["warnings"])
+    assert "2 rows without probabilities" in " ".join(values(scores)["warnings"])
     assert scores.report(tmp_path / "page.html").is_file()
 
 

@@ -25,7 +25,7 @@ def test_numbers_without_a_list_are_those_of_a_file_without_its_rows(tmp_path):
         assert {key: values[key] for key in KEYS} == {key: expected["paraphrastic_consistency"][key] for key in KEYS}
         assert "|excluded:2|" in values["signature"]
         assert scored.to_dict()["excluded"] == {"n_buckets": 2, "n_rows": 9}
-        assert "2 buckets (9 rows) of a list are left out" in scored.warnings
+        assert "2 buckets (9 rows) of a list: left out" in scored.warnings
 
 
 def test_a_run_is_scored_anew_and_a_comparison_leaves_them_out_too(command, tmp_path):

@@ -176,7 +176,7 @@ def test_problems_with_gold_labels_can_be_scored_alone(same):
     same_but_signature = repr({**values, "signature": ""}) == repr({**of_chosen, "signature": ""})
     assert same_but_signature
     assert "|excluded:2|" in values["signature"]
-    assert "2 buckets (4 rows) without a gold label are left out" in scored.warnings
+    assert "2 buckets (4 rows) without a gold label: left out" in scored.warnings
     assert pc.compare(PARTLY, PARTLY | {"prediction": PARTLY["prediction"][::-1]}, same=same, label="gold",
                       labelled=True, names=["one", "other"]).sets[0].n_common_buckets == 2  # fmt: skip
     (left,) = pc.score(PARTLY, same=same, label="gold", labelled=True, exclude=["a", "b"]).sets.values()

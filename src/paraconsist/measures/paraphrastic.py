@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paraconsist.errors import check_choice, check_number, input_error
+from paraconsist.errors import check_choice, check_number, input_error, plural
 from paraconsist.measures.array_types import Floats, Integers, Mask, Whole
 from paraconsist.measures.buckets import (
     BucketCounts,
@@ -338,7 +338,7 @@ def _leave_out_variances(estimates: Estimates, bounds: Intervals, counts: Bucket
         return
     unbiased = [MEASURES.index(UNBIASED[name]) for name in _PUBLISHED_VARIANCES if name in UNBIASED]
     bounds.low[unbiased] = bounds.high[unbiased] = np.nan
-    few = f"only {differ} buckets have right and wrong answers (at least {_FEW_THAT_DIFFER} are needed)"
+    few = f"only {plural(differ, 'bucket')} with right and wrong answers (at least {_FEW_THAT_DIFFER} are needed)"
     unequal = f"their {units.n} {estimates.unit}s count for {units.effective_n:.3g} (at least {_LEAST_EFFECTIVE:.0f})"
     reason = few if differ < _FEW_THAT_DIFFER else unequal
     estimates.warn(f"no interval of PVAP and between-variance: {reason}")

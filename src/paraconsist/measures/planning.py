@@ -47,7 +47,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import chdtri, comb, fdtri, nctdtrit, stdtrit
 
-from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
+from paraconsist.errors import check_choice, check_fraction, check_whole, input_error, plural
 from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.bucket_model import BucketModel, fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts, partition
@@ -337,7 +337,7 @@ def _pilot(
 ) -> Pilot:
     n = len(statistic)
     if n < _FEW_BUCKETS:
-        warnings.append(f"only {n} buckets: the plan is rough")
+        warnings.append(f"only {plural(n, 'bucket')}: the plan is rough")
     known = ~np.isnan(products)
     lasts = bool(known[:, 0].any())
     if not lasts:

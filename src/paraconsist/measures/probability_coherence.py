@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, plural
 from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.buckets import (
     Column,
@@ -150,7 +150,7 @@ def probability_coherence(
         estimates.warn_if_few(len(divided))
     means = _means(estimates, values, np.arange(len(divided)), grouped)
     if (n_other := int(np.isnan(values["frequentist"]).sum())) and "frequentist_rate" in means:
-        estimates.warn(f"{n_other} buckets have a relation without a frequentist violation")
+        estimates.warn(f"{plural(n_other, 'bucket')} with a relation that has no frequentist violation")
     if len(p) > 1 and (p == p[0]).all():
         estimates.warn(f"every probability is {p[0].tolist()}: constant probabilities are uninformative")
     parts: dict[str, Stratum] = {}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from paraconsist.errors import check_fraction, input_error
+from paraconsist.errors import check_fraction, input_error, plural
 from paraconsist.measures.array_types import Floats
 from paraconsist.measures.buckets import (
     Partition,
@@ -139,7 +139,7 @@ def rankings(
     by_number = tuple(_of_wordings(k, means, total, rng) for k in _NUMBERS if k < n)
     enough = next((k.n for i, k in enumerate(by_number) if all(x.same_best >= _ENOUGH for x in by_number[i:])), None)
     halves = np.array([_halves(cells, apart, rng) for _ in range(_N_SPLITS)]) if cells.shape[2] > 1 else None
-    warnings = [f"{n_left_out:,} problems are not there for all systems and wordings: left out"] if n_left_out else []
+    warnings = [f"{plural(n_left_out, 'problem')} not there for all systems, wordings: left out"] if n_left_out else []
     if np.isnan([row.same_best for row in by_number]).any():
         warnings.append("several systems are the best over all wordings: none is named as the best of all")
     if n_ranked < n:

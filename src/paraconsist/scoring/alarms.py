@@ -20,7 +20,7 @@ from paraconsist.data.prompts import ASKED
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among, is_text
 from paraconsist.data.tasks import get_task, input_id
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, input_error, plural
 from paraconsist.measures.alarms import (
     constant_predictions,
     nearly_constant,
@@ -228,7 +228,7 @@ def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
         return None
     if rows.unparsed.all():
         return _nothing_parsed(rows)
-    became = _UNPARSED.get(policy, f"take {n_dropped} problems out of the numbers")
+    became = _UNPARSED.get(policy, f"take {plural(n_dropped, 'problem')} out of the numbers")
     if rows.is_without_gold and policy == "wrong":
         became = "count as answers that are the same as no other"
     return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed{' (-1)' * rows.is_marked} and {became}."

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.tables import is_among, is_text, plain_column, plain_table
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, plural
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.sources import Source
 
@@ -73,7 +73,7 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
     notes = []
     if any(len(buckets) > len(common) for buckets in of_model.values()):
         had = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
-        notes.append(f"{n_common:,} buckets are common and compared; {had}")
+        notes.append(f"compared on {plural(n_common, 'common bucket')}; {had}")
     by_id = all(ROW_ID in rows.strata for rows in kept.values())
     ordered = {name: rows.take(np.lexsort(_keys(rows, by_id)[::-1])) for name, rows in kept.items()}
     for other in others:

@@ -19,7 +19,7 @@ from paraconsist.data.predictions import Metadata, Predictions, input_notes, rea
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import is_among, likely_column
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, input_error, plural
 from paraconsist.files import to_strict_json
 from paraconsist.measures.catalogue import (
     BUILT_IN,
@@ -533,8 +533,8 @@ def _score(
     about: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
     columns, lacking = _test_columns(rows, test, options) if spec is PARAPHRASTIC and test is not None else ({}, ())
-    if spec.is_about_probabilities and (n := np.count_nonzero(without_probabilities(rows))):
-        lacking = (f"{n:,} rows have no probabilities: {spec.name} excludes them and what is compared with them",)
+    if spec.is_about_probabilities and (n := int(np.count_nonzero(without_probabilities(rows)))):
+        lacking = (f"{plural(n, 'row')} without probabilities: {spec.name} leaves out what is compared with them, too",)
     result = per_problem(judged(spec, rows, measure_rows(spec, rows, **options.intervals, **columns)), rows)
     signature = parse_signature(result.signature).replace(unparsed=options.policy, **about)
     marks = {constant_message(mark) for mark in set(rows.predictions[rows.unparsed].tolist())}

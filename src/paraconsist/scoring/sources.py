@@ -34,7 +34,7 @@ from paraconsist.data.tables import (
     read_table,
     values_of,
 )
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, plural
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import COHERENCE
 from paraconsist.measures.results import Values
@@ -436,7 +436,7 @@ def without_buckets(predictions: Predictions, bucket: str, excluded: Collection[
 def _without(source: Source, excluded: Collection[str], which: str = "of a list") -> Source:
     kept = without_buckets(source.predictions, source.columns.bucket, excluded)
     n_rows = source.predictions.table.num_rows - kept.table.num_rows
-    note = f"{len(excluded):,} bucket{'s' * (len(excluded) > 1)} ({n_rows:,} rows) {which} are left out"
+    note = f"{plural(len(excluded), 'bucket')} ({plural(n_rows, 'row')}) {which}: left out"
     before = source.predictions.metadata.get("excluded", {"n_buckets": 0, "n_rows": 0})
     counts = {"n_buckets": before["n_buckets"] + len(excluded), "n_rows": before["n_rows"] + n_rows}
     metadata: Metadata = {**source.predictions.metadata, "excluded": counts}
