@@ -22,7 +22,7 @@ from paraconsist.reporting.formatting import bounds, percent
 from paraconsist.reporting.page import ReportOptions, load_models, write_report
 from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.page.provenance import notices
-from paraconsist.reporting.page.screen import blocks
+from paraconsist.reporting.page.screen import blocks, levels
 
 #: Forty problems of five wordings: mixed ones, right ones, wrong ones.
 MANY = {f"b{i}": "".join(str(int((i * 7 + j * 3) % (i % 5 + 2) != 0)) for j in range(5)) for i in range(40)}
@@ -59,6 +59,7 @@ def test_a_set_of_paraphrases_says_how_often_rewording_changes_an_answer(tmp_pat
     assert "About 160 problems" in block.sureness[1][0]
     low, high = bounds(scored.wording.confidence_interval, "wording_change")
     assert block.brief == ["40 problems", f"± {percent((high - low) / 2)} points", "every answer read"]
+    assert levels(entries) == ["95 %"]
     assert block.title in block.cited
     assert f"{percent(low)} to {percent(high)}; 40 problems" in block.cited
 
