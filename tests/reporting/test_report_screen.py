@@ -167,6 +167,24 @@ def test_several_models_are_compared_in_a_sentence_and_stand_best_first(tmp_path
     assert all("model=" in href for bar in block.bars for *_, href in bar.parts)
 
 
+def test_models_on_swaps_are_compared_with_the_best_alone(tmp_path):
+    """Not the others among themselves, of which no two differ."""
+    rates = {"best": 60, "two": 2, "three": 2}
+    answers = {name: {f"b{i}": "11" if i % every else "10" for i in range(60)} for name, every in rates.items()}
+    answers["three"] = {f"b{i}": "10" if i % 2 else "11" for i in range(60)}
+    files = [with_role(tmp_path / f"{name}.parquet", "swap", of) for name, of in answers.items()]
+    (block,), _ = screen(*files)
+    assert block.title == "best is the most consistent of 3 models"
+    assert "beyond chance." in block.sentence
+    assert "not shown to differ" not in block.sentence
+
+
+def test_who_has_a_narrow_interval_need_not_ask_about_more_problems(tmp_path):
+    answers = {f"b{i}": "11110" if i == 0 else "11111" for i in range(60)}
+    (block,), _ = screen(write_run(tmp_path / "run", answers=answers))
+    assert not any(step.words.startswith("Ask about more problems") for step in block.steps)
+
+
 @pytest.mark.faults
 def test_a_constant_answer_is_last_and_not_ranked_and_says_why(tmp_path, command):
     """FAULTS P19, P20: its P_C is 100 %, and it was ranked first."""

@@ -20,7 +20,7 @@ from paraconsist.reporting.table import (
     table,
     to_html,
 )
-from paraconsist.reporting.tables import link, stratified
+from paraconsist.reporting.tables import link, rates_of, stratified
 
 HOSTILE = "<b>&'\"\\x{y}_$%#|~^`*[z](u)"
 TABLE = Table(
@@ -151,3 +151,8 @@ def test_a_stratum_leads_to_its_buckets_and_where_models_are_several_to_those_of
         assert row[0].link == link(set="own", stratum=stratum, **of_model)
     _, row, _ = stratified(lines, "own", 2, gold_labels=False)
     assert row[0].link == ""
+
+
+def test_rates_are_the_measures_of_broken_rules_whose_lower_end_is_good():
+    names = ["paraphrastic_consistency", "negational_inconsistency", "prediction_change", "fooling_rate", "ie_test"]
+    assert [spec.name for spec in rates_of([*names, "of another package"])] == ["negational_inconsistency"]
