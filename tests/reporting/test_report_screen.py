@@ -149,6 +149,22 @@ def test_other_sets_speak_in_their_own_words(tmp_path, role, sentence, outcome):
     )
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(("role", "n_broken"), [("swap", 20), ("negation", 40)])
+def test_a_set_without_paraphrases_counts_its_problems_and_plans_none(tmp_path, role, n_broken):
+    """It was of "0 problems", of which "about 0 would halve the interval" by a command that refuses such a set."""
+    answers = {f"b{i}": "11" if i % 3 else "10" for i in range(60)}
+    (block,), _ = screen(with_role(tmp_path / "mine.parquet", role, answers))
+    assert block.brief[0] == "60 problems"
+    assert block.sureness[0][0].startswith("60 problems, independent ones")
+    assert "; 60 problems, mine; paraconsist " in block.cited
+    assert [(step.words.partition(": how often")[0], step.command) for step in block.steps] == [
+        (f"Read the {n_broken} problems whose answers break the rule", ""),
+        ("Ask about more problems: about 240 would halve the interval", ""),
+        ("Ask again unchanged", "paraconsist run ... --noise-floor 2"),
+    ]
+
+
 def test_several_models_are_compared_in_a_sentence_and_stand_best_first(tmp_path):
     steady = {bucket: answers[0] * 5 for bucket, answers in MANY.items()}
     runs = [
