@@ -9,7 +9,7 @@ import pytest
 from helpers.errors import refuses
 
 from paraconsist.data.arrays import as_bytes, first_rows, sorted_pieces
-from paraconsist.data.bucket_sets import load_bucket_set
+from paraconsist.data.bucket_sets import load_bucket_set, with_test_sets
 from paraconsist.data.store import Results
 from paraconsist.data.tables import joined
 from paraconsist.errors import InputError
@@ -65,6 +65,13 @@ def test_names_and_folders_that_hold_no_set(tmp_path):
     refuses(r"must be one of this package's sets, .*got ''", load_bucket_set, "")
     (tmp_path / "test.csv").write_text("a,b\n1,2\n3,4,5,6\n")
     refuses(r"must be loadable with datasets.load_dataset.*Expected 2 fields", load_bucket_set, str(tmp_path))
+
+
+def test_a_set_without_a_full_test_set_is_refused():
+    named = ["paranlu:alpha_nli", "paranlu:alpha_nli_automatic"]
+    assert with_test_sets(named) == [*named, "paranlu:alpha_nli_test"]
+    for other in ("own.csv", "parte:rte"):
+        refuses("`with_test` must be used only with sets that have a full test set", with_test_sets, [other])
 
 
 def test_a_folder_that_was_written_anew_is_read_anew(tmp_path):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.errors import refuses
 
 import paraconsist as pc
 from paraconsist.reporting.comparisons import beaten, differences, margin_words, matrices
@@ -153,3 +154,31 @@ def test_the_first_line_of_a_pair_is_what_its_p_and_margin_are_of() -> None:
         (pair,) = (found := compared(0.1, 0.3, estimator=estimator)).sets[0].pairs
         lines = [line.split() for line in str(found).splitlines() if line.startswith(" P_C")]
         assert re.match(rf"{first} [\d.]+ % [\d.]+ % \{100 * pair.result['difference']:+.1f} ", " ".join(lines[0]))
+
+
+def chains(wrong: int, untested: int = 0, unanswered: int = 0) -> list[dict[str, Any]]:
+    """Return answers to 20 transitive rows: of the first the consequent is wrong, of the last one of its antecedents.
+
+    The first consequents of all may lack an answer.
+    """
+    rows = []
+    for b in range(20):
+        right = {"antecedent_1": b < 20 - untested, "antecedent_2": True, "consequent": b >= wrong}
+        rows += [{"bucket_id": b, "role": role, "label": 1, "prediction": int(r)} for role, r in right.items()]
+        rows[-1] |= {"prediction": None} if b < unanswered else {}
+    return rows
+
+
+def test_rates_over_own_rows_are_told_where_they_are_not_the_same_rows() -> None:
+    options: dict[str, Any] = {"names": ["a", "b"], "n_permutations": 99}
+    assert "own rows" not in repr(pc.compare(chains(2), chains(8), **options))
+    told = " ".join(repr(pc.compare(chains(2), chains(8, 1, 2), **options)).split())
+    assert "Over each model's own rows: 10.0 % of 20 and 42.1 % of 19, which are not the same rows." in told
+    assert "2 unparsed answers of b" in told
+
+
+def test_scores_that_differ_in_what_unparsed_answers_count_as_are_refused_unless_it_is_given() -> None:
+    wrong, other = (pc.score(chains(2), unparsed=policy, n_resamples=50) for policy in ("wrong", "own_class"))
+    for models, options in (((wrong, wrong), {}), ((wrong, other), {"unparsed": "wrong"})):
+        assert pc.compare(*models, names=["a", "b"], n_permutations=99, **options).sets
+    refuses("`unparsed` must be given, as the scores differ in it; got .'own_class', 'wrong'", pc.compare, wrong, other)

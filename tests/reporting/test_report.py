@@ -291,7 +291,7 @@ def test_variants_are_ranked_with_their_intervals(tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     section = re.search(r'<section id="variants">.*?</section>', page, re.S)[0]
     assert re.search(
-        r"plain is [0-9.]+ points better than terse; equal variants would differ by [0-9.]+ \(p 0\.", section
+        r">plain is [0-9.]+ points better than terse; equal variants would differ by [0-9.]+ \(p 0\.", section
     )
     assert '<a href="#variants">' in page
 

@@ -285,3 +285,22 @@ def test_a_filled_difference_is_significant_at_the_level_of_its_interval():
         ]
         assert all(filled == (p <= 1 - level) for filled, p in sets[level])
     assert [filled for filled, _ in sets[0.5]] != [filled for filled, _ in sets[0.99]]
+
+
+def test_a_point_has_the_intervals_of_its_accuracy_and_its_consistency():
+    rng = np.random.default_rng(0)
+    table = {"bucket_id": np.repeat(np.arange(40), 4), "label": np.ones(160, int)}
+    scores = pc.score({**table, "prediction": (rng.random(160) > 0.3).astype(int)}, n_resamples=50)
+    ends = scores.sets["predictions"].measures["paraphrastic_consistency"]["confidence_interval"]
+    *_, across, upwards, _ = scores.plot("accuracy-consistency").axes[0].lines
+    assert across.get_xdata() == pytest.approx(100 * np.array(ends["bucket_accuracy"]))
+    assert upwards.get_ydata() == pytest.approx(100 * np.array(ends["paraphrastic_consistency_unbiased"]))
+
+
+def test_a_pair_has_a_line_for_each_measure_that_it_is_compared_by():
+    table = {"bucket_id": np.repeat(np.arange(40), 4), "label": np.ones(160, int)}
+    rng = np.random.default_rng(0)
+    one, two = ({**table, "prediction": (rng.random(160) > share).astype(int)} for share in (0.3, 0.5))
+    compared = pc.compare(one, two, measures=["paraphrastic_consistency", "wording_change"], n_permutations=99)
+    (placed,) = difference_plots(compared.sets)
+    assert placed.finding.endswith("of 2 differences")

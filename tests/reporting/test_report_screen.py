@@ -22,7 +22,7 @@ from paraconsist.reporting.formatting import bounds, percent
 from paraconsist.reporting.page import ReportOptions, load_models, write_report
 from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.page.provenance import notices
-from paraconsist.reporting.page.screen import blocks
+from paraconsist.reporting.page.screen import blocks, levels
 
 #: Forty problems of five wordings: mixed ones, right ones, wrong ones.
 MANY = {f"b{i}": "".join(str(int((i * 7 + j * 3) % (i % 5 + 2) != 0)) for j in range(5)) for i in range(40)}
@@ -59,6 +59,7 @@ def test_a_set_of_paraphrases_says_how_often_rewording_changes_an_answer(tmp_pat
     assert "About 160 problems" in block.sureness[1][0]
     low, high = bounds(scored.wording.confidence_interval, "wording_change")
     assert block.brief == ["40 problems", f"± {percent((high - low) / 2)} points", "every answer read"]
+    assert levels(entries) == ["95 %"]
     assert block.title in block.cited
     assert f"{percent(low)} to {percent(high)}; 40 problems" in block.cited
 
@@ -148,6 +149,22 @@ def test_other_sets_speak_in_their_own_words(tmp_path, role, sentence, outcome):
     )
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(("role", "n_broken"), [("swap", 20), ("negation", 40)])
+def test_a_set_without_paraphrases_counts_its_problems_and_plans_none(tmp_path, role, n_broken):
+    """It was of "0 problems", of which "about 0 would halve the interval" by a command that refuses such a set."""
+    answers = {f"b{i}": "11" if i % 3 else "10" for i in range(60)}
+    (block,), _ = screen(with_role(tmp_path / "mine.parquet", role, answers))
+    assert block.brief[0] == "60 problems"
+    assert block.sureness[0][0].startswith("60 problems, independent ones")
+    assert "; 60 problems, mine; paraconsist " in block.cited
+    assert [(step.words.partition(": how often")[0], step.command) for step in block.steps] == [
+        (f"Read the {n_broken} problems whose answers break the rule", ""),
+        ("Ask about more problems: about 240 would halve the interval", ""),
+        ("Ask again unchanged", "paraconsist run ... --noise-floor 2"),
+    ]
+
+
 def test_several_models_are_compared_in_a_sentence_and_stand_best_first(tmp_path):
     steady = {bucket: answers[0] * 5 for bucket, answers in MANY.items()}
     runs = [
@@ -176,6 +193,37 @@ def test_the_steadiest_model_has_no_interval_of_other_problems_than_its_value(tm
     assert block.sentence.startswith("Steadiness 100 of 100 on the 30 problems that all answered, beyond chance.")
     (block,), _ = screen(write_run(tmp_path / "twin", answers=own, model="twin"), runs[0])
     assert re.match(r"Steadiness \d+ of 100, 95 % interval \d+ to \d+; ", block.sentence)
+
+
+def test_models_on_swaps_are_compared_with_the_best_alone(tmp_path):
+    """Not the others among themselves, of which no two differ."""
+    rates = {"best": 60, "two": 2, "three": 2}
+    answers = {name: {f"b{i}": "11" if i % every else "10" for i in range(60)} for name, every in rates.items()}
+    answers["three"] = {f"b{i}": "10" if i % 2 else "11" for i in range(60)}
+    files = [with_role(tmp_path / f"{name}.parquet", "swap", of) for name, of in answers.items()]
+    (block,), _ = screen(*files)
+    assert block.title == "best is the most consistent of 3 models"
+    assert "beyond chance." in block.sentence
+    assert "not shown to differ" not in block.sentence
+
+
+def test_who_has_a_narrow_interval_need_not_ask_about_more_problems(tmp_path):
+    answers = {f"b{i}": "11110" if i == 0 else "11111" for i in range(60)}
+    (block,), _ = screen(write_run(tmp_path / "run", answers=answers))
+    assert not any(step.words.startswith("Ask about more problems") for step in block.steps)
+
+
+def test_a_model_of_which_nothing_could_be_read_is_not_ranked_for_that(tmp_path):
+    """It was said to have no two wordings, and the sentence did not name it."""
+    turned = {bucket: answers[::-1] for bucket, answers in MANY.items()}
+    for name, of in (("one", MANY), ("two", turned), ("silent", MANY)):
+        table = pa.Table.from_pylist(rows(of))
+        if name == "silent":
+            table = table.drop_columns("prediction").append_column("prediction", pa.nulls(len(table), pa.int64()))
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    (block,), _ = screen(*(tmp_path / f"{name}.parquet" for name in ("silent", "one", "two")))
+    assert block.sentence.endswith("Not ranked: silent.")
+    assert block.bars[-1].unranked.startswith("no answer could be read")
 
 
 @pytest.mark.faults

@@ -20,6 +20,7 @@ from paraconsist.reporting.table import (
     table,
     to_html,
 )
+from paraconsist.reporting.tables import link, rates_of, stratified
 
 HOSTILE = "<b>&'\"\\x{y}_$%#|~^`*[z](u)"
 TABLE = Table(
@@ -127,3 +128,31 @@ def test_scores_and_comparisons_render_themselves(result):
     for text in (repr(shown), shown.to_markdown(), shown.to_latex().replace("\\", ""), shown._repr_html_()):
         assert number in text.replace("\N{NO-BREAK SPACE}", " ")
     assert SHARE.show(53 / 80) == number
+    assert "pairs are shown" not in repr(shown)  # of one
+
+
+def test_a_first_look_says_a_warning_and_a_signature_once():
+    rows = {"bucket_id": [1, 1, 2, 2], "label": [1, 1, 1, 1], "prediction": [1, 0, 1, None]}
+    scores = pc.score(rows, n_resamples=50)
+    told = [line.removesuffix(" ...") for line in repr(scores).splitlines() if line.startswith("warning: ")]
+    assert len(told) == 2
+    for line, warning in zip(told, scores.warnings, strict=False):
+        assert warning.startswith(line.removeprefix("warning: "))
+    assert f"{len(scores.warnings) - 2} more warning in `.warnings`" in repr(scores)
+    assert repr(scores).count("|ci:bucket-") == 1
+
+
+def test_a_stratum_leads_to_its_buckets_and_where_models_are_several_to_those_of_its_model():
+    lines, stratum = [("label", "yes", "one", [Cell(3)])], {"label": "yes"}
+    for n_models, of_model in ((1, {}), (2, {"model": "one"})):
+        heading, row, gap = stratified(lines, "own", n_models)
+        assert ([cell.text for cell in heading], gap) == (["label"], [])
+        assert [cell.text for cell in row] == ["yes", "one", "3"]
+        assert row[0].link == link(set="own", stratum=stratum, **of_model)
+    _, row, _ = stratified(lines, "own", 2, gold_labels=False)
+    assert row[0].link == ""
+
+
+def test_rates_are_the_measures_of_broken_rules_whose_lower_end_is_good():
+    names = ["paraphrastic_consistency", "negational_inconsistency", "prediction_change", "fooling_rate", "ie_test"]
+    assert [spec.name for spec in rates_of([*names, "of another package"])] == ["negational_inconsistency"]

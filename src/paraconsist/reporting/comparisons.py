@@ -316,10 +316,8 @@ def _difference(
 # ---- models
 
 
-def rank_words(standing: Values | None) -> str:
-    """Return the ranks that a model may have; empty where it was not ranked."""
-    if standing is None:
-        return ""
+def rank_words(standing: Values) -> str:
+    """Return the ranks that a model may have."""
     low, high = standing["rank_low"], standing["rank_high"]
     return str(low) if low == high else f"{low} to {high}"
 

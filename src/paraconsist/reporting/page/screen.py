@@ -218,7 +218,8 @@ def _of_one_model(
     else:
         claim, sure = _verdict(spec, values, result)
         sentence, facts = f"{sure}." if sure else "", list(_facts(spec, values, result))
-        precision = _Precision.of(spec.headline, values, noun)
+        n_tested = np.count_nonzero(~np.isnan(item.inconsistency[bar.model]))
+        precision = _Precision.of(spec.headline, {"n": n_tested, **values}, noun)
     is_void = bool(result.degenerate) and of_wordings is not None
     return Block(
         item.name,
@@ -354,8 +355,9 @@ def _facts(spec: MeasureSpec, values: Values, result: SetScores) -> Iterator[Fac
 
 def _steps(precision: _Precision, result: SetScores, change: Values | None, bar: Bar, where: Values) -> Iterator[Step]:
     """Yield what to do next, what is most urgent first."""
-    is_run, problem = result.rows.calls is not None, precision.noun
-    differ = "runs do not end alike" if is_run else "answers do not agree"
+    is_run, has_wordings = result.rows.calls is not None, PARAPHRASE in result.rows.roles
+    differ = "answers do not agree" if has_wordings else "answers break the rule"
+    problem, differ = precision.noun, "runs do not end alike" if is_run else differ
     if change and change["correct_to_incorrect"]:
         lost = plural(int(change["correct_to_incorrect"]), "answer")
         yield Step(f"Read the {lost} lost to rewording", link(show="lost", **where))
@@ -366,7 +368,7 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     if result.until is None if half is None else half > _MANY_POINTS:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
         wanted = 0.02 if half is None else half / 2.0
-        command = f"paraconsist plan PREDICTIONS{precision.measure} --half-width {wanted:.2g}"
+        command = f"paraconsist plan PREDICTIONS{precision.measure} --half-width {wanted:.2g}" * has_wordings
         if result.until is not None:
             command = f"paraconsist run ... --until '{result.until.quantity} ± {wanted:.2g}'"
         yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
@@ -375,7 +377,8 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     if result.noise_floor is None and result.until is None:
         words = "Ask again unchanged: how often answers flip by themselves is unknown"
         yield Step(words, command="paraconsist run ... --noise-floor 2")
-    yield Step("Mark what is no paraphrase, and see the numbers without it", link(show="broken", **where))
+    if has_wordings:
+        yield Step("Mark what is no paraphrase, and see the numbers without it", link(show="broken", **where))
 
 
 def _fact(result: str, q: Quantity, values: Values, context: Sequence[str] = ()) -> Iterator[Fact]:
