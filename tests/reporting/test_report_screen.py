@@ -178,6 +178,19 @@ def test_the_steadiest_model_has_no_interval_of_other_problems_than_its_value(tm
     assert re.match(r"Steadiness \d+ of 100, 95 % interval \d+ to \d+; ", block.sentence)
 
 
+def test_a_model_of_which_nothing_could_be_read_is_not_ranked_for_that(tmp_path):
+    """It was said to have no two wordings, and the sentence did not name it."""
+    turned = {bucket: answers[::-1] for bucket, answers in MANY.items()}
+    for name, of in (("one", MANY), ("two", turned), ("silent", MANY)):
+        table = pa.Table.from_pylist(rows(of))
+        if name == "silent":
+            table = table.drop_columns("prediction").append_column("prediction", pa.nulls(len(table), pa.int64()))
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    (block,), _ = screen(*(tmp_path / f"{name}.parquet" for name in ("silent", "one", "two")))
+    assert block.sentence.endswith("Not ranked: silent.")
+    assert block.bars[-1].unranked.startswith("no answer could be read")
+
+
 @pytest.mark.faults
 def test_a_constant_answer_is_last_and_not_ranked_and_says_why(tmp_path, command):
     """FAULTS P19, P20: its P_C is 100 %, and it was ranked first."""
