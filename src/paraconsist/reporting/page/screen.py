@@ -512,8 +512,8 @@ def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str
     sentence = f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}"
     values = {model: result.measures.get(PARAPHRASTIC.name, {}) for model, result in results.items()}
     sentence = _with_rivals(sentence, rivals, bool(others), values)
-    if ranking.unranked:
-        sentence += f" Not ranked: {listed(list(ranking.unranked))}."
+    if unranked := [model for model in {**ranking.unranked, **results} if model not in ranking.steadiness]:
+        sentence += f" Not ranked: {listed(unranked)}."
     return claim, sentence
 
 
@@ -527,8 +527,8 @@ def _on_one_scale(bars: Sequence[Bar], ranking: Ranking, results: Mapping[str, S
         wording, values = results[bar.model].wording, results[bar.model].measures.get(PARAPHRASTIC.name, {})
         accuracy = 100.0 * values["accuracy"] if known(values.get("accuracy")) else None
         if bar.model not in placed or wording is None:
-            why = ranking.unranked.get(bar.model, "")
-            made.append(replace(bar, value="not ranked", accuracy=accuracy, unranked=why or "no two wordings"))
+            why = ranking.unranked.get(bar.model, next(iter(results[bar.model].degenerate), "no two wordings"))
+            made.append(replace(bar, value="not ranked", accuracy=accuracy, unranked=why))
             continue
         ends = bounds(wording.confidence_interval, STEADINESS.key) or ()
         scale = tuple(100.0 * max(0.0, value) for value in (wording.above_chance, *ends))
