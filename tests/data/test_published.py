@@ -128,7 +128,7 @@ def test_every_command_takes_it(index, command, tmp_path):
     (one,) = json.loads(out)
     assert one["n_common_buckets"] == 2
     assert [one["pairs"][0][key] for key in ("first", "second")] == ["large", "small"]
-    assert "2 buckets are common" in one["warnings"][0]
+    assert "on 2 common buckets" in one["warnings"][0]
     assert command("gate", "accuracy >= 0.7", names[0])[0] == 0
     with patch("paraconsist.reporting.page.write.report_plots", lambda *_: []):
         code, out, err = command("leaderboard", *names, "--output", tmp_path / "board")
