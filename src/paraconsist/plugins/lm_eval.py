@@ -26,6 +26,7 @@ from paraconsist.data.predictions import Metadata, Predictions
 from paraconsist.data.prompts import QuestionPrompt
 from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError, input_error
+from paraconsist.files import Json
 from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
 from paraconsist.models.labels import resolve_label_map
@@ -137,10 +138,10 @@ def _rows(dataset: str | None, task: str | None, data_dir: str | None, column: s
 class BucketSetTask(ConfigurableTask):  # type: ignore[misc]
     """A task whose prompts are those of ``paraconsist run`` in chats, too."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: Json) -> None:
         super().__init__(config={name: value for name, value in config.items() if name != "class"})
 
-    def fewshot_context(self, doc: dict[str, Any], *arguments: Any, **options: Any) -> Any:
+    def fewshot_context(self, doc: Json, *arguments: Any, **options: Any) -> Any:
         """Return a prompt. In a chat the instruction is a message of its own, which no separator ends."""
         if options.get("apply_chat_template"):
             doc = {**doc, "instruction": doc["instruction"].removesuffix(_DELIMITERS[0])}
