@@ -12,7 +12,7 @@ from helpers.endpoint import command, done, refused
 from helpers.faulty_server import KEY, FaultyServer, at_random
 from helpers.models import tiny_encoder
 from helpers.perturb import write_csv
-from helpers.processes import Forked
+from helpers.processes import NOWHERE, Forked
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
@@ -98,6 +98,25 @@ def test_asked_again_it_goes_on_to_further_seeds(tmp_path):
         assert (sorted(seeds[:2]), sorted(seeds[2:])) == ([10, 11], [12, 13])
     assert len({*first[0], *second[0]}) == 4
     assert made.usage().n_requests == 4
+
+
+@pytest.mark.slow
+def test_after_ctrl_c_it_waits_for_paid_answers_as_run_does(tmp_path, rows):
+    """Those under way were paid and lost, and asked again by the same command."""
+    given = [*arguments("", rows, tmp_path / "set.parquet", "--concurrency", 4)]
+    with FaultyServer(write=reworded, delay=0.5) as server:
+        given[given.index("--endpoint") + 1] = server.url
+        errors = tmp_path / "errors.txt"
+        process = Forked(given, streams=(NOWHERE, errors))
+        while process.poll() is None and len(server.received) < 6:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        n_before = len(server.received)
+        done(given)
+        assert "waiting up to 30 seconds for requests under way" in errors.read_text()
+        assert 6 <= n_before < 12
+        assert len(server.received) == 12  # none of them twice
 
 
 @pytest.mark.slow

@@ -114,6 +114,7 @@ _FEW = 8
 #: Seconds that requests under way get if another one, or Ctrl-C, ends the run.
 GRACE = 30.0
 _POLL = 0.05
+_WAITING = f"waiting up to {GRACE:g} seconds for {{}}; another Ctrl-C ends at once"
 
 
 @dataclass(frozen=True)
@@ -177,8 +178,8 @@ class RequestQueue:
                         work, futures = work + more, futures | {*more}
                 if unfinished := [worker for worker in work if not worker.done()]:
                     if interrupted:
-                        what = f"up to {GRACE:g} seconds for {len(unfinished)} requests under way"
-                        warnings.warn(f"waiting {what}; another Ctrl-C ends at once", UserWarning, stacklevel=1)
+                        what = _WAITING.format(f"{len(unfinished)} requests under way")
+                        warnings.warn(what, UserWarning, stacklevel=1)
                     await asyncio.wait(unfinished, timeout=GRACE)
             finally:
                 self._client.stopped.set()
@@ -381,7 +382,7 @@ def write_texts(
                 journal.add(answered)
             return str(answered.value)
 
-        results = await asyncio.gather(*(one(*pair) for pair in wanted), return_exceptions=True)
+        results = await _answered([asyncio.ensure_future(one(*pair)) for pair in wanted], client.stopped)
         problems = [problem for problem in results if isinstance(problem, BaseException)]
         for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # the cause before its consequences
             raise problem
@@ -389,6 +390,23 @@ def write_texts(
         return [written[start : start + generation.n] for start in range(0, len(written), generation.n)]
 
     return with_client(settings, find_key(settings), work, meter)
+
+
+async def _answered(work: Sequence[asyncio.Future[str]], stop: asyncio.Event) -> list[str | BaseException]:
+    """Return the results, or problems, of all; at Ctrl-C those under way may still be answered, and kept."""
+    every = asyncio.gather(*work, return_exceptions=True)
+    with _first_interrupt(stop) as interrupted:
+        try:
+            while not every.done() and not interrupted:
+                await asyncio.wait([every], timeout=_POLL)
+            if interrupted:
+                warnings.warn(_WAITING.format("requests under way"), UserWarning, stacklevel=1)
+                await asyncio.wait([every], timeout=GRACE)
+        finally:
+            for future in work:
+                future.cancel()
+            results = await every
+    return results
 
 
 def _body(settings: EndpointSettings, model: str, text: str, generation: GenerationSettings, seed: int) -> Json:
