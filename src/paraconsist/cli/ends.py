@@ -41,7 +41,6 @@ class State:
     arguments: tuple[str, ...] = ()  # what was typed after the program's name
     when_stopped: str = NOTHING_KEPT
     signal: int | None = None
-    patience: float = 0.0  # seconds for which Ctrl-C lets go on what is under way
     is_over: bool = False
     is_process: bool = False  # the process is this command's alone
     quiet: bool = False
@@ -121,13 +120,18 @@ def _end_in_time(reading: int, numbers: list[int]) -> None:
     while first not in numbers:
         first = os.read(reading, 1)[0]
     waiting = True
-    while waiting and select.select([reading], [], [], state.patience + _GRACE)[0]:
+    while waiting and select.select([reading], [], [], _patience() + _GRACE)[0]:
         waiting = os.read(reading, 1)[0] not in numbers
     state.signal = first
     voice = threading.Thread(target=_say_stopped, daemon=True)  # it may wait for whoever reads
     voice.start()
     voice.join(0.2)
     os._exit(_stopped_code())
+
+
+def _patience() -> float:
+    """Return the seconds that requests under way get, which may still be answered: whoever sent them hears Ctrl-C."""
+    return float(getattr(sys.modules.get("paraconsist.models.endpoint.queue"), "patience", 0.0))
 
 
 def _stopped_code() -> int:
@@ -141,16 +145,6 @@ def _say_stopped() -> None:
             by = "interrupted" if by_user else f"stopped by {signal.Signals(state.signal or 0).name}"
             state.is_over = True
             say(f"{by}: {state.when_stopped}")
-
-
-@contextmanager
-def patient(seconds: float) -> Iterator[None]:
-    """Let what is inside go on for so many seconds after the first Ctrl-C, if it hears Ctrl-C itself."""
-    state.patience = seconds
-    try:
-        yield
-    finally:
-        state.patience = 0.0
 
 
 @contextmanager

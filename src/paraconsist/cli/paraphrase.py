@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from paraconsist.cli.ends import patient, say_status
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import (
     Fields,
     Given,
@@ -91,7 +91,6 @@ def paraphrase(
         return
     from paraconsist.data.tasks import QUESTIONS
     from paraconsist.data.writing import is_filled
-    from paraconsist.models.endpoint.queue import GRACE
     from paraconsist.transforms.labelled_sets import labelled, load_rows
     from paraconsist.transforms.paraphrase.generators import settings_of
     from paraconsist.transforms.paraphrase.sets import make_paraphrases
@@ -113,8 +112,7 @@ def paraphrase(
     settings = settings_of(preset, changes, endpoint=options.endpoint, say=say_status)
     answers = output.parent / f"{output.stem}.answers"
     originals = rows if asks else labelled(rows, skipped, limit=limit, seed=options.seed)
-    with patient(GRACE if options.endpoint else 0.0):
-        made = make_paraphrases(originals, settings, options, answers=answers, limit=limit, say=say_status)
+    made = make_paraphrases(originals, settings, options, answers=answers, limit=limit, say=say_status)
     say_generator(made.generator)
     say_refined(made.refined, settings, skipped)
     form = made.write(output, to_check, annotators=judging.annotators, scores=judging.scores)

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-from paraconsist.cli.ends import patient, say_status
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import REQUIRED, Fields, Given, argument, echo, quiet_libraries
 from paraconsist.cli.paraphrase import GENERATOR_ENDPOINT, generator_endpoint, say_generator, say_refined
 from paraconsist.data.bucket_sets import is_file_of_rows
@@ -42,7 +42,6 @@ def reword(
     paraconsist reword lm-eval:arc_easy --output arc
     paraconsist reword exam.csv --columns question=stem,choices=A+B+C+D,answer=key --output exam
     """
-    from paraconsist.models.endpoint.queue import GRACE
     from paraconsist.transforms.reworded_questions import reword_inspect, reword_table
     from paraconsist.transforms.reworded_tasks import ORIGINAL, SUFFIX, reword_lm_eval
 
@@ -64,7 +63,7 @@ def reword(
     quiet_libraries()
     comparers: dict[str, str] = {}
     writer = _writer(making, generator_endpoint(endpoint and {**endpoint, "api": endpoint.get("api", "chat")}), output)
-    write = list if writer is None else patient(GRACE if endpoint else 0.0)(writer)
+    write = list if writer is None else writer
     if tool == "lm-eval":
         say_status("Reading lm-eval's tasks ...")
         tasks = reword_lm_eval(name, output, making, include_path, write)

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from paraconsist.cli.ends import patient, say_status
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import (
     DRY_RUN,
     REQUIRED,
@@ -118,12 +118,10 @@ def show_requests(runs: Mapping[str, NamedRun], what: str) -> None:
 
 def _run(named: NamedRun, scoring: ScoreOptions, *, figures: bool) -> None:
     """Run what was named, and print its consistency."""
-    from paraconsist.models.endpoint.queue import GRACE
     from paraconsist.running.by_name import run_by_name
     from paraconsist.running.run import RunReport
 
-    with patient(GRACE if named.endpoint else 0.0):
-        report = run_by_name(named, say_status)
+    report = run_by_name(named, say_status)
     if not isinstance(report, RunReport):
         say_endpoint_run(report)
     elif report.is_main_process:

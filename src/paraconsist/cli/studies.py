@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from paraconsist.cli.ends import patient, say_status
+from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import (
     DRY_RUN,
     Fields,
@@ -83,7 +83,6 @@ def sweep(
     paraconsist sweep --model A --model B --endpoint URL --dataset questions.yaml --vary temperature=0,1 --output sweep
     """
     quiet_libraries()
-    from paraconsist.models.endpoint.queue import GRACE
     from paraconsist.studies.sweep import asked_cells
     from paraconsist.studies.sweep import sweep as run_sweep
 
@@ -101,8 +100,7 @@ def sweep(
             raise input_error("sweep", "dry_run", "be given only where nothing is trained", got=True)
         show_requests({folder: run for folder, (_, run) in asked_cells(options).items()}, "cell")
         return
-    with patient(GRACE if options.endpoint else 0.0):
-        result = run_sweep(options, say=say_status)
+    result = run_sweep(options, say=say_status)
     if result is not None:
         _show_grid(result, options.output)
         if not options.trains:

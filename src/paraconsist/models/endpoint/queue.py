@@ -113,6 +113,7 @@ T = TypeVar("T")
 _FEW = 8
 #: Seconds that requests under way get if another one, or Ctrl-C, ends the run.
 GRACE = 30.0
+patience = 0.0  # those that the process gives them now
 _POLL = 0.05
 _WAITING = f"waiting up to {GRACE:g} seconds for {{}}; another Ctrl-C ends at once"
 
@@ -286,6 +287,7 @@ def _first_interrupt(stop: asyncio.Event) -> Iterator[list[int]]:
 
     Yields the signals so far. Threads, such as a notebook's, hear none.
     """
+    global patience
     loop, before, seen = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT), list[int]()
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield seen
@@ -297,9 +299,11 @@ def _first_interrupt(stop: asyncio.Event) -> Iterator[list[int]]:
         loop.call_soon_threadsafe(stop.set)
 
     signal.signal(signal.SIGINT, hear)
+    patience = GRACE
     try:
         yield seen
     finally:
+        patience = 0.0
         signal.signal(signal.SIGINT, before)
     if seen:
         before(seen[0], None)
