@@ -387,9 +387,13 @@ def test_after_ctrl_c_a_sweep_waits_for_paid_answers_as_a_run_does(tmp_path: Pat
 
     monkeypatch.setattr("paraconsist.cli.studies.find_spec", lambda name: None)
     seen: list[float] = []
-    with FaultyServer(write=lambda text, body: seen.append(queue.patience) or "yes") as server:
-        given = ["--model", "toy", "--endpoint", server.url, "--dataset", questions(tmp_path), "--limit", 3]
-        done("sweep", *given, "--column", "question=text", "--n-resamples", 20, "--output", tmp_path / "sweep")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # where tests run in the background it is ignored
+    try:
+        with FaultyServer(write=lambda text, body: seen.append(queue.patience) or "yes") as server:
+            given = ["--model", "toy", "--endpoint", server.url, "--dataset", questions(tmp_path), "--limit", 3]
+            done("sweep", *given, "--column", "question=text", "--n-resamples", 20, "--output", tmp_path / "sweep")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert seen[-3:] == [queue.GRACE] * 3  # after what finds out how the server answers
     assert queue.patience == 0.0
 
