@@ -347,15 +347,10 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
     if named or not specs:
         chosen = chosen_measures("compare", named, {"measures": recorded or []}, first)
         tested = [tested_by(spec) for spec in chosen]
-        is_named = named or SEMANTIC.name in (recorded or ())
-        replaceable = [PARAPHRASTIC.name] if is_named else [PARAPHRASTIC.name, SEMANTIC.name]
-        if not first.is_without_gold:  # P_C is of two paraphrases; named, it is undefined and a warning says so
-            rewordings = np.asarray(first.buckets)[first.roles == "paraphrase"]
-            is_undefined = len(wordings_of(first)) > 0 and len(np.unique(rewordings)) == len(rewordings)
-            replaceable = [PARAPHRASTIC.name] * (is_undefined and not named)
-        if any(spec.name in replaceable for spec in tested):
+        replaced = _give_way(first, named, recorded or ())
+        if any(spec in replaced for spec in tested):
             specs = [BY_WORDINGS]  # alone by default: a second test would double the family of the correction
-            tested = [spec for spec in tested if spec.name not in replaceable]
+            tested = [spec for spec in tested if spec not in replaced]
         specs += tested
     if BY_WORDINGS in specs and not len(wordings_of(first)):
         if len(named) < len(options.measures or ()):
@@ -363,6 +358,18 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
             raise input_error("compare", "models", must, got=f"one wording of each ({len(first)} rows)")
         specs.remove(BY_WORDINGS)
     return list({spec.name: spec for spec in specs}.values())
+
+
+def _give_way(rows: Rows, named: Sequence[str], recorded: Sequence[str]) -> list[MeasureSpec]:
+    """Return the measures in place of which models are compared by the wording change.
+
+    P_C is of two paraphrases: where no problem has two, only who names it gets it, undefined and with a warning.
+    """
+    if rows.is_without_gold:
+        return [PARAPHRASTIC, *[SEMANTIC] * (not named and SEMANTIC.name not in recorded)]
+    rewordings = np.asarray(rows.buckets)[rows.roles == "paraphrase"]
+    has_two = len(np.unique(rewordings)) < len(rewordings)
+    return [] if named or has_two or not len(wordings_of(rows)) else [PARAPHRASTIC]
 
 
 def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
@@ -425,7 +432,9 @@ def _compare(spec: MeasureSpec, first: Rows, second: Rows, options: CompareOptio
             return by_wordings
         settings |= _wordings(first, options)
         by_right = consistency_difference(first.predictions, second.predictions, **settings)
-        return _joined(by_right, by_wordings) if spec is PARAPHRASTIC else _joined(by_wordings or by_right, by_right)
+        if spec is BY_WORDINGS and by_wordings is not None:
+            return _joined(by_wordings, by_right)
+        return _joined(by_right, by_wordings)
     one, other = violations(spec, first), violations(spec, second)
     return inconsistency_difference(
         one.amount > 0,

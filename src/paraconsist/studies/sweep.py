@@ -227,6 +227,9 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
     from paraconsist.scoring.options import ScoreOptions
     from paraconsist.scoring.score import score_run_folder
 
+    def about(cell: str) -> Callable[[str], None]:
+        return lambda line: say(f"{cell} {line}")
+
     results, cells = [], asked_cells(options)
     with locked(options.output, _FUNCTION, "output") if is_main() else nullcontext():
         _open(options.output)
@@ -237,7 +240,7 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
             say_total([run for _, run in cells.values()], "cell", say)
         for number, (folder, (cell, run)) in enumerate(cells.items(), 1):
             at, started = f"[{number}/{len(cells)}]", time.time()
-            run_by_name(run, lambda line, at=at: say(f"{at} {line}"))  # type: ignore[misc]
+            run_by_name(run, about(at))
             if is_main():
                 scores, _ = score_run_folder(run.options.output, ScoreOptions(n_resamples=options.n_resamples))
                 wording = {name: {_WORDING: one.wording.to_dict()} for name, one in scores.items() if one.wording}
