@@ -20,6 +20,7 @@ from paraconsist.files import to_strict_json
 from paraconsist.measures.ie_test import ie_test
 from paraconsist.reporting.formatting import bounds, percent
 from paraconsist.reporting.page import ReportOptions, load_models, write_report
+from paraconsist.reporting.page.figures import report_plots
 from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.page.provenance import notices
 from paraconsist.reporting.page.screen import blocks, levels
@@ -224,6 +225,21 @@ def test_a_model_of_which_nothing_could_be_read_is_not_ranked_for_that(tmp_path)
     (block,), _ = screen(*(tmp_path / f"{name}.parquet" for name in ("silent", "one", "two")))
     assert block.sentence.endswith("Not ranked: silent.")
     assert block.bars[-1].unranked.startswith("no answer could be read")
+
+
+def test_one_model_that_could_be_read_is_not_the_best_of_two(tmp_path):
+    """And the figure of outcomes does not call the other's problems wrong in every wording."""
+    for name in ("one", "silent"):
+        table = pa.Table.from_pylist(rows(MANY))
+        if name == "silent":
+            table = table.drop_columns("prediction").append_column("prediction", pa.nulls(len(table), pa.int64()))
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    (block,), entries = screen(tmp_path / "silent.parquet", tmp_path / "one.parquet")
+    assert block.title == "Of 2 models only one can be ranked"
+    assert block.sentence.endswith("Not ranked: silent.")
+    plots = report_plots(Report(entries, ReportOptions(score=QUICK)))
+    (plot,) = [placed.plot for placed in plots if placed.section == "outcomes"]
+    assert "silent" not in plot.description
 
 
 @pytest.mark.faults

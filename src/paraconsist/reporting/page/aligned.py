@@ -143,7 +143,7 @@ def _bucket_values(
     """Return each bucket's inconsistency, the same shrunken, its accuracy, counts and outcome, under the policy."""
     kept, _ = apply_policy(rows, policy)
     assert kept.buckets is not None
-    of_bucket = outcome_of_buckets(kept)
+    of_bucket = {} if kept.unparsed.all() else outcome_of_buckets(kept)
     outcomes = np.array([of_bucket.get(bucket, "") for bucket in numbers])
     codes = np.array([numbers[value] for value in kept.buckets.tolist()], dtype=np.intp)
     is_target = kept.roles != ORIGINAL if (kept.roles != ORIGINAL).any() else np.ones(len(kept), dtype=bool)

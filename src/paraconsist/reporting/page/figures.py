@@ -165,16 +165,16 @@ def _outcomes(report: Report) -> Iterator[Placed]:
         ranked = [] if (ranking := compared.get(item.name)) is None else list(ranking.steadiness)
         models = [*ranked, *(model for model in item.models if model not in ranked)]
         counts = {model: Counter(item.outcomes[model].tolist()) for model in models}
-        sizes = {model: {key: of[key] for key in OUTCOME_WORDS if of[key]} for model, of in counts.items()}
-        if any(sizes.values()):
+        every = {model: {key: of[key] for key in OUTCOME_WORDS if of[key]} for model, of in counts.items()}
+        if sizes := {model: of for model, of in every.items() if of}:  # not of answers that could not be read
             nouns = item.rows[models[0]].nouns
             if len(models) == 1:
                 found = finding(report.by_model[models[0]][item.name])
                 said, claim = str(found), found.claim
             else:
                 mixed: Outcome = "changes" if {"same", "changes"} & set().union(*sizes.values()) else "depends"
-                totals = {model: sum(sizes[model].values()) for model in _able(report, item)}
-                shares = [(model, sizes[model].get(mixed, 0) / n) for model, n in totals.items() if n]
+                able = [model for model in _able(report, item) if model in sizes]
+                shares = [(model, sizes[model].get(mixed, 0) / sum(sizes[model].values())) for model in able]
                 said, claim = "", _mixed(mixed, nouns, shares)
             plot = outcomes_plot(f"outcomes-{number}", item.name, sizes, said, nouns)
             yield Placed("outcomes", item.name, plot, claim)

@@ -474,14 +474,18 @@ def _compared(
         return "Every model's consistency is degenerate", ""
     best = min(able, key=lambda model: _broken(spec, values[model]))
     claim = f"{best} is the most consistent of {len(values)} models"
+    if len(able) == 1:
+        claim = f"Of {len(values)} models only {best} can be ranked"
     sentence = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best], results[best])}"
     tested = tested_by(spec).name
-    pairs = [p for p in (comparison.pairs if comparison else ()) if p.measure == tested and best in (p.first, p.second)]
+    of_able = [p for p in (comparison.pairs if comparison else ()) if {p.first, p.second} <= {*able}]
+    pairs = [p for p in of_able if p.measure == tested and best in (p.first, p.second)]
     corrected = [(p, p.corrected_p_value if p.simultaneous_p_value is None else p.simultaneous_p_value) for p in pairs]
     confidence = float(level(values[best]).removesuffix(" %")) / 100.0
     rivals = [p.second if p.first == best else p.first for p, p_of in corrected if not rejects(p_of, confidence)]
-    left_out = f" Left out, as their answers are degenerate: {listed(void)}." if void else ""
-    sentence = _with_rivals(sentence, rivals, bool(pairs), {model: values[model] for model in able}) + left_out
+    sentence = _with_rivals(sentence, rivals, bool(pairs), {model: values[model] for model in able})
+    if unranked := [model for model in values if model not in able]:
+        sentence += f" Not ranked: {listed(unranked)}."
     return claim, f"{sentence[0].upper()}{sentence[1:]}"
 
 
