@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Under CI=true branches of measures, scoring and data are counted (pyproject.toml says of what); `make test COVERAGE=` does not.
 COVERAGE := $(if $(filter true,$(CI)),--cov --cov-report=term:skip-covered --cov-report=markdown:build/coverage.md)
 
-TESTS := pytest pytest-xdist hypothesis polars build setuptools
+TESTS := pytest pytest-xdist hypothesis polars build 'setuptools>=77'
 
 .PHONY: demo test test-quick test-newest test-oldest lint types docs dist check clean
 

@@ -111,7 +111,8 @@ def test_tables_give_a_set_that_remembers(tmp_path, questions, ending):
 
 def test_parquet_keeps_same_and_right_through_the_sheet(tmp_path, questions):
     with FaultyServer(write=model) as server:
-        assert reword(questions, server, "--output", tmp_path / "set.parquet")[0] == 0
+        code, _, err = reword(questions, server, "--output", tmp_path / "set.parquet")
+    assert code == 0, err
     assert load_bucket_set(tmp_path / "set.parquet").comparers == {"same": "number:0.01", "right": "contains"}
     fill(tmp_path / "set.check.csv", valid=["yes"] * 9)
     given = ["paraphrase", tmp_path / "set.parquet", "--checked", tmp_path / "set.check.csv"]
@@ -130,7 +131,8 @@ def test_the_last_turn_of_a_chat_is_what_is_reworded(tmp_path):
     entry = {"id": "a", "messages": [*chat, {"role": "user", "content": question}], "choices": ["1", "2"]}
     (tmp_path / "q.yaml").write_text(yaml.safe_dump([entry]))
     with FaultyServer(write=model) as server:
-        assert reword(tmp_path / "q.yaml", server)[0] == 0
+        code, _, err = reword(tmp_path / "q.yaml", server)
+    assert code == 0, err
     entries = yaml.safe_load((tmp_path / "q.reworded.yaml").read_text())["questions"]
     assert [one["messages"][-1]["content"] for one in entries] == [question, *WORDINGS[question][:2]]
     assert all(one["messages"][:2] == chat and one["choices"] == ["1", "2"] for one in entries)

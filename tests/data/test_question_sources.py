@@ -14,6 +14,9 @@ from helpers.errors import refuses
 import paraconsist as pc
 from paraconsist.errors import InputError
 
+#: Older releases of datasets leave the files that pandas reads to the garbage collector.
+pytestmark = [pytest.mark.filterwarnings(f"ignore:{what}") for what in ("unclosed file", "Exception ignored in")]
+
 SYSTEM = "You work in a shoe shop."
 DAYS = ["How many days do I have?", "Within how many days can shoes be sent back?", "What is the deadline, in days?"]
 FEE = ["What does shipping cost?", "How much is the fee, in euro?", "Shipping price?"]

@@ -25,11 +25,12 @@ _PAUSE = 5.0  # seconds between two lines where standard error is no terminal
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
     """Yield a function that shows how many models are done: a bar on a terminal, elsewhere a line from time to time."""
     bars, last = dict[str, Any](), time.monotonic()
+    is_terminal = sys.stderr.isatty()  # behind a bar older releases of rich say no
     with ExitStack() as stack:
 
         def show(what: str, n_done: int, n: int) -> None:
             nonlocal last
-            if n > 1 and sys.stderr.isatty() and not state.quiet:
+            if n > 1 and is_terminal and not state.quiet:
                 if what not in bars:
                     from paraconsist.models.progress import ProgressBar
 

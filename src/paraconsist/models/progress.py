@@ -44,4 +44,5 @@ class ProgressBar:
         return self
 
     def __exit__(self, *problem: object) -> None:
-        self._progress.stop()
+        if not self._progress.disable:  # older releases of rich print an empty line
+            self._progress.stop()
