@@ -17,14 +17,24 @@ SOURCE = ROOT / "src" / "paraconsist"
 ROOMS = {
     "_version": set(),
     "errors": set(),
-    "entry_points": set(),
+    "entry_points": {"errors"},
     "files": {"errors"},
     "measures": {"errors", "entry_points", "files", "_version"},
     "data": {"errors", "entry_points", "files", "_version", "dataset_builders"},
     "models": {"data", "errors", "files", "_version", "dataset_builders"},
     "comparing": {"models", "data", "measures", "errors", "files", "entry_points"},
     "scoring": {"comparing", "data", "measures", "errors", "files", "_version"},
-    "running": {"models", "scoring", "data", "measures", "errors", "files", "_version", "dataset_builders"},
+    "running": {
+        "models",
+        "scoring",
+        "data",
+        "measures",
+        "errors",
+        "files",
+        "entry_points",
+        "_version",
+        "dataset_builders",
+    },
     "reporting": {"scoring", "data", "measures", "errors", "files", "_version", "registry", "dataset_builders"},
 }
 ROOMS["transforms"] = ROOMS["running"] | {"running", "comparing"}

@@ -82,6 +82,7 @@ def run(
         renamed_columns,
     )
     from paraconsist.data.tables import are_rows, in_arrow
+    from paraconsist.entry_points import load_function, names_function
     from paraconsist.errors import input_error, renamed, unknown_option
     from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.reporting.result import Run
@@ -118,6 +119,8 @@ def run(
         return [loaded(one, number).limited(limit).compared_by(same, right) for number, one in enumerate(sources)]
 
     def one(model: Any, output: Path, options: Json, *, is_last: bool = True) -> Run:
+        if names_function(model):
+            model = load_function(model, "run", "model", "prompts to a list of answers")
         is_address = isinstance(model, str) and model.startswith(("http://", "https://"))
         if callable(model):
             what, own = "a function", {*names[Function], *names[RunOptions]}

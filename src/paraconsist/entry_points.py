@@ -1,21 +1,62 @@
-"""Measures, log formats, comparers and commands that other installed distributions add, found by their entry points.
+"""Measures, log formats, comparers and commands that other installed distributions add, and functions of the user's.
 
 A distribution declares them in its ``pyproject.toml`` under ``[project.entry-points."paraconsist.measures"]``,
 ``"paraconsist.logs"``, ``"paraconsist.comparers"`` and ``"paraconsist.commands"``; docs/howto/extend.md shows complete
 ones. They are looked up on first need. One that cannot be used is left out with a warning that names its distribution.
+The user's functions are named ``module:function``.
 """
 
 from __future__ import annotations
 
+import importlib
+import re
+import sys
 import warnings
 from collections.abc import Collection
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from paraconsist.errors import input_error
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _T = TypeVar("_T")
+
+
+def names_function(text: object) -> bool:
+    """Say whether a text can only be ``module:function``: no name on the Hub, no path that exists."""
+    is_like_one = re.fullmatch(r"[^\W\d][\w.]*:[^\W\d][\w.]*", str(text)) is not None
+    return isinstance(text, str) and is_like_one and not Path(text).exists()
+
+
+def load_function(path: str, function: str, parameter: str, signature: str = "") -> Any:
+    """Return the user's function of ``module:function``; modules of the working folder are found, too.
+
+    `function` and `parameter` are the caller's, `signature` what the user's function does; all are for messages.
+    """
+    module_name, colon, name = path.partition(":")
+    if not colon or not module_name or not name:
+        raise input_error(function, parameter, "be written module:function", got=path)
+    here = "" not in sys.path
+    if here:
+        sys.path.insert(0, "")
+    try:
+        found: Any = importlib.import_module(module_name)
+    except Exception as problem:
+        remedy, must = f"{type(problem).__name__}: {problem}.", "be in a module that can be imported"
+        raise input_error(function, parameter, must, got=path, remedy=remedy) from problem
+    finally:
+        if here:
+            sys.path.remove("")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            raise input_error(function, parameter, f"be in module {module_name}", got=path)
+    if not callable(found):
+        raise input_error(function, parameter, f"be callable{signature and f': {signature}'}", got=path)
+    return found
 
 
 @cache

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import random
+import sys
 from fractions import Fraction
 from itertools import combinations, permutations
 from pathlib import Path
@@ -266,16 +267,21 @@ def test_triples_that_are_not_transitive_are_counted():
     assert (compared.intransitive, compared.classes[4:].tolist()) == (0.5, [0, 0, 0, -1])
 
 
-def test_a_function_of_the_user(tmp_path, monkeypatch):
+@pytest.mark.faults
+def test_a_function_of_the_user_is_found_in_the_working_folder(tmp_path, monkeypatch):
+    """`paraconsist score a.csv --same mine:alike` found no module mine beside a.csv."""
     (tmp_path / "mine.py").write_text(
         "def alike(a, b):\n    return a[:1] == b[:1]\ndef wrong(a, b):\n    return 'no'\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
     assert pc.answer_classes(["ab", "ac", "b", ""], [0] * 4, same="mine:alike").tolist() == [0, 0, 1, 2]
     with pytest.raises(InputError, match="True, False"):
         pc.answer_similarity(["a"], ["b"], same="mine:wrong")
-    with pytest.raises(InputError, match="module:function"):
+    with pytest.raises(InputError, match="`same` must be in module mine; got 'mine:absent'"):
         pc.answer_similarity(["a"], ["b"], same="mine:absent")
+    with pytest.raises(InputError, match="in a module that can be imported; got 'absent:alike'"):
+        pc.answer_similarity(["a"], ["b"], same="absent:alike")
 
 
 @pytest.mark.parametrize(

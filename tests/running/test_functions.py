@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -232,3 +233,42 @@ def test_answers_that_no_file_takes_are_made_valid_or_fail_alone(rows, tmp_path,
         answers = predictions(pc.run(Counting(answer), str(rows), output=tmp_path / "run", version="1"))
     assert [row["raw_output"] for row in answers] == [None if i == 3 else "no \ufffd" for i in range(12)]
     assert {row["unanswered"] for row in answers} == {None, "no answer"}
+
+
+def test_a_function_is_named_on_the_command_line_too(tmp_path, rows, command, monkeypatch):
+    """As the model, ``module:function``, of a module in the working folder; what was asked once is said."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "answering", raising=False)
+    line = "    return [f\"{'strong' if '1' in p.split('row ')[1] else 'weak'}ener\" for p in prompts]\n"
+    Path("answering.py").write_text(f"def answers(prompts):\n{line.replace('strong', 'strength')}", encoding="utf-8")
+    given = ["run", "--model", "answering:answers", "--dataset", str(rows)]
+    said = command.done(*given, "--output", "named")
+    assert "12 distinct inputs asked." in said
+    import answering
+
+    in_python = pc.run(answering.answers, rows, output=tmp_path / "in_python")
+    by_name = pc.run("answering:answers", rows, output=tmp_path / "by_name")
+    assert predictions(pc.Run(tmp_path / "named")) == predictions(in_python) == predictions(by_name)
+    assert str(in_python.score()).splitlines()[0] in said
+    again = command.done(*given, "--output", "named")
+    assert "0 distinct inputs asked; 12 were there already, by the same source." in again
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--system", "no"], "`--system` must not be given with a function"),
+        (["--max-length", "3"], "`--max-length` must not be given with a function"),
+        (["--part", "1/2"], "`--part` must not be given with a function"),
+        (["--model", "string:digits"], "`--model` must be given once where it is a function"),
+        (["--noise-floor", "2"], "`--noise-floor` must not be given with a function"),
+    ],
+)
+def test_what_only_models_have_is_refused_beside_a_function(tmp_path, rows, command, more, words):
+    given = ["run", "--model", "string:capwords", "--dataset", str(rows), "--output", str(tmp_path / "run")]
+    assert words in command.refused(*given, *more)
+
+
+def test_a_server_model_without_its_address_is_no_function(tmp_path, rows, command):
+    said = command.refused("run", "--model", "llama3:latest", "--dataset", str(rows), "--output", str(tmp_path / "run"))
+    assert "ModuleNotFoundError: No module named 'llama3'. A model behind a server needs `--endpoint`" in said

@@ -188,6 +188,9 @@ def test_accepted_answers_of_some_problems_leave_what_needs_none_for_all():
     assert (scored.wording.wording_change, scored.wording.n_problems) == (0.5, 4)
     note = "2 of 4 problems have no accepted answer, so what needs one is left out of all"
     assert f"{note}; `labelled` scores the others alone" in scored.warnings
+    turned = PARTLY | {"prediction": PARTLY["prediction"][::-1]}
+    compared = pc.compare(PARTLY, turned, same="text", label="gold", names=["one", "two"])
+    assert f"{note}; `labelled` scores the others alone" in compared.sets[0].warnings
     assert list(scored.measures) == ["prompt_sensitivity"]
     assert "accuracy" not in scored.measures["prompt_sensitivity"]
     remedy = "or leave such problems out (`labelled`), or the labels of all (`label` '')"

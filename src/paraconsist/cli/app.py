@@ -237,7 +237,9 @@ def _run(arguments: list[str]) -> int:
     except click.ClickException as usage:
         if is_main():
             if isinstance(usage, click.NoSuchOption) and (others := _commands_with(usage.option_name)):
-                usage = click.UsageError(f"{usage.message.rstrip('.')}. It is an option of {', '.join(others)}.", usage.ctx)
+                usage = click.UsageError(
+                    f"{usage.message.rstrip('.')}. It is an option of {', '.join(others)}.", usage.ctx
+                )
             if not isinstance(usage, click.exceptions.NoArgsIsHelpError):
                 usage.message = visible(usage.message)  # type: ignore[misc]
             usage.show()

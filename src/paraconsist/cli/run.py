@@ -51,7 +51,9 @@ _ENGINE = ("api", "request_fields", "price")
 def run(
     *,
     model: list[str] | None = option(
-        None, "Hub id or folder of a classifier or language model; PATTERN=MODEL, repeated, for one for some sets."
+        None,
+        "Hub id or folder of a classifier or language model, or module:function, yours from prompts to a list of "
+        "answers; PATTERN=MODEL, repeated, for one for some sets.",
     ),
     models: Path | None = option(None, "A file of several models: a line each, or YAML with options of each."),
     sets: SetOptions,
@@ -119,8 +121,12 @@ def show_requests(runs: Mapping[str, NamedRun], what: str) -> None:
 def _run(named: NamedRun, scoring: ScoreOptions, *, figures: bool) -> None:
     """Run what was named, and print its consistency."""
     from paraconsist.running.by_name import run_by_name
+    from paraconsist.running.functions import run_named
     from paraconsist.running.run import RunReport
 
+    if run_named(named, say_status):
+        score_and_show(named.options.output, scoring, figures=figures)
+        return
     report = run_by_name(named, say_status)
     if not isinstance(report, RunReport):
         say_endpoint_run(report)

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from paraconsist.entry_points import added, load
+from paraconsist.entry_points import added, load, load_function, names_function
 from paraconsist.errors import InputError, check_names, input_error
 from paraconsist.measures.buckets import as_column, check_length, partition
 
@@ -160,7 +160,7 @@ def _comparer(named: str, changed: tuple[int, int]) -> Comparer:
         if argument and not spec.argument:
             raise input_error(_FUNCTION, "same", f"have nothing after {name}", got=named)
         return spec.make(argument)
-    if argument and name.replace(".", "").isidentifier():
+    if names_function(named):
         return _own(name, argument)
     names = comparer_names()
     close = "".join(f" Did you mean {other!r}?" for other in get_close_matches(name, names, 1))
@@ -170,11 +170,7 @@ def _comparer(named: str, changed: tuple[int, int]) -> Comparer:
 
 def _own(module: str, function: str) -> Comparer:
     """Return the comparer that a function of the user's is; it may take texts in any order and is asked in both."""
-    try:
-        call = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as problem:
-        must = "name a comparer, or a function as module:function"
-        raise input_error(_FUNCTION, "same", must, got=f"{module}:{function}", remedy=f"{problem}.") from None
+    call = load_function(f"{module}:{function}", _FUNCTION, "same", "two texts to True or False")
 
     def directed(first: Sequence[str], second: Sequence[str]) -> Floats:
         return np.array([_share(call(a, b), module, function) for a, b in zip(first, second, strict=True)])

@@ -19,11 +19,12 @@ from paraconsist.data.foreign import Malformed, bounded_text
 from paraconsist.data.prompts import Prompt, QuestionPrompt, WrittenAnswer, parse_answer
 from paraconsist.data.store import NO_ANSWER, Failures, Result, RunFolder, Store, all_failed, to_ask
 from paraconsist.data.tasks import Row, Task
-from paraconsist.errors import InputError, check_whole, first_line, input_error
+from paraconsist.entry_points import load_function, names_function
+from paraconsist.errors import InputError, check_whole, first_line, input_error, plural
 from paraconsist.files import Json, launched, locked
 from paraconsist.models.progress import ProgressBar
-from paraconsist.running.by_name import prompt_for
-from paraconsist.running.options import PromptOptions, RunOptions
+from paraconsist.running.by_name import NamedRun, NamedSets, prompt_for
+from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
 from paraconsist.running.run import Job, check_until, distinct_rows, group_sets, rounds, summed
 
 _OF_LOADED = ("device", "batch_tokens", "deterministic", "compile", "noise_floor", "repeats")
@@ -69,7 +70,35 @@ class Function:
         return f"source-{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
-def run_function(function: Function, sets: Sequence[BucketSet], options: RunOptions) -> RunFolder:
+def run_named(named: NamedRun, say: Callable[[str], None]) -> bool:
+    """Run the function that is named as a model, ``module:function``; False where what is named is none.
+
+    Of its options the template alone is that of a prompt. `say` is told what was asked.
+    """
+    if named.endpoint is not None or not any(map(names_function, named.models)):
+        return False
+    if len(named.models) > 1:
+        raise input_error("run", "model", "be given once where it is a function", got=list(named.models))
+    usual = {**vars(PromptOptions()), **vars(LoadOptions()), "part": None, "input_columns": None}
+    given = {**vars(named.prompts), **vars(named.loading), "part": named.sets.part}
+    given |= {"input_columns": named.sets.input_columns, "template": None, "data_dir": None}
+    for option, value in given.items():
+        if value != usual[option]:
+            raise input_error("run", option, "not be given with a function", got=value)
+    (name,) = named.models
+    try:
+        call = load_function(name, "run", "model", "prompts to a list of answers")
+    except InputError as problem:
+        problem.remedy = f"{problem.remedy} A model behind a server needs `endpoint`, its address.".lstrip()
+        raise
+    function = Function(call, template=named.prompts.template)
+    run_function(function, NamedSets(named).load()[name], named.options, say)
+    return True
+
+
+def run_function(
+    function: Function, sets: Sequence[BucketSet], options: RunOptions, say: Callable[[str], None] | None = None
+) -> RunFolder:
     """Ask a function about bucket sets, in one process.
 
     Every batch is written down as it comes: a run that was ended goes on with the same call, and a finished one calls
@@ -98,6 +127,10 @@ def run_function(function: Function, sets: Sequence[BucketSet], options: RunOpti
             store = job.store(name)
             asked = rounds(job, name, store)
             passes[name] = summed([_pass(function, prompts[name], job.groups[name][1], store, options) for _ in asked])
+            if say is not None:
+                n, n_there = passes[name]["n_computed"], passes[name]["n_inputs"] - passes[name]["n_computed"]
+                before = f"; {n_there:,} were there already, by the same source" if n_there else ""
+                say(f"{name}: {plural(n, 'distinct input')} asked{before}.")
             job.write(name, store)
         job.record(function=passes)
     return job.folder

@@ -383,7 +383,18 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     chosen = [pair for pair in pairs if left_out.keys().isdisjoint(pair)]
     origins = {model: origin_of(source.predictions.metadata) for model, source in sources.items()}
     unranked = {model: why[0] for model, read in rows.items() if (why := degenerate(read, options.policy))}
-    return _Part(aligned, specs, chosen, origins, n_unparsed, unranked)
+    return _Part(
+        replace(aligned, notes=[*aligned.notes, *_notes(sources)]), specs, chosen, origins, n_unparsed, unranked
+    )
+
+
+def _notes(sources: Mapping[str, Source]) -> list[str]:
+    """Return what was noted in reading the files, with the models that it is about where these are not all."""
+    models: dict[str, list[str]] = {}
+    for model, source in sources.items():
+        for note in source.predictions.metadata.get("notes", ()):
+            models.setdefault(note, []).append(model)
+    return [note if len(of) == len(sources) else f"{', '.join(of)}: {note}" for note, of in models.items()]
 
 
 def _pairs(part: _Part, spec: MeasureSpec, n_families: int, options: CompareOptions) -> Iterator[ModelPair]:

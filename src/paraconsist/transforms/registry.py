@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from paraconsist.entry_points import load_function
 from paraconsist.errors import check_whole, input_error
 from paraconsist.transforms.dictionary import DictionaryTransformation
 from paraconsist.transforms.interface import Items, Report, Transformation, change_statistics, each_text
@@ -25,34 +24,6 @@ SUFFIXES: Mapping[str, tuple[str, int]] = {
 }
 
 _END = re.compile(r"[\s.!?…]*\Z")
-
-
-def load_function(path: str, *, parameter: str = "function", signature: str = "text to text") -> Any:
-    """Return the function of ``module:function``; modules of the working folder are found, too.
-
-    `parameter` is the caller's name for it, `signature` the function's task; both are for messages.
-    """
-    module_name, colon, name = path.partition(":")
-    if not colon or not module_name or not name:
-        raise input_error("transformation", parameter, "be written module:function", got=path)
-    here = "" not in sys.path
-    if here:
-        sys.path.insert(0, "")
-    try:
-        function: Any = importlib.import_module(module_name)
-    except Exception as problem:
-        remedy, must = f"{type(problem).__name__}: {problem}.", "be in a module that can be imported"
-        raise input_error("transformation", parameter, must, got=path, remedy=remedy) from problem
-    finally:
-        if here:
-            sys.path.remove("")
-    for part in name.split("."):
-        function = getattr(function, part, None)
-        if function is None:
-            raise input_error("transformation", parameter, f"be in module {module_name}", got=path)
-    if not callable(function):
-        raise input_error("transformation", parameter, f"be callable: {signature}", got=path)
-    return function
 
 
 @dataclass(frozen=True)
@@ -76,7 +47,9 @@ class FixedTransformation:
 
 def function_transformation(function: str | Callable[[str], object]) -> FixedTransformation:
     """Return the user's function (``module:function`` or the function itself) as a transformation."""
-    call_user = load_function(function) if isinstance(function, str) else function
+    call_user: Any = function
+    if isinstance(function, str):
+        call_user = load_function(function, "transformation", "function", "text to text")
     if not callable(call_user):
         raise input_error("transformation", "function", "be module:function, or callable", got=function)
     named = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"

@@ -59,8 +59,9 @@ def notices(report: Report) -> dict[str, list[tuple[str, str]]]:
         notes = [*model.notes, *(w for values in model.experiment.values() for w in values.get("warnings") or ())]
         for sentence in dict.fromkeys(map(str, notes)):
             where.setdefault((NOTE, sentence), []).append(model.name)
+    told = {sentence for _, sentence in where}
     for comparison in report.compared:
-        for sentence in dict.fromkeys(comparison.warnings):
+        for sentence in (one for one in dict.fromkeys(comparison.warnings) if one.partition(": ")[2] not in told):
             where.setdefault((NOTE, sentence), []).append(f"{comparison.set}, compared" if several else "compared")
     n_results = sum(len(model.sets) for model in report.models)
     by_level: dict[str, list[tuple[str, str]]] = {}

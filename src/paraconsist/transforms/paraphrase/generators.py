@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paraconsist.data.foreign import parse_yaml
 from paraconsist.data.options import option
+from paraconsist.entry_points import load_function
 from paraconsist.errors import check_choice, check_whole, first_line, input_error, renamed
 from paraconsist.files import Json
 from paraconsist.models.endpoint.settings import EndpointSettings
@@ -205,9 +206,7 @@ def load_generator(
 
         return RuleGenerator(settings.n, settings.language)
     if ":" in name and not Path(name).exists():
-        from paraconsist.transforms.registry import load_function
-
-        own: Generator = load_function(name, parameter="generator", signature="texts to lists of candidates")
+        own: Generator = load_function(name, "paraphrase", "generator", "texts to lists of candidates")
 
         def user_generator(texts: Sequence[str]) -> Sequence[Sequence[str]]:
             try:

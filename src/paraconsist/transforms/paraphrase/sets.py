@@ -36,6 +36,7 @@ from paraconsist.data.sharing import public, public_comparer, public_name
 from paraconsist.data.tables import PARAPHRASE_KEY, read_table
 from paraconsist.data.tasks import QUESTIONS, input_id, named_in_rows
 from paraconsist.data.writing import bucket_set_schema, file_in_folder, write_set_folder, write_table
+from paraconsist.entry_points import load_function
 from paraconsist.errors import InputError, first_line, input_error, renamed
 from paraconsist.files import Json
 from paraconsist.measures.diversity import ParaphraseDiversityResult, paraphrase_diversity
@@ -508,9 +509,7 @@ Parser: TypeAlias = Callable[[Sequence[str]], list[str]]
 def load_parser(name: str) -> Parser:
     """Return a constituency parser: ``stanza``, or the user's ``module:function`` (texts -> bracketed trees)."""
     if ":" in name:
-        from paraconsist.transforms.registry import load_function
-
-        user_parser: Parser = load_function(name, parameter="parser", signature="texts to bracketed trees")
+        user_parser: Parser = load_function(name, "paraphrase", "parser", "texts to bracketed trees")
         return user_parser
     if name != "stanza":
         raise input_error("paraphrase", "parser", "be stanza, or your own module:function", got=name)
