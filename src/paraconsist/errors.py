@@ -29,6 +29,8 @@ EXTRAS = {
     "openpyxl": "excel",
     **dict.fromkeys(("lm_eval", "inspect_ai"), "integrations"),
 }
+#: Parameter -> the option of the command that runs, by which warnings on standard error call it.
+options_of_command: dict[str, str] = {}
 #: Characters that control a terminal or the direction of text, and lone surrogates, which no terminal prints.
 _STEERING = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 
@@ -93,13 +95,15 @@ class InputError(ValueError):
     def name_as(self, parameters: Mapping[str, str]) -> None:
         """Rename parameters (old -> new name), including those in backticks in the sentences."""
         self.parameter = parameters.get(self.parameter or "", self.parameter)
-        self.must, self.remedy = (
-            re.sub(r"`(\w+)`", lambda name: f"`{parameters.get(name[1], name[1])}`", text)
-            for text in (self.must, self.remedy)
-        )
+        self.must, self.remedy = (with_names(text, parameters) for text in (self.must, self.remedy))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.must,), self.__dict__
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Return a text in which what stands in backticks has other names (old -> new)."""
+    return re.sub(r"`(\w+)`", lambda name: f"`{names.get(name[1], name[1])}`", text)
 
 
 def input_error(

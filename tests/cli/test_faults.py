@@ -176,3 +176,15 @@ def test_the_page_of_scores_is_not_written_over_their_answers(tmp_path):
     with pytest.raises(InputError, match="another file than the answers"):
         pc.score(answers).report(answers)
     assert answers.read_bytes() == before
+
+
+def test_warnings_call_options_as_they_are_typed(tmp_path, command):
+    """Errors did; a warning said `labelled`, of `--labelled`. A comparer's name, as `text`, is no option."""
+    lines = [{"bucket_id": f"b{i // 2}", "prediction": "word " * 30, "label": "a" * (i < 4)} for i in range(8)]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    told = command.done("score", path, "--same", "text")
+    assert "left out of all; `--labelled` scores the others alone" in told
+    assert "`text` compares them word for word: `similar`, `nli`" in told
+    (scored,) = pc.score(path, same="text").sets.values()
+    assert any("; `labelled` scores the others alone" in warning for warning in scored.warnings)

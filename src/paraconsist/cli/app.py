@@ -24,7 +24,7 @@ from paraconsist.cli import ends
 from paraconsist.cli.ends import KEPT, NOTHING_KEPT
 from paraconsist.data.foreign import read_yaml
 from paraconsist.entry_points import added, load
-from paraconsist.errors import InputError, extras, input_error, visible
+from paraconsist.errors import InputError, extras, input_error, options_of_command, visible
 from paraconsist.files import is_main
 
 if TYPE_CHECKING:
@@ -223,6 +223,7 @@ def _run(arguments: list[str]) -> int:
         line, defaults = _take_config(_with_dashes(arguments))
         if name is not None and defaults:
             _check_config(name, app.get_command(None, name), defaults)
+        options_of_command.update({} if name is None else _as_typed(app.get_command(None, name)))
         with extras("paraconsist"):
             if "_PARACONSIST_COMPLETE" in os.environ:  # a shell asks for completions
                 app.main(line, "paraconsist")
@@ -232,7 +233,11 @@ def _run(arguments: list[str]) -> int:
     except InputError as problem:
         if ends.state.verbose:
             traceback.print_exception(problem)
-        ends.say_failure(f"error: {problem if name is None else _as_typed(problem, name, app.get_command(None, name))}")
+        if name is not None:
+            problem.function, problem.parameter = name, problem.parameter and problem.parameter.replace("-", "_")
+            problem.first_row = 1
+            problem.name_as(_as_typed(app.get_command(None, name)))
+        ends.say_failure(f"error: {problem}")
         return problem.exit_code
     except click.ClickException as usage:
         if is_main():
@@ -248,6 +253,8 @@ def _run(arguments: list[str]) -> int:
         return end.exit_code
     except click.Abort:
         raise KeyboardInterrupt from None
+    finally:
+        options_of_command.clear()
     return 0
 
 
@@ -273,18 +280,14 @@ def _spare_pandas() -> None:
     sys.meta_path.remove(_NoPandas)
 
 
-def _as_typed(problem: InputError, name: str, command: Any) -> InputError:
-    """Return the error with the command's name and its options, where it names functions and their parameters."""
-    options = {"config": "--config"} | {
+def _as_typed(command: Any) -> dict[str, str]:
+    """Return parameter -> option of a command, as errors and warnings call them."""
+    return {"config": "--config"} | {
         called.lstrip("-").replace("-", "_"): max(parameter.opts, key=len)
         for parameter in command.params
         for called in (parameter.name, *parameter.opts)
         if any(option.startswith("-") for option in parameter.opts)
     }
-    problem.function, problem.parameter = name, problem.parameter and problem.parameter.replace("-", "_")
-    problem.first_row = 1
-    problem.name_as(options)
-    return problem
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
-from paraconsist.errors import first_line, visible
+from paraconsist.errors import first_line, options_of_command, visible, with_names
 from paraconsist.files import is_main
 
 BAD_INPUT, UNFORESEEN, STOPPED, UNREAD = 2, 70, 143, 141
@@ -55,7 +55,7 @@ _saying = threading.Lock()
 def say(line: str) -> None:
     """Print a line to standard error, in one of several processes only; that nobody reads it changes nothing."""
     if is_main():
-        _print(line)
+        _print(with_names(line, options_of_command) if line.startswith("warning:") else line)
 
 
 def say_failure(line: str) -> None:

@@ -18,7 +18,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from paraconsist.errors import visible
+from paraconsist.errors import options_of_command, visible, with_names
 from paraconsist.reporting.formatting import (
     UNDEFINED,
     count,
@@ -197,9 +197,10 @@ def _print(console: Console, parts: Iterable[Part], warnings: Console | None = N
         if isinstance(part, Table):
             console.print(_in_terminal(part))
         else:
-            text = f"warning: {part.text}" if part.kind == "warning" else part.text
+            is_warning = part.kind == "warning"
+            text = f"warning: {with_names(part.text, options_of_command)}" if is_warning else part.text
             style = _STYLES.get(part.kind, "")
-            to = warnings or console if part.kind == "warning" else console
+            to = warnings or console if is_warning else console
             to.print(Text(visible(text), style=style), soft_wrap=part.kind != "finding")
 
 
