@@ -320,7 +320,7 @@ def test_missing_columns_are_named_at_once(command, tmp_path):
 
 def test_a_likely_column_of_gold_labels_is_named(command, tmp_path):
     rows = [{"bucket_id": i // 2, "prediction": "ab"[i % 2], "gold": "a"} for i in range(6)]
-    assert "(name it as `label`: 'gold'?)" in command("score", write(tmp_path / "mine.csv", rows))[2]
+    assert "(name it as `--label`: 'gold'?)" in command("score", write(tmp_path / "mine.csv", rows))[2]
 
 
 def test_rows_count_from_one_where_they_were_typed_and_from_zero_in_python(command, tmp_path):

@@ -52,7 +52,8 @@ def run(
     *,
     model: list[str] | None = option(
         None,
-        "Hub id or folder of a classifier or language model, or module:function; PATTERN=MODEL, repeated, for some sets.",
+        "Hub id or folder of a classifier or language model, or module:function; PATTERN=MODEL, repeated, for some "
+        "sets.",
     ),
     models: Path | None = option(None, "A file of several models: a line each, or YAML with options of each."),
     sets: SetOptions,
