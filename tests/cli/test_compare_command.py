@@ -171,6 +171,18 @@ def test_all_pairs_together(compare, tmp_path: Path) -> None:
     assert "All pairs together (max-T): interval of the first line" in text
 
 
+@pytest.mark.faults
+def test_a_constant_answer_has_no_verdict_by_a_margin(compare, tmp_path: Path) -> None:
+    """It never changes, so that it was not worse than a model that reads the texts; the gate failed it."""
+    one = answers(1, 0.2)
+    constant = [(*row[:-1], 1) for row in one]
+    files = [csv(tmp_path / "reads.csv", one), csv(tmp_path / "constant.csv", constant)]
+    out = " ".join(compare.out(*files, "--margin", 0.02).split())
+    assert "Margin: no verdict, as one of the two is not ranked" in out
+    assert "is not worse than" not in out
+    assert compare.json(*files, "--margin", 0.02)[0]["pairs"][0]["result"]["margin_test"]["verdict"] == "unranked"
+
+
 def test_margins_through_the_command(compare, tmp_path: Path) -> None:
     files = [csv(tmp_path / f"{n}.csv", answers(i, flip)) for i, (n, flip) in enumerate((("a", 0.05), ("b", 0.4)))]
     out = compare.out(*files, "--margin", 0.02)

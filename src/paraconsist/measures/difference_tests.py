@@ -246,7 +246,7 @@ def margin_test(test: DifferenceTest, point: float, margin: float, level: float,
     those of the hypothesis that the first (second) model is worse than the other by `margin` or more, ``p_equivalent``
     is the larger of the two (TOST). ``interval``, at the level 1 - 2 (1 - `level`), is on the good side of the margin
     exactly if these reject. ``verdict`` is ``"equivalent"``, ``"first_not_worse"``, ``"second_not_worse"`` or
-    ``"undecided"``.
+    ``"undecided"``; comparisons have ``"unranked"`` where a model's answers are constant.
 
     Schuirmann (1987), "A comparison of the two one-sided tests procedure and the power approach for assessing the
     equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15.

@@ -113,6 +113,8 @@ def margin_words(pair: ModelPair) -> str:
     if not test:
         return ""
     points = f"{percent(test['margin'])} points"
+    if test["verdict"] == "unranked":
+        return "no verdict, as one of the two is not ranked"
     if test["verdict"] == "equivalent":
         return f"equivalent within {points}"
     if test["verdict"] == "undecided":

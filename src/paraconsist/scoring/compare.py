@@ -156,6 +156,7 @@ def _compared(
 ) -> SetComparison:
     models, ranking = list(part.aligned.rows), rank(part.aligned.rows, part.unranked, options)
     able = [model for model in models if model not in ranking.unranked]
+    pairs = [pair if {pair.first, pair.second} <= {*able} else _without_verdict(pair) for pair in pairs]
     ranked = _with_ranks(part.specs) if len(able) > 2 and not options.against_first else []
     warnings = (pair.result["warnings"] for pair in pairs)
     return SetComparison(
@@ -171,6 +172,12 @@ def _compared(
         n_comparisons=n_comparisons,
         warnings=list(dict.fromkeys(chain(part.aligned.notes, _undefined(pairs), *warnings))),
     )
+
+
+def _without_verdict(pair: ModelPair) -> ModelPair:
+    """Return a pair of which one model has no rank: that a constant answer is not worse says nothing."""
+    test: MarginTest | None = pair.result.margin_test
+    return replace(pair, result=replace(pair.result, margin_test=test and {**test, "verdict": "unranked"}))
 
 
 def _undefined(pairs: Sequence[ModelPair]) -> Iterator[str]:
