@@ -46,7 +46,7 @@ from transformers import (
 from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.store import Store
 from paraconsist.models.batching import BatchPolicy
-from paraconsist.models.causal_engine import compute_prefix
+from paraconsist.models.causal_engine import cache_name, compute_prefix
 from paraconsist.models.prompted import CausalScorer, PromptSettings
 from paraconsist.running.by_name import load_pools, make_prompt
 from paraconsist.running.loop import compute, start_accelerator
@@ -246,7 +246,7 @@ def memory_of(way: str, rows: BucketSet, settings: PromptSettings, tokenizer: An
             else:
                 for layer, (keys, values) in enumerate(scorer.engine.prefix.layers):
                     cache.update(*(t.repeat(len(prepared), 1, 1, 1) for t in (keys, values)), layer)
-            module(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            module(input_ids=ids, use_cache=True, logits_to_keep=1, **{cache_name(module): cache})
     held = scorer.engine.prefix.n_bytes / 2**20 if scorer.engine.prefix else 0.0
     print(f"  {way:22} {(peak(device) - before) / 2**20:8.0f} MiB above the loaded model (one prefix: {held:.0f} MiB)")
 

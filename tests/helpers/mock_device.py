@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 KIND = "mps"
-_SKIPPED: dict[str, Any] = {"skip_keys": ["past_key_values"]}
+_SKIPPED: dict[str, Any] = {"skip_keys": ["past_key_values", "cache"]}
 _aten = torch.ops.aten
 #: Operations after which the host knows a size or a value.
 _WAITS = {

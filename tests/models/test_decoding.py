@@ -5,7 +5,7 @@ import torch
 import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from paraconsist.models.causal_engine import compute_prefix
+from paraconsist.models.causal_engine import cache_name, compute_prefix
 from paraconsist.models.prompted import GrowingLayer
 
 N_PREFIX, N_ROWS, N_NEW = 2000, 4, 24
@@ -39,7 +39,7 @@ def numbers(*shape):
 
 def written(module, rows, n_new, cache=None):
     ids = torch.tensor(rows)
-    options = {"max_new_tokens": n_new, "do_sample": False, "eos_token_id": None, "past_key_values": cache}
+    options = {"max_new_tokens": n_new, "do_sample": False, "eos_token_id": None, cache_name(module): cache}
     return module.generate(ids, attention_mask=torch.ones_like(ids), **options)[:, ids.shape[1] :].tolist()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
 from types import SimpleNamespace
 
 import numpy as np
@@ -112,6 +113,7 @@ def test_a_model_that_keeps_only_last_places_is_computed_at_all_of_them():
     rows = prepared(model, ragged_rows())
     expected, forward = results(model, rows), model.module.forward
 
+    @wraps(forward)
     def older(logits_to_keep: int = 0, **inputs):
         return forward(logits_to_keep=slice(-logits_to_keep, None), **inputs)
 

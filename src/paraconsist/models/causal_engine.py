@@ -213,6 +213,11 @@ class Prefix:
         return Cache(layers=[FrozenLayer(*layer, room) for layer, room in zip(self.layers, self._room, strict=True)])
 
 
+def cache_name(module: Any) -> str:
+    """Return what a model calls the keys and values that it has computed: ``cache`` since transformers 5.24."""
+    return "cache" if "cache" in inspect.signature(module.forward).parameters else "past_key_values"
+
+
 def compute_prefix(module: Any, tokens: Sequence[int]) -> Prefix:
     """Run the model over a prefix and return the keys and values of its attention.
 
@@ -222,7 +227,7 @@ def compute_prefix(module: Any, tokens: Sequence[int]) -> Prefix:
     for start in range(0, len(tokens), _CHUNK):
         ids = torch.tensor([tokens[start : start + _CHUNK]], device=module.device)
         places = torch.arange(start, start + ids.shape[1], device=module.device)[None]
-        module(input_ids=ids, position_ids=places, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        module(input_ids=ids, position_ids=places, use_cache=True, logits_to_keep=1, **{cache_name(module): cache})
     layers = [(layer.keys, layer.values) for layer in cache.layers]
     if not layers or any(k is None or k.ndim != 4 or k.shape[-2] != len(tokens) for k, _ in layers):
         raise TypeError("the model keeps no keys and values of every token")
@@ -273,6 +278,7 @@ class CausalEngine:
         accepted = inspect.signature(module.forward).parameters
         self._keeps_some = "logits_to_keep" in accepted
         self._takes_positions = "position_ids" in accepted
+        self.cache_name = cache_name(module)
         self.stretched_from = stretched_from(module.config)
 
     def log_probabilities(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
@@ -381,7 +387,7 @@ class CausalEngine:
         inputs = {"input_ids": ids, "position_ids": positions, "attention_mask": mask, "use_cache": True}
         places, which = np.unique(pack.read_places, return_inverse=True)
         with self._lock:  # the next pack is written over the room of this one, in the order of the device's queue
-            logits = self._logits(places, **inputs, past_key_values=self._cache(n_prefix, len(pack.tokens)))[0]
+            logits = self._logits(places, **inputs, **{self.cache_name: self._cache(n_prefix, len(pack.tokens))})[0]
         return _totals(logits, which, pack.read_tokens, pack.read_labels, rows)
 
     def _plain(self, rows: Sequence[PromptTokens]) -> torch.Tensor:
@@ -412,7 +418,7 @@ class CausalEngine:
             inputs["position_ids"] = self._tensor([range(n_prefix, n_prefix + width)]).expand(len(lines), -1)
         if n_prefix:
             inputs["attention_mask"] = torch.ones(len(lines), n_prefix + width, dtype=torch.long, device=ids.device)
-            inputs["past_key_values"] = self._cache(n_prefix)
+            inputs[self.cache_name] = self._cache(n_prefix)
         line_of, place_of, token_of, label_of = np.array(reads).T
         places, which = np.unique(place_of, return_inverse=True)
         logits = self._logits(places, **inputs).flatten(0, 1)

@@ -538,7 +538,7 @@ class CausalWriter(CausalScorer):
                 self._checked = self._check_sharing(n_shared, ids[:1])
             inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
             if self._prefix is not None and n_shared and not stretched:
-                inputs["past_key_values"] = self._prefix.first(n_shared, kind=GrowingLayer)
+                inputs[self.engine.cache_name] = self._prefix.first(n_shared, kind=GrowingLayer)
             stop = stop_tokens(self.module, self.tokenizer)
             answers = _write(self, whole, ids.shape[1], **inputs, pad_token_id=stop[0] if stop else 0)
             written |= dict(zip(places, answers, strict=True))
@@ -558,7 +558,8 @@ class CausalWriter(CausalScorer):
             self._prefix, cache = prefix, prefix.first(n_shared, kind=GrowingLayer)
             places = torch.arange(n_shared, whole.shape[1], device=whole.device)[None]
             inputs = {"input_ids": whole[:, n_shared:], "attention_mask": torch.ones_like(whole)}
-            logits = self.module(**inputs, position_ids=places, past_key_values=cache, use_cache=True).logits
+            inputs |= {"position_ids": places, self.engine.cache_name: cache}
+            logits = self.module(**inputs, use_cache=True).logits
             return float((logits[:, -1].float() - expected()).abs().max())
 
         if bool(_not_finite(expected())):
