@@ -14,6 +14,7 @@ from paraconsist.models.endpoint.protocol import text_of
 from paraconsist.models.endpoint.settings import EndpointSettings
 
 MINUTE = 2.0  # seconds, of the servers here
+_USED = 0.6  # of a limit, at least, on a machine that does other things too; by the clock of the limit itself it is .95
 
 
 class Limited(FaultyServer):
@@ -62,7 +63,7 @@ def test_requests_keep_a_limit_and_use_it(monkeypatch, tells):
     first, last = server.received[0].at, server.received[-1].at
     later = [request for request in server.received if request.at > first + MINUTE]
     assert {request.outcome for request in later} == {"answered"}
-    assert len(later) >= 0.95 * 60 * (last - first - MINUTE) / MINUTE
+    assert len(later) >= _USED * 60 * (last - first - MINUTE) / MINUTE
 
 
 def test_tokens_keep_a_limit_and_use_it(monkeypatch):
@@ -73,7 +74,7 @@ def test_tokens_keep_a_limit_and_use_it(monkeypatch):
     later = [request for request in server.received if request.at > first + MINUTE]
     used = sum(len(request.body["prompt"].split()) + 1 for request in later)
     assert {request.outcome for request in later} == {"answered"}
-    assert used >= 0.95 * 450 * (last - first - MINUTE) / MINUTE
+    assert used >= _USED * 450 * (last - first - MINUTE) / MINUTE
 
 
 @pytest.mark.parametrize("per_minute", [1, 3, 7, 60, 1000, 20_000])
@@ -86,6 +87,16 @@ def test_no_minute_has_more_than_its_limit(per_minute):
         sent.append(now)
     gaps = [last - first for first, last in zip(sent, sent[per_minute:], strict=False)]
     assert min(gaps) > 60  # from any request to the one that is `per_minute` further on
+
+
+@pytest.mark.parametrize("per_minute", [20, 60, 1000, 20_000])
+@pytest.mark.parametrize("size", [1, 7])
+def test_nearly_all_of_a_limit_is_used(per_minute, size):
+    limit, now, n = Limit(None, learnt=per_minute), 1000.0, 0
+    while now < 1600.0:
+        limit.take(size, now)
+        n, now = n + size, max(now, limit.at)
+    assert n >= 0.95 * per_minute * 10
 
 
 @pytest.mark.parametrize(
