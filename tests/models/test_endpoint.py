@@ -737,6 +737,21 @@ def test_a_stream_that_cannot_be_read(body, message):
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'data: {"choices": [{"delta": {"content": "ye"}}]}\n\ndata: {"error": {"message": "overloaded"}}\n\n',
+        b'{"choices": [{"text": "ye", "finish_reason": null}], "error": {"message": "overloaded"}}',
+        b'{"choices": [{"text": "ye", "error": {"message": "overloaded"}}], "error": null}',
+    ],
+)
+def test_an_answer_that_an_error_breaks_off_is_requested_again(body):
+    """Its beginning was kept as the answer."""
+    with pytest.raises(Interrupted, match="overloaded"):
+        Answered.of("i", "text", read_answer(body, str), text_of)
+
+
+@pytest.mark.faults
 def test_a_field_that_is_taken_out_is_not_sent():
     """The text that ends an answer, too, which some models that reason refuse."""
     template = PromptTemplate(**{**vars(DELTA.template), "stop": "\n"})

@@ -239,16 +239,18 @@ class LabelScore(NamedTuple):
 
 
 def _choice(body: Json) -> Json:
-    """Return the choice with the least index: servers list several in any order."""
-    choices = body.get("choices")
+    """Return the choice with the least index: servers list several in any order; `Interrupted` if an error ended it."""
+    choices, chosen = body.get("choices"), None
     if isinstance(choices, list) and choices and all(isinstance(choice, dict) for choice in choices):
         places = [choice.get("index") for choice in choices]
         known = all(isinstance(place, int) for place in places)
-        chosen: Json = choices[places.index(min(places)) if known else 0]
-        return chosen
-    if body.get("error"):
-        raise Interrupted(f"it is an error: {message_of(json.dumps(body).encode())}")
-    raise Malformed("it has no choices")
+        chosen = choices[places.index(min(places)) if known else 0]
+    for part in (body, chosen or {}):  # an answer that breaks off has both
+        if part.get("error"):
+            raise Interrupted(f"it is an error: {message_of(json.dumps(part).encode())}")
+    if chosen is None:
+        raise Malformed("it has no choices")
+    return dict(chosen)
 
 
 def _text(value: Any) -> str:
