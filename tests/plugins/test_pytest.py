@@ -110,7 +110,6 @@ def test_different_wrong_answers_flip(tmp_path):
 
 
 @pytest.mark.faults
-@pytest.mark.faults
 def test_questions_without_gold_in_a_table(tmp_path):
     """Frames ended in a ValueError, a misspelt file in a TypeError, and the table showed a measure without a value."""
     lines = []
@@ -146,6 +145,29 @@ def test_a_baseline_without_gold_labels_is_compared_by_the_wording_change(tmp_pa
     fixture.assert_consistent(steady, condition="wording_change <= 0", baseline=worse, margin=0.1)
     with pytest.raises(pytest.fail.Exception, match=r"fail: wording_change\.not_worse"):
         fixture.assert_consistent(worse, baseline=steady, margin=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("folder", "code", "line"),
+    [("tmp_path_factory.mktemp('a')", 0, None), ("tmp_path", 4, "*path` must name a file that exists*")],
+)
+def test_a_report_of_folders_that_pytest_removes(pytester, folder, code, line):
+    """It ended in a traceback: by then pytest had removed what passed, after all tests or, of `tmp_path`, after each."""
+    pytester.makeini("[pytest]\ntmp_path_retention_policy = failed")
+    pytester.makepyfile(f"""
+        def test_answers(paraconsist, tmp_path, tmp_path_factory):
+            path = {folder} / "answers.csv"
+            path.write_text("bucket_id,prediction,label\\n" + "".join(f"{{i // 2}},1,1\\n" for i in range(20)))
+            paraconsist.assert_consistent(path, condition="accuracy >= 0.5")
+    """)
+    result = pytester.runpytest_subprocess("--paraconsist-report", "report.html", *OPTIONS)
+    assert result.ret == code
+    assert (pytester.path / "report.html").exists() == (code == 0)
+    if line:
+        result.stdout.fnmatch_lines(line)
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
 @pytest.mark.slow

@@ -177,20 +177,35 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("bucket", buckets.values(), ids=buckets)
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Show a line for each set that was checked, and write the report."""
-    reports = [one for some in terminalreporter.stats.values() for one in some if getattr(one, "when", "") == "call"]
-    lines = [(r.nodeid, *line) for r in reports for key, line in r.user_properties if key == _NAME]
-    if not lines:
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the report, before pytest removes the folders of what passed (``tmp_path_retention_policy``)."""
+    path = session.config.getoption("--paraconsist-report")
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")  # none in a worker of pytest-xdist
+    if not path or reporter is None or not (lines := _checked(reporter)):
         return
-    from paraconsist.reporting.table import as_text, table
+    from paraconsist.errors import InputError
+    from paraconsist.reporting.page import ReportOptions, load_models, write_report
 
-    columns = ("test", "set", "verdict", "measure", "value", "interval")
-    checks = table(_NAME, columns, [line[:-1] for line in lines], words=columns[:4])
-    terminalreporter.section(_NAME)
-    terminalreporter.write_line(as_text([checks]))
-    if path := config.getoption("--paraconsist-report"):
-        from paraconsist.reporting.page import ReportOptions, load_models, write_report
+    try:
+        write_report(load_models([*dict.fromkeys(Path(line[-1]) for line in lines)]), Path(path), ReportOptions())
+    except InputError as problem:
+        reporter.write_line(f"\n--paraconsist-report: {problem}", red=True)
+        session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR
 
-        folders = dict.fromkeys(Path(line[-1]) for line in lines)
-        write_report(load_models([*folders]), Path(path), ReportOptions())
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Show a line for each set that was checked."""
+    if lines := _checked(terminalreporter):
+        from paraconsist.reporting.table import as_text, table
+
+        columns = ("test", "set", "verdict", "measure", "value", "interval")
+        checks = table(_NAME, columns, [line[:-1] for line in lines], words=columns[:4])
+        terminalreporter.section(_NAME)
+        terminalreporter.write_line(as_text([checks]))
+
+
+def _checked(terminalreporter: Any) -> list[tuple[str, ...]]:
+    """Return a line for each set that was checked: the test, what `Consistency` recorded of it, the answers' place."""
+    reports = [one for some in terminalreporter.stats.values() for one in some if getattr(one, "when", "") == "call"]
+    return [(one.nodeid, *line) for one in reports for key, line in one.user_properties if key == _NAME]
