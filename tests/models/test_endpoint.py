@@ -13,6 +13,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import datetime, timezone
+from types import SimpleNamespace
 
 import pytest
 from helpers.errors import refuses
@@ -120,6 +121,22 @@ def test_a_fault_is_waited_out(fault, kind):
         assert dict(+client.retries) == {kind: 1}
         assert texts == [ToyBrain().write("Premise: x. Answer:", 1)]
         assert server.sent() == ["0:text", "0:text"]
+
+
+def test_which_statuses_are_waited_out():
+    """Time-outs, conflicts, limits and faults of servers and of what is before them; nothing that is not offered."""
+    asked = EndpointClient(EndpointSettings("http://h/v1"), None)
+    kinds = {}
+    for status in range(400, 600):
+        response = SimpleNamespace(status=status, headers={})
+        try:
+            asked._judge("http://h/v1", None, response, b"{}", text_of)
+        except Exception as problem:
+            kinds.setdefault(type(problem).__name__, []).append(status)
+    again = [408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529]
+    assert kinds["_Again"] == again
+    assert kinds["InputError"] == [401, 403]
+    assert kinds["Refused"] == sorted({*range(400, 600)} - {*again, 401, 403})
 
 
 @pytest.mark.slow
@@ -363,6 +380,14 @@ def test_a_key_given_in_place_of_its_variable_is_not_repeated(monkeypatch):
     with pytest.raises(InputError, match="Give the variable's name, not the key itself") as raised:
         find_key(EndpointSettings("https://h/v1", api_key_variable=KEY))
     assert KEY not in str(raised.value)
+
+
+@pytest.mark.parametrize("secret", ["sk-one two", "sk-one\ttwo", "sk-one\x07two", "sk-\u00e9"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(monkeypatch, secret):
+    monkeypatch.setenv("MY_KEY", secret)
+    with pytest.raises(InputError, match="name a variable that holds a key: ASCII characters, no white") as raised:
+        find_key(EndpointSettings("https://h.example/v1", api_key_variable="MY_KEY"))
+    assert "sk-" not in str(raised.value)
 
 
 def test_a_key_over_http_is_warned_of(monkeypatch):
@@ -657,6 +682,7 @@ def raw_server(body: bytes, *, n: int = 10**9, status: int = 200, kind: str = "a
         (b'{"error": "Unexpected endpoint or method. (POST /completions)"}', "The address often ends in /v1"),
         (b'{"error": {"code": 401, "message": "No credentials"}}', "must name the environment variable of a key"),
         (b'{"error": {"code": 400, "message": "No such field"}}', "No such field"),
+        (b'{"choices": [], "error": {"code": 400, "message": "No such field"}}', "No such field"),
     ],
 )
 def test_a_refusal_in_the_body_of_an_answer_is_told_at_once(body, words):

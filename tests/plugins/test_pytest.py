@@ -154,7 +154,7 @@ def test_a_baseline_without_gold_labels_is_compared_by_the_wording_change(tmp_pa
     [("tmp_path_factory.mktemp('a')", 0, None), ("tmp_path", 4, "*path` must name a file that exists*")],
 )
 def test_a_report_of_folders_that_pytest_removes(pytester, folder, code, line):
-    """It ended in a traceback: by then pytest had removed what passed, after all tests or, of `tmp_path`, after each."""
+    """It ended in a traceback: pytest had removed what passed, after all tests or, of `tmp_path`, after each."""
     pytester.makeini("[pytest]\ntmp_path_retention_policy = failed")
     pytester.makepyfile(f"""
         def test_answers(paraconsist, tmp_path, tmp_path_factory):

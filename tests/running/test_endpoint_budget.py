@@ -108,6 +108,12 @@ def test_a_budget_below_one_request_is_no_budget_that_is_used(data, tmp_path):
     assert said.endswith("got 0.03. Give more, or a lower `--max-new-tokens`.\n")
 
 
+def test_after_a_first_answer_as_many_requests_are_under_way_as_may_be(data, tmp_path):
+    with FaultyServer(delay=0.03) as server:
+        done(arguments(server.url, data, tmp_path / "run", scoring="generate", concurrency=12))
+    assert 8 < server.most_at_once <= 12
+
+
 def test_the_repeats_of_a_run_are_among_its_requests(data, tmp_path):
     """It expected 76 requests and told of 54."""
     with FaultyServer(write=lambda text, body: "W") as server:

@@ -305,8 +305,8 @@ def text_of(body: Json) -> str:
 
 
 def status_of(body: Json) -> int | None:
-    """Return the status from 400 to 499 that the body of an answer has in place of choices; None if it has none."""
-    error = None if "choices" in body else body.get("error")
+    """Return the status from 400 to 499 that an error in the body of an answer names; None if there is none."""
+    error = body.get("error")
     if isinstance(error, str) and error.startswith("Unexpected endpoint"):  # LM Studio's, which answers 200
         return 404
     code = walk(error, "code")
