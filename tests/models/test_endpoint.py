@@ -59,7 +59,8 @@ from paraconsist.models.endpoint.protocol import (
     tokens_used,
 )
 from paraconsist.models.endpoint.queue import Journal, add_up
-from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, read_fields
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, PromptSettings, read_fields
+from paraconsist.running.endpoint import identity_of
 
 
 def settings_of(server: FaultyServer, **options) -> EndpointSettings:
@@ -797,6 +798,33 @@ def test_method_and_template_and_wish_decide_the_method_s_file():
         method_key(settings, EndpointPrompt("other", DELTA)),
     ]
     assert len({method_key(settings, asking), *others}) == 5
+
+
+@pytest.mark.parametrize(
+    ("method", "phrase"),
+    [
+        (Method("label", 20), "first token, top 20"),
+        (Method("label", 5, True), "first token, top 5; prompt echo"),
+        (Method("label", 0, True), "prompt echo"),
+        (Method("label", 20, label_tokens=(1, 2)), "scored tokens"),
+        (Method("generate", 20, True), "none"),
+    ],
+)
+def test_what_a_method_is_called_in_a_runs_identity(method, phrase):
+    """Runs go on, and are compared, by it."""
+    assert method.describe() == phrase
+
+
+def test_the_order_in_which_fields_are_given_decides_nothing():
+    """A run whose command names them in another order goes on."""
+    orders = [{"top_k": 1, "min_p": 0.1}, {"min_p": 0.1, "top_k": 1}]
+    asking, settings = EndpointPrompt("m", DELTA), [EndpointSettings("http://h/v1", request_fields=o) for o in orders]
+    for of in (
+        [method_key(one, asking) for one in settings],
+        [json.dumps(identity_of(one, asking, Method("label", 20))) for one in settings],
+        [PromptSettings(DELTA, chat=True, template_arguments=one).identity for one in orders],
+    ):
+        assert of[0] == of[1]
 
 
 def test_requests():
