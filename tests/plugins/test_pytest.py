@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,23 @@ def test_a_file_with_columns_of_its_own(tmp_path):
     fixture = Consistency(tmp_path, lambda key, value: None, {})
     scores = fixture.assert_consistent(path, condition="accuracy >= 0.8", baseline=path, margin=0.2, **columns)
     assert scores.to_dict() == pc.score(path, **columns).to_dict()
+
+
+@pytest.mark.faults
+def test_a_baseline_is_asked_about_the_rows_that_the_model_is_asked_about(tmp_path):
+    """A function was asked about all of them, under other names of the columns."""
+    asked: dict[str, list[str]] = {"model": [], "baseline": []}
+
+    def model_of(name):
+        return lambda prompts: [*(asked[name].append(prompt) or "30 days" for prompt in prompts)]
+
+    rows = pd.DataFrame([{"bucket_id": f"q{i // 2}", "prompt": f"How long, {i}?"} for i in range(20)])
+    fixture = Consistency(tmp_path, lambda key, value: None, {})
+    options = {"column": {"question": "prompt"}, "limit": 6, "condition": "wording_change <= 100%"}
+    with suppress(pytest.fail.Exception):  # so few show nothing
+        fixture.assert_consistent(model_of("model"), rows, baseline=model_of("baseline"), margin=0.5, **options)
+    assert len(asked["model"]) == 6
+    assert asked["baseline"] == asked["model"]
 
 
 def test_a_baseline_without_gold_labels_is_compared_by_the_wording_change(tmp_path):
