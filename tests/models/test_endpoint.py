@@ -801,6 +801,34 @@ def test_method_and_template_and_wish_decide_the_method_s_file():
 
 
 @pytest.mark.parametrize(
+    ("reason", "message", "failure"),
+    [
+        ("stop", {"content": "Yes", "reasoning_content": "Hm."}, ""),
+        ("tool_calls", {"content": "Yes", "tool_calls": [{}]}, ""),
+        ("stop", {"content": "Yes", "refusal": "I cannot."}, ""),
+        ("stop", {"content": "", "refusal": "I cannot."}, "declined"),
+        ("refusal", {"content": " "}, "declined"),
+        ("stop", {"content": None, "tool_calls": [{}]}, "tool calls only"),
+        ("stop", {"content": None, "function_call": {"name": "f"}}, "tool calls only"),
+        ("stop", {"content": " ", "reasoning": "Hm."}, "reasoning only"),
+        ("length", {"content": None, "reasoning": "Hm."}, ""),
+        ("stop", {"content": ""}, ""),
+        ("CONTENT_FILTER", {"content": "Yes"}, "filtered"),
+    ],
+)
+def test_which_answers_hold_no_answer(reason, message, failure):
+    """A text is the answer, whatever comes with it, unless a filter cut it."""
+    body = {"choices": [{"finish_reason": reason, "message": message}]}
+    answered = Answered.of("i", "text", body, text_of)
+    assert answered.ending.failure == failure
+    assert (answered.value is None) == bool(failure)
+    assert answered.ending.cut == (reason == "length")
+    if not message.get("refusal"):
+        scored = Answered.of("i", "first", body, lambda body: {})  # log-probabilities need no text
+        assert scored.ending.failure == (failure if failure in ("filtered", "declined") else "")
+
+
+@pytest.mark.parametrize(
     ("method", "phrase"),
     [
         (Method("label", 20), "first token, top 20"),
