@@ -751,6 +751,14 @@ def test_an_answer_that_is_streamed_unasked_is_joined():
     assert first_token(read_answer(scored, str)) == {" W": -1.0}
 
 
+@pytest.mark.slow
+def test_what_only_looks_like_a_key_stays_in_answers():
+    """Placeholders of servers without keys, and words that happen to be in a key."""
+    for secret, text in (("EMPTY", "The box is EMPTY."), ("sk-answers-0123456789", "answers")):
+        with raw_server(json.dumps({"choices": [{"text": text}]}).encode()) as server:
+            assert post(settings_of(server), Key(secret))[1] == [text]
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize(
     ("body", "message"),
