@@ -851,6 +851,19 @@ def test_what_a_method_is_called_in_a_runs_identity(method, phrase):
     assert method.describe() == phrase
 
 
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ({"model": "m", "system_fingerprint": "fp_1"}, "m fp_1"),
+        ({"model": "m", "system_fingerprint": ""}, "m"),
+        ({"model": 7, "system_fingerprint": None}, ""),
+    ],
+)
+def test_which_model_answered(more, name):
+    """By it runs tell that another model, or another build of it, answers."""
+    assert Answered.of("i", "text", {"choices": [{"text": "W"}], **more}, text_of).served == name
+
+
 def test_the_order_in_which_fields_are_given_decides_nothing():
     """A run whose command names them in another order goes on."""
     orders = [{"top_k": 1, "min_p": 0.1}, {"min_p": 0.1, "top_k": 1}]
