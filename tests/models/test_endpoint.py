@@ -13,6 +13,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -448,6 +449,26 @@ def test_texts_of_an_endpoint(tmp_path):
         pytest.raises(InputError, match="must be a model that the endpoint serves; got 'gpt'"),
     ):
         write_texts(settings_of(server), "gpt", ["x"] * 20, GenerationSettings())
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+@pytest.mark.parametrize("seed", [None, 3])
+def test_texts_that_are_drawn_without_a_seed_of_their_own_are_told_apart(tmp_path, seed):
+    """Of what was paid only the first came back: a call that went on had it n times, and a further one got no other."""
+    from paraconsist.models.endpoint.queue import write_texts
+    from paraconsist.models.prompted import GenerationSettings
+
+    texts, sampling = iter("abcdef"), GenerationSettings(n=3, temperature=0.7)
+    with FaultyServer(write=lambda text, body: next(texts)) as server, Journal(tmp_path) as journal:
+        settings = settings_of(server, request_fields={"seed": seed})
+        ask = partial(write_texts, settings, "toy", ["Rephrase: it rains."], journal=journal)
+        found = ask(sampling)
+        assert sorted(found[0]) == [*"abc"]
+        assert ask(sampling) == found
+        assert sorted(ask(replace(sampling, seed=3))[0]) == [*"def"]
+        assert len(server.received) == 6
+        assert {request.body.get("seed") for request in server.received} == {seed}
 
 
 # ---------- What is read of an endpoint's answers, what it offers, and what becomes of both
