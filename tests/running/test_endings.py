@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.endpoint import arguments, command, done, predictions, stored
 from helpers.faulty_server import KEY, FaultyServer, Received
@@ -109,6 +110,14 @@ def test_the_lines_of_a_store(tmp_path):
         {"input_id": "c", "label": None, "raw_output": "It", "cut": True},
         {"input_id": "d", "kind": "refused", "reason": "Why.", "n_cut": 3},
     ]
+
+
+def test_one_cut_input_of_a_batch_is_counted(tmp_path):
+    store = Store(tmp_path, {})
+    store.create()
+    with store.writer(1) as shard:
+        shard.append([*"ab"], np.array([[0.25, 0.75], [0.5, 0.5]]), [0, 3])
+    assert store.finished().n_cut.tolist() == [0, 3]
 
 
 def test_an_echoed_key_stands_in_no_file(data, tmp_path, monkeypatch):
