@@ -14,7 +14,7 @@ from helpers.errors import refuses
 import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.measures.results import parse_signature
-from paraconsist.running.run import _said
+from paraconsist.running.run import _next, _said
 from paraconsist.scoring.until import Known, Until
 
 N = 400
@@ -330,3 +330,8 @@ def test_the_page_of_such_a_run_names_no_step_that_it_would_refuse(tmp_path: Pat
     assert f"--until &#39;wording_change ± {half_width:.2g}&#39;" in text
     assert "paraconsist run ... --noise-floor" not in text
     assert "brackets hold" not in text
+
+
+def test_how_many_clusters_a_round_has():
+    """Eight more, or a 16th of those before: a run that goes on has the same rounds, also with another version."""
+    assert [_next(n, 1000) for n in (0, 8, 128, 136, 143, 144, 160, 995)] == [8, 16, 136, 144, 151, 153, 170, 1000]
