@@ -25,6 +25,7 @@ from paraconsist.errors import InputError
 from paraconsist.models.endpoint.client import (
     EndpointClient,
     Key,
+    Meter,
     _certificates,
     _proxy,
     backoff,
@@ -855,6 +856,40 @@ def test_which_answers_hold_no_answer(reason, message, failure):
     if not message.get("refusal"):
         scored = Answered.of("i", "first", body, lambda body: {})  # log-probabilities need no text
         assert scored.ending.failure == (failure if failure in ("filtered", "declined") else "")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("prompt", "completion", "total", "used"),
+    [
+        (12, 1, 399, (12, 387)),  # xAI, grok-3-mini: 386 of reasoning (vercel/ai, pull request 12425)
+        (20, 151, 553, (20, 533)),  # gemini-2.5-flash (mozilla-ai/any-llm, pull request 1291)
+        (21, None, 81, (21, 60)),  # Gemini, thoughts alone
+        (3, 1, 4, (3, 1)),
+        (3, 2, 4, (3, 2)),
+        (3, 1, None, (3, 1)),
+        (None, 1, 4, (None, 1)),
+        (3, None, None, (3, None)),
+        (3, 1, 10**30, (3, 1)),
+    ],
+)
+def test_tokens_of_the_reasoning_are_counted_where_only_the_total_has_them(prompt, completion, total, used):
+    """They are paid: of a model that reasons a run spent many times its `max_cost`."""
+    usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}
+    assert tokens_used({"usage": usage}) == used
+
+
+@pytest.mark.faults
+def test_written_tokens_that_the_endpoint_does_not_count_cost_what_they_may():
+    """They cost nothing, so that no budget was ever used."""
+    settings = EndpointSettings("http://h/v1", price="1,100")
+    meter, expected = Meter(settings), TokenUse(10, 500)
+    sent = meter.send(meter.pace("http://h/v1"), expected, 40, 0.0)
+    sent.used = TokenUse(8, None)
+    meter.settle(sent)
+    assert meter.cost == pytest.approx((8 + 500 * 100) / 1e6)
+    answered = Answered("i", "text", "W", TokenUse(8, None), "m")
+    assert add_up([answered], settings).n_uncounted == 1
 
 
 @pytest.mark.parametrize(

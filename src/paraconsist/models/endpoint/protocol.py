@@ -314,9 +314,15 @@ def status_of(body: Json) -> int | None:
 
 
 def tokens_used(body: Json) -> TokenUse:
-    """Return the counts of tokens; None for absent ones and for numbers that no answer can have."""
-    counts = [walk(body, "usage", name) for name in ("prompt_tokens", "completion_tokens")]
-    return TokenUse(*(n if type(n) is int and 0 <= n < MOST_COUNTED else None for n in counts))
+    """Return the counts of tokens; None for absent ones and for numbers that no answer can have.
+
+    Some servers (xAI, Gemini) count the tokens of the reasoning, which are paid, in the total alone.
+    """
+    counts = (walk(body, "usage", f"{name}_tokens") for name in ("prompt", "completion", "total"))
+    read, written, total = (n if type(n) is int and 0 <= n < MOST_COUNTED else None for n in counts)
+    if read is not None and total is not None:
+        written = max(written or 0, total - read)
+    return TokenUse(read, written)
 
 
 def first_token(body: Json) -> dict[str, float] | None:

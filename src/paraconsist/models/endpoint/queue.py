@@ -99,7 +99,7 @@ def add_up(answers: Iterable[protocol.Answered], settings: EndpointSettings) -> 
     listed = list(answers)
     read = sum(answered.used.prompt or 0 for answered in listed)
     written = sum(answered.used.completion or 0 for answered in listed)
-    uncounted = sum(answered.used.prompt is None for answered in listed)
+    uncounted = sum(None in answered.used for answered in listed)
     served = Counter(answered.served or "unnamed" for answered in listed)
     cost = None
     if settings.prices is not None:
