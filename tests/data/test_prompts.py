@@ -184,8 +184,9 @@ def test_the_longer_of_two_label_words_is_meant():
     assert parse_answer("It is entailed.", ("entailed", "not entailed")) == 0
 
 
-def test_a_template_file_reads_yes_and_no_as_words(tmp_path):
-    file = tmp_path / "mine.yaml"
+@pytest.mark.parametrize("file_name", ["mine.yaml", "mine"])
+def test_a_template_file_reads_yes_and_no_as_words(tmp_path, file_name):
+    file = tmp_path / file_name
     file.write_text(
         "question: |\n  {premise}\n  {hypothesis}?\n\nlabels: {entailment: yes, not_entailment: no}\nseparator: '#'\n"
     )

@@ -13,6 +13,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from helpers.errors import refuses
@@ -23,6 +25,7 @@ from paraconsist.errors import InputError
 from paraconsist.models.endpoint.client import (
     EndpointClient,
     Key,
+    Meter,
     _certificates,
     _proxy,
     backoff,
@@ -58,7 +61,8 @@ from paraconsist.models.endpoint.protocol import (
     tokens_used,
 )
 from paraconsist.models.endpoint.queue import Journal, add_up
-from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, read_fields
+from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, PromptSettings, read_fields
+from paraconsist.running.endpoint import identity_of
 
 
 def settings_of(server: FaultyServer, **options) -> EndpointSettings:
@@ -120,6 +124,22 @@ def test_a_fault_is_waited_out(fault, kind):
         assert dict(+client.retries) == {kind: 1}
         assert texts == [ToyBrain().write("Premise: x. Answer:", 1)]
         assert server.sent() == ["0:text", "0:text"]
+
+
+def test_which_statuses_are_waited_out():
+    """Time-outs, conflicts, limits and faults of servers and of what is before them; nothing that is not offered."""
+    asked = EndpointClient(EndpointSettings("http://h/v1"), None)
+    kinds = {}
+    for status in range(400, 600):
+        response = SimpleNamespace(status=status, headers={})
+        try:
+            asked._judge("http://h/v1", None, response, b"{}", text_of)
+        except Exception as problem:
+            kinds.setdefault(type(problem).__name__, []).append(status)
+    again = [408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529]
+    assert kinds["_Again"] == again
+    assert kinds["InputError"] == [401, 403]
+    assert kinds["Refused"] == sorted({*range(400, 600)} - {*again, 401, 403})
 
 
 @pytest.mark.slow
@@ -365,6 +385,14 @@ def test_a_key_given_in_place_of_its_variable_is_not_repeated(monkeypatch):
     assert KEY not in str(raised.value)
 
 
+@pytest.mark.parametrize("secret", ["sk-one two", "sk-one\ttwo", "sk-one\x07two", "sk-\u00e9"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(monkeypatch, secret):
+    monkeypatch.setenv("MY_KEY", secret)
+    with pytest.raises(InputError, match="name a variable that holds a key: ASCII characters, no white") as raised:
+        find_key(EndpointSettings("https://h.example/v1", api_key_variable="MY_KEY"))
+    assert "sk-" not in str(raised.value)
+
+
 def test_a_key_over_http_is_warned_of(monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     with pytest.warns(UserWarning, match="the key for h.example goes over http, unencrypted"):
@@ -422,6 +450,26 @@ def test_texts_of_an_endpoint(tmp_path):
         pytest.raises(InputError, match="must be a model that the endpoint serves; got 'gpt'"),
     ):
         write_texts(settings_of(server), "gpt", ["x"] * 20, GenerationSettings())
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+@pytest.mark.parametrize("seed", [None, 3])
+def test_texts_that_are_drawn_without_a_seed_of_their_own_are_told_apart(tmp_path, seed):
+    """Of what was paid only the first came back: a call that went on had it n times, and a further one got no other."""
+    from paraconsist.models.endpoint.queue import write_texts
+    from paraconsist.models.prompted import GenerationSettings
+
+    texts, sampling = iter("abcdef"), GenerationSettings(n=3, temperature=0.7)
+    with FaultyServer(write=lambda text, body: next(texts)) as server, Journal(tmp_path) as journal:
+        settings = settings_of(server, request_fields={"seed": seed})
+        ask = partial(write_texts, settings, "toy", ["Rephrase: it rains."], journal=journal)
+        found = ask(sampling)
+        assert sorted(found[0]) == [*"abc"]
+        assert ask(sampling) == found
+        assert sorted(ask(replace(sampling, seed=3))[0]) == [*"def"]
+        assert len(server.received) == 6
+        assert {request.body.get("seed") for request in server.received} == {seed}
 
 
 # ---------- What is read of an endpoint's answers, what it offers, and what becomes of both
@@ -657,6 +705,7 @@ def raw_server(body: bytes, *, n: int = 10**9, status: int = 200, kind: str = "a
         (b'{"error": "Unexpected endpoint or method. (POST /completions)"}', "The address often ends in /v1"),
         (b'{"error": {"code": 401, "message": "No credentials"}}', "must name the environment variable of a key"),
         (b'{"error": {"code": 400, "message": "No such field"}}', "No such field"),
+        (b'{"choices": [], "error": {"code": 400, "message": "No such field"}}', "No such field"),
     ],
 )
 def test_a_refusal_in_the_body_of_an_answer_is_told_at_once(body, words):
@@ -724,6 +773,14 @@ def test_an_answer_that_is_streamed_unasked_is_joined():
     assert first_token(read_answer(scored, str)) == {" W": -1.0}
 
 
+@pytest.mark.slow
+def test_what_only_looks_like_a_key_stays_in_answers():
+    """Placeholders of servers without keys, and words that happen to be in a key."""
+    for secret, text in (("EMPTY", "The box is EMPTY."), ("sk-answers-0123456789", "answers")):
+        with raw_server(json.dumps({"choices": [{"text": text}]}).encode()) as server:
+            assert post(settings_of(server), Key(secret))[1] == [text]
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize(
     ("body", "message"),
@@ -734,6 +791,21 @@ def test_a_stream_that_cannot_be_read(body, message):
         text_of(read_answer(body, str))
     with pytest.raises(Interrupted, match="overloaded"):
         text_of(read_answer(b'data: {"error": {"message": "overloaded"}}\n\n', str))
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'data: {"choices": [{"delta": {"content": "ye"}}]}\n\ndata: {"error": {"message": "overloaded"}}\n\n',
+        b'{"choices": [{"text": "ye", "finish_reason": null}], "error": {"message": "overloaded"}}',
+        b'{"choices": [{"text": "ye", "error": {"message": "overloaded"}}], "error": null}',
+    ],
+)
+def test_an_answer_that_an_error_breaks_off_is_requested_again(body):
+    """Its beginning was kept as the answer."""
+    with pytest.raises(Interrupted, match="overloaded"):
+        Answered.of("i", "text", read_answer(body, str), text_of)
 
 
 @pytest.mark.faults
@@ -756,6 +828,108 @@ def test_method_and_template_and_wish_decide_the_method_s_file():
         method_key(settings, EndpointPrompt("other", DELTA)),
     ]
     assert len({method_key(settings, asking), *others}) == 5
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "failure"),
+    [
+        ("stop", {"content": "Yes", "reasoning_content": "Hm."}, ""),
+        ("tool_calls", {"content": "Yes", "tool_calls": [{}]}, ""),
+        ("stop", {"content": "Yes", "refusal": "I cannot."}, ""),
+        ("stop", {"content": "", "refusal": "I cannot."}, "declined"),
+        ("refusal", {"content": " "}, "declined"),
+        ("stop", {"content": None, "tool_calls": [{}]}, "tool calls only"),
+        ("stop", {"content": None, "function_call": {"name": "f"}}, "tool calls only"),
+        ("stop", {"content": " ", "reasoning": "Hm."}, "reasoning only"),
+        ("length", {"content": None, "reasoning": "Hm."}, ""),
+        ("stop", {"content": ""}, ""),
+        ("CONTENT_FILTER", {"content": "Yes"}, "filtered"),
+    ],
+)
+def test_which_answers_hold_no_answer(reason, message, failure):
+    """A text is the answer, whatever comes with it, unless a filter cut it."""
+    body = {"choices": [{"finish_reason": reason, "message": message}]}
+    answered = Answered.of("i", "text", body, text_of)
+    assert answered.ending.failure == failure
+    assert (answered.value is None) == bool(failure)
+    assert answered.ending.cut == (reason == "length")
+    if not message.get("refusal"):
+        scored = Answered.of("i", "first", body, lambda body: {})  # log-probabilities need no text
+        assert scored.ending.failure == (failure if failure in ("filtered", "declined") else "")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("prompt", "completion", "total", "used"),
+    [
+        (12, 1, 399, (12, 387)),  # xAI, grok-3-mini: 386 of reasoning (vercel/ai, pull request 12425)
+        (20, 151, 553, (20, 533)),  # gemini-2.5-flash (mozilla-ai/any-llm, pull request 1291)
+        (21, None, 81, (21, 60)),  # Gemini, thoughts alone
+        (3, 1, 4, (3, 1)),
+        (3, 2, 4, (3, 2)),
+        (3, 1, None, (3, 1)),
+        (None, 1, 4, (None, 1)),
+        (3, None, None, (3, None)),
+        (3, 1, 10**30, (3, 1)),
+    ],
+)
+def test_tokens_of_the_reasoning_are_counted_where_only_the_total_has_them(prompt, completion, total, used):
+    """They are paid: of a model that reasons a run spent many times its `max_cost`."""
+    usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}
+    assert tokens_used({"usage": usage}) == used
+
+
+@pytest.mark.faults
+def test_written_tokens_that_the_endpoint_does_not_count_cost_what_they_may():
+    """They cost nothing, so that no budget was ever used."""
+    settings = EndpointSettings("http://h/v1", price="1,100")
+    meter, expected = Meter(settings), TokenUse(10, 500)
+    sent = meter.send(meter.pace("http://h/v1"), expected, 40, 0.0)
+    sent.used = TokenUse(8, None)
+    meter.settle(sent)
+    assert meter.cost == pytest.approx((8 + 500 * 100) / 1e6)
+    answered = Answered("i", "text", "W", TokenUse(8, None), "m")
+    assert add_up([answered], settings).n_uncounted == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "phrase"),
+    [
+        (Method("label", 20), "first token, top 20"),
+        (Method("label", 5, True), "first token, top 5; prompt echo"),
+        (Method("label", 0, True), "prompt echo"),
+        (Method("label", 20, label_tokens=(1, 2)), "scored tokens"),
+        (Method("generate", 20, True), "none"),
+    ],
+)
+def test_what_a_method_is_called_in_a_runs_identity(method, phrase):
+    """Runs go on, and are compared, by it."""
+    assert method.describe() == phrase
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ({"model": "m", "system_fingerprint": "fp_1"}, "m fp_1"),
+        ({"model": "m", "system_fingerprint": ""}, "m"),
+        ({"model": 7, "system_fingerprint": None}, ""),
+    ],
+)
+def test_which_model_answered(more, name):
+    """By it runs tell that another model, or another build of it, answers."""
+    assert Answered.of("i", "text", {"choices": [{"text": "W"}], **more}, text_of).served == name
+
+
+def test_the_order_in_which_fields_are_given_decides_nothing():
+    """A run whose command names them in another order goes on."""
+    orders = [{"top_k": 1, "min_p": 0.1}, {"min_p": 0.1, "top_k": 1}]
+    asking, settings = EndpointPrompt("m", DELTA), [EndpointSettings("http://h/v1", request_fields=o) for o in orders]
+    for of in (
+        [method_key(one, asking) for one in settings],
+        [json.dumps(identity_of(one, asking, Method("label", 20))) for one in settings],
+        [PromptSettings(DELTA, chat=True, template_arguments=one).identity for one in orders],
+    ):
+        assert of[0] == of[1]
 
 
 def test_requests():

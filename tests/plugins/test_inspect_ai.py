@@ -1,10 +1,12 @@
 """The inspect_ai extension: prompts of the runner's, answers read as it reads them, metrics that `score` gives too."""
 
+import asyncio
 import json
 import math
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from helpers.scripts import ROOT
 
 import paraconsist as pc
 from paraconsist.data.logs.reading import read_logs
-from paraconsist.data.prompts import parse_answer
+from paraconsist.data.prompts import PromptTemplate, parse_answer
 from paraconsist.models.endpoint.settings import AskOptions
 from paraconsist.running.by_name import load_pools, prompt_for
 from paraconsist.running.options import PromptOptions
@@ -84,6 +86,23 @@ def test_answers_are_read_as_the_runner_reads_them(sample):
     for name in ("example_id", "bucket_id", "group_id", "role", "input_id", "label", "theme"):
         assert found.table[name].to_pylist() == rows.table[name].to_pylist(), name
     assert found.metadata["set_fingerprint"] == rows.fingerprint
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("text", ["I think W", "W", "W\nI think S", "Weak", "W.\n###", "I think W\n###", ""])
+@pytest.mark.parametrize("cut", [True, False])
+def test_an_answer_that_the_limit_of_tokens_cut_is_read_as_the_runner_reads_it(text, cut):
+    """A label in the middle of it counted, although "I think W is wrong" may have been on its way."""
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.scorer import Target
+
+    words = {"weakener": "W", "strengthener": "S", "weak": "Weak", "weaker": "Weaker"}
+    template = PromptTemplate("mine", "defeasible_nli", "{update}", words, stop="\n###")
+    labels = [(word, name, name) for name, word in words.items()]
+    output = ModelOutput.from_content("toy", text, stop_reason="max_tokens" if cut else "stop")
+    score = plugin().label_word(labels, template.stop)(SimpleNamespace(output=output, epoch=1), Target(["weakener"]))
+    label = template.read(text, cut=cut).label
+    assert asyncio.run(score).answer == (None if label is None else template.label_names[label])
 
 
 def test_its_metrics_are_those_of_score_without_an_option(sample):

@@ -166,6 +166,16 @@ def test_no_consistency_stops_nothing():
 
 
 @NEEDED
+def test_the_most_probable_choice_is_the_answer():
+    from paraconsist.plugins.lm_eval import judge
+
+    scores, doc = [(-3.0, False), (-1.0, False), (-2.0, True)], {"bucket_id": "b", "role": "original", "group_id": "g"}
+    for label, right in ((0, 0.0), (1, 1.0), (2, 0.0)):
+        row = ["b", "original", "g", str(right)]
+        assert judge({**doc, "label": label}, scores) == {"acc": right, "pc": row, "pc_low": row, "pc_high": row}
+
+
+@NEEDED
 @pytest.mark.parametrize(
     ("is_chat", "bos"),
     [(False, ""), (True, ""), (True, ",add_bos_token=False")],

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,6 @@ def test_different_wrong_answers_flip(tmp_path):
 
 
 @pytest.mark.faults
-@pytest.mark.faults
 def test_questions_without_gold_in_a_table(tmp_path):
     """Frames ended in a ValueError, a misspelt file in a TypeError, and the table showed a measure without a value."""
     lines = []
@@ -136,6 +136,23 @@ def test_a_file_with_columns_of_its_own(tmp_path):
     assert scores.to_dict() == pc.score(path, **columns).to_dict()
 
 
+@pytest.mark.faults
+def test_a_baseline_is_asked_about_the_rows_that_the_model_is_asked_about(tmp_path):
+    """A function was asked about all of them, under other names of the columns."""
+    asked: dict[str, list[str]] = {"model": [], "baseline": []}
+
+    def model_of(name):
+        return lambda prompts: [*(asked[name].append(prompt) or "30 days" for prompt in prompts)]
+
+    rows = pd.DataFrame([{"bucket_id": f"q{i // 2}", "prompt": f"How long, {i}?"} for i in range(20)])
+    fixture = Consistency(tmp_path, lambda key, value: None, {})
+    options = {"column": {"question": "prompt"}, "limit": 6, "condition": "wording_change <= 100%"}
+    with suppress(pytest.fail.Exception):  # so few show nothing
+        fixture.assert_consistent(model_of("model"), rows, baseline=model_of("baseline"), margin=0.5, **options)
+    assert len(asked["model"]) == 6
+    assert asked["baseline"] == asked["model"]
+
+
 def test_a_baseline_without_gold_labels_is_compared_by_the_wording_change(tmp_path):
     rows = {"bucket_id": [f"q{i // 4}" for i in range(80)], "prediction": [f"answer {i // 4}" for i in range(80)]}
     worse = rows | {"prediction": [f"{answer} {i % 3}" for i, answer in enumerate(rows["prediction"])]}
@@ -146,6 +163,29 @@ def test_a_baseline_without_gold_labels_is_compared_by_the_wording_change(tmp_pa
     fixture.assert_consistent(steady, condition="wording_change <= 0", baseline=worse, margin=0.1)
     with pytest.raises(pytest.fail.Exception, match=r"fail: wording_change\.not_worse"):
         fixture.assert_consistent(worse, baseline=steady, margin=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("folder", "code", "line"),
+    [("tmp_path_factory.mktemp('a')", 0, None), ("tmp_path", 4, "*path` must name a file that exists*")],
+)
+def test_a_report_of_folders_that_pytest_removes(pytester, folder, code, line):
+    """It ended in a traceback: pytest had removed what passed, after all tests or, of `tmp_path`, after each."""
+    pytester.makeini("[pytest]\ntmp_path_retention_policy = failed")
+    pytester.makepyfile(f"""
+        def test_answers(paraconsist, tmp_path, tmp_path_factory):
+            path = {folder} / "answers.csv"
+            path.write_text("bucket_id,prediction,label\\n" + "".join(f"{{i // 2}},1,1\\n" for i in range(20)))
+            paraconsist.assert_consistent(path, condition="accuracy >= 0.5")
+    """)
+    result = pytester.runpytest_subprocess("--paraconsist-report", "report.html", *OPTIONS)
+    assert result.ret == code
+    assert (pytester.path / "report.html").exists() == (code == 0)
+    if line:
+        result.stdout.fnmatch_lines(line)
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.endpoint import arguments, command, done, predictions, stored
 from helpers.faulty_server import KEY, FaultyServer, Received
@@ -13,7 +14,7 @@ from helpers.processes import write_set
 
 from paraconsist.data import foreign
 from paraconsist.data.prompts import WrittenAnswer, parse_answer
-from paraconsist.data.store import Store, opened, sealed
+from paraconsist.data.store import Failed, Store, opened, sealed
 from paraconsist.models.endpoint.client import Key
 from paraconsist.models.endpoint.protocol import Answered, Ending, Interrupted, text_of, tokens_used
 
@@ -94,6 +95,29 @@ def test_stores_of_earlier_versions_are_healed(tmp_path):
     store.create()
     (store.folder / "rank-00000.jsonl").write_bytes(line)
     assert store.finished() == {"a": WrittenAnswer(1, "S \ufffd")}
+
+
+def test_the_lines_of_a_store(tmp_path):
+    """Nothing stands in them that is so of most inputs."""
+    results = [[0.25, 0.75], WrittenAnswer(1, "S"), WrittenAnswer(None, "It", True), Failed("refused", "Why.")]
+    store = Store(tmp_path, {})
+    store.create()
+    with store.writer(0) as shard:
+        shard.append([*"abcd"], results, [0, 0, 0, 3])
+    assert [opened(line) for line in shard.path.read_bytes().splitlines()] == [
+        {"input_id": "a", "probabilities": [0.25, 0.75]},
+        {"input_id": "b", "label": 1, "raw_output": "S"},
+        {"input_id": "c", "label": None, "raw_output": "It", "cut": True},
+        {"input_id": "d", "kind": "refused", "reason": "Why.", "n_cut": 3},
+    ]
+
+
+def test_one_cut_input_of_a_batch_is_counted(tmp_path):
+    store = Store(tmp_path, {})
+    store.create()
+    with store.writer(1) as shard:
+        shard.append([*"ab"], np.array([[0.25, 0.75], [0.5, 0.5]]), [0, 3])
+    assert store.finished().n_cut.tolist() == [0, 3]
 
 
 def test_an_echoed_key_stands_in_no_file(data, tmp_path, monkeypatch):

@@ -15,7 +15,8 @@ from helpers.language_models import byte_tokenizer
 from helpers.processes import write_set
 
 from paraconsist import run
-from paraconsist.models.endpoint.client import BudgetReached
+from paraconsist.models.endpoint.client import BudgetReached, Estimate, Meter
+from paraconsist.models.endpoint.settings import EndpointSettings
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +107,12 @@ def test_a_budget_below_one_request_is_no_budget_that_is_used(data, tmp_path):
         assert (code, server.received) == (75, [])
     assert "`--max-cost` must be as much as one request may cost, 0.05" in said
     assert said.endswith("got 0.03. Give more, or a lower `--max-new-tokens`.\n")
+
+
+def test_after_a_first_answer_as_many_requests_are_under_way_as_may_be(data, tmp_path):
+    with FaultyServer(delay=0.03) as server:
+        done(arguments(server.url, data, tmp_path / "run", scoring="generate", concurrency=12))
+    assert 8 < server.most_at_once <= 12
 
 
 def test_the_repeats_of_a_run_are_among_its_requests(data, tmp_path):
@@ -203,6 +210,13 @@ def test_a_dry_run_shows_requests_as_they_are_sent_and_sends_nothing(data, tmp_p
     sent = [request.body for request in server.received if request.tag != "probe"]
     assert len(shown) == 3
     assert all(body in sent for body in shown)
+
+
+def test_a_budget_that_just_suffices_is_enough():
+    settings = EndpointSettings("http://h/v1", price=(1, 1), max_requests=10, max_cost=0.5)
+    spent = Meter(settings, n_requests=4, cost=0.25)
+    assert "budget" not in Estimate(6, 0, 250_000, 0.25).describe(spent)
+    assert "The budget of 10 requests and 0.5 is not enough" in Estimate(7, 0, 250_001, 0.250001).describe(spent)
 
 
 def test_a_dry_run_is_of_an_endpoint(data, tmp_path):

@@ -16,7 +16,8 @@ from helpers.models import tiny_encoder
 from helpers.processes import write_set
 
 from paraconsist.data.predictions import read_predictions
-from paraconsist.running.parts import Part, _together, merge_parts
+from paraconsist.data.store import RunFolder, sealed
+from paraconsist.running.parts import Part, _merge_stores, _together, merge_parts
 from paraconsist.running.run import summed
 
 pytestmark = pytest.mark.slow
@@ -178,3 +179,21 @@ def test_the_padding_of_parts_and_rounds_is_that_of_all_their_tokens(merged):
     two = [{"n_tokens": 100, "padding": 0.0}, {"n_tokens": 100, "padding": 0.75}]
     assert merged(two) == {"n_tokens": 200, "padding": pytest.approx(0.6)}
     assert merged([{"n_tokens": 0, "padding": 0.0}] * 2) == {"n_tokens": 0, "padding": 0.0}
+
+
+@pytest.mark.faults
+def test_a_line_that_a_kill_cut_short_does_not_spoil_the_next_part_s(tmp_path):
+    """The two became one line that cannot be read: an answer was lost, and the merged run did not go on."""
+    lines = [sealed({"input_id": name}) for name in "abc"]
+    for part, data in {"one": lines[0] + lines[1][:9], "two": lines[2]}.items():
+        journal = tmp_path / part / "store" / "key" / "answers.jsonl"
+        journal.parent.mkdir(parents=True)
+        journal.write_bytes(data)
+    _merge_stores([RunFolder(tmp_path / "one"), RunFolder(tmp_path / "two")], RunFolder(tmp_path / "merged"))
+    assert (tmp_path / "merged" / "store" / "key" / "answers.jsonl").read_bytes() == lines[0] + lines[2]
+
+
+@pytest.mark.faults
+def test_a_cost_that_is_known_of_some_parts_is_not_known_of_all():
+    """It was the text "None, 0.5"."""
+    assert _together([{"cost": None}, {"cost": 0.5}]) == {"cost": None}

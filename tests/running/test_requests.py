@@ -12,6 +12,7 @@ from helpers.faulty_server import FaultyServer
 from helpers.processes import write_set
 
 from paraconsist.data.predictions import read_predictions
+from paraconsist.running.requests import _unanswered
 
 
 @pytest.fixture(scope="module")
@@ -227,3 +228,9 @@ def test_a_template_that_changed_meanwhile_is_said(data, tmp_path):
     said = refused(_import(tmp_path / "batch", write(tmp_path / "a.jsonl", lines)))
     assert "prompt_hash: " in said
     assert said.count("\n") == 1
+
+
+def test_three_reasons_are_told_of_answers_that_are_missing():
+    for failed, told in (("abc", "c (why)."), ("abcd", "c (why), ....")):
+        said = str(_unanswered([*"abcde"], dict.fromkeys(failed, "why"), 9))
+        assert f"5 of 9 inputs have no answer; {len(failed)} failed: a (why), b (why), {told} What was" in said

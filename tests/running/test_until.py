@@ -14,7 +14,7 @@ from helpers.errors import refuses
 import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.measures.results import parse_signature
-from paraconsist.running.run import _said
+from paraconsist.running.run import _next, _said
 from paraconsist.scoring.until import Known, Until
 
 N = 400
@@ -297,6 +297,23 @@ def test_against_a_run_that_stopped_buckets_end_where_it_did(tmp_path: Path) -> 
     assert found["n_asked"] == found["n_in_all"] == n
 
 
+def test_of_the_set_itself_every_bucket_must_be_in_the_other_run(tmp_path: Path) -> None:
+    other, stopped = pc.run(Model(), ROWS, output=tmp_path / "a", version="1"), run(tmp_path / "b", until="pc ± 0.1")
+    found = record(run(tmp_path / "c", Better(), until=f"pc - {other.folder} ± 0.0001", until_set=True))
+    assert (found["n_asked"], found["low"]) == (N, found["high"])
+    refuses("that answered every bucket", run, tmp_path / "d", until=f"pc > {stopped.folder}", until_set=True)
+
+
+@pytest.mark.faults
+def test_a_run_that_stopped_in_another_order_is_no_reference(tmp_path: Path) -> None:
+    """Where the first buckets of the one happened to be among those of the other, these few were all that was asked."""
+    other = run(tmp_path / "a", until="pc ± 0.1")
+    for seed in (1, 8):  # the first bucket is not among them, and is
+        refuses("stopped in the same order", run, tmp_path / "b", until=f"pc > {other.folder}", seed=seed)
+    whole = pc.run(Model(), ROWS, output=tmp_path / "c", version="1")
+    assert record(run(tmp_path / "d", Better(), until=f"pc - {whole.folder} ± 0.1", seed=8))["verdict"] is True
+
+
 def test_scores_have_the_difference_and_the_models_own_interval(tmp_path: Path) -> None:
     other = pc.run(Model(), ROWS, output=tmp_path / "a", version="1")
     done = run(tmp_path / "b", Better(), until=f"wording_change < {other.folder}")
@@ -330,3 +347,8 @@ def test_the_page_of_such_a_run_names_no_step_that_it_would_refuse(tmp_path: Pat
     assert f"--until &#39;wording_change ± {half_width:.2g}&#39;" in text
     assert "paraconsist run ... --noise-floor" not in text
     assert "brackets hold" not in text
+
+
+def test_how_many_clusters_a_round_has():
+    """Eight more, or a 16th of those before: a run that goes on has the same rounds, also with another version."""
+    assert [_next(n, 1000) for n in (0, 8, 128, 136, 143, 144, 160, 995)] == [8, 16, 136, 144, 151, 153, 170, 1000]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from paraconsist.data.bucket_sets import BucketSet
 
 _MAX_TOKENS = 8  # of an answer, as for `paraconsist run`
+_CUT = ("max_tokens", "model_length")  # why an answer ended that a limit of tokens cut
 _TURNS = {"user": ChatMessageUser, "assistant": ChatMessageAssistant}  # others, such as developer, are the system's
 _DELTA_POOLS = ("paranlu:delta_snli_test", "paranlu:delta_atomic_test", "paranlu:delta_social_test")
 
@@ -246,7 +247,9 @@ def label_word(labels: Sequence[Sequence[str]], stop: str = "") -> Scorer:
         from paraconsist.data.prompts import parse_answer
 
         text = state.output.completion
-        place = parse_answer(text.partition(stop)[0] if stop else text, words, names)
+        shown = text.partition(stop)[0] if stop else text
+        is_cut = text != "" and shown == text and state.output.stop_reason in _CUT  # without choices there is neither
+        place = parse_answer(shown, words, names, cut=is_cut)
         answer = None if place is None else of_set[place]
         value = NOANSWER if answer is None else CORRECT if answer in target.target else INCORRECT
         return Score(value=value, answer=answer, metadata={"epoch": state.epoch, "target": target.target})

@@ -21,6 +21,7 @@ _MARK = (
 )
 _N_BUCKETS = 3  # that a failure names
 _OF_BOTH = ("seed", "stratum", "same", "right")  # options of a run that scoring has too
+_OF_SETS = ("task", "data_dir", "split", "limit", "column")  # options of a run that say which rows are asked
 
 
 class Consistency:
@@ -37,8 +38,8 @@ class Consistency:
         import paraconsist as pc
         from paraconsist.errors import input_error
 
-        if not callable(model) and (path := Path(model)).exists() and not (path / "config.json").exists():
-            return pc.score(path, **{name: value for name, value in options.items() if name != "sets"})
+        if _is_answers(model):
+            return pc.score(Path(model), **{name: value for name, value in options.items() if name != "sets"})
         usual: dict[str, Any] = (
             {"output": self._folder / f"run-{len([*self._folder.iterdir()])}"} if "output" not in options else {}
         )
@@ -66,15 +67,19 @@ class Consistency:
     ) -> Scores:
         """Fail unless P_C's interval lies above `pc_low`, P_C is shown to be less than `margin` below the baseline's
         (without gold labels the wording change less than that above it), and a `condition` of ``paraconsist gate``
-        holds. Model and baseline are as for `score`; `options` are the model's, and those of scoring also the
-        baseline's.
+        holds. Model and baseline are as for `score`; `options` are the model's, and those of scoring and of the sets
+        also the baseline's.
         """
         __tracebackhide__ = True
         from paraconsist.cli.gate import verdict
 
         of_sets = {} if sets is None else {"sets": sets}
         scores = self.score(model, **of_sets, **options)
-        against = None if baseline is None else self.score(baseline, **of_sets, **_of_scoring(options))
+        against = None
+        if baseline is not None:
+            known = () if _is_answers(baseline) else _OF_SETS
+            of_both = _of_scoring(options) | {name: options[name] for name in known if name in options}
+            against = self.score(baseline, **of_sets, **of_both)
         is_golden = not any(scored.rows.is_without_gold for scored in scores.sets.values())
         not_worse = "pc.not_worse" if is_golden else "wording_change.not_worse"
         conditions = [f"pc.low >= {pc_low}"] * (pc_low is not None) + [not_worse] * (against is not None)
@@ -90,6 +95,11 @@ class Consistency:
         if reasons:
             pytest.fail("\n".join(reasons))
         return scores
+
+
+def _is_answers(model: Any) -> bool:
+    """Say whether it is a file or run folder of answers, and no function or model."""
+    return not callable(model) and Path(model).exists() and not Path(model, "config.json").exists()
 
 
 def _of_scoring(options: dict[str, Any]) -> dict[str, Any]:
@@ -177,20 +187,35 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("bucket", buckets.values(), ids=buckets)
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Show a line for each set that was checked, and write the report."""
-    reports = [one for some in terminalreporter.stats.values() for one in some if getattr(one, "when", "") == "call"]
-    lines = [(r.nodeid, *line) for r in reports for key, line in r.user_properties if key == _NAME]
-    if not lines:
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the report, before pytest removes the folders of what passed (``tmp_path_retention_policy``)."""
+    path = session.config.getoption("--paraconsist-report")
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")  # none in a worker of pytest-xdist
+    if not path or reporter is None or not (lines := _checked(reporter)):
         return
-    from paraconsist.reporting.table import as_text, table
+    from paraconsist.errors import InputError
+    from paraconsist.reporting.page import ReportOptions, load_models, write_report
 
-    columns = ("test", "set", "verdict", "measure", "value", "interval")
-    checks = table(_NAME, columns, [line[:-1] for line in lines], words=columns[:4])
-    terminalreporter.section(_NAME)
-    terminalreporter.write_line(as_text([checks]))
-    if path := config.getoption("--paraconsist-report"):
-        from paraconsist.reporting.page import ReportOptions, load_models, write_report
+    try:
+        write_report(load_models([*dict.fromkeys(Path(line[-1]) for line in lines)]), Path(path), ReportOptions())
+    except InputError as problem:
+        reporter.write_line(f"\n--paraconsist-report: {problem}", red=True)
+        session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR
 
-        folders = dict.fromkeys(Path(line[-1]) for line in lines)
-        write_report(load_models([*folders]), Path(path), ReportOptions())
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Show a line for each set that was checked."""
+    if lines := _checked(terminalreporter):
+        from paraconsist.reporting.table import as_text, table
+
+        columns = ("test", "set", "verdict", "measure", "value", "interval")
+        checks = table(_NAME, columns, [line[:-1] for line in lines], words=columns[:4])
+        terminalreporter.section(_NAME)
+        terminalreporter.write_line(as_text([checks]))
+
+
+def _checked(terminalreporter: Any) -> list[tuple[str, ...]]:
+    """Return a line for each set that was checked: the test, what `Consistency` recorded of it, the answers' place."""
+    reports = [one for some in terminalreporter.stats.values() for one in some if getattr(one, "when", "") == "call"]
+    return [(one.nodeid, *line) for one in reports for key, line in one.user_properties if key == _NAME]

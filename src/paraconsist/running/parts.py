@@ -202,7 +202,7 @@ def _metadata(parts: Sequence[Json], table: pa.Table) -> Json:
 
 
 def _together(values: Sequence[Any]) -> Any:
-    """Merge the values of several parts: numbers are added, but for the share of padding."""
+    """Merge the values of several parts: numbers are added, but for the share of padding; None is not known."""
     first = values[0]
     if all(isinstance(value, Mapping) for value in values):
         keys = dict.fromkeys(chain(*values))
@@ -210,6 +210,8 @@ def _together(values: Sequence[Any]) -> Any:
         return merged | ({"padding": padding_of(values)} if "padding" in merged else {})
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         return sum(values)
+    if None in values:
+        return None
     if all(value == first for value in values):
         return first
     return ", ".join(dict.fromkeys(map(str, values)))
@@ -230,7 +232,7 @@ def _merge_stores(folders: Sequence[RunFolder], target: RunFolder) -> None:
         make_folder(place.parent)
         with replacing(place) as partial, partial.open("wb") as stream:
             for path in paths:
-                stream.writelines(chain.from_iterable(lines_of(path)))
+                stream.writelines(line for line in chain.from_iterable(lines_of(path)) if line.endswith(b"\n"))
 
 
 def compact_run(folder: str | Path) -> tuple[int, int]:

@@ -602,9 +602,9 @@ def draw(bucket_set: BucketSet, until: Until, options: RunOptions) -> Drawn:
     drawn = sorted(clusters, key=lambda group: (uniform(options.seed, group), group))
     reference = {}
     if until.reference is not None:
-        reference = _of_reference(until, bucket_set, by_bucket)
+        reference, seed = _of_reference(until, bucket_set, by_bucket)
         n_known = next((n for n, group in enumerate(drawn) if not reference.keys() >= {*clusters[group]}), len(drawn))
-        if n_known < (len(drawn) if options.until_set else 1):
+        if n_known < (len(drawn) if options.until_set or seed != options.seed else 1):
             must = "refer to a run that answered every bucket, or was stopped in the same order (with this `seed`)"
             raise input_error("run", "until", must, got=until.reference)
         drawn = drawn[:n_known]
@@ -623,8 +623,11 @@ def draw(bucket_set: BucketSet, until: Until, options: RunOptions) -> Drawn:
     return Drawn(ordered, list(ends), about, order)
 
 
-def _of_reference(until: Until, bucket_set: BucketSet, by_bucket: dict[str, list[int]]) -> dict[str, float]:
-    """Return the value of each bucket in the run that the condition refers to, of the wordings that are asked."""
+def _of_reference(
+    until: Until, bucket_set: BucketSet, by_bucket: dict[str, list[int]]
+) -> tuple[dict[str, float], int | None]:
+    """Return the value of each bucket in the run that the condition refers to, of the wordings that are asked, and the
+    seed of that run."""
     roles, _ = QUANTITIES[until.quantity]
     ids, of = (bucket_set.table[name].to_pylist() for name in ("example_id", "role"))
     wanted = {bucket: [ids[i] for i in places if of[i] in roles] for bucket, places in by_bucket.items()}

@@ -156,8 +156,8 @@ def with_own(found: Known, rows: Rows, about: Values, confidence_level: float = 
     return replace(found, own=known(rows, about, confidence_level))
 
 
-def values_of_run(until: Until, wanted: Mapping[str, Collection[str]], about: Values) -> dict[str, float]:
-    """Return the value of each bucket in the run that a condition refers to, of the same wordings.
+def values_of_run(until: Until, wanted: Mapping[str, Collection[str]], about: Values) -> tuple[dict[str, float], Any]:
+    """Return the value of each bucket in the run that a condition refers to, of the same wordings, and its seed.
 
     `wanted` are the example ids that count of each bucket; buckets that the run has not all of are left out. `about`
     has the ``set``, ``set_fingerprint`` and ``same`` of the run that begins, as predictions record them. InputError if
@@ -177,7 +177,8 @@ def values_of_run(until: Until, wanted: Mapping[str, Collection[str]], about: Va
     rows = apply_policy(read_rows(source.predictions, source.columns).where(counts), "wrong")[0]
     buckets, n = np.unique(np.asarray(rows.buckets), return_counts=True)
     whole = {bucket for bucket, k in zip(buckets.tolist(), n.tolist(), strict=True) if k == len(wanted[bucket])}
-    return {bucket: value for bucket, value in values_of_buckets(rows, until.quantity).items() if bucket in whole}
+    values = values_of_buckets(rows, until.quantity).items()
+    return {bucket: value for bucket, value in values if bucket in whole}, before.get("seed")
 
 
 def values_of_buckets(rows: Rows, quantity: str) -> dict[Any, float]:

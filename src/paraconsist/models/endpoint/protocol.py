@@ -239,16 +239,18 @@ class LabelScore(NamedTuple):
 
 
 def _choice(body: Json) -> Json:
-    """Return the choice with the least index: servers list several in any order."""
-    choices = body.get("choices")
+    """Return the choice with the least index: servers list several in any order; `Interrupted` if an error ended it."""
+    choices, chosen = body.get("choices"), None
     if isinstance(choices, list) and choices and all(isinstance(choice, dict) for choice in choices):
         places = [choice.get("index") for choice in choices]
         known = all(isinstance(place, int) for place in places)
-        chosen: Json = choices[places.index(min(places)) if known else 0]
-        return chosen
-    if body.get("error"):
-        raise Interrupted(f"it is an error: {message_of(json.dumps(body).encode())}")
-    raise Malformed("it has no choices")
+        chosen = choices[places.index(min(places)) if known else 0]
+    for part in (body, chosen or {}):  # an answer that breaks off has both
+        if part.get("error"):
+            raise Interrupted(f"it is an error: {message_of(json.dumps(part).encode())}")
+    if chosen is None:
+        raise Malformed("it has no choices")
+    return dict(chosen)
 
 
 def _text(value: Any) -> str:
@@ -303,8 +305,8 @@ def text_of(body: Json) -> str:
 
 
 def status_of(body: Json) -> int | None:
-    """Return the status from 400 to 499 that the body of an answer has in place of choices; None if it has none."""
-    error = None if "choices" in body else body.get("error")
+    """Return the status from 400 to 499 that an error in the body of an answer names; None if there is none."""
+    error = body.get("error")
     if isinstance(error, str) and error.startswith("Unexpected endpoint"):  # LM Studio's, which answers 200
         return 404
     code = walk(error, "code")
@@ -312,9 +314,15 @@ def status_of(body: Json) -> int | None:
 
 
 def tokens_used(body: Json) -> TokenUse:
-    """Return the counts of tokens; None for absent ones and for numbers that no answer can have."""
-    counts = [walk(body, "usage", name) for name in ("prompt_tokens", "completion_tokens")]
-    return TokenUse(*(n if type(n) is int and 0 <= n < MOST_COUNTED else None for n in counts))
+    """Return the counts of tokens; None for absent ones and for numbers that no answer can have.
+
+    Some servers (xAI, Gemini) count the tokens of the reasoning, which are paid, in the total alone.
+    """
+    counts = (walk(body, "usage", f"{name}_tokens") for name in ("prompt", "completion", "total"))
+    read, written, total = (n if type(n) is int and 0 <= n < MOST_COUNTED else None for n in counts)
+    if read is not None and total is not None:
+        written = max(written or 0, total - read)
+    return TokenUse(read, written)
 
 
 def first_token(body: Json) -> dict[str, float] | None:

@@ -99,7 +99,7 @@ def add_up(answers: Iterable[protocol.Answered], settings: EndpointSettings) -> 
     listed = list(answers)
     read = sum(answered.used.prompt or 0 for answered in listed)
     written = sum(answered.used.completion or 0 for answered in listed)
-    uncounted = sum(answered.used.prompt is None for answered in listed)
+    uncounted = sum(None in answered.used for answered in listed)
     served = Counter(answered.served or "unnamed" for answered in listed)
     cost = None
     if settings.prices is not None:
@@ -353,21 +353,21 @@ def write_texts(
     if generation.n > 1 and generation.temperature is None:
         raise input_error("generate", "temperature", "be given where several texts are wanted", got=None)
 
-    def body_of(place: int, number: int) -> Json:
-        return _body(settings, model, texts[place], generation, generation.seed + number)
+    def request_of(place: int, number: int) -> tuple[Json, tuple[str, str]]:
+        body = _body(settings, model, texts[place], generation, seed := generation.seed + number)
+        return body, _name(body, seed if generation.temperature else body.get("seed"))
 
     wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
     meter = meter or Meter(settings)
     if say is not None:
-        bodies = (body_of(*pair) for pair in wanted)
-        left = meter.estimate(body for body in bodies if journal is None or journal.get(*_name(body)) is None)
+        requests = (request_of(*pair) for pair in wanted)
+        left = meter.estimate(body for body, name in requests if journal is None or journal.get(*name) is None)
         if left.n_requests:
             say(left.describe(meter))
 
     async def work(client: EndpointClient) -> list[list[str]]:
         async def one(place: int, number: int) -> str:
-            body = body_of(place, number)
-            about, name = f"text {place}", _name(body)
+            about, (body, name) = f"text {place}", request_of(place, number)
             known = journal.get(*name) if journal is not None else None
             if known is not None:
                 return str(known.value)
@@ -422,8 +422,8 @@ def _body(settings: EndpointSettings, model: str, text: str, generation: Generat
     return {name: value for name, value in {**body, **settings.request_fields}.items() if value is not None}
 
 
-def _name(body: Json) -> tuple[str, str]:
-    """Return a request's key in the journal: a hash of the model and the text, and the seed."""
+def _name(body: Json, seed: object) -> tuple[str, str]:
+    """Return a request's key in the journal: a hash of the model and the text, and the seed, which may not be sent."""
     key = {name: value for name, value in body.items() if name != "seed"}
     digest = hashlib.sha256(json.dumps(key, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest(), f"seed {body.get('seed')}"
+    return digest.hexdigest(), f"seed {seed}"
