@@ -41,6 +41,7 @@ _MOSTLY, _ALIKE = 0.9, 0.4
 _MOST_LISTED, _LONGEST = 3, 60
 _LEAST_IN_TAIL = 10
 _FEW_ROWS = 10
+_SENTENCE = 3  # words
 _ALIKE_EVERYWHERE = 0.9  # share of pairs of answers to different problems
 #: Counted role -> what its texts are called, and the roles that have its gold label, with their name.
 _ONE_LABEL = {
@@ -240,6 +241,16 @@ def _never_right(rows: Rows) -> str | None:
         return None
     pair = f"{rows.predictions.item(0)!r} for {rows.labels.item(0)!r}"
     return f"no prediction is any row's gold label ({pair}): do both columns name labels alike?"
+
+
+def sentences(rows: Rows) -> str | None:
+    """Answers in free text that no comparer read; labels of several words are few, whatever the number of problems."""
+    is_read = rows.values is not None or not is_text(rows.predictions)
+    texts = set() if is_read else set(rows.predictions[~rows.unparsed].tolist())
+    n_long = sum(len(text.split()) >= _SENTENCE for text in texts)
+    if len(texts) < max(_FEW_ROWS, rows.n_problems / 2) or 2 * n_long <= len(texts):
+        return None
+    return "most answers are sentences, and only equal texts are the same: name a comparer as `same` (tokens, ...)"
 
 
 def _is_gold_name(rows: Rows) -> NDArray[np.bool_]:

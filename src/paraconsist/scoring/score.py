@@ -44,6 +44,7 @@ from paraconsist.scoring.alarms import (
     repeated_rows,
     repeated_texts,
     row_alarms,
+    sentences,
     training_overlap,
 )
 from paraconsist.scoring.free_text import compared_together
@@ -396,6 +397,7 @@ def _notes(scores: SetScores) -> Iterator[str]:
         yield from _single_buckets(scores.kept, predictions.label_names)
     if not source.is_log:
         yield from repeated_rows(predictions.table, columns) or repeated_texts(predictions.table, columns)
+        yield from filter(None, [sentences(scores.rows)])
     yield from copied_runs(predictions.table, columns)
     if paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0:
         yield ABOVE_ALL
