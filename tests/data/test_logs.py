@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.errors import refuses
@@ -296,6 +297,37 @@ def test_several_files_of_one_run_and_a_full_test_set(command):
     reported = json.loads(next(LM_EVAL.glob("results_*.json")).read_text())["results"]["yes_no"]["acc,none"]
     assert measure["test_accuracy"] == pytest.approx(reported)
     assert 0 < measure["covered_mass"] <= 1
+
+
+def prompts(folder: Path, model: str) -> Path:
+    """A run of one task under three prompts, each a task of its own: question i is right under i % 4 of them."""
+    for number in range(3):
+        log = folder / model / f"samples_sst2_prompt_{number}_2026-05-01T10-00-00.000000.jsonl"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        cells = [{"doc_id": i, "doc": {"q": f"q{i}"}, "target": "yes", "acc": float(i % 4 > number)} for i in range(24)]
+        texts = [{"resps": [["no"]], "filtered_resps": ["no"], "filter": "none", "metrics": ["acc"]}] * len(cells)
+        log.write_text("\n".join(json.dumps(cell | text) for cell, text in zip(cells, texts, strict=True)))
+    of_run = json.dumps({"results": {}, "model_name": model})
+    (folder / model / "results_2026-05-01T10-00-00.000000.json").write_text(of_run)
+    return folder / model
+
+
+def test_prompts_that_are_tasks_of_their_own_are_wordings_of_one(command, tmp_path):
+    one, two = (prompts(tmp_path, model) for model in ("small", "large"))
+    options = ("--bucket", "doc_id", "--variant", "file")
+    result = json.loads(command.out("score", one, *options, "--json"))["sst2_prompt"]
+    of_buckets, of_prompts = (result["measures"][name] for name in ("paraphrastic_consistency", "prompt_sensitivity"))
+    # 0, 1, 2 and 3 of three right: pairs that agree 3, 1, 1 and 3 of 3
+    assert of_buckets["paraphrastic_consistency_unbiased"] == pytest.approx((1 + 1 / 3 + 1 / 3 + 1) / 4)
+    assert of_prompts["variant_accuracies"] == {f"sst2_prompt_{number}": (3 - number) / 4 for number in range(3)}
+    assert "sst2_prompt: small (1) and large (2), 24 buckets" in command.out("compare", one, two, *options)
+    assert "72 rows; problem 24, wording 3" in command.out("variance", one, *options)
+    table = {"question": ["a", "b"] * 6, "answer": ["x", "y"] * 6, "gold": ["x", "x"] * 6}
+    files = [tmp_path / f"asked_{name}.csv" for name in ("briefly", "politely")]
+    for file in files:
+        pd.DataFrame(table).drop_duplicates().to_csv(file, index=False)
+    columns = ("--bucket", "question", "--prediction", "answer", "--label", "gold")
+    assert "asked: 2 buckets, 4 paraphrases" in command.out("score", *files, *columns, "--variant", "file")
 
 
 def test_fields_named_by_the_user_take_the_place_of_the_verdict(command):

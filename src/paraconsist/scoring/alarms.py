@@ -198,6 +198,7 @@ def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
         return replace(result, warnings=(alone, *result.warnings))
     if rows.calls is None and spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
         reason = f"no problem has two rows to compare, so {spec.symbol} is undefined: give several wordings of each"
+        reason += ", or a file of each wording with `variant` file"
         return _undefined(result, [f"{reason} {right}", *result.warnings], but="accuracy")
     return result
 
