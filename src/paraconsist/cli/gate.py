@@ -69,6 +69,9 @@ def gate(
         sets = score_sources(opened, options)
         results = {name: scored.to_dict() for name, scored in sets.items()}
     if against is not None:
+        if against == path and read.model is not None:
+            remedy = "`model` takes the same one of both: write the rows of each model to a file of its own."
+            raise input_error("gate", "against", "be of another model", got=str(against), remedy=remedy)
         if not isinstance(opened, Opened):
             remedy = "A paired test needs the answers themselves."
             raise input_error("gate", "path", "be predictions where `against` is given", got=str(path), remedy=remedy)
