@@ -5,10 +5,12 @@ Golden numbers are those in the tools' own results, beside or inside the logs (t
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -501,6 +503,23 @@ def test_logs_are_compared_under_the_names_of_their_models(command, tmp_path):
     given = ("--bucket", "doc.question_id", "--role", "doc.kind", "--n-resamples", 50, "--n-permutations", 50)
     (found,) = command.json("compare", tmp_path / "a", tmp_path / "b", *given)
     assert {*found["n_buckets"]} == {"tiny-random-llama", "other"}
+
+
+def test_epochs_of_a_task_without_tools_are_runs(command, tmp_path):
+    """Of each question 4, 3 or 2 of 4 epochs are right: pass^2 is the mean of 1, 3/6 and 1/6."""
+    header, path = entries(inspect_log("yes-no"))["header.json"], tmp_path / "asked.json"
+    scorer = header["results"]["scores"][0]["name"]
+    asked = [
+        {"id": q, "epoch": e, "input": f"{q}?", "scores": {scorer: {"value": "CI"[e > 4 - q % 3], "answer": "x"}}}
+        for q, e in product(range(12), range(1, 5))
+    ]
+    path.write_text(json.dumps(header | {"samples": asked}))
+    out, err = command("score", path)[1:]
+    assert "12 tasks, 48 runs" in out
+    assert re.search(r"pass\^2, all of 2 runs succeed +55\.6 %", out)
+    assert "undefined" not in out  # lines about calls
+    assert "epochs are taken for runs" in err
+    assert command("gate", "pass_hat_3 >= .4", path)[0] == 0
 
 
 def test_folders_of_several_runs(tmp_path):
