@@ -171,7 +171,7 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
         if not known:
             must, got = "name a measure that both models have, with `against` and `margin`", str(condition)
             if condition.end in _MARGIN_KEYS:
-                remedy = "'wording_change.not_worse' needs no gold labels."
+                remedy = "'wording_change.not_worse' needs no gold labels; `paraconsist compare` compares accuracies."
                 raise input_error("gate", "condition", must, got=got, remedy=remedy)
             listed = sorted({key for result in results.values() for key in _known(result)})
             perhaps = "".join(f"Perhaps {key}? " for key in get_close_matches(condition.quantity, listed, 1))

@@ -617,7 +617,8 @@ def _breakdowns(rows: Rows, spec: MeasureSpec, label_names: Sequence[str]) -> It
     labels = {"label": rows.labels} if rows.values is None else {}  # of answers in free text each problem has its own
     for name, values in {**labels, **rows.strata}.items():
         distinct = np.unique(values[is_target])
-        for value in distinct.tolist() if 2 <= len(distinct) <= MAX_STRATUM_VALUES else ():
+        is_own = name == "label" and len(distinct) == len(np.unique(rows.buckets[is_target]))  # of each problem
+        for value in distinct.tolist() if 2 <= len(distinct) <= MAX_STRATUM_VALUES and not is_own else ():
             chosen = is_target & (values == value)
             beside = is_partner & is_among(rows.buckets, rows.buckets[chosen])
             has_name = name == "label" and label_names and value in range(len(label_names))
