@@ -520,6 +520,9 @@ def test_epochs_of_a_task_without_tools_are_runs(command, tmp_path):
     assert "undefined" not in out  # lines about calls
     assert "epochs are taken for runs" in err
     assert command("gate", "pass_hat_3 >= .4", path)[0] == 0
+    linked = [sample | {"metadata": {"bucket_id": sample["id"] // 2}} for sample in asked]  # as in reworded tasks
+    path.write_text(json.dumps(header | {"samples": linked}))
+    assert "6 buckets, 48 paraphrases" in command.out("score", path)
 
 
 def test_folders_of_several_runs(tmp_path):

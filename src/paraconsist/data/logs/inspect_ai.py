@@ -76,8 +76,9 @@ def log_rows(
     own = _bucket_set(header, len({str(sample["id"]) for sample in samples}))
     several = len({sample["epoch"] for sample in samples}) > 1
     has_calls = any(sample.get(CALLS) for sample in samples)
-    #: Of an agent, or asked again: its runs of a sample are its epochs, unless the user says what the buckets are.
-    is_agent = (has_calls or several) and not own and query.named("bucket") is None is query.trial
+    is_asked_again = several and not any("bucket_id" in (sample.get("metadata") or ()) for sample in samples)
+    #: Of an agent, or asked again: its runs of a sample are its epochs, unless somebody says what the buckets are.
+    is_agent = (has_calls or is_asked_again) and not own and query.named("bucket") is None is query.trial
     fields = Records([_row(sample) | ({"bucket_id": str(sample["id"])} if is_agent else {}) for sample in samples])
     failed = sum(not sample["scores"] for sample in samples)
     note = (
