@@ -330,6 +330,7 @@ def test_prompts_that_are_tasks_of_their_own_are_wordings_of_one(command, tmp_pa
         pd.DataFrame(table).drop_duplicates().to_csv(file, index=False)
     columns = ("--bucket", "question", "--prediction", "answer", "--label", "gold")
     assert "asked: 2 buckets, 4 paraphrases" in command.out("score", *files, *columns, "--variant", "file")
+    assert command("gate", "pc >= 1", *files, *columns, "--variant", "file")[0] == 0
 
 
 def test_fields_named_by_the_user_take_the_place_of_the_verdict(command):

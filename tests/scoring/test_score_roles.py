@@ -115,6 +115,7 @@ def test_rows_of_two_measures_are_two_files(command, tmp_path):
     for path, (name, value) in zip(files, measures.items(), strict=True):
         assert scored(command, path, "--measure", name)["measures"][name]["inconsistency"] == value
     assert {*json.loads(command.out("score", *files, "--json"))} == {"1", "2"}
+    assert "2 sets" in command.out("gate", "wording_change <= 1 and negational <= 1", *files, "--allow-degenerate")
 
 
 def test_an_unknown_measure(command, tmp_path):

@@ -27,6 +27,7 @@ def gate(
     *,
     condition: str = argument("For instance 'pc.low >= 0.75', 'change.high < 10%', 'pc.not_worse' with --against."),
     path: Path = argument("A run folder, a predictions file, a log, or results from score --output."),
+    more: list[Path] | None = argument("Further files of the same run.", None),
     set_name: list[str] | None = option(
         None, "Only this set; repeat for several. By default every set.", option="--set"
     ),
@@ -62,16 +63,13 @@ def gate(
     from paraconsist.scoring.sources import Opened, open_source
 
     conditions = gating.parse_conditions(condition, options.confidence_level)
-    gating.check_margin(conditions, against, margin)
-    opened = gating.opened_or_written(path, read, options)
+    gating.check_margin(conditions, against, margin, of_several=None if read.model is None else path)
+    opened = gating.opened_or_written([path, *(more or ())], read, options)
     sets, results = {}, opened.saved if isinstance(opened, Opened) else opened
     if isinstance(opened, Opened) and not gating.has_results(opened, read, options):
         sets = score_sources(opened, options)
         results = {name: scored.to_dict() for name, scored in sets.items()}
     if against is not None:
-        if against == path and read.model is not None:
-            remedy = "`model` takes the same one of both: write the rows of each model to a file of its own."
-            raise input_error("gate", "against", "be of another model", got=str(against), remedy=remedy)
         if not isinstance(opened, Opened):
             remedy = "A paired test needs the answers themselves."
             raise input_error("gate", "path", "be predictions where `against` is given", got=str(path), remedy=remedy)

@@ -166,8 +166,8 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
     ends_of = ((q.symbol, ends) for q, _, _, of_line, _ in _lines(pair) if q.is_share and (ends := bounds(of_line)))
     symbol, (low, high) = next(ends_of, ("", (1.0, 1.0)))
     if low <= 0.0 <= high and "|level:0.95|" in result["signature"]:
-        least = f"{percent(_FOUND * (high - low) / 2.0)} points in {symbol}"
-        notes.append(f"With this many problems, 80 % of tests find a true difference of {least}.")
+        least = percent(_FOUND * (high - low) / 2.0)
+        notes.append(f"With this many problems, 80 % of tests find a true difference of {least} points in {symbol}.")
     if comparison.n_comparisons > 1:
         corrected = p_value(pair.corrected_p_value, undefined="-")
         notes.append(f"p of the first line, {correction_words(comparison)}: {corrected}")

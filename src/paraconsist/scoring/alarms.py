@@ -41,7 +41,6 @@ _MOSTLY, _ALIKE = 0.9, 0.4
 _MOST_LISTED, _LONGEST = 3, 60
 _LEAST_IN_TAIL = 10
 _FEW_ROWS = 10
-_SENTENCE = 3  # words
 _ALIKE_EVERYWHERE = 0.9  # share of pairs of answers to different problems
 #: Counted role -> what its texts are called, and the roles that have its gold label, with their name.
 _ONE_LABEL = {
@@ -248,7 +247,7 @@ def sentences(rows: Rows) -> str | None:
     """Answers in free text that no comparer read; labels of several words are few, whatever the number of problems."""
     is_read = rows.values is not None or not is_text(rows.predictions)
     texts = set() if is_read else set(rows.predictions[~rows.unparsed].tolist())
-    n_long = sum(len(text.split()) >= _SENTENCE for text in texts)
+    n_long = sum(len(text.split()) > 2 for text in texts)  # labels have a word or two
     if len(texts) < max(_FEW_ROWS, rows.n_problems / 2) or 2 * n_long <= len(texts):
         return None
     return "most answers are sentences, and only equal texts are the same: name a comparer as `same` (tokens, ...)"

@@ -5,8 +5,8 @@ A condition is ``QUANTITY OPERATOR NUMBER``, several joined by ``and``. A quanti
 that is another (``pc`` is the unbiased P_C, ``pc_published`` the plug-in; so are ``agreement``, ``vap``, ``pvap`` and
 ``between_variance``), any other key of its results (``paraphrastic_consistency_unbiased``, ``accuracy``),
 ``measure.key``, which is never another estimator's, or a key of the set: ``wording_change``, ``same_answer``,
-``above_chance`` (`paraconsist.scoring.outcomes`), ``unparsed_rate``, ``excess_inconsistency`` (of answers that were
-repeated: how much more two wordings differ than one does from itself), or ``below_4_of_5``, the number of problems less
+``above_chance`` (`paraconsist.scoring.outcomes`), ``unparsed_rate``, a key of the noise floor
+(``excess_inconsistency``), or ``below_4_of_5``, the number of problems less
 than 4/5 of whose wordings (or runs) are right, with any two numbers. ``corrected.`` before a rate takes its value as
 corrected by answers that people checked (``corrected.same_answer.low``). ``.low`` and ``.high`` take the ends of its
 interval.
@@ -283,13 +283,14 @@ def warnings_of(results: Results, conditions: tuple[Condition, ...]) -> list[str
     return list(dict.fromkeys(lines))
 
 
-def opened_or_written(path: Path, read: SourceOptions, options: ScoreOptions) -> Opened | Results:
-    """Return what a path holds: predictions, opened, or results by set as they were written.
+def opened_or_written(files: Sequence[Path], read: SourceOptions, options: ScoreOptions) -> Opened | Results:
+    """Return what a file holds: predictions, opened, as of several files, or results by set as they were written.
 
     InputError if there is no such file, it holds neither results nor predictions, or options are given that results
     which are written cannot follow.
     """
-    if path.suffix == ".json" and path.is_file():
+    path = files[0]
+    if len(files) == 1 and path.suffix == ".json" and path.is_file():
         written = read_json(path, "gate")
         if _is_whole(written):
             for given in (read, options):
@@ -298,7 +299,7 @@ def opened_or_written(path: Path, read: SourceOptions, options: ScoreOptions) ->
                         remedy = f"{path.name} holds results as they were scored: name the predictions."
                         raise input_error("gate", each.name, "be given with predictions only", remedy=remedy)
             return written
-    return open_source(path, read, function="gate")
+    return open_source(files, read, function="gate")
 
 
 def has_results(opened: Opened, read: SourceOptions, options: ScoreOptions) -> bool:
@@ -307,8 +308,16 @@ def has_results(opened: Opened, read: SourceOptions, options: ScoreOptions) -> b
     return is_default and opened.saved_is_newer and _is_whole(opened.saved)
 
 
-def check_margin(conditions: Sequence[Condition], against: object, margin: float | None) -> None:
-    """Raise where another model or a margin is given that no condition, or not both of them, would be about."""
+def check_margin(
+    conditions: Sequence[Condition], against: object, margin: float | None, *, of_several: object = None
+) -> None:
+    """Raise where another model or a margin is given that no condition, or not both of them, would be about.
+
+    `of_several` is a table of which one model is taken: out of `against` this would be the same one.
+    """
+    if against is not None and against == of_several:
+        remedy = "`model` takes the same one of both: write the rows of each model to a file of its own."
+        raise input_error("gate", "against", "be of another model", got=str(against), remedy=remedy)
     if margin is not None and against is None:
         raise input_error("gate", "against", "be given with `margin`", remedy="A margin is against another model.")
     if against is not None and not any(one.end in _MARGIN_KEYS for one in conditions):

@@ -178,10 +178,7 @@ def read_logs(
 
 
 def _joined(parts: Mapping[str, Predictions], *, are_wordings: bool = False) -> Predictions:
-    """Return the files of one set as one; where there are several, runs and rows are named after their file too.
-
-    Files that ask the same problems in other wordings say in a column which row is of which.
-    """
+    """Return files, or sets that are wordings of one, as one; runs and rows of several are named after theirs too."""
     (first, *others), tables = parts.values(), []
     if not others:
         return first
