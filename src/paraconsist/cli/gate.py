@@ -85,8 +85,8 @@ def gate(
         verdicts = gating.check_sequentially(conditions, results)
         for tested, name, holds in verdicts:
             found = results[name]["until"].get("own") or results[name]["until"]
-            more = "ask for more" if found["n_asked"] < found["n_in_all"] else "not known, and all are asked"
-            word = {True: "pass", False: "fail", None: more}[holds]
+            unknown = "ask for more" if found["n_asked"] < found["n_in_all"] else "not known, and all are asked"
+            word = {True: "pass", False: "fail", None: unknown}[holds]
             ends = f"{found['low']:.4f} to {found['high']:.4f} after {found['n_asked']:,} of {found['n_in_all']:,}"
             echo(f"{word}: {tested} ({ends}: {name})")
         if any(holds is not True for *_, holds in verdicts):

@@ -163,7 +163,7 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
         ends = interval(pair.simultaneous_interval, percent, signed=True)
         p_of_all = p_value(pair.simultaneous_p_value)
         notes.append(f"All pairs together (max-T): interval of the first line {ends}, p {p_of_all}.")
-    ends_of = ((q.symbol, ends) for q, _, _, of_line, _ in _lines(pair) if q.is_share and (ends := bounds(of_line)))
+    ends_of = ((q.symbol, both) for q, _, _, of_line, _ in _lines(pair) if q.is_share and (both := bounds(of_line)))
     symbol, (low, high) = next(ends_of, ("", (1.0, 1.0)))
     if low <= 0.0 <= high and "|level:0.95|" in result["signature"]:
         least = percent(_FOUND * (high - low) / 2.0)
