@@ -55,6 +55,20 @@ def test_command_matches_the_function_whatever_the_order_of_rows(compare, tmp_pa
     assert "beaten by steady" in out
 
 
+def test_the_difference_that_so_many_problems_show(compare, tmp_path: Path) -> None:
+    """(1.96 + 0.84) / 1.96 half-widths, of P_C or, where it is undefined, of the accuracy; where none was found."""
+    for which, rows, symbol in (("all", slice(None), "P_C"), ("first", slice(None, None, 4), "A")):
+        files = [csv(tmp_path / f"{seed}-{which}.csv", answers(seed, 0.2)[rows]) for seed in (0, 1)]
+        (pair,) = compare.json(*files)[0]["pairs"]
+        ends = pair["result"]["confidence_interval"]
+        low, high = ends["paraphrastic_consistency_unbiased" if symbol == "P_C" else "accuracy"]
+        assert low < 0 < high
+        shown = f"{100 * (1.95996 + 0.84162) / 1.95996 * (high - low) / 2:.1f} points in {symbol}."
+        assert f"80 % of tests find a true difference of {shown}" in " ".join(compare.done(*files).split())
+    assert "only accuracies are compared, and a margin has no verdict" in compare.done(*files, "--margin", 0.02)
+    assert "80 % of tests" not in compare.done(files[0], csv(tmp_path / "bad.csv", answers(1, 0.9)[rows]))
+
+
 def test_three_models_are_corrected_and_only_common_buckets_count(compare, tmp_path: Path) -> None:
     files = [csv(tmp_path / f"{name}.csv", answers(i, 0.1 + 0.1 * i, range(5 * i, 40))) for i, name in enumerate("abc")]
     (found,) = compare.json(*files, "--correction", "bonferroni")

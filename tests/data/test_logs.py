@@ -5,14 +5,17 @@ Golden numbers are those in the tools' own results, beside or inside the logs (t
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.errors import refuses
@@ -298,6 +301,38 @@ def test_several_files_of_one_run_and_a_full_test_set(command):
     assert 0 < measure["covered_mass"] <= 1
 
 
+def prompts(folder: Path, model: str) -> Path:
+    """A run of one task under three prompts, each a task of its own: question i is right under i % 4 of them."""
+    for number in range(3):
+        log = folder / model / f"samples_sst2_prompt_{number}_2026-05-01T10-00-00.000000.jsonl"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        cells = [{"doc_id": i, "doc": {"q": f"q{i}"}, "target": "yes", "acc": float(i % 4 > number)} for i in range(24)]
+        texts = [{"resps": [["no"]], "filtered_resps": ["no"], "filter": "none", "metrics": ["acc"]}] * len(cells)
+        log.write_text("\n".join(json.dumps(cell | text) for cell, text in zip(cells, texts, strict=True)))
+    of_run = json.dumps({"results": {}, "model_name": model})
+    (folder / model / "results_2026-05-01T10-00-00.000000.json").write_text(of_run)
+    return folder / model
+
+
+def test_prompts_that_are_tasks_of_their_own_are_wordings_of_one(command, tmp_path):
+    one, two = (prompts(tmp_path, model) for model in ("small", "large"))
+    options = ("--bucket", "doc_id", "--variant", "file")
+    result = json.loads(command.out("score", one, *options, "--json"))["sst2_prompt"]
+    of_buckets, of_prompts = (result["measures"][name] for name in ("paraphrastic_consistency", "prompt_sensitivity"))
+    # 0, 1, 2 and 3 of three right: pairs that agree 3, 1, 1 and 3 of 3
+    assert of_buckets["paraphrastic_consistency_unbiased"] == pytest.approx((1 + 1 / 3 + 1 / 3 + 1) / 4)
+    assert of_prompts["variant_accuracies"] == {f"sst2_prompt_{number}": (3 - number) / 4 for number in range(3)}
+    assert "sst2_prompt: small (1) and large (2), 24 buckets" in command.out("compare", one, two, *options)
+    assert "72 rows; problem 24, wording 3" in command.out("variance", one, *options)
+    table = {"question": ["a", "b"] * 6, "answer": ["x", "y"] * 6, "gold": ["x", "x"] * 6}
+    files = [tmp_path / f"asked_{name}.csv" for name in ("briefly", "politely")]
+    for file in files:
+        pd.DataFrame(table).drop_duplicates().to_csv(file, index=False)
+    columns = ("--bucket", "question", "--prediction", "answer", "--label", "gold")
+    assert "asked: 2 buckets, 4 paraphrases" in command.out("score", *files, *columns, "--variant", "file")
+    assert command("gate", "pc >= 1", *files, *columns, "--variant", "file")[0] == 0
+
+
 def test_fields_named_by_the_user_take_the_place_of_the_verdict(command):
     given = ("--bucket", "question_id", "--label", "doc.answer", "--prediction", "doc.answer")
     check(scored(command, samples("yes_no"), *given), 1.0, 1.0)
@@ -469,6 +504,26 @@ def test_logs_are_compared_under_the_names_of_their_models(command, tmp_path):
     given = ("--bucket", "doc.question_id", "--role", "doc.kind", "--n-resamples", 50, "--n-permutations", 50)
     (found,) = command.json("compare", tmp_path / "a", tmp_path / "b", *given)
     assert {*found["n_buckets"]} == {"tiny-random-llama", "other"}
+
+
+def test_epochs_of_a_task_without_tools_are_runs(command, tmp_path):
+    """Of each question 4, 3 or 2 of 4 epochs are right: pass^2 is the mean of 1, 3/6 and 1/6."""
+    header, path = entries(inspect_log("yes-no"))["header.json"], tmp_path / "asked.json"
+    scorer = header["results"]["scores"][0]["name"]
+    asked = [
+        {"id": q, "epoch": e, "input": f"{q}?", "scores": {scorer: {"value": "CI"[e > 4 - q % 3], "answer": "x"}}}
+        for q, e in product(range(12), range(1, 5))
+    ]
+    path.write_text(json.dumps(header | {"samples": asked}))
+    out, err = command("score", path)[1:]
+    assert "12 tasks, 48 runs" in out
+    assert re.search(r"pass\^2, all of 2 runs succeed +55\.6 %", out)
+    assert "undefined" not in out  # lines about calls
+    assert "epochs are taken for runs" in err
+    assert command("gate", "pass_hat_3 >= .4", path)[0] == 0
+    linked = [sample | {"metadata": {"bucket_id": sample["id"] // 2}} for sample in asked]  # as in reworded tasks
+    path.write_text(json.dumps(header | {"samples": linked}))
+    assert "6 buckets, 48 paraphrases" in command.out("score", path)
 
 
 def test_folders_of_several_runs(tmp_path):

@@ -341,9 +341,11 @@ def test_a_verdict_with_too_few_labels_is_refused():
 
 
 def test_a_comparer_that_never_says_yes_is_refused():
-    found = rate_of_units(sheet(0, (0, 0), 100, (30, 10)))
-    assert "sensitivity 0.00 is not above its false-match rate 0.00" in found.refused
-    assert found.n_needed is None
+    for of_no in ((30, 10), (10, 30)):  # of which it asked for three times as many labels, however many there were
+        found = rate_of_units(sheet(0, (0, 0), 100, of_no))
+        assert "sensitivity 0.00 is not above its false-match rate 0.00" in found.refused
+        assert "another comparer" in found.refused
+        assert found.n_needed is None
 
 
 def test_a_comparer_that_tells_little_is_refused_with_the_number_that_would_do():

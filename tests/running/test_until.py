@@ -150,7 +150,7 @@ def test_options_that_do_not_go_with_it_are_refused_before_anything_is_asked(tmp
 
 @pytest.mark.parametrize("text", ["accuracy", "pc ± 2", "pc >= 7", "pc - a > 1.5", "steadiness ± 0.1", "pc = 0.5"])
 def test_what_is_no_condition_is_refused(text: str) -> None:
-    refuses("`until` must be QUANTITY", Until.read, text)
+    refuses("`until` must be QUANTITY.*bucket_accuracy is the accuracy", Until.read, text)
 
 
 def test_conditions_are_read_and_judged() -> None:

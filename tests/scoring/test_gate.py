@@ -2,10 +2,12 @@
 
 import json
 import os
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.commands import write
 from helpers.errors import refuses
 from helpers.logs import inspect_log, samples
 
@@ -107,7 +109,9 @@ def test_every_set_that_has_the_quantity():
         ("cp.low >= 0.5", "name a quantity of the results; got 'cp'. Known here: accuracy, "),
         ("acuracy >= 0.5", r"Perhaps accuracy\? Known here: accuracy, "),
         ("P_C >= .75", r"Perhaps pc\? Known here"),
-        ("semantic > 0", "name a quantity"),
+        ("semantic > 0", "name a quantity .*Give `measure` semantic_inconsistency"),
+        ("change.high < .1", "Give `measure` prediction_change"),  # of the command's own help
+        ("pass_hat_3.low >= .8", "Give `measure` prompt_sensitivity"),
         ("n_buckets.low > 0", "with an interval"),
         ("signature > 0", "name a number"),
         ("pc >= 75", "write 'pc >= 0.75'"),
@@ -131,6 +135,27 @@ def predictions(tmp_path):
     path.write_text("bucket_id,label,prediction\n" + "\n".join(lines).replace(",0,", ",1,") + "\n")
     assert read_predictions(path).table.num_rows == 40
     return path
+
+
+def test_flips_in_excess_of_noise_are_judged(command, tmp_path):
+    """Answers to every other item turn with the wording, so that half of the pairs differ, or with the repeat."""
+    options = ("--bucket", "item", "--variant", "wording", "--trial", "run", "--label", "gold")
+    columns = ("item", "wording", "run")
+    rows = [dict(zip(columns, of, strict=True)) for of in product(range(30), (0, 1), (0, 1))]
+    for name, value in (("wording", 0.5), ("run", -0.25)):
+        answered = [row | {"prediction": row["item"] % 2 * (1 - row[name]), "gold": 0} for row in rows]
+        path = write(tmp_path / f"{name}.csv", answered)
+        code, out, _ = command("gate", "excess_inconsistency <= .1", path, *options)
+        assert (code, f"found {value:.4f}" in out) == (int(value > 0), True)
+
+
+def test_a_model_is_not_compared_with_itself_out_of_one_table(command, tmp_path):
+    """It passed, whatever the other model's answers."""
+    path = tmp_path / "two.csv"
+    rows = product(range(20), ("old", "new"), (0, 1))
+    write(path, [{"bucket_id": i, "model": name, "label": 0, "prediction": k * (name == "new")} for i, name, k in rows])
+    refused = command.refused("gate", "pc.not_worse", path, "--model", "new", "--against", path, "--margin", 0.1)
+    assert "another model" in refused
 
 
 def test_exit_code_and_one_line(command, predictions, tmp_path):

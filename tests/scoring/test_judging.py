@@ -266,6 +266,18 @@ def test_answers_that_are_never_right_are_told(command: Command, tmp_path: Path)
         assert said in warnings
 
 
+def test_sentences_that_no_comparer_read_are_told(command: Command, tmp_path: Path) -> None:
+    said = "most answers are sentences, and only equal texts are the same"
+    rows = long(*(("30 days", [f"You have {30 + b} days.", f"It is {30 + b} days"]) for b in range(12)))
+    path = write(tmp_path / "free.csv", rows)
+    for label in (("--label", "label"), ("--label", "")):  # the wording change was 100 %, and nothing said why
+        assert said in " ".join(scored(command, path, *label)["warnings"])
+    assert said not in " ".join(scored(command, path, "--same", "number")["warnings"])
+    names = ["does not follow from it", "follows from it", "may follow from it"]  # labels, which are few
+    labels = long(*((names[b % 3], [names[b % 3], names[(b + 1) % 3]]) for b in range(12)))
+    assert said not in " ".join(scored(command, write(tmp_path / "labels.csv", labels))["warnings"])
+
+
 def test_a_stray_answer_is_told_with_the_label_that_it_resembles(command: Command, tmp_path: Path) -> None:
     names = ("No", "Yes")
     rows = long(*((names[b % 2], ["Yes." if b == 1 else names[(b + k) % 2] for k in range(3)]) for b in range(20)))

@@ -95,13 +95,27 @@ def test_the_runs_own_word_on_the_measure_wins(command, tmp_path):
     [
         (GOOD[1:], "in exactly one row of every bucket; got 0. Look at bucket 'a'."),
         ([*GOOD, GOOD[0] | {"example_id": "more"}], "in exactly one row of every bucket; got 2. Look at bucket 'a'."),
-        ([*GOOD, GOOD[0] | {"role": "merged", "example_id": "more"}], "The row is in bucket 'a'; this measure has no"),
+        ([*GOOD, GOOD[0] | {"role": "merged", "example_id": "more"}], "The row is in bucket 'a': give the rows of"),
     ],
     ids=["no original", "two originals", "foreign role"],
 )
 def test_buckets_that_lack_a_place_are_named(command, tmp_path, broken, sentence):
     code, _, err = command("score", write(tmp_path / "p.csv", broken), "--measure", "symmetric_inconsistency")
     assert (code, sentence in err) == (2, True)
+
+
+def test_rows_of_two_measures_are_two_files(command, tmp_path):
+    """Does a model keep its answer to a paraphrase, and change it with the meaning?"""
+    texts = rows(("a", "original", 1, 1), ("a", "paraphrase", 1, 0), ("a", "negation", 0, 1))
+    said = command.refused("score", write(tmp_path / "both.csv", texts))
+    assert "got 'paraphrase' at row 2" in said
+    assert "give the rows of each measure's roles as a file" in said
+    files = [write(tmp_path / f"{i}.csv", [texts[0], texts[i]]) for i in (1, 2)]
+    measures = {"semantic_inconsistency": 1.0, "negational_inconsistency": 1.0}
+    for path, (name, value) in zip(files, measures.items(), strict=True):
+        assert scored(command, path, "--measure", name)["measures"][name]["inconsistency"] == value
+    assert {*json.loads(command.out("score", *files, "--json"))} == {"1", "2"}
+    assert "2 sets" in command.out("gate", "wording_change <= 1 and negational <= 1", *files, "--allow-degenerate")
 
 
 def test_an_unknown_measure(command, tmp_path):

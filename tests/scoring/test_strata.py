@@ -112,6 +112,12 @@ def test_names_of_strata_stay_apart_in_a_narrow_terminal(command, tmp_path, monk
         assert {"no", "yes"} <= set(names.split())
 
 
+def test_gold_labels_of_each_problem_are_no_strata() -> None:
+    rows = {"bucket_id": list("aabbccdd"), "label": list("ppqqrrss"), "prediction": list("pqqqrrst")}
+    assert "label" not in pc.score(rows).sets["predictions"].strata
+    assert "label" in pc.score(rows | {"label": list("ppqqrrqq")}).sets["predictions"].strata
+
+
 def test_a_mark_is_no_stratum_unless_it_is_named(command, tmp_path):
     table = pa.table(
         {"bucket_id": [0, 0, 1, 1], "label": [0] * 4, "prediction": [0, 1] * 2, "copies_original": [True, False] * 2}

@@ -73,6 +73,14 @@ def test_tables_without_trials_are_refused(tmp_path, command, change, message):
     assert message in command.refused("score", tmp_path / "rows.csv", "--trial", "trial")
 
 
+def test_repeats_of_one_wording_are_compared_without_trial(tmp_path, command):
+    path, options = tmp_path / "rows.csv", ("--bucket", "item", "--prediction", "verdict")
+    rows = {"item": [1, 1, 2, 2], "run": [1, 2, 1, 2], "verdict": ["pass", "pass", "pass", "fail"]}
+    pd.DataFrame(rows).to_csv(path, index=False)
+    assert "leave `--trial` out to compare repeats" in command.refused("score", path, *options, "--trial", "run")
+    assert scored(command, path, *options)["wording"]["wording_change"] == 0.5
+
+
 @pytest.mark.faults
 def test_epochs_of_a_log_give_a_noise_floor(command):
     log = inspect_log("twice")

@@ -27,6 +27,7 @@ def gate(
     *,
     condition: str = argument("For instance 'pc.low >= 0.75', 'change.high < 10%', 'pc.not_worse' with --against."),
     path: Path = argument("A run folder, a predictions file, a log, or results from score --output."),
+    more: list[Path] | None = argument("Further files of the same run.", None),
     set_name: list[str] | None = option(
         None, "Only this set; repeat for several. By default every set.", option="--set"
     ),
@@ -62,8 +63,8 @@ def gate(
     from paraconsist.scoring.sources import Opened, open_source
 
     conditions = gating.parse_conditions(condition, options.confidence_level)
-    gating.check_margin(conditions, against, margin)
-    opened = gating.opened_or_written(path, read, options)
+    gating.check_margin(conditions, against, margin, of_several=None if read.model is None else path)
+    opened = gating.opened_or_written([path, *(more or ())], read, options)
     sets, results = {}, opened.saved if isinstance(opened, Opened) else opened
     if isinstance(opened, Opened) and not gating.has_results(opened, read, options):
         sets = score_sources(opened, options)
@@ -84,8 +85,8 @@ def gate(
         verdicts = gating.check_sequentially(conditions, results)
         for tested, name, holds in verdicts:
             found = results[name]["until"].get("own") or results[name]["until"]
-            more = "ask for more" if found["n_asked"] < found["n_in_all"] else "not known, and all are asked"
-            word = {True: "pass", False: "fail", None: more}[holds]
+            unknown = "ask for more" if found["n_asked"] < found["n_in_all"] else "not known, and all are asked"
+            word = {True: "pass", False: "fail", None: unknown}[holds]
             ends = f"{found['low']:.4f} to {found['high']:.4f} after {found['n_asked']:,} of {found['n_in_all']:,}"
             echo(f"{word}: {tested} ({ends}: {name})")
         if any(holds is not True for *_, holds in verdicts):

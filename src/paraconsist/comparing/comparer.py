@@ -164,7 +164,7 @@ def _comparer(named: str, changed: tuple[int, int]) -> Comparer:
         return _own(name, argument)
     names = comparer_names()
     close = "".join(f" Did you mean {other!r}?" for other in get_close_matches(name, names, 1))
-    remedy = f"Or a function of yours, as module:function.{close}"
+    remedy = f"`paraconsist list --comparers` explains them. Or a function of yours, as module:function.{close}"
     raise input_error(_FUNCTION, "same", f"be one of {', '.join(names)}", got=named, remedy=remedy)
 
 

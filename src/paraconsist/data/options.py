@@ -89,7 +89,7 @@ class SourceOptions:
     variant: str | None = option(
         None,
         "Column that names the wording of each row, if buckets share wordings, such as prompt templates: "
-        "prompt_sensitivity then reports how much accuracy depends on it.",
+        "prompt_sensitivity then reports how much accuracy depends on it. file: each file, or task, is a wording.",
         rare=True,
     )
     places: tuple[str, ...] | None = option(

@@ -32,6 +32,8 @@ PROBLEM = "bucket_of_epochs"
 TRIED = "sample_of_trials"
 #: The column that names the wording of each row, in logs of tasks that `paraconsist reword` wrote.
 WORDING = "wording"
+#: The column that names the file of each row, where several files are read as one set.
+FILE = "file"
 #: The choices and the accepted answers of a question, and the number of what a comparer read in an answer in free text:
 #: equal numbers, equal values; null where it could read nothing.
 CHOICES, ACCEPTED, VALUE = "choices", "accepted_answers", "answer_value"

@@ -806,7 +806,8 @@ def _refusal(units: CheckedUnits, values: dict[str, float], fit: _Fit) -> tuple[
     is_sure = not 1e-9 < fit.value < 1.0 - 1e-9 or low > _NEARLY_ALL or high < 1.0 - _NEARLY_ALL
     if gap > half or units.groups.ndim > 1 or is_sure:
         return "", None
-    n_needed = math.ceil(fit.n_labels * (half / gap) ** 2) + 1 if gap > 0.01 else None
+    is_hopeless = gap <= 0.01 or not 0.0 < fit.observed < 1.0  # verdicts that are all the same correct nothing
+    n_needed = None if is_hopeless else math.ceil(fit.n_labels * (half / gap) ** 2) + 1
     text = f"its sensitivity {values['sensitivity']:.2f} is not above its false-match rate "
     text += f"{values['false_match_rate']:.2f} by more than chance: "
     return text + ("it needs another comparer" if n_needed is None else f"about {n_needed:,} labels would do"), n_needed

@@ -233,6 +233,7 @@ def headline(name: str, scored: SetScores, spec: MeasureSpec, keys: Sequence[str
         if q.key in values and not (q.key == _AGREEMENT and (_has_two_labels(values) or is_sketch))
         if not (no_gold and q.needs_gold) and (keys is None or q.key in keys)
         for key, label, value in _entries(q, values[q.key])
+        if not is_run or known(value)  # runs may be without calls, and most have no arguments
     ]
     if scored.n_unparsed:
         rows.append([Cell("unparsed answers", head=True), Cell(scored.n_unparsed / len(scored.rows), unit=SHARE)])

@@ -197,6 +197,7 @@ def judged(spec: MeasureSpec, rows: Rows, result: Result) -> Result:
         return replace(result, warnings=(alone, *result.warnings))
     if rows.calls is None and spec.mean_over == "buckets" and result["n_examples"] == result["n_buckets"]:
         reason = f"no problem has two rows to compare, so {spec.symbol} is undefined: give several wordings of each"
+        reason += ", or a file of each wording with `variant` file"
         return _undefined(result, [f"{reason} {right}", *result.warnings], but="accuracy")
     return result
 
@@ -240,6 +241,16 @@ def _never_right(rows: Rows) -> str | None:
         return None
     pair = f"{rows.predictions.item(0)!r} for {rows.labels.item(0)!r}"
     return f"no prediction is any row's gold label ({pair}): do both columns name labels alike?"
+
+
+def sentences(rows: Rows) -> str | None:
+    """Answers in free text that no comparer read; labels of several words are few, whatever the number of problems."""
+    is_read = rows.values is not None or not is_text(rows.predictions)
+    texts = set() if is_read else set(rows.predictions[~rows.unparsed].tolist())
+    n_long = sum(len(text.split()) > 2 for text in texts)  # labels have a word or two
+    if len(texts) < max(_FEW_ROWS, rows.n_problems / 2) or 2 * n_long <= len(texts):
+        return None
+    return "most answers are sentences, and only equal texts are the same: name a comparer as `same` (tokens, ...)"
 
 
 def _is_gold_name(rows: Rows) -> NDArray[np.bool_]:

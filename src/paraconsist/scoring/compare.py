@@ -185,6 +185,8 @@ def _undefined(pairs: Sequence[ModelPair]) -> Iterator[str]:
     is_undefined = all(p.measure == PARAPHRASTIC.name and np.isnan(p.result["difference"]) for p in pairs)
     if is_undefined and any(BY_WORDINGS.name in pair.result["differences"] for pair in pairs):
         yield "no problem has two paraphrases, so P_C is undefined: name wording_change as the measure"
+    elif is_undefined:
+        yield "no problem has two rows, so only accuracies are compared, and a margin has no verdict"
 
 
 def _with_ranks(specs: Sequence[MeasureSpec]) -> list[MeasureSpec]:

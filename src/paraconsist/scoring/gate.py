@@ -5,7 +5,8 @@ A condition is ``QUANTITY OPERATOR NUMBER``, several joined by ``and``. A quanti
 that is another (``pc`` is the unbiased P_C, ``pc_published`` the plug-in; so are ``agreement``, ``vap``, ``pvap`` and
 ``between_variance``), any other key of its results (``paraphrastic_consistency_unbiased``, ``accuracy``),
 ``measure.key``, which is never another estimator's, or a key of the set: ``wording_change``, ``same_answer``,
-``above_chance`` (`paraconsist.scoring.outcomes`), ``unparsed_rate``, or ``below_4_of_5``, the number of problems less
+``above_chance`` (`paraconsist.scoring.outcomes`), ``unparsed_rate``, a key of the noise floor
+(``excess_inconsistency``), or ``below_4_of_5``, the number of problems less
 than 4/5 of whose wordings (or runs) are right, with any two numbers. ``corrected.`` before a rate takes its value as
 corrected by answers that people checked (``corrected.same_answer.low``). ``.low`` and ``.high`` take the ends of its
 interval.
@@ -39,7 +40,7 @@ from typing import TypeAlias
 
 from paraconsist.data.options import SourceOptions
 from paraconsist.errors import InputError, input_error
-from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, MeasureSpec
+from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SENSITIVITY, MeasureSpec
 from paraconsist.measures.results import Values
 from paraconsist.scoring.compare import compare
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
@@ -62,6 +63,7 @@ _CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)\s*(%?)\
 _OF_THE_SET = ("unparsed_rate", "n_unparsed", "n_rows", "majority_rate", "n_dropped_buckets")
 _OF_THE_WORDINGS = tuple(quantity.key for quantity in OF_WORDINGS)
 _BELOW = re.compile(r"below_([0-9]+)_of_([1-9][0-9]*)")
+_OF_DRAWS = re.compile(r"pass_(hat|at)_[0-9]+")
 _N_WORST = 3
 _PUBLISHED = "_published"
 #: Names whose bare key is a plug-in estimate: they mean the unbiased one, as ``pc`` does.
@@ -169,10 +171,14 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
         if not known:
             must, got = "name a measure that both models have, with `against` and `margin`", str(condition)
             if condition.end in _MARGIN_KEYS:
-                remedy = "'wording_change.not_worse' needs no gold labels."
+                remedy = "'wording_change.not_worse' needs no gold labels; `paraconsist compare` compares accuracies."
                 raise input_error("gate", "condition", must, got=got, remedy=remedy)
             listed = sorted({key for result in results.values() for key in _known(result)})
             perhaps = "".join(f"Perhaps {key}? " for key in get_close_matches(condition.quantity, listed, 1))
+            first = condition.quantity.partition(".")[0]
+            spec = SENSITIVITY if _OF_DRAWS.fullmatch(first) else _spec_of(first)[0]
+            if spec is not None:
+                perhaps = f"Give `measure` {spec.name}, which is not measured by default here. "
             must, got = "name a quantity of the results", condition.quantity
             raise input_error("gate", "condition", must, got=got, remedy=f"{perhaps}Known here: {', '.join(listed)}.")
         for name, (value, reason) in known.items():
@@ -277,13 +283,14 @@ def warnings_of(results: Results, conditions: tuple[Condition, ...]) -> list[str
     return list(dict.fromkeys(lines))
 
 
-def opened_or_written(path: Path, read: SourceOptions, options: ScoreOptions) -> Opened | Results:
-    """Return what a path holds: predictions, opened, or results by set as they were written.
+def opened_or_written(files: Sequence[Path], read: SourceOptions, options: ScoreOptions) -> Opened | Results:
+    """Return what a file holds: predictions, opened, as of several files, or results by set as they were written.
 
     InputError if there is no such file, it holds neither results nor predictions, or options are given that results
     which are written cannot follow.
     """
-    if path.suffix == ".json" and path.is_file():
+    path = files[0]
+    if len(files) == 1 and path.suffix == ".json" and path.is_file():
         written = read_json(path, "gate")
         if _is_whole(written):
             for given in (read, options):
@@ -292,7 +299,7 @@ def opened_or_written(path: Path, read: SourceOptions, options: ScoreOptions) ->
                         remedy = f"{path.name} holds results as they were scored: name the predictions."
                         raise input_error("gate", each.name, "be given with predictions only", remedy=remedy)
             return written
-    return open_source(path, read, function="gate")
+    return open_source(files, read, function="gate")
 
 
 def has_results(opened: Opened, read: SourceOptions, options: ScoreOptions) -> bool:
@@ -301,8 +308,16 @@ def has_results(opened: Opened, read: SourceOptions, options: ScoreOptions) -> b
     return is_default and opened.saved_is_newer and _is_whole(opened.saved)
 
 
-def check_margin(conditions: Sequence[Condition], against: object, margin: float | None) -> None:
-    """Raise where another model or a margin is given that no condition, or not both of them, would be about."""
+def check_margin(
+    conditions: Sequence[Condition], against: object, margin: float | None, *, of_several: object = None
+) -> None:
+    """Raise where another model or a margin is given that no condition, or not both of them, would be about.
+
+    `of_several` is a table of which one model is taken: out of `against` this would be the same one.
+    """
+    if against is not None and against == of_several:
+        remedy = "`model` takes the same one of both: write the rows of each model to a file of its own."
+        raise input_error("gate", "against", "be of another model", got=str(against), remedy=remedy)
     if margin is not None and against is None:
         raise input_error("gate", "against", "be given with `margin`", remedy="A margin is against another model.")
     if against is not None and not any(one.end in _MARGIN_KEYS for one in conditions):
@@ -402,7 +417,7 @@ def _place(quantity: str, result: Values) -> tuple[Values, str]:
     if len(holders) > 1:
         remedy = f"There are {', '.join(f'{holder}.{first}' for holder in holders)}."
         raise input_error("gate", "condition", f"say whose {first}", got=quantity, remedy=remedy)
-    return (measures[holders[0]], first) if holders else ({}, first)
+    return (measures[holders[0]] if holders else result.get("noise_floor") or {}), first
 
 
 def _numbered(keys: Values) -> Values:
@@ -449,7 +464,8 @@ def _value(condition: Condition, keys: Values, key: str, void: str = "") -> tupl
 
 
 def _known(result: Values) -> list[str]:
-    whole = [each for keys in result["measures"].values() for each in _numbered(keys).items()]
+    parts = [*result["measures"].values(), result.get("noise_floor") or {}]
+    whole = [each for keys in parts for each in _numbered(keys).items()]
     numbers = [key for key, value in whole if isinstance(value, (int, float)) and not isinstance(value, bool)]
     names = [CATALOGUE[name].short if name in CATALOGUE else name for name in result["measures"]]
     return [*(_OF_THE_WORDINGS if "wording" in result else ()), *names, *numbers, *_OF_THE_SET]

@@ -40,6 +40,9 @@ def split_trials(predictions: Predictions, bucket: str, example: str, trial: str
     InputError if a column is missing, no input has two answers, or one has a trial twice.
     """
     table = predictions.table
+    if example not in table.column_names:
+        remedy = "Or that of wordings as `variant`. Of problems in one wording leave `trial` out to compare repeats."
+        raise input_error("score", "example", "name a column of the predictions", got=example, remedy=remedy)
     names = {"bucket": bucket, "example": example, "trial": trial}
     keys = [values_of(table, name, parameter=parameter) for parameter, name in names.items()]
     numbers = numeric(column_of(table, trial, parameter="trial"))

@@ -30,7 +30,7 @@ AnyResult = TypeVar("AnyResult", bound=Result)
 
 WORDING_CHANGE_IS_SHOWN = (
     "The wording change (wording_change in `compare`, `plan` and `gate`) needs no gold labels and is shown beside "
-    "every measure."
+    "every measure, as the accuracy is."
 )
 #: How unparsed answers are treated. ``wrong``: an unparsed answer is a wrong answer that agrees with no other answer,
 #: not even with another unparsed one, and after a negation it counts as a failure: it never looks consistent, except in
@@ -331,7 +331,7 @@ def partners_of(
     foreign = ~np.isin(rows.roles, known)
     if foreign.any():
         row = int(np.argmax(foreign))
-        remedy = f"The row is in bucket {all_buckets.item(row)!r}; this measure has no use for it."
+        remedy = f"The row is in bucket {all_buckets.item(row)!r}: give the rows of each measure's roles as a file."
         must = f"be one of {', '.join(known)}"
         raise input_error(f"score {name}", "role", must, got=rows.roles.item(row), row=row, remedy=remedy)
     positions = np.flatnonzero(rows.roles == target)

@@ -44,6 +44,7 @@ from paraconsist.scoring.alarms import (
     repeated_rows,
     repeated_texts,
     row_alarms,
+    sentences,
     training_overlap,
 )
 from paraconsist.scoring.free_text import compared_together
@@ -396,6 +397,7 @@ def _notes(scores: SetScores) -> Iterator[str]:
         yield from _single_buckets(scores.kept, predictions.label_names)
     if not source.is_log:
         yield from repeated_rows(predictions.table, columns) or repeated_texts(predictions.table, columns)
+        yield from filter(None, [sentences(scores.rows)])
     yield from copied_runs(predictions.table, columns)
     if paraphrastic is not None and paraphrastic["pvap_unbiased"] > 1.0:
         yield ABOVE_ALL
@@ -615,7 +617,8 @@ def _breakdowns(rows: Rows, spec: MeasureSpec, label_names: Sequence[str]) -> It
     labels = {"label": rows.labels} if rows.values is None else {}  # of answers in free text each problem has its own
     for name, values in {**labels, **rows.strata}.items():
         distinct = np.unique(values[is_target])
-        for value in distinct.tolist() if 2 <= len(distinct) <= MAX_STRATUM_VALUES else ():
+        is_own = name == "label" and len(distinct) == len(np.unique(rows.buckets[is_target]))  # of each problem
+        for value in distinct.tolist() if 2 <= len(distinct) <= MAX_STRATUM_VALUES and not is_own else ():
             chosen = is_target & (values == value)
             beside = is_partner & is_among(rows.buckets, rows.buckets[chosen])
             has_name = name == "label" and label_names and value in range(len(label_names))

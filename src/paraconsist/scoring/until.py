@@ -65,7 +65,7 @@ class Until:
             reference = reference or right
         least = 0.0 if reference is None or comparison == "±" else -1.0
         if quantity not in QUANTITIES or not (least < bound < 1.0):
-            remedy = "Write for instance 'wording_change ± 0.03' (or +-), 'pc >= 0.75' or 'pc > RUN'."
+            remedy = "Write 'wording_change ± 0.03' (or +-), 'pc >= 0.75', 'pc > RUN'; bucket_accuracy is the accuracy."
             must = f"be QUANTITY ±, >=, <=, > or < NUMBER between 0 and 1, of {', '.join(QUANTITIES)}"
             raise input_error("run", "until", must, got=text, remedy=remedy)
         return cls(quantity, comparison, bound, reference)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.logs.reading import read_logs
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import WORDING, Predictions
+from paraconsist.data.predictions import FILE, WORDING, Predictions
 from paraconsist.data.rows import read_rows
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import column_of, floats, numeric
@@ -24,8 +24,8 @@ from paraconsist.measures.rankings import RankingsResult, rankings
 from paraconsist.scoring.free_text import compared
 
 FUNCTION = "variance"
-CORRECT, PREDICTION, FILE = "correct", "prediction", "file"
-"""Outcomes that are made of the predictions, and the level that is the file, where several are read."""
+CORRECT, PREDICTION = "correct", "prediction"
+"""Outcomes that are made of the predictions."""
 _ROLES = ("bucket", "variant", "group", "trial", "example")
 _OF_A_SET = ("bucket", "group", "example")
 
@@ -51,11 +51,12 @@ def read_outcomes(
     first: set[tuple[str, str]] = set()
     columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in levels}
     given = [(path, file) for path in files for file in RunFolder(path).predictions_files() or [path]]
+    given = given[:1] if read.variant == FILE else given
     ways = ([file.stem for _, file in given], [path.name for path, _ in given], [str(file) for _, file in given])
     named_files = next((names for names in ways if len({*names}) == len(names)), ways[-1])
     for (path, file), of_name in zip(given, named_files, strict=True):
         with renamed(stratum="level"):
-            of_file = read_logs([file], wanted)
+            of_file = read_logs(files if read.variant == FILE else [file], wanted)
         has_several = len(of_file) > 1 or sum(other == path for other, _ in given) > 1
         for set_name, predictions in of_file.items():
             is_log = "source" in predictions.metadata

@@ -74,8 +74,11 @@ def log_rows(
         raise logs.bad_log("hold at least one sample", path)
     scorer = _scorer(header, samples, query.metric)
     own = _bucket_set(header, len({str(sample["id"]) for sample in samples}))
-    #: Of an agent, whose runs of a sample are its epochs, unless the user says what the buckets are.
-    is_agent = any(sample.get(CALLS) for sample in samples) and not own and query.named("bucket") is None is query.trial
+    several = len({sample["epoch"] for sample in samples}) > 1
+    has_calls = any(sample.get(CALLS) for sample in samples)
+    is_asked_again = several and not any("bucket_id" in (sample.get("metadata") or ()) for sample in samples)
+    #: Of an agent, or asked again: its runs of a sample are its epochs, unless somebody says what the buckets are.
+    is_agent = (has_calls or is_asked_again) and not own and query.named("bucket") is None is query.trial
     fields = Records([_row(sample) | ({"bucket_id": str(sample["id"])} if is_agent else {}) for sample in samples])
     failed = sum(not sample["scores"] for sample in samples)
     note = (
@@ -83,6 +86,8 @@ def log_rows(
         "they count as unparsed here, and inspect's own accuracy excludes them"
     )
     notes = [note] if failed else []
+    if is_agent and not has_calls:
+        notes.append("epochs are taken for runs of a sample; name what wordings of a problem share as `bucket`")
     is_compared = query.named("prediction") is not None or bool(own.get("same"))
     others = ", ".join(dict.fromkeys(name for sample in samples for name in sample["scores"] if name != scorer))
     if others and query.metric is None and not is_compared:
@@ -101,7 +106,6 @@ def log_rows(
             columns[name] = column
     linked = logs.linked_columns(fields, query, roots=_ROOTS)
     epochs = [sample["epoch"] for sample in samples]
-    several = len(set(epochs)) > 1
     ids = [f"{sample['id']} epoch {sample['epoch']}" if several else str(sample["id"]) for sample in samples]
     if query.trial is not None:
         samples_of = pa.chunked_array([[str(sample["id"]) for sample in samples]])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from paraconsist.data.logs.fields import Table, is_expression, value_of, walk
 from paraconsist.data.logs.format import Head, LogFormat, bad_log, check_one_model
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import RUN, Predictions, read_predictions
+from paraconsist.data.predictions import FILE, RUN, Predictions, read_predictions
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import ENDINGS, column_of, json_rows
 from paraconsist.entry_points import added, load
@@ -148,6 +149,8 @@ def read_logs(
     """
     query = query or SourceOptions()
     files = [file for path in paths for file in (_logs_in(path) if path.is_dir() else [path])]
+    are_wordings = query.variant == FILE and len(files) > 1
+    query = replace(query, variant=None) if are_wordings else query
     formats = {file: detect(file) for file in files}
     names = {file: log_format.name for file, log_format in formats.items()}
     _check_same("be of one format", names, "Score files of each format by themselves.")
@@ -166,21 +169,26 @@ def read_logs(
         if len(of_set) > 1 and not formats[file].repeats:
             remedy = "They are of two runs, or two models: pass one of them only."
             raise bad_log(f"hold one run of {name}", [one.name for one in of_set], remedy=remedy)
-    return {name: _further_runs({file: predictions[file] for file in of_set}) for name, of_set in by_set.items()}
+    sets = {name: _joined({file.as_posix(): predictions[file] for file in files}) for name, files in by_set.items()}
+    if not are_wordings:
+        return sets
+    whole = _joined(sets, are_wordings=True)
+    name = commonprefix([*sets]).rstrip(" _-.") or " + ".join(sets)  # noqa: RUF071
+    return {name: replace(whole, metadata={**whole.metadata, "set": name})}
 
 
-def _further_runs(files: Mapping[Path, Predictions]) -> Predictions:
-    """Return the files of one set as one; where there are several, runs and rows are named after their file too."""
-    (first, *others), tables = files.values(), []
+def _joined(parts: Mapping[str, Predictions], *, are_wordings: bool = False) -> Predictions:
+    """Return files, or sets that are wordings of one, as one; runs and rows of several are named after theirs too."""
+    (first, *others), tables = parts.values(), []
     if not others:
         return first
-    for file, predictions in files.items():
+    for part, predictions in parts.items():
         table = predictions.table
-        for name in ("example_id", RUN):
-            named = pa.array([f"{file.as_posix()}: {value}" for value in table[name].to_pylist()])
+        for name in {"example_id", *([] if are_wordings else [RUN])} & {*table.column_names}:
+            named = pa.array([f"{part}: {value}" for value in table[name].to_pylist()])
             table = table.set_column(table.column_names.index(name), name, named)
-        tables.append(table)
-    notes = [note for predictions in files.values() for note in predictions.metadata.get("notes", ())]
+        tables.append(table.append_column(FILE, pa.array([part] * len(table))) if are_wordings else table)
+    notes = [note for predictions in parts.values() for note in predictions.metadata.get("notes", ())]
     whole = pa.concat_tables(tables, promote_options="permissive")
     return Predictions(whole, {**first.metadata, "notes": [*dict.fromkeys(notes)]})
 
