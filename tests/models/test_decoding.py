@@ -1,5 +1,8 @@
 """Writing behind a shared prefix: what it moves for a new token, and that the text is the model's own."""
 
+import inspect
+from types import SimpleNamespace
+
 import pytest
 import torch
 import transformers
@@ -63,3 +66,11 @@ def test_answers_longer_than_the_room_are_the_same(module, n_new):
     whole = [[*shared, *row] for row in rows]
     cache = compute_prefix(module, shared).first(40, kind=GrowingLayer)
     assert written(module, whole, n_new, cache) == written(module, whole, n_new)
+
+
+def test_what_is_computed_is_called_as_the_model_calls_it(module):
+    """`past_key_values` before transformers 5.24, `cache` from then on: models of one release may differ."""
+    older = SimpleNamespace(forward=lambda input_ids, past_key_values=None, use_cache=None: None)
+    newer = SimpleNamespace(forward=lambda input_ids, cache=None, use_cache=None, **deprecated: None)
+    assert (cache_name(older), cache_name(newer)) == ("past_key_values", "cache")
+    assert cache_name(module) in inspect.signature(module.forward).parameters
