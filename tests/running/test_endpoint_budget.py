@@ -190,8 +190,11 @@ def test_a_dry_run_shows_requests_as_they_are_sent_and_sends_nothing(data, tmp_p
         code, out, said = command([*arguments(server.url, data, tmp_path / "dry", **given), "--dry-run"])
         assert (code, server.received, (tmp_path / "dry").exists()) == (0, [], False)
         assert "estimate: 54 requests" in said
-        assert "at most 162 written, cost up to 0.00" in said
+        assert re.search("at most 162 written, cost up to 0.00[0-9]*, after 1 small request or more that", said)
         assert "enough" not in said
+        dry = [*arguments(server.url, data, tmp_path / "dry", **given), "--dry-run", "--max-requests"]
+        short = ["is not enough" in command([*dry, n])[2] for n in (54, 55)]  # the small request counts, too
+        assert short == [True, False]
         dear = [*arguments(server.url, data, tmp_path / "dry", **given), "--dry-run", "--max-cost", 0.0001]
         assert " The budget of 0.0001 may not be enough: what is answered by then is kept" in command(dear)[2]
         _, _, before = command(arguments(server.url, data, tmp_path / "run", **given | {"max_requests": 20}))

@@ -79,7 +79,9 @@ def test_a_budget_is_of_the_command(questions, tmp_path):
         code, shown, said = command(*given, "--max-requests", 20, "--price", "1,2")
         assert (code, len(server.received)) == (75, 20)
         first, *rest = (line for line in said.splitlines() if line.startswith("estimate"))
-        total = re.fullmatch(r"estimate of all 2 models: 24 requests, .* cost up to (\d+\.\d+)\. The .*", first)
+        total = re.fullmatch(
+            r"estimate of all 2 models: 24 requests, .* cost up to (\d+\.\d+), after 2 .*\. The .*", first
+        )
         assert total is not None
         assert " The budget of 20 requests is not enough: what is answered by then is kept, and the same" in first
         costs = [float(re.search(r"cost up to (\d+\.\d+)", line)[1]) for line in rest]

@@ -90,7 +90,7 @@ def dry_run(endpoint_run: EndpointRun) -> Estimate:
 
 def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: EndpointSettings) -> Estimate:
     """Estimate what is left to send; where the endpoint was not asked yet how labels are taken, by the first token."""
-    n_requests = n_read = n_written = 0
+    n_requests = n_read = n_written = n_tried = 0
     bodies: list[Json] = []
     is_counted = True
     for name, prompt in prompts.items():
@@ -117,12 +117,13 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
                 if len(bodies) < _N_SHOWN:
                     bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
         if texts:
+            n_tried += sum(1 for _ in at.each()) if recorded is None else 0
             per_byte = _per_byte(prompt.model, texts)
             is_counted &= per_byte is not None
             n_read += round(n_bytes * (per_byte or 1 / BYTES_PER_TOKEN))
     cost = None if settings.prices is None else Meter(settings).cost_of(TokenUse(n_read, n_written))
     how = job.options.until is not None, is_counted
-    return Estimate(n_requests, n_read, n_written, cost, bodies[:_N_SHOWN], *how)
+    return Estimate(n_requests, n_read, n_written, cost, bodies[:_N_SHOWN], *how, n_tried)
 
 
 def _per_byte(model: str, texts: Sequence[bytes]) -> float | None:

@@ -66,15 +66,16 @@ class Estimate:
     bodies: Sequence[Json] = ()  # of the first three requests
     ends_early: bool = False  # whether the run stops once a condition is known
     is_counted: bool = False  # by the models' tokenizers; else at `BYTES_PER_TOKEN`
+    n_tried: int = 0  # servers whose way to answer is not known yet: a small request to each at least, labels take more
 
     @classmethod
     def total(cls, parts: Sequence[Estimate]) -> Estimate:
         """Return what several runs of a command are expected to send together."""
-        counts = zip(*((part.n_requests, part.n_read, part.n_written) for part in parts), strict=True)
-        n_requests, n_read, n_written = map(sum, counts)
+        counts = zip(*((part.n_requests, part.n_read, part.n_written, part.n_tried) for part in parts), strict=True)
+        n_requests, n_read, n_written, n_tried = map(sum, counts)
         costs = [part.cost for part in parts if part.cost is not None]
         how = any(part.ends_early for part in parts), all(part.is_counted for part in parts)
-        return cls(n_requests, n_read, n_written, sum(costs) if costs else None, (), *how)
+        return cls(n_requests, n_read, n_written, sum(costs) if costs else None, (), *how, n_tried)
 
     def describe(self, meter: Meter, of: str = "") -> str:
         """Return one line for the user, which says where what a budget leaves is less; `of` names the runs."""
@@ -86,13 +87,16 @@ class Estimate:
         cost = "" if self.cost is None else f", cost up to {self.cost:,.4f}"
         whole = f"estimate{of}: {sent}, at most {self.n_written:,} written{cost}"
         most, dearest = meter.settings.max_requests, meter.settings.max_cost
-        is_long = most is not None and meter.n_requests + self.n_requests > most
+        is_long = most is not None and meter.n_requests + self.n_tried + self.n_requests > most
         budgets = [plural(most or 0, "request")] * is_long
         budgets += [f"{dearest:g}"] if dearest is not None and meter.cost + (self.cost or 0.0) > dearest else []
         how = "is not" if is_long and not self.ends_early else "may not be"
         less = f" The budget of {' and '.join(budgets)} {how} enough: what is answered by then is kept, and the same "
         less += "command goes on from there."
-        return f"{whole}{', if all buckets must be asked' if self.ends_early else ''}.{less if budgets else ''}"
+        early = ", if all buckets must be asked" if self.ends_early else ""
+        first = f", after {plural(self.n_tried, 'small request')} or more that tell how the server answers"
+        first *= self.n_tried > 0
+        return f"{whole}{early}{first}.{less if budgets else ''}"
 
 
 @dataclass
