@@ -600,7 +600,7 @@ def draw(bucket_set: BucketSet, until: Until, options: RunOptions) -> Drawn:
         must = f"have a bucket with {least} rows of role {' or '.join(roles)} where `until` is given"
         raise input_error("run", "dataset", must, got=bucket_set.name)
     drawn = sorted(clusters, key=lambda group: (uniform(options.seed, group), group))
-    reference = {}
+    reference: dict[str, float] = {}
     if until.reference is not None:
         reference, seed = _of_reference(until, bucket_set, by_bucket)
         n_known = next((n for n, group in enumerate(drawn) if not reference.keys() >= {*clusters[group]}), len(drawn))

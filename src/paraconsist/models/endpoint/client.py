@@ -238,9 +238,9 @@ class Meter:
         if used is None or used.prompt is None:
             self.cost += sent.cost
             return
+        self._counted = self._counted[0] + sent.n_bytes, self._counted[1] + used.prompt
         if used.completion is None:
             used = used._replace(completion=sent.expected.completion)
-        self._counted = self._counted[0] + sent.n_bytes, self._counted[1] + used.prompt
         self.cost += self.cost_of(used)
         sent.pace.tokens.add(_whole(used) - sent.n_tokens)
 
