@@ -361,3 +361,12 @@ def test_the_statistics_of_a_pass_are_those_of_its_rounds():
     rounds = [QueueStatistics(n, 8, 9, faults[n], 1, 0, 1.5) for n in faults]
     assert summed(rounds) == QueueStatistics(24, 24, 27, {"429": 2, "500": 2}, 3, 0, 4.5)
     assert summed(rounds[:1]) == rounds[0]
+
+
+@pytest.mark.parametrize(("quantity", "n"), [("pc", 2), ("wording_change", 3), ("bucket_accuracy", 3)])
+def test_a_bucket_with_just_as_many_wordings_as_it_needs_is_asked(tmp_path, quantity, n):
+    """Of its original and one paraphrase P_C knows nothing."""
+    rows = [{**row, "bucket_id": f"b{k}"} for k in range(3) for row in ROWS[4 * k : 4 * k + k + 1]]
+    rows += [{**row, "bucket_id": "last"} for row in ROWS[40:44]]
+    done = pc.run(Model(), rows, output=tmp_path, version="1", until=f"{quantity} ± 0.9")
+    assert record(done)["n_in_all"] == n
