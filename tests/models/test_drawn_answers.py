@@ -101,3 +101,17 @@ def test_free_texts_of_numbers_that_are_not_finite_are_refused(kind, asked):
     language = LanguageModel(module, tokenizer, "seq2seq" if kind == "t5" else "causal")
     with pytest.raises(InputError, match="`language` must compute finite numbers"):
         generate(language, ["the dog", "a"], GenerationSettings(max_new_tokens=3, **asked))
+
+
+@pytest.mark.parametrize("tokens", [{}, {"pad_token": None}, {"pad_token": None, "eos_token": None}])
+def test_texts_of_different_lengths_are_written_as_each_alone(tokens):
+    """Also where the tokenizer names no token to fill up with, nor the model one that ends a text."""
+    tokenizer = byte_tokenizer()
+    module = tiny_language_model("llama", tokenizer)
+    for name, token in tokens.items():
+        setattr(tokenizer, name, token)
+    if "eos_token" in tokens:
+        module.generation_config.eos_token_id = None
+    language, texts = LanguageModel(module, tokenizer, "causal"), ["the dog", "a", "the dog reads a book"]
+    settings = GenerationSettings(max_new_tokens=4)
+    assert generate(language, texts, settings) == [generate(language, [text], settings)[0] for text in texts]

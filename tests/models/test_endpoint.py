@@ -920,6 +920,39 @@ def test_which_model_answered(more, name):
     assert Answered.of("i", "text", {"choices": [{"text": "W"}], **more}, text_of).served == name
 
 
+def test_what_decides_the_answers_of_an_endpoint():
+    """A run goes on, and its answers are found again, by these: nothing else may be in it, and nothing be left out."""
+    settings = EndpointSettings("http://h/v1", api="chat", concurrency=2, request_fields={"top_k": 1})
+    prompt = {"template": "s24-delta", "prompt_hash": DELTA.hash, "shots": "0"}
+    common = {"model": "m", "kind": "endpoint", "api": "chat", **prompt, "request_fields": '{"top_k": 1}'}
+    found = identity_of(settings, EndpointPrompt("m", DELTA, normalize="tokens"), Method("label", 20, served="root a"))
+    how = {"scoring": "label", "normalize": "tokens", "log_probabilities": "first token, top 20", "served": "root a"}
+    assert found == common | how
+    drawn = EndpointPrompt("m", DELTA, scoring="generate", max_new_tokens=5, temperature=0.5, seed=3)
+    more = {"scoring": "generate", "max_new_tokens": "5", "temperature": "0.5", "seed": "3"}
+    assert identity_of(settings, drawn, Method("generate")) == common | more
+    greedy = replace(drawn, temperature=0.0)
+    assert identity_of(settings, greedy, Method("generate")) == common | {"scoring": "generate", "max_new_tokens": "5"}
+
+
+def test_what_a_request_is_expected_to_take():
+    """A token for four bytes, until answers tell more; of what is written the limit."""
+    meter = Meter(EndpointSettings("http://h/v1"))
+    bodies = ({"max_tokens": 5}, {"max_completion_tokens": 7}, {"max_tokens": "9"}, {})
+    assert [meter.expect(body, 41) for body in bodies] == [(11, 5), (11, 7), (11, 0), (11, 0)]
+    sent = meter.send(meter.pace("http://h/v1"), TokenUse(10, 5), 40, 0.0)
+    sent.used = TokenUse(20, 5)
+    meter.settle(sent)
+    assert meter.expect({}, 41) == (21, 0)
+
+
+@pytest.mark.slow
+def test_an_error_in_place_of_an_answer_is_no_malformed_answer():
+    """Of these a first request gets three."""
+    with raw_server(b'{"error": {"message": "overloaded"}}', n=1) as server:
+        assert dict(+post(settings_of(server))[0].retries) == {"error": 1}
+
+
 def test_the_order_in_which_fields_are_given_decides_nothing():
     """A run whose command names them in another order goes on."""
     orders = [{"top_k": 1, "min_p": 0.1}, {"min_p": 0.1, "top_k": 1}]

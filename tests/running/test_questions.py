@@ -6,7 +6,8 @@ import json
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from helpers.commands import command, done, refused
+from helpers import endpoint
+from helpers.commands import command, done, refused, write
 from helpers.errors import refuses
 from helpers.faulty_server import FaultyServer
 from helpers.language_models import save_language_model
@@ -180,7 +181,7 @@ def test_requests_are_chats(file, tmp_path):
     assert [line["body"]["messages"][-1]["content"] for line in lines] == list(ANSWERS)
 
 
-@pytest.mark.filterwarnings("ignore:the limit of tokens")  # a model of random weights never ends
+@pytest.mark.filterwarnings("ignore:.* a higher `max_new_tokens`")  # a model of random weights never ends
 def test_a_model_on_this_machine_writes_answers(file, tmp_path):
     save_language_model(tmp_path / "model", "llama", chat=True)
     options = ["--model", tmp_path / "model", "--dataset", file, "--output", tmp_path / "run", "--device", "cpu"]
@@ -272,7 +273,7 @@ def test_a_function_that_returns_no_texts_is_refused(file, tmp_path):
     refuses("texts", pc.run, lambda prompts: [1 for _ in prompts], file, output=tmp_path / "run", version="1")
 
 
-@pytest.mark.filterwarnings("ignore:the limit of tokens")  # a model of random weights never ends
+@pytest.mark.filterwarnings("ignore:.* a higher `max_new_tokens`")  # a model of random weights never ends
 def test_repeats_are_compared_with_the_run(file, tmp_path):
     """Of a written answer and a repeat of it only what the comparer holds for another answer is a flip."""
     save_language_model(tmp_path / "model", "llama", chat=True)
@@ -297,7 +298,7 @@ def test_repeats_are_compared_with_the_run(file, tmp_path):
             assert values["noise_floor"]["flip_rate"]["decoding"] == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:the limit of tokens")  # a model of random weights never ends
+@pytest.mark.filterwarnings("ignore:.* a higher `max_new_tokens`")  # a model of random weights never ends
 def test_language_models_are_run_from_python_and_without_a_chat_template(file, tmp_path):
     save_language_model(tmp_path / "model", "llama")
     scores = pc.run(str(tmp_path / "model"), file, output=tmp_path / "run", max_new_tokens=3, device="cpu").score()
@@ -419,10 +420,28 @@ def test_columns_of_questions_cannot_be_hidden(file, tmp_path):
 
 
 def test_answers_that_the_limit_of_tokens_cut_are_a_warning(file, tmp_path):
-    """What is compared of them is their beginning."""
+    """Their beginnings are compared: it was told of the first, in the call that asked, and not counted."""
     save_language_model(tmp_path / "model")
     with pytest.warns(UserWarning, match="max_new_tokens"):
-        pc.run(str(tmp_path / "model"), file, output=tmp_path / "out", max_new_tokens=2)
+        run = pc.run(str(tmp_path / "model"), file, output=tmp_path / "out", max_new_tokens=2)
+    counts = json.loads((run.folder / "run.json").read_text())["inputs"]["shop"]
+    sentence = f"{counts['n_unfinished']} of {counts['n_inputs']} inputs have answers that were cut at 2 tokens: their "
+    (warnings,) = (one.warnings for one in run.score().sets.values())
+    assert any(warning.startswith(f"{sentence}beginnings are compared") for warning in warnings)
+
+
+@pytest.mark.faults
+def test_a_run_whose_answers_are_all_cut_is_a_run(tmp_path):
+    """Sixteen label words that are cut end a run; of answers in free text the beginnings are compared."""
+    asked = [{"bucket_id": f"b{i // 2}", "question": f"Why {i}?"} for i in range(40)]
+    write(tmp_path / "set.jsonl", asked)
+    given = ["run", "--model", "toy", "--dataset", tmp_path / "set.jsonl", "--output", tmp_path / "run"]
+    with FaultyServer(write=lambda text, body: "because it is so") as server:
+        endpoint.done(*given, "--endpoint", server.url, "--max-tokens", 2)
+        assert len(server.sent()) == 40
+        endpoint.done(*given, "--endpoint", server.url, "--max-tokens", 2)
+        assert len(server.sent()) == 40
+    assert "40 of 40 inputs have answers that were cut" in endpoint.done("score", tmp_path / "run")
 
 
 def test_long_answers_that_are_compared_word_for_word_are_a_warning():

@@ -14,7 +14,8 @@ from helpers.errors import refuses
 import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.measures.results import parse_signature
-from paraconsist.running.run import _next, _said
+from paraconsist.models.endpoint.queue import QueueStatistics
+from paraconsist.running.run import _next, _said, summed
 from paraconsist.scoring.until import Known, Until
 
 N = 400
@@ -352,3 +353,20 @@ def test_the_page_of_such_a_run_names_no_step_that_it_would_refuse(tmp_path: Pat
 def test_how_many_clusters_a_round_has():
     """Eight more, or a 16th of those before: a run that goes on has the same rounds, also with another version."""
     assert [_next(n, 1000) for n in (0, 8, 128, 136, 143, 144, 160, 995)] == [8, 16, 136, 144, 151, 153, 170, 1000]
+
+
+def test_the_statistics_of_a_pass_are_those_of_its_rounds():
+    """Its inputs are those of the last round, which holds all before it; everything else is added up."""
+    faults = {8: {"429": 1}, 16: {}, 24: {"429": 1, "500": 2}}
+    rounds = [QueueStatistics(n, 8, 9, faults[n], 1, 0, 1.5) for n in faults]
+    assert summed(rounds) == QueueStatistics(24, 24, 27, {"429": 2, "500": 2}, 3, 0, 4.5)
+    assert summed(rounds[:1]) == rounds[0]
+
+
+@pytest.mark.parametrize(("quantity", "n"), [("pc", 2), ("wording_change", 3), ("bucket_accuracy", 3)])
+def test_a_bucket_with_just_as_many_wordings_as_it_needs_is_asked(tmp_path, quantity, n):
+    """Of its original and one paraphrase P_C knows nothing."""
+    rows = [{**row, "bucket_id": f"b{k}"} for k in range(3) for row in ROWS[4 * k : 4 * k + k + 1]]
+    rows += [{**row, "bucket_id": "last"} for row in ROWS[40:44]]
+    done = pc.run(Model(), rows, output=tmp_path, version="1", until=f"{quantity} ± 0.9")
+    assert record(done)["n_in_all"] == n

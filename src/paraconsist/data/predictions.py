@@ -18,6 +18,7 @@ from typing import TypedDict, cast
 import pyarrow as pa
 
 from paraconsist.data.tables import NOTES, read_table
+from paraconsist.data.tasks import QUESTIONS
 from paraconsist.data.writing import write_row_groups, write_table
 from paraconsist.errors import input_error
 from paraconsist.files import Json
@@ -67,7 +68,7 @@ class InputCounts(TypedDict, total=False):
     n_inputs: int
     n_cut: int
     most_tokens_cut: int
-    n_unfinished: int  # written answers that the limit of tokens cut before they named a label
+    n_unfinished: int  # written answers that the limit of tokens cut, before they named a label if they should
     n_failed: int
     failed: dict[str, int]  # kind -> number, the most frequent first
     first_failed: list[str]  # input ids
@@ -197,10 +198,10 @@ def input_notes(metadata: Metadata) -> list[str]:
         notes.append(f"{counts['n_failed']} of {n} have no answer and count as unparsed ({kinds}; the first: {first})")
     if counts.get("n_unfinished"):
         limit = f" at {model['max_new_tokens']} tokens" if "max_new_tokens" in model else ""
-        notes.append(
-            f"{counts['n_unfinished']} of {n} have answers that were cut{limit} before they named a label, and count "
-            "as unparsed: give a higher `max_new_tokens`"
-        )
+        what = " before they named a label, and count as unparsed"
+        what = ": their beginnings are compared" if metadata.get("task") == QUESTIONS.name else what
+        cut = f"{counts['n_unfinished']} of {n} have answers that were cut{limit}{what}"
+        notes.append(f"{cut}; give a higher `max_new_tokens`")
     if counts.get("n_cut"):
         limit = f" of {length} tokens" if (length := model.get("max_length")) is not None else ""
         notes.append(

@@ -255,12 +255,11 @@ class WrittenAnswer(NamedTuple):
 
     label: int | None
     raw_output: str
-    cut: bool = False  # whether the limit of tokens ended it before it named a label
+    cut: bool = False  # whether the limit of tokens ended it, before it named a label if it should
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it is no complete answer, so that no label could be read from it."""
-        return self.cut or (self.label is None and not self.raw_output.strip())
+    def is_empty(self, *, free: bool) -> bool:
+        """Say whether it is no complete answer, so that no label could be read from it; of `free` text, no text."""
+        return (self.cut and not free) or (self.label is None and not self.raw_output.strip())
 
 
 @lru_cache(maxsize=64)
@@ -631,7 +630,7 @@ class QuestionTemplate(PromptTemplate):
         """Return the text, as it is, as an answer; warn of the first that the limit of tokens cut."""
         if cut:
             warnings.warn(_CUT, UserWarning, stacklevel=2)
-        return WrittenAnswer(None, text)
+        return WrittenAnswer(None, text, cut)
 
 
 @dataclass(frozen=True)

@@ -686,11 +686,12 @@ def all_failed(finished: Results) -> bool:
     return bool(finished.where(Failed).all())
 
 
-def any_read(finished: Results, *, written: bool) -> bool:
-    """Say whether an answer in a store could be read: a `written` one that is complete, else probabilities."""
+def any_read(finished: Results, *, written: bool, free: bool) -> bool:
+    """Say whether an answer in a store could be read: a `written` one, complete or `free` text, else probabilities."""
     if not written:
         return len(finished) > len(finished.others)
-    return any(isinstance(result, WrittenAnswer) and not result.is_empty for result in finished.others.values())
+    results = (result for result in finished.others.values() if isinstance(result, WrittenAnswer))
+    return any(not result.is_empty(free=free) for result in results)
 
 
 def count_inputs(ids: pa.ChunkedArray | Sequence[str], places: Places, finished: Results) -> InputCounts:

@@ -232,8 +232,7 @@ class CausalScorer(PromptedModel):
             prompts = self._tokens(chunk)
             labels = self._label_tokens(chunk, prompts)
             if not self.engine.prefix_tokens:
-                common = _n_shared(prompts[0], prompts[-1])
-                common = min([common, *(_n_shared(prompts[0], prompt) for prompt in prompts)])
+                common = min(_n_shared(prompts[0], prompt) for prompt in prompts)
                 self.engine.prefix_tokens = tuple(prompts[0][: min(common, len(prompts[0]) - 1)].tolist())
             prefix = np.array(self.engine.prefix_tokens, dtype=np.int64)
             for prompt, words in zip(prompts, labels, strict=True):
@@ -460,7 +459,7 @@ def generate(language: LanguageModel, texts: Sequence[str], settings: Generation
 def _generate_batch(language: LanguageModel, rows: Sequence[TokenArray], arguments: Json) -> list[Any]:
     """Return new tokens for each row, `num_return_sequences` in turn; in halves if memory does not suffice."""
     module, tokenizer, causal = language.module, language.tokenizer, language.kind == "causal"
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else stop_tokens(module, tokenizer)[0]
+    pad = next((token for token in (tokenizer.pad_token_id, *stop_tokens(module, tokenizer)) if token is not None), 0)
     watch = _Watch(module, tokenizer)
     steps = LogitsProcessorList([watch, *arguments.get("logits_processor", ())])
     options = {**arguments, "pad_token_id": pad, "logits_processor": steps}

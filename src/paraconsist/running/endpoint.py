@@ -253,8 +253,8 @@ def _ask(
         pending_ids = to_ask(list(questions), finished, retry_failed=options.asks_failed)
         pending = {input_id: questions[input_id] for input_id in pending_ids}
         journal.forget_failed(input_id for input_id in pending_ids if input_id in finished)
-        written = asked.method.scoring == "generate"
-        failures = Failures(options.on_error, any_answered=any_read(finished, written=written))
+        written, free = asked.method.scoring == "generate", not asked.prompt.label_names
+        failures = Failures(options.on_error, any_answered=any_read(finished, written=written, free=free))
         with ProgressBar(len(pending), asked.sets[0].task.name, visible=True) as bar:
 
             def advance(n: int) -> None:

@@ -224,7 +224,7 @@ class Job:
             until = {"until": self.until[bucket_set.name]} if bucket_set.name in self.until else {}
             self.folder.write(path, parts, run_metadata(bucket_set, identity, label_map, **metadata, **until))
             self.folder.update_run({"inputs": {bucket_set.name: counts}})
-            for note in input_notes({"inputs": counts, "model": identity}):
+            for note in input_notes({"inputs": counts, "model": identity, "task": bucket_set.task.name}):
                 warnings.warn(f"{bucket_set.name}: {note}.", UserWarning, stacklevel=2)
             if self.options.texts:
                 about = {"format": "paraconsist-texts-1", "set": bucket_set.name}

@@ -264,11 +264,13 @@ class RequestQueue:
 
     def _count_read(self, result: list[float] | WrittenAnswer, answered: Json) -> None:
         """Stop early if no answer can be read: further requests would be paid in vain."""
-        if not isinstance(result, WrittenAnswer) or (self._method.scoring != "label" and not result.is_empty):
+        writes, free = self._method.scoring != "label", not self._prompt.label_names
+        if not isinstance(result, WrittenAnswer) or (writes and not result.is_empty(free=free)):
             self._failures.answered()
-        elif self._method.scoring != "label":
+        elif writes:
             n = self._prompt.longest_answer
-            how = f"was cut at {n} tokens before it named a label" if result.cut else "is empty"
+            what = "an answer" if free else "a label"
+            how = f"was cut at {n} tokens before it named {what}" if result.cut else "is empty"
             remedy = "Give a higher `max_new_tokens`." if result.cut else "Give another `template` or `api`."
             self._failures.empty(InputError(f"the answer {how}.", function="run", remedy=remedy))
         else:
