@@ -190,7 +190,7 @@ def _block(report: Report, item: AlignedSet) -> Block:
     if ranking is not None and ranking.standings:
         names = [*ranking.steadiness, *(name for name in names if name not in ranking.steadiness)]
     bars = [_bar(item, model, spec, values[model], who[model]) for model in names]
-    if len(names) > 1 and ranking is not None and ranking.standings:
+    if len(names) > 1 and ranking is not None:
         bars, said = _on_one_scale(bars, ranking, results), ranked(ranking, results)
         block = Block(item.name, *said, bars, headline="steadiness", symbol=STEADINESS.symbol)
     elif len(names) > 1:
@@ -323,9 +323,9 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
             (shown.get(outcome, outcome), colour, OUTCOME_WORDS[outcome].replace("wording", noun), outcomes == outcome)
             for outcome, colour in OUTCOME_KINDS.items()
         ]
-    else:  # the browser's "same" takes in what is not tested
+    else:
         kept, breaks = spec.outcomes
-        kinds = [("" if untested.any() else "same", "right", kept, broken == 0.0)]
+        kinds = [("same", "right", kept, broken == 0.0)]
         kinds += [("broken", "wrong", breaks, broken > 0.0), ("", "none", "not tested", untested)]
     parts = [(c, words, int(mask.sum()), link(show=show, **where) if show else "") for show, c, words, mask in kinds]
     return Bar.of(model, parts, quantity(values.get(spec.headline), True), item.rows[model].nouns[0])
@@ -432,9 +432,10 @@ def _brief(precision: _Precision, result: SetScores) -> Iterator[str]:
 def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> Iterator[tuple[str, str]]:
     """Yield sentences on how far the numbers of one model can be trusted, each with the term that it explains."""
     n, clusters, half, effect = precision.n, precision.clusters, precision.half_width, precision.effect
-    origin = f"from {clusters:,} contexts, which the intervals resample" if clusters < n else "independent ones"
+    origin = f"from {plural(clusters, 'context')}, which the intervals resample" if clusters < n else "independent ones"
     problems = f"{precision.noun}s"
-    yield f"{n:,} {problems}, {origin}{'' if effect is None else f' (design effect {effect:.1f})'}.", "design effect"
+    of_design = "" if effect is None else f" (design effect {effect:.1f})"
+    yield f"{plural(n, precision.noun)}, {origin}{of_design}.", "design effect"
     if half is None:
         why = f"too few {problems}, or none that differ" if result.until is None else no_interval(result)
         yield f"There is no interval: {why}.", "interval"
@@ -458,7 +459,8 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
         of_policy = percent(values.get(policy, {}).get(quantity.key))
         is_used = policy == result.options.policy
         policies.append(f"{policy.replace('_', ' ')} {of_policy}{' (used here)' if is_used else ''}")
-    rate = f"{count(result.n_unparsed)} answers ({percent(result.n_unparsed / len(result.rows))} %) could not be read"
+    share = percent(result.n_unparsed / len(result.rows))
+    rate = f"{plural(result.n_unparsed, 'answer')} ({share} %) could not be read"
     symbol = spec.symbol if quantity.key == spec.headline else quantity.symbol.capitalize()
     more = f"{rate}. {symbol} by what they count as: {', '.join(policies)}."
     yield (more, "unparsed") if policies else ("Every answer could be read.", "unparsed")
@@ -501,6 +503,9 @@ def _with_rivals(sentence: str, rivals: Sequence[str], is_tested: bool, values: 
 
 def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str]:
     """Return which model is the steadiest, which are not shown to differ from it, and who has no place and why."""
+    if not ranking.standings:
+        whys = {f"{why[0].upper()}{why[1:]}." for why in ranking.unranked.values()}
+        return f"None of {len(results)} models can be ranked", whys.pop() if len(whys) == 1 else ""  # bars say each
     best, *others = (row.model for row in ranking.standings)
     wording = results[best].wording
     ends = bounds(None if wording is None else wording.confidence_interval, STEADINESS.key)
