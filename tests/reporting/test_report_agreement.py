@@ -12,6 +12,7 @@ from paraconsist.reporting.page import ReportOptions, load_models, write_report
 from paraconsist.reporting.page.figures import report_plots
 from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.page.screen import blocks
+from paraconsist.reporting.page.site import write_site
 from paraconsist.reporting.page.write import heat_maps
 from paraconsist.reporting.plots.answers import Line, forest_plot
 from paraconsist.reporting.tables import transitions
@@ -97,6 +98,26 @@ def test_nobody_is_the_most_consistent_on_one_problem(tmp_path, gold):
     assert block.title == "None of 2 models can be ranked"
     assert block.sentence == "There is one problem, which says nothing of others."
     assert [bar.value for bar in block.bars] == ["not ranked"] * 2
+
+
+def test_what_was_asked_again_is_not_said_to_have_been_asked_once(tmp_path):
+    """Without gold labels the noise floor is not known, and the page said to ask again unchanged."""
+    once = frame({f"b{i}": "yyny" if i % 3 else "yyyy" for i in range(12)}, gold=False)
+    again = pd.concat([once.assign(trial=1), once.assign(trial=2)])
+    for rows, read, is_once in ((once, {}, True), (again, {"trial": "trial"}, False)):
+        entries, score = loaded(tmp_path, {"one": rows}, **read)
+        (block,) = blocks(Report(entries, ReportOptions(score=score)))
+        assert any(sentence.startswith("Asked once") for sentence, _ in block.sureness) == is_once
+        assert any(step.words.startswith("Ask again unchanged") for step in block.steps) == is_once
+
+
+def test_the_leaderboard_counts_one_problem(tmp_path):
+    answers = {"one": "yn", "two": "yy", "three": "ny"}
+    frames = {name: frame({"b": letters}, roles=("original", "swap")) for name, letters in answers.items()}
+    entries, score = loaded(tmp_path, frames)
+    write_site(entries, tmp_path / "site", ReportOptions(score=score), leaderboard=True)
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert "models ranked on 1 problem." in index
 
 
 def test_the_caption_of_differences_counts_one_problem(tmp_path):

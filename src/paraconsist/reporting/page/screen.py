@@ -374,7 +374,7 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
         yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
     if is_run:
         return
-    if result.noise_floor is None and result.until is None:
+    if result.noise_floor is None and result.until is None and result.source.noise is None:
         words = "Ask again unchanged: how often answers flip by themselves is unknown"
         yield Step(words, command="paraconsist run ... --noise-floor 2")
     if has_wordings:
@@ -449,7 +449,8 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
             "noise floor",
         )
     elif (floor := result.noise_floor) is None:
-        yield "Asked once: how often answers flip when nothing changes (the noise floor) is unknown.", "noise floor"
+        asked = "Asked once" if result.source.noise is None else "Asked again, but not scored for P_C"
+        yield f"{asked}: how often answers flip when nothing changes (the noise floor) is unknown.", "noise floor"
     else:
         rates = ", ".join(f"{percent(rate, digits=2)} % ({kind})" for kind, rate in floor["flip_rate"].items())
         yield f"Asked again unchanged (the noise floor), answers flip in {rates}.", "noise floor"
