@@ -15,7 +15,7 @@ from paraconsist.reporting.page.screen import blocks
 from paraconsist.reporting.page.site import write_site
 from paraconsist.reporting.page.write import heat_maps
 from paraconsist.reporting.plots.answers import Line, forest_plot
-from paraconsist.reporting.tables import transitions
+from paraconsist.reporting.tables import rates, transitions
 from paraconsist.scoring.options import ScoreOptions
 
 ROLES = ("original", "paraphrase", "paraphrase", "paraphrase")
@@ -109,6 +109,16 @@ def test_what_was_asked_again_is_not_said_to_have_been_asked_once(tmp_path):
         (block,) = blocks(Report(entries, ReportOptions(score=score)))
         assert any(sentence.startswith("Asked once") for sentence, _ in block.sureness) == is_once
         assert any(step.words.startswith("Ask again unchanged") for step in block.steps) == is_once
+
+
+def test_the_accuracy_of_measures_of_whole_problems_is_not_that_of_originals(tmp_path):
+    """Each original is right and one of three rewordings is; the column said that its 33.3 % are of originals."""
+    one = frame({f"b{i}": "yynn" for i in range(12)}).assign(wording=list(range(4)) * 12)
+    entries, _ = loaded(tmp_path, {"one": one}, variant="wording")
+    (table,) = rates({"one": entries[0].sets})
+    place = [column.label for column in table.columns].index("A")
+    assert table.rows[0][place].text == "33.3"
+    assert table.columns[place].help == "accuracy on the originals; of measures of whole problems on the rewordings"
 
 
 def test_the_leaderboard_counts_one_problem(tmp_path):

@@ -357,6 +357,7 @@ def _rates(lines: Sequence[_RateLine], n_models: int, *, of_wordings: bool) -> T
         size = count(scored.wording["n_problems"]) if of_wordings and scored.wording else _population(values)
         rows.append([first, Cell(model), *shares, Cell(size), *accuracies, Cell(scored.majority_rate)])
     of_rows = "what the share is of; for transitive and additive sets: rows whose parts are right, of all"
+    of_problems = "; of measures of whole problems on the rewordings" * any(s.mean_over == "buckets" for s in specs)
     known_as = lines[0][3].headline(specs[0]).symbol if of_wordings else common_symbol(specs)
     columns = [
         SET,
@@ -364,7 +365,7 @@ def _rates(lines: Sequence[_RateLine], n_models: int, *, of_wordings: bool) -> T
         Column(known_as, _RATE, interval="interval"),
         Column(ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning, short=ABOVE_CHANCE.symbol),
         Column("problems") if of_wordings else Column("rows", of_rows, short="rows"),
-        Column("A", "accuracy on the originals", short="acc."),
+        Column("A", f"accuracy on the originals{of_problems}", short="acc."),
         Column("A perturbed", "accuracy on the perturbed side", short="pert."),
         Column("majority", "accuracy of always giving the originals' commonest label", short="maj."),
     ]
