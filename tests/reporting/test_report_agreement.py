@@ -130,6 +130,17 @@ def test_the_leaderboard_counts_one_problem(tmp_path):
     assert "models ranked on 1 problem." in index
 
 
+@pytest.mark.parametrize("role", ["swap", "negation"])
+def test_a_constant_answer_is_not_praised_for_swaps_either(tmp_path, role):
+    """The heading was that swapping changes no answer, above an error that every answer is the same."""
+    rows = frame({f"b{i}": "yy" for i in range(20)}, roles=("original", role))
+    rows["label"] = ["yn"[int(bucket[1:]) % 2] for bucket in rows["bucket_id"]]
+    entries, score = loaded(tmp_path, {"one": rows})
+    (block,) = blocks(Report(entries, ReportOptions(score=score)))
+    assert block.title.startswith("Nothing can be said of consistency: every prediction is 'y'")
+    assert (block.sentence, block.cited) == ("", "")
+
+
 def test_the_caption_of_differences_counts_one_problem(tmp_path):
     frames = {
         name: frame({"b": letters}, roles=("original", "swap")) for name, letters in (("one", "ny"), ("two", "yn"))

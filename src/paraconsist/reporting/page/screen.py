@@ -307,6 +307,8 @@ def _verdict(spec: MeasureSpec, values: Values, result: SetScores) -> tuple[str,
     broken = _broken(spec, values)
     if broken == math.inf:
         return f"{spec.symbol} is undefined", next(iter(values.get("warnings") or ()), "").removesuffix(".")
+    if result.degenerate:
+        return f"Nothing can be said of consistency: {result.degenerate[0]}", ""
     words = spec.sentence.format_map(_Words(broken, values)).removesuffix(".") or spec.question
     return f"{words} ({percent(broken)} %)", _interval(spec, values, result, of_broken=True)
 
