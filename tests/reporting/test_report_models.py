@@ -164,11 +164,11 @@ def test_the_table_of_changes_names_labels_and_leads_to_the_rows(tmp_path):
     heads = {line[0]["text"].strip(): line for line in changes}
     assert {"weakener", "strengthener"} <= heads.keys()
     assert not {"0", "1"} & heads.keys()
-    assert parse_qs(heads["weakener"][0]["href"][2:]) == {"set": ["toy:set"], "label": ["weakener"]}
+    assert parse_qs(heads["weakener"][0]["href"][2:]) == {"set": ["toy:set"], "model": ["toy"], "label": ["weakener"]}
     assert parse_qs(heads["all"][2]["href"][2:]) == {"set": ["toy:set"], "show": ["changed"]}
     strata = page["Accuracy and consistency by stratum, in per cent"]
     links = {line[0]["text"].strip(): parse_qs(line[0]["href"][2:]) for line in strata if line[0]["href"]}
-    assert links["odd"] == {"set": ["toy:set"], "stratum.kind": ["odd"]}
+    assert links["odd"] == {"set": ["toy:set"], "model": ["toy"], "stratum.kind": ["odd"]}
 
 
 def test_of_many_models_only_differences_from_the_best_are_listed(tmp_path):

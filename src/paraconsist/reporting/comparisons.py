@@ -220,7 +220,7 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
         *(Column(label, words=True) for label in ("set", "models", "measure")),
         Column("difference", "in points"),
         Column("p", "sign-flip permutation test, two-sided"),
-        Column("p corrected", f"over {comparisons[0].n_comparisons} comparisons, {comparisons[0].correction}"),
+        Column("p corrected", correction_words(comparisons[0])),
         *([Column("p, all pairs together", "max-T, with its interval")] if has_joint else []),
         *([Column("margin", of_margin, words=True)] if has_margin else []),
     ]

@@ -201,7 +201,7 @@ def laid_out(
 
 
 def stratified(
-    lines: Iterable[tuple[str, str, str, Sequence[Cell]]], name: str, n_models: int, *, gold_labels: bool = True
+    lines: Iterable[tuple[str, str, str, Sequence[Cell]]], name: str, *, gold_labels: bool = True
 ) -> Iterator[list[Cell]]:
     """Yield the rows of (column, value, model, cells) under a heading for each column; values lead to their buckets.
 
@@ -210,8 +210,7 @@ def stratified(
     for column, parts in groupby(lines, key=lambda line: line[0]):
         yield [Cell(column, head=True)]
         for _, value, model, cells in parts:
-            named = model if n_models > 1 else ""
-            href = link(set=name, model=named, stratum={column: value})
+            href = link(set=name, model=model, stratum={column: value})
             shown = href if gold_labels or column != "label" else ""
             yield [Cell(value, head=True, indent=True, link=shown), Cell(model), *cells]
         yield []
@@ -302,7 +301,7 @@ def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_mo
     if not lines:
         return
     is_paraphrastic = spec.name == PARAPHRASTIC.name
-    rows = stratified(lines, name, n_models, gold_labels=is_paraphrastic)
+    rows = stratified(lines, name, gold_labels=is_paraphrastic)
     columns = [Column("stratum", words=True), MODEL]
     if is_paraphrastic:
         title = "Accuracy and consistency by stratum, in per cent"
@@ -359,6 +358,7 @@ def _rates(lines: Sequence[_RateLine], n_models: int, *, of_wordings: bool) -> T
         size = count(scored.wording["n_problems"]) if of_wordings and scored.wording else _population(values)
         rows.append([first, Cell(model), *shares, Cell(size), *accuracies, Cell(scored.majority_rate)])
     of_rows = "what the share is of; for transitive and additive sets: rows whose parts are right, of all"
+    of_problems = "; of measures of whole problems on the rewordings" * any(s.mean_over == "buckets" for s in specs)
     known_as = lines[0][3].headline(specs[0]).symbol if of_wordings else common_symbol(specs)
     columns = [
         SET,
@@ -366,7 +366,7 @@ def _rates(lines: Sequence[_RateLine], n_models: int, *, of_wordings: bool) -> T
         Column(known_as, _RATE, interval="interval"),
         Column(ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning, short=ABOVE_CHANCE.symbol),
         Column("problems") if of_wordings else Column("rows", of_rows, short="rows"),
-        Column("A", "accuracy on the originals", short="acc."),
+        Column("A", f"accuracy on the originals{of_problems}", short="acc."),
         Column("A perturbed", "accuracy on the perturbed side", short="pert."),
         Column("majority", "accuracy of always giving the originals' commonest label", short="maj."),
     ]
@@ -388,7 +388,7 @@ def changes(name: str, by_model: Mapping[str, Values], n_models: int = 1) -> Tab
             rows.append([Cell(label, head=True, indent=not whole), Cell(model), *cells])
     parts = by_stratum({model: values.get("by_stratum") or {} for model, values in by_model.items()})
     lines = ((column, value, model, _changed(part, name, model)) for column, value, model, part in parts)
-    rows += stratified(lines, name, n_models)
+    rows += stratified(lines, name)
     columns = [
         Column("pairs", words=True),
         MODEL,
@@ -504,7 +504,7 @@ def transitions(name: str, measure: str, figures: Values, model: str = "") -> Ta
     for line in lines[:_MOST_TRANSITIONS]:
         labels = (line[key] for key in ("label", "prediction", "perturbed_prediction"))
         gold, *answers = ("unparsed" if label is None else str(label) for label in labels)
-        href = link(set=name, model=model, label=gold, before=answers[0], after=answers[1])
+        href = link(set=name, model=model, label="" if gold == "(none)" else gold, before=answers[0], after=answers[1])
         sizes = [Cell(line["n_pairs"], link=href), Cell(line["n_pairs"] / n_pairs)]
         rows.append([*map(Cell, (gold, *answers)), *sizes])
     words = (Column(label, words=True) for label in ("gold label", "on original", "on perturbed"))

@@ -274,7 +274,7 @@ def _strays(rows: Rows) -> str | None:
     for answer, n in strays[:_MOST_LISTED]:
         near = get_close_matches(answer.casefold()[:_LONGEST], folded, 1, _ALIKE)
         of = f" (nearest: {folded[near[0]]!r})" if near else ""
-        parts.append(f"{answer[:_LONGEST]!r} in {n:,} rows{of}")
+        parts.append(f"{answer[:_LONGEST]!r} in {plural(n, 'row')}{of}")
     more = f" and {len(strays) - _MOST_LISTED} more" if len(strays) > _MOST_LISTED else ""
     return f"answers that are no row's gold label count as wrong: {', '.join(parts)}{more}"
 

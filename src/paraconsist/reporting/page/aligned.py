@@ -72,6 +72,11 @@ class AlignedSet:
         spec = CATALOGUE[self.measure].on(self.rows[self.models[0]].roles)
         return CHANGE if spec.mean_over == "buckets" else spec
 
+    @property
+    def read(self) -> list[str]:
+        """The models of which an answer could be read."""
+        return [model for model in self.models if not self.rows[model].unparsed.all()]
+
     def worst_first(self) -> Positions:
         """Return the buckets, most inconsistent first (mean over models).
 

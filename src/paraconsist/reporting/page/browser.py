@@ -120,8 +120,9 @@ class _SetMaker:
         self.strata: dict[str, dict[str, int]] = {}  # columns that buckets can be filtered by: their values, numbered
         self.too_many: list[list[Any]] = []  # columns with too many values to choose from, and their number
         fields = () if self.texts is None else self.texts.columns
-        for name, column in ((n, c) for n, c in self.rows[0].strata.items() if n not in fields):
-            distinct = np.unique(column[self.rows[0].roles != "original"])
+        for name in dict.fromkeys(name for rows in self.rows for name in rows.strata if name not in fields):
+            columns = [rows.strata[name][rows.roles != "original"] for rows in self.rows if name in rows.strata]
+            distinct = np.unique(np.concatenate(columns))
             if len(distinct) > _MOST_VALUES:
                 self.too_many.append([name, len(distinct)])
             elif len(distinct) > 1:
@@ -135,6 +136,7 @@ class _SetMaker:
             "conditional": spec.is_conditional,
             "neverAgree": [self.aligned.policies[model] == POLICIES[0] for model in self.aligned.models],
             "models": self.models,
+            "read": [model in self.aligned.read for model in self.aligned.models],
             "labels": self.labels,
             "fields": [] if self.texts is None else list(self.texts.columns),
             "strata": [[name, list(values)] for name, values in self.strata.items()],
@@ -238,13 +240,17 @@ class _SetMaker:
 
     def _bucket_strata(self, members: Sequence[int]) -> list[list[int]]:
         owners, places = self.aligned.base
-        first = self.rows[0]
-        mine = [places[row] for row in members if owners[row] == 0]
-        targets = [i for i in mine if first.roles[i] != "original"] or mine
+        targets = [row for row in members if self.rows[owners[row]].roles[places[row]] != "original"] or members
         return [
-            sorted({values[value] for i in targets if (value := str(first.strata[name][i])) in values})
+            sorted({values[value] for row in targets if (value := self._stratum(name, row)) in values})
             for name, values in self.strata.items()
         ]
+
+    def _stratum(self, name: str, row: int) -> str:
+        """Return a row's value of a column, as the first model that has both says it."""
+        known = zip(self.rows, self.aligned.positions.values(), strict=True)
+        of_row = (rows.strata[name][at[row]] for rows, at in known if at[row] >= 0 and name in rows.strata)
+        return str(next(of_row, ""))
 
     def _example(self, row: int) -> str:
         owners, places = self.aligned.base

@@ -22,7 +22,7 @@ from paraconsist.measures.edit_effects import (
     edit_kinds,
 )
 from paraconsist.measures.rules import ORIGINAL, Answers, unchanged
-from paraconsist.reporting.formatting import bounds, count, minus, percent
+from paraconsist.reporting.formatting import bounds, count, minus, percent, plural
 from paraconsist.reporting.page.aligned import AlignedSet, Positions, SetTexts
 from paraconsist.reporting.page.excerpts import excerpts
 from paraconsist.reporting.page.figures import Placed
@@ -185,7 +185,7 @@ def edit_plots(sets: Iterable[SetEdits]) -> Iterator[Placed]:
             title = f"What flips it, {edits.aligned.name}"
             plot = forest_plot(f"edits-{number}", title, caption, "difference, points", lines, zero=True)
             n_findings = sum(bool(line.is_filled) for line in lines)
-            said = f"Findings: {n_findings} of {len(lines)} differences"
+            said = f"Findings: {n_findings} of {plural(len(lines), 'difference')}"
             yield Placed("edits", edits.aligned.name, plot, said)
 
 

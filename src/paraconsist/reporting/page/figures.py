@@ -129,7 +129,7 @@ def difference_plots(compared: Sequence[SetComparison], problem: str = "problem"
             what = "each model less the best of them" if best else "the first model less the second"
             caption = (
                 f"{' and '.join(compared_by(measure).title for measure in measures)}: {what}, paired over "
-                f"{comparison.n_common_buckets:,} {problem}s, with the interval of the difference. Filled: p is at "
+                f"{plural(comparison.n_common_buckets, problem)}, with the interval of the difference. Filled: p is at "
                 f"most {error}, {correction_words(comparison)}."
             )
             plot = forest_plot(f"differences-{number}", f"Differences, {name}", caption, _POINTS, lines, zero=True)
@@ -206,9 +206,9 @@ def _accuracy(report: Report) -> Iterator[Placed]:
 
 def _buckets(report: Report) -> Iterator[Placed]:
     for number, item in enumerate(report.aligned):
-        if item.measure == PARAPHRASTIC.name:
+        if item.measure == PARAPHRASTIC.name and item.read:
             models = []
-            for model in item.models:
+            for model in item.read:
                 sizes, to = item.counts[model][:, 0], partial(link, set=item.name, model=model)
                 models.append(Buckets(model, item.accuracy[model][sizes > 0], sizes[sizes > 0], to))
             able = _able(report, item)
@@ -247,7 +247,8 @@ def _strata(by_model: ByModel, name: str, number: int) -> Iterator[Placed]:
         line
         for model, by_column in strata.items()
         for column, value, _, by_measure in by_stratum({model: by_column})
-        for href in [link(set=name, model=model, stratum={column: value})]
+        for of_bucket in [column != "label" or spec is PARAPHRASTIC]  # else of some of its rows
+        for href in [link(set=name, model=model, stratum={column: value}) if of_bucket else ""]
         for line in _line(column, value, model, by_measure.get(spec.name, {}), spec.headline, href)
     ]
     if lines:

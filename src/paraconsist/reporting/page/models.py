@@ -125,7 +125,7 @@ class Report:
             for model in item.models:
                 flips = (self.by_model[model][item.name].noise_floor or {}).get("correctness_flip_rate") or {}
                 noise = max(filter(known, flips.values()), default=None)
-                if (sure := sureness_of(model, item.rows[model], noise)) is not None:
+                if (sure := sureness_of(model, self.by_model[model][item.name].kept, noise)) is not None:
                     by_set.setdefault(item.name, []).append(sure)
         return by_set
 
@@ -199,8 +199,8 @@ def ie_results(models: Sequence[Model]) -> Iterator[tuple[str, Values]]:
 
 
 def _change_of(scored: SetScores, intervals: Values) -> Values | None:
-    """Return prediction change for rows that were not scored for it; None where buckets lack their original."""
-    if not {ORIGINAL, PARAPHRASTIC.target} <= set(scored.rows.roles.tolist()):
+    """Return prediction change for rows that were not scored for it; None where originals are lacking or no answer."""
+    if scored.rows.unparsed.all() or not {ORIGINAL, PARAPHRASTIC.target} <= set(scored.rows.roles.tolist()):
         return None
     try:
         change = measure_rows(CHANGE, scored.kept, **intervals)

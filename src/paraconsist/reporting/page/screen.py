@@ -190,7 +190,7 @@ def _block(report: Report, item: AlignedSet) -> Block:
     if ranking is not None and ranking.standings:
         names = [*ranking.steadiness, *(name for name in names if name not in ranking.steadiness)]
     bars = [_bar(item, model, spec, values[model], who[model]) for model in names]
-    if len(names) > 1 and ranking is not None and ranking.standings:
+    if len(names) > 1 and ranking is not None:
         bars, said = _on_one_scale(bars, ranking, results), ranked(ranking, results)
         block = Block(item.name, *said, bars, headline="steadiness", symbol=STEADINESS.symbol)
     elif len(names) > 1:
@@ -307,6 +307,8 @@ def _verdict(spec: MeasureSpec, values: Values, result: SetScores) -> tuple[str,
     broken = _broken(spec, values)
     if broken == math.inf:
         return f"{spec.symbol} is undefined", next(iter(values.get("warnings") or ()), "").removesuffix(".")
+    if result.degenerate:
+        return f"Nothing can be said of consistency: {result.degenerate[0]}", ""
     words = spec.sentence.format_map(_Words(broken, values)).removesuffix(".") or spec.question
     return f"{words} ({percent(broken)} %)", _interval(spec, values, result, of_broken=True)
 
@@ -323,9 +325,9 @@ def _bar(item: AlignedSet, model: str, spec: MeasureSpec, values: Values, where:
             (shown.get(outcome, outcome), colour, OUTCOME_WORDS[outcome].replace("wording", noun), outcomes == outcome)
             for outcome, colour in OUTCOME_KINDS.items()
         ]
-    else:  # the browser's "same" takes in what is not tested
+    else:
         kept, breaks = spec.outcomes
-        kinds = [("" if untested.any() else "same", "right", kept, broken == 0.0)]
+        kinds = [("same", "right", kept, broken == 0.0)]
         kinds += [("broken", "wrong", breaks, broken > 0.0), ("", "none", "not tested", untested)]
     parts = [(c, words, int(mask.sum()), link(show=show, **where) if show else "") for show, c, words, mask in kinds]
     return Bar.of(model, parts, quantity(values.get(spec.headline), True), item.rows[model].nouns[0])
@@ -374,7 +376,7 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
         yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
     if is_run:
         return
-    if result.noise_floor is None and result.until is None:
+    if result.noise_floor is None and result.until is None and result.source.noise is None:
         words = "Ask again unchanged: how often answers flip by themselves is unknown"
         yield Step(words, command="paraconsist run ... --noise-floor 2")
     if has_wordings:
@@ -432,9 +434,10 @@ def _brief(precision: _Precision, result: SetScores) -> Iterator[str]:
 def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> Iterator[tuple[str, str]]:
     """Yield sentences on how far the numbers of one model can be trusted, each with the term that it explains."""
     n, clusters, half, effect = precision.n, precision.clusters, precision.half_width, precision.effect
-    origin = f"from {clusters:,} contexts, which the intervals resample" if clusters < n else "independent ones"
+    origin = f"from {plural(clusters, 'context')}, which the intervals resample" if clusters < n else "independent ones"
     problems = f"{precision.noun}s"
-    yield f"{n:,} {problems}, {origin}{'' if effect is None else f' (design effect {effect:.1f})'}.", "design effect"
+    of_design = "" if effect is None else f" (design effect {effect:.1f})"
+    yield f"{plural(n, precision.noun)}, {origin}{of_design}.", "design effect"
     if half is None:
         why = f"too few {problems}, or none that differ" if result.until is None else no_interval(result)
         yield f"There is no interval: {why}.", "interval"
@@ -448,7 +451,8 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
             "noise floor",
         )
     elif (floor := result.noise_floor) is None:
-        yield "Asked once: how often answers flip when nothing changes (the noise floor) is unknown.", "noise floor"
+        asked = "Asked once" if result.source.noise is None else "Asked again, but not scored for P_C"
+        yield f"{asked}: how often answers flip when nothing changes (the noise floor) is unknown.", "noise floor"
     else:
         rates = ", ".join(f"{percent(rate, digits=2)} % ({kind})" for kind, rate in floor["flip_rate"].items())
         yield f"Asked again unchanged (the noise floor), answers flip in {rates}.", "noise floor"
@@ -458,7 +462,8 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
         of_policy = percent(values.get(policy, {}).get(quantity.key))
         is_used = policy == result.options.policy
         policies.append(f"{policy.replace('_', ' ')} {of_policy}{' (used here)' if is_used else ''}")
-    rate = f"{count(result.n_unparsed)} answers ({percent(result.n_unparsed / len(result.rows))} %) could not be read"
+    share = percent(result.n_unparsed / len(result.rows))
+    rate = f"{plural(result.n_unparsed, 'answer')} ({share} %) could not be read"
     symbol = spec.symbol if quantity.key == spec.headline else quantity.symbol.capitalize()
     more = f"{rate}. {symbol} by what they count as: {', '.join(policies)}."
     yield (more, "unparsed") if policies else ("Every answer could be read.", "unparsed")
@@ -501,6 +506,9 @@ def _with_rivals(sentence: str, rivals: Sequence[str], is_tested: bool, values: 
 
 def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str]:
     """Return which model is the steadiest, which are not shown to differ from it, and who has no place and why."""
+    if not ranking.standings:
+        whys = {f"{why[0].upper()}{why[1:]}." for why in ranking.unranked.values()}
+        return f"None of {len(results)} models can be ranked", whys.pop() if len(whys) == 1 else ""  # bars say each
     best, *others = (row.model for row in ranking.standings)
     wording = results[best].wording
     ends = bounds(None if wording is None else wording.confidence_interval, STEADINESS.key)

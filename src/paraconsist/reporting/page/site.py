@@ -19,7 +19,7 @@ from paraconsist.errors import check_flag, input_error
 from paraconsist.files import launched, locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, Quantity, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words
-from paraconsist.reporting.formatting import Values
+from paraconsist.reporting.formatting import Values, plural
 from paraconsist.reporting.page.models import Model, Progress, Report, ReportOptions, load_models
 from paraconsist.reporting.page.provenance import signatures
 from paraconsist.reporting.page.screen import ranked
@@ -261,7 +261,9 @@ def _board(by_model: ByModel, rankings: Sequence[SetRanking]) -> _Board:
     names = sorted(members, key=lambda name: -len(members[name]))
     ranked = [ranking for ranking in rankings if ranking.set in members]
     sizes = {r.set: (len({row["model"] for row in r.standings}), r.n_common_buckets) for r in ranked}
-    words = {name: f": {n} models ranked on {size:,} problems" for name, (n, size) in sizes.items() if n}
+    words = {
+        name: f": {plural(n, 'model')} ranked on {plural(size, 'problem')}" for name, (n, size) in sizes.items() if n
+    }
     specs = [CATALOGUE[name] for name in measures_of(by_model) if name in scored_measures()]
     reasons = [(one.set, {**one.ranking.unranked, **one.left_out}) for one in ranked]
     left_out = [(f"{model}, {name}", why) for name, of_models in reasons for model, why in of_models.items()]

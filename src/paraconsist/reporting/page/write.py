@@ -203,12 +203,12 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
     Disagreement is the standard deviation over the models of the share of right wordings, or of broken rules, that the
     cells show. The last line is the mean of the other buckets.
     """
-    several = [aligned for aligned in sets if len(aligned.models) > 1]
-    most = min(_MOST_BUCKETS, _MOST_CELLS // max(1, sum(len(aligned.models) for aligned in several)))
+    several = [aligned for aligned in sets if len(aligned.read) > 1]
+    most = min(_MOST_BUCKETS, _MOST_CELLS // max(1, sum(len(aligned.read) for aligned in several)))
     for aligned in several:
         is_right = aligned.measure == PARAPHRASTIC.name
         by_model = aligned.accuracy if is_right else aligned.inconsistency
-        values = np.ma.masked_invalid(np.array([by_model[model] for model in aligned.models]))
+        values = np.ma.masked_invalid(np.array([by_model[model] for model in aligned.read]))
         spread = np.round(values.std(axis=0).filled(0.0), 9)
         worst = aligned.worst_first()
         order = worst[np.argsort(-spread[worst], kind="stable")]
@@ -217,11 +217,11 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
         for place in first.tolist():
             bucket = str(aligned.bucket_ids[place])
             cells = []
-            for model, value in zip(aligned.models, values[:, place].filled(np.nan).tolist(), strict=True):
+            for model, value in zip(aligned.read, values[:, place].filled(np.nan).tolist(), strict=True):
                 distance = 2.0 * value - 1.0 if is_right else -value  # from what is neither good nor bad
                 level = int(np.ceil(3.0 * abs(distance))) if known(value) else 0
                 shade = f"{'better' if distance > 0.0 else 'worse'}-{level}" if level else ""
-                href = link(set=aligned.name, model=model, bucket=bucket)
+                href = link(set=aligned.name, model=model, bucket=bucket) if known(value) else ""
                 cells.append(Cell(value, unit=WHOLE_PERCENT, link=href, shade=shade))
             rows.append([Cell(bucket, head=True, link=link(set=aligned.name, bucket=bucket)), *cells])
         if len(rest):
@@ -229,8 +229,8 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
             words = f"mean of {'the other ' if rows else ''}{count(len(rest))}"
             rows.append([Cell(words, head=True), *(Cell(mean, unit=WHOLE_PERCENT) for mean in means)])
         what = "Wordings answered right" if is_right else f"{CATALOGUE[aligned.measure].title}: broken rules"
-        noun = aligned.rows[aligned.models[0]].nouns[0]
-        columns = [Column(noun, words=True), *(Column(model, upright=True) for model in aligned.models)]
+        noun = aligned.rows[aligned.read[0]].nouns[0]
+        columns = [Column(noun, words=True), *(Column(model, upright=True) for model in aligned.read)]
         caption = "" if len(first) == len(order) else f"{count(len(first))} of {count(len(order))} {noun}s are shown."
         yield aligned.name, Table(f"{what}, in per cent, {aligned.name}", columns, rows, caption, kind="heat")
 

@@ -62,7 +62,7 @@ _WIDTHS, _CAPTION = (50.0, 500.0), 7.0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # as many as have no divisor in common with the colours
 _LEGEND_ROW = 0.19
 _GAP = 0.2  # inches between small axes
-_MOST_LETTERS = 30
+_MOST_LETTERS, _IN_WORDS = 30, 80  # of a name in a figure, and in what is said of one
 
 #: What matplotlib is told while a figure is made or written; nothing outside of that is changed.
 _STYLE = {
@@ -153,8 +153,8 @@ def panels(
     return parts
 
 
-def short(text: object, most: int = _MOST_LETTERS) -> str:
-    """Return a name as it can stand in a figure: one line, no control characters, not too long."""
+def short(text: object, most: int = _IN_WORDS) -> str:
+    """Return a name as it can stand in a figure's words: one line, no control characters, not too long."""
     return _cut(_line(str(text)), most, 0)
 
 

@@ -20,7 +20,7 @@ def savings_plot(sets: Mapping[str, Sequence[SavingRow]]) -> Plot:
     lines: dict[str, list[tuple[int, float]]] = {}
     for name, rows in sets.items():
         full = rows[-1].half_width
-        lines[short(name) if len(sets) > 1 else "fewer paraphrases"] = [(row.calls, row.half_width) for row in rows]
+        lines[short(name, 30) if len(sets) > 1 else "fewer paraphrases"] = [(row.calls, row.half_width) for row in rows]
         if len(sets) == 1:
             fewer = [(row.calls, row.widening_by_buckets) for row in rows]
             lines["fewer buckets of each context"] = [(calls, full * by) for calls, by in fewer if by is not None]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data.rows import Rows
 from paraconsist.measures.rules import ORIGINAL
-from paraconsist.reporting.formatting import percent
+from paraconsist.reporting.formatting import percent, plural
 from paraconsist.reporting.plots.canvas import BAD, COLOURS, GOOD, Plot, legend, legend_entry, panels, short, told_apart
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Sureness:
     def sentence(self) -> str:
         """Return how many answers flip, in words."""
         lost, gained = int(self.lost.sum()), int(self.gained.sum())
-        words = f"lost {lost:,}, gained {gained:,} of {len(self.original):,} answers to rewordings"
+        words = f"lost {lost:,}, gained {gained:,} of {plural(len(self.original), 'answer')} to rewordings"
         if (band := self.band) is None:
             return words
         return (
@@ -75,7 +75,7 @@ class Sureness:
 
 def sureness_of(model: str, rows: Rows, noise: float | None = None) -> Sureness | None:
     """Return the model's rewordings with known probabilities beside their originals; None where there are none."""
-    if rows.confidences is None or rows.buckets is None:
+    if rows.confidences is None or rows.buckets is None or rows.unparsed.all():
         return None
     codes = np.unique(rows.buckets, return_inverse=True)[1]
     originals = np.flatnonzero(rows.roles == ORIGINAL)

@@ -85,7 +85,7 @@ const browser = (() => {
     const ofPairs = ["lost", "gained", "changed"].includes(state.show);
     for (const place of places(bucket, query.model)) {
       const first = bucket.original ? bucket.original[4][place] : null;
-      if (ofPairs && !bucket.n[place][0]) continue;  // left out, as an answer in it could not be read
+      if (!bucket.n[place][0]) continue;  // left out, as an answer in it could not be read
       if (!inside(query.original, first, bucket.original && bucket.original[2])) continue;
       for (const row of bucket.rewordings) {
         const answer = row[4][place];
@@ -117,9 +117,9 @@ const browser = (() => {
       const column = set.strata.findIndex(([stratum]) => stratum === name);
       if (column < 0 || !bucket.st[column].some((i) => set.strata[column][1][i] === value)) return false;
     }
-    const mine = places(bucket, query.model);
+    const mine = places(bucket, query.model).filter((place) => bucket.n[place][0]);  // not of models without answers that count
     if (query.model !== null && mine.length === 0) return false;
-    if (state.show === "same" && mine.some((place) => bucket.v[place] > 0)) return false;
+    if (state.show === "same" && (mine.some((place) => bucket.v[place] > 0) || !mine.some((place) => bucket.v[place] === 0))) return false;
     if (state.show === "broken" && !mine.some((place) => bucket.v[place] > 0)) return false;
     if (["right", "depends", "wrong"].includes(state.show) && !mine.some((place) => bucket.o[place] === state.show[0])) return false;
     if (query.accuracy !== null && !mine.some((place) => bucket.a[place] !== null && isAbout(bucket.a[place], query.accuracy))) return false;
@@ -266,7 +266,7 @@ const browser = (() => {
       state = read(`#?${filters}`);
       const [inside] = filtered(asked());
       state = own;
-      const models = head.models.map((_, model) => inside.flatMap((bucket) => places(bucket, model).map((place) => bucket.n[place])));
+      const models = head.models.map((_, model) => inside.flatMap((bucket) => places(bucket, model).filter((place) => head.sets[bucket.s].read[place]).map((place) => bucket.n[place])));
       numbersOf.set(filters, [n(inside.length), ...models.flatMap((counts) => marking.numbers(marking.summed(counts)).slice(0, 2))]);
     }
     return numbersOf.get(filters);

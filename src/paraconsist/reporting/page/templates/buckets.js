@@ -48,6 +48,7 @@ const buckets = (() => {
   function rightOf(bucket, place) {
     const rows = bucket.r.filter(([role, , , , answers]) => role !== "original" && answers[place] !== null);
     const counted = rows.length ? rows : bucket.r.filter((row) => row[4][place] !== null);
+    if (!counted.length) return "not asked";
     if (head.sets[bucket.s].noGold) {
       const given = bucket.r.filter((row) => row[4][place] !== null).map((row) => row[4][place][0]);
       const n = new Set(given.filter((label) => label >= 0)).size + given.filter((label) => label < 0).length;

@@ -40,6 +40,7 @@ const marking = (() => {
       const names = ["consistency (P_C)", "right on rewordings", set.rule];
       const shown = [set.paraphrastic, !set.noGold, set.sums.some((sums) => sums[4] > 0)];
       const lines = set.models.map((model, i) => {
+        if (!set.read[i]) return "";
         const gone = summed(without.map((bucket) => bucket.n[i]));
         const after = numbers(set.sums[i].map((sum, j) => sum - gone[j]));
         const cells = numbers(set.sums[i]).map((value, j) => element("td", { class: "number", text: `${value} → ${after[j]}` }));

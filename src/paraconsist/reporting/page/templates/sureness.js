@@ -56,7 +56,7 @@
     const set = head.sets[number];
     const at = set.models.indexOf(head.models.indexOf(modelBox.value));
     for (const bucket of at < 0 ? [] : all) {
-      const first = bucket.s === number && bucket.original ? bucket.original[4][at] : null;
+      const first = bucket.s === number && bucket.original && bucket.n[at][0] ? bucket.original[4][at] : null;
       const before = first ? buckets.goldProbability(first, bucket.original[2]) : null;
       if (before === null) continue;
       const was = first[0] === bucket.original[2];
@@ -69,7 +69,7 @@
       }
     }
   }
-  const count = (some) => `lost ${n(some.filter((point) => point[2]).length)}, gained ${n(some.filter((point) => point[3]).length)} of ${n(some.length)} answers to rewordings`;
+  const count = (some) => `lost ${n(some.filter((point) => point[2]).length)}, gained ${n(some.filter((point) => point[3]).length)} of ${n(some.length)} answer${some.length === 1 ? "" : "s"} to rewordings`;
   function start() {
     collect();
     const parts = { same: [], lost: [], gained: [] };
