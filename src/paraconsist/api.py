@@ -44,10 +44,11 @@ def run(
     ----------
     model : str, Path or callable
         A folder that `paraconsist train` or ``save_pretrained`` wrote, or a Hub id, of a classifier or a language
-        model; or a function from a list of prompts to a list with an answer for each: a text (that holds a label), a
-        label's number, probabilities; or the address of an OpenAI-compatible API (``http://localhost:8000/v1``), whose
-        model is `name`, by default its only one. Several models are a list of names, or a mapping of names to models or
-        to mappings of ``model`` and options of its own: each has a folder in `output`, and the sets are prepared once.
+        model; or a function (or ``module:function``) from a list of prompts to a list with an answer for each: a text
+        (that holds a label), a label's number, probabilities; or the address of an OpenAI-compatible API
+        (``http://localhost:8000/v1``), whose model is `name`, by default its only one. Several models are a list of
+        names, or a mapping of names to models or to mappings of ``model`` and options of its own: each has a folder in
+        `output`, and the sets are prepared once.
     sets : str, bucket set, table, or a sequence of them
         As `load_bucket_set` takes them: ``paranlu:delta_snli``, a folder, a file, a Hub name; or what it returns; or a
         table in memory (pandas, polars, pyarrow, datasets) with the columns of a bucket set, or a list of such rows.
