@@ -54,14 +54,12 @@ def test_an_error_names_the_options_of_the_command():
     problem = input_error(
         "load_model", "api_key_variable", "be given with `urls`, not `path`", remedy="Or give `json` or `tries`."
     )
-    typed = application._as_typed(problem, "run", run)
-    assert (typed.function, typed.parameter) == ("run", "--api-key-variable")
-    assert typed.must == "be given with `--endpoint`, not `path`"
-    assert typed.remedy == "Or give `json` or `--tries`."  # `run` has no option --json
+    problem.name_as(application._as_typed(run))
+    assert (problem.parameter, problem.must) == ("--api-key-variable", "be given with `--endpoint`, not `path`")
+    assert problem.remedy == "Or give `json` or `--tries`."  # `run` has no option --json
     problem = input_error("score_set", "path", "be there", remedy="See `as_json` and `json`.")
-    typed = application._as_typed(problem, "score", score)
-    assert (typed.function, typed.parameter) == ("score", "path")  # an argument keeps its name
-    assert typed.remedy == "See `--json` and `--json`."
+    problem.name_as(application._as_typed(score))
+    assert (problem.parameter, problem.remedy) == ("path", "See `--json` and `--json`.")  # an argument keeps its name
 
 
 @pytest.mark.parametrize("name", application.COMMANDS)

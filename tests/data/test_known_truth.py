@@ -305,7 +305,7 @@ def test_metadata_that_are_no_runs(metadata, tmp_path):
     [
         ("null.jsonl", 2, "row 1 is not a JSON object but null"),
         ("unclosed.csv", 2, "a quote that opens in row 21 is never closed"),
-        ("latin.csv", 0, "latin.csv is not UTF-8 and is read as Windows-1252; pass `encoding`"),
+        ("latin.csv", 0, "latin.csv is not UTF-8 and is read as Windows-1252; pass `--encoding`"),
         ("cyrillic.csv", 2, "Save it as UTF-8, or name its `--encoding`, such as cp1251"),
         ("excel with commas.csv", 0, "excel with commas.csv is read with ';' between its cells"),
         ("excel.csv", 0, "excel.csv is read with ';' between its cells"),
