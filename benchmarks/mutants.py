@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "paraconsist"
@@ -94,8 +95,9 @@ def _can_change(call: ast.Call) -> bool:
     return _name(call) in EXTREMES or (can_swap and _name(call) not in ("isinstance", "getattr", "range"))
 
 
-def _line(node: ast.AST) -> int:
-    return node.target.lineno if isinstance(node, ast.comprehension) else node.lineno  # type: ignore[attr-defined]
+def _line(node: Any) -> int:
+    place = node.target if isinstance(node, ast.comprehension) else node
+    return int(place.lineno)
 
 
 def _swap_extreme(call: ast.Call) -> None:

@@ -25,6 +25,7 @@ text = broken:NUMBER
 shade = broken:NUMBER
 [paraconsist.commands]
 score = broken:command
+unloadable = no_such_module:command
 """
 CODE = """
 from dataclasses import dataclass, replace
@@ -175,6 +176,9 @@ def test_what_is_broken_is_named_and_nothing_else_fails(installed: Path) -> None
     assert "Traceback" not in errors
     _, errors = call(installed, "score", *LOG, "--measure", "absent", code=2)
     assert "the distribution broken" in errors
+    _, errors = call(installed, "unloadable", code=2)
+    assert "No such command 'unloadable'" in errors
+    assert "Traceback" not in errors
 
 
 def test_installing_changes_no_default(installed: Path) -> None:

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _T = TypeVar("_T")
+_OF_FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
-def names_function(text: object) -> bool:
-    """Say whether a text can only be ``module:function``: no name on the Hub, no path that exists."""
-    is_like_one = re.fullmatch(r"[^\W\d][\w.]*:[^\W\d][\w.]*", str(text)) is not None
-    return isinstance(text, str) and is_like_one and not Path(text).exists()
+def names_function(given: object) -> bool:
+    """Say whether it can only be ``module:function``: no object, no name on the Hub, no path that exists."""
+    return isinstance(given, str) and bool(_OF_FUNCTION.fullmatch(given)) and not Path(given).exists()
 
 
 def load_function(path: str, function: str, parameter: str, signature: str = "") -> Any:

@@ -325,7 +325,7 @@ def test_prompts_that_are_tasks_of_their_own_are_wordings_of_one(command, tmp_pa
     assert "sst2_prompt: small (1) and large (2), 24 buckets" in command.out("compare", one, two, *options)
     assert "72 rows; problem 24, wording 3" in command.out("variance", one, *options)
     table = {"question": ["a", "b"] * 6, "answer": ["x", "y"] * 6, "gold": ["x", "x"] * 6}
-    files = [tmp_path / f"asked_{name}.csv" for name in ("briefly", "politely")]
+    files = [tmp_path / f"asked_{name}.csv" for name in ("brief", "bright")]
     for file in files:
         pd.DataFrame(table).drop_duplicates().to_csv(file, index=False)
     columns = ("--bucket", "question", "--prediction", "answer", "--label", "gold")

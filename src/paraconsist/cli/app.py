@@ -220,10 +220,11 @@ def _run(arguments: list[str]) -> int:
         if ends.state.is_process and COMMANDS[name].spares_pandas:
             _spare_pandas()
     try:
+        command = None if name is None else app.get_command(None, name)  # one that cannot be loaded is told below
+        options_of_command.update({} if command is None else _as_typed(command))
         line, defaults = _take_config(_with_dashes(arguments))
         if name is not None and defaults:
-            _check_config(name, app.get_command(None, name), defaults)
-        options_of_command.update({} if name is None else _as_typed(app.get_command(None, name)))
+            _check_config(name, command, defaults)
         with extras("paraconsist"):
             if "_PARACONSIST_COMPLETE" in os.environ:  # a shell asks for completions
                 app.main(line, "paraconsist")
@@ -236,7 +237,7 @@ def _run(arguments: list[str]) -> int:
         if name is not None:
             problem.function, problem.parameter = name, problem.parameter and problem.parameter.replace("-", "_")
             problem.first_row = 1
-            problem.name_as(_as_typed(app.get_command(None, name)))
+            problem.name_as(options_of_command)
         ends.say_failure(f"error: {problem}")
         return problem.exit_code
     except click.ClickException as usage:

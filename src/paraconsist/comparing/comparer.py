@@ -161,19 +161,19 @@ def _comparer(named: str, changed: tuple[int, int]) -> Comparer:
             raise input_error(_FUNCTION, "same", f"have nothing after {name}", got=named)
         return spec.make(argument)
     if names_function(named):
-        return _own(name, argument)
+        return _own(named)
     names = comparer_names()
     close = "".join(f" Did you mean {other!r}?" for other in get_close_matches(name, names, 1))
     remedy = f"`paraconsist list --comparers` explains them. Or a function of yours, as module:function.{close}"
     raise input_error(_FUNCTION, "same", f"be one of {', '.join(names)}", got=named, remedy=remedy)
 
 
-def _own(module: str, function: str) -> Comparer:
+def _own(named: str) -> Comparer:
     """Return the comparer that a function of the user's is; it may take texts in any order and is asked in both."""
-    call = load_function(f"{module}:{function}", _FUNCTION, "same", "two texts to True or False")
+    call = load_function(named, _FUNCTION, "same", "two texts to True or False")
 
     def directed(first: Sequence[str], second: Sequence[str]) -> Floats:
-        return np.array([_share(call(a, b), module, function) for a, b in zip(first, second, strict=True)])
+        return np.array([_share(call(a, b), named) for a, b in zip(first, second, strict=True)])
 
     def both_ways(first: Sequence[str], second: Sequence[str]) -> Floats:
         return np.minimum(directed(first, second), directed(second, first))
@@ -181,13 +181,13 @@ def _own(module: str, function: str) -> Comparer:
     return Comparer(lambda answer, _: answer, both_ways, directed, threshold=0.5)
 
 
-def _share(value: Any, module: str, function: str) -> float:
+def _share(value: Any, named: str) -> float:
     try:
         share = float(value)
     except (TypeError, ValueError):
         share = -1.0
     if not 0.0 <= share <= 1.0:
-        raise InputError(f"{module}:{function} must return True, False or a number from 0 to 1; got {value!r}")
+        raise InputError(f"{named} must return True, False or a number from 0 to 1; got {value!r}")
     return share
 
 

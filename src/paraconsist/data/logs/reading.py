@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from os.path import commonprefix
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,7 @@ def built_in() -> tuple[LogFormat, ...]:
 #: Endings of files that are tables, so that the formats of other distributions need not be looked up.
 _TABLES = (".csv", ".tsv", ".parquet")
 _LONGEST_LINE = 1 << 24
+_WORD = re.compile(r"[^ _.-]*[ _.-]*")  # of the name of a set
 
 
 @cache
@@ -173,7 +175,9 @@ def read_logs(
     if not are_wordings:
         return sets
     whole = _joined(sets, are_wordings=True)
-    name = commonprefix([*sets]).rstrip(" _-.") or " + ".join(sets)  # noqa: RUF071
+    words = zip(*(_WORD.findall(name) for name in sets), strict=False)
+    shared = takewhile(lambda of_each: len({*of_each}) == 1, words)
+    name = "".join(word for word, *_ in shared).rstrip(" _-.") or " + ".join(sets)
     return {name: replace(whole, metadata={**whole.metadata, "set": name})}
 
 
