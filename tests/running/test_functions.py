@@ -272,3 +272,6 @@ def test_what_only_models_have_is_refused_beside_a_function(tmp_path, rows, comm
 def test_a_server_model_without_its_address_is_no_function(tmp_path, rows, command):
     said = command.refused("run", "--model", "llama3:latest", "--dataset", str(rows), "--output", str(tmp_path / "run"))
     assert "ModuleNotFoundError: No module named 'llama3'. A model behind a server needs `--endpoint`" in said
+    said = command.refused("run", "--model", "string:cap", "--dataset", str(rows), "--output", str(tmp_path / "run"))
+    assert "`--model` must be in module string; got 'string:cap'." in said
+    assert "--endpoint" not in said

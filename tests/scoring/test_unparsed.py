@@ -147,3 +147,42 @@ def test_wordings_of_which_no_answer_can_be_read() -> None:
     rows = {"bucket_id": np.repeat(np.arange(6), 3), "wording": [*"abc"] * 6, "label": 1, "prediction": None}
     scores = pc.score(pd.DataFrame(rows), variant="wording", n_resamples=20)
     assert any("no answer could be read" in note for one in scores.sets.values() for note in one.warnings)
+
+
+def _models(**answered: bool) -> pd.DataFrame:
+    """Return 30 problems in four wordings: of a model that answers, of one that changes its mind, and of mute ones."""
+    rows = [
+        (
+            model,
+            f"q{i}",
+            role,
+            NAMES[i % 2],
+            NAMES[(i + (k == 2 and model == "shaky")) % 2] * able,
+        )
+        for model, able in answered.items()
+        for i in range(30)
+        for k, role in enumerate(["original", *["paraphrase"] * 3])
+    ]
+    return pd.DataFrame(rows, columns=["model", "bucket_id", "role", "label", "prediction"])
+
+
+@pytest.mark.faults
+def test_a_model_that_could_not_be_read_ends_no_page_of_several(command, tmp_path):
+    """Without its buckets nothing was left of it, and `report` and `leaderboard` ended for all models."""
+    _models(steady=True, shaky=True, mute=False).to_csv(tmp_path / "models.csv", index=False)
+    page = tmp_path / "page.html"
+    command.out("report", tmp_path / "models.csv", "--unparsed", "drop_bucket", "--output", page)
+    assert "no answer could be read (all 120 predictions are unparsed)" in page.read_text()
+    assert "shaky is the steadiest" not in page.read_text()
+    assert "steady is the steadiest of the 2 models that can be ranked" in page.read_text()
+    _, out, err = command("score", tmp_path / "models.csv", "--unparsed", "drop_bucket", "--model", "mute")
+    assert "undefined" in out
+    assert "no answer could be read" in err
+
+
+@pytest.mark.parametrize("role", ["paraphrase", "negation"])
+def test_only_where_wordings_are_paired_is_p_c_spoken_of(command, tmp_path, role):
+    pq.write_table(table(PAIRS, role, flipped=role == "negation"), tmp_path / "mine.parquet")
+    _, _, err = command("score", tmp_path / "mine.parquet")
+    assert "4 of 12 predictions are unparsed and count as wrong answers" in err
+    assert ("consistent, in P_C" in err) == (role == "paraphrase")

@@ -89,7 +89,8 @@ def run_named(named: NamedRun, say: Callable[[str], None]) -> bool:
     try:
         call = load_function(name, "run", "model", "prompts to a list of answers")
     except InputError as problem:
-        problem.remedy = f"{problem.remedy} A model behind a server needs `endpoint`, its address.".lstrip()
+        if problem.__cause__ is not None:  # there is no such module
+            problem.remedy = f"{problem.remedy} A model behind a server needs `endpoint`, its address."
         raise
     function = Function(call, template=named.prompts.template)
     run_function(function, NamedSets(named).load()[name], named.options, say)

@@ -34,7 +34,7 @@ from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.roles import is_counted
 
 _UNPARSED = {
-    "wrong": "count as wrong answers: two of them are both wrong, so consistent, in P_C; else each differs from all",
+    "wrong": "count as wrong answers",
     "own_class": "count as one more answer, wrong and the same each time",
 }
 _MOSTLY, _ALIKE = 0.9, 0.4
@@ -232,6 +232,8 @@ def _unparsed(rows: Rows, policy: str, n_dropped: int) -> str | None:
     became = _UNPARSED.get(policy, f"take {plural(n_dropped, 'problem')} out of the numbers")
     if rows.is_without_gold and policy == "wrong":
         became = "count as answers that are the same as no other"
+    elif policy == "wrong" and PARAPHRASE in rows.roles:
+        became += ": two of them are both wrong, so consistent, in P_C; else each differs from all"
     return f"{int(rows.unparsed.sum())} of {len(rows)} predictions are unparsed{' (-1)' * rows.is_marked} and {became}."
 
 

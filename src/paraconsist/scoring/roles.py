@@ -90,12 +90,13 @@ def apply_policy(rows: Rows, policy: str) -> tuple[Rows, int]:
     """Return the rows to score, and how many buckets `policy` left out (see `POLICIES`).
 
     In `rows` unparsed predictions all hold one value that equals no label; under ``wrong`` each holds a value of its
-    own then, and `Rows.never_agree` is set. InputError if the policy is unknown, or leaves no bucket.
+    own then, and `Rows.never_agree` is set. Where no answer could be read nothing is left out: no measure is defined
+    then, and each says why. InputError if the policy is unknown, or leaves no bucket.
     """
     check_choice("score", "unparsed", policy, POLICIES)
     if policy == "own_class" or not rows.unparsed.any():
         return rows, 0
-    if policy == "wrong" or rows.buckets is None:
+    if policy == "wrong" or rows.buckets is None or rows.unparsed.all():
         apart = mark_unparsed(rows.predictions, rows.unparsed, rows.labels, each=True)
         return replace(rows, predictions=apart, never_agree=True), 0
     lost = np.unique(rows.buckets[rows.unparsed])

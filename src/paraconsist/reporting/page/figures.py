@@ -15,7 +15,7 @@ from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRAS
 from paraconsist.measures.difference_tests import rejects
 from paraconsist.measures.results import parse_signature
 from paraconsist.reporting.comparisons import best_of_many, correction_words, listed_pairs
-from paraconsist.reporting.formatting import Values, bounds, known, percent, plural
+from paraconsist.reporting.formatting import Values, bounds, known, minus, percent, plural
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.models import Model, Report, ie_results
 from paraconsist.reporting.plots import Plot
@@ -135,7 +135,7 @@ def difference_plots(compared: Sequence[SetComparison], problem: str = "problem"
             plot = forest_plot(f"differences-{number}", f"Differences, {name}", caption, _POINTS, lines, zero=True)
             n_differ = sum(bool(line.is_filled) for line in lines)
             chance = "more than chance" if n_differ else "not shown to be more than chance"
-            said = f"{lines[0].label}: {percent(lines[0].value, signed=True)} points, {chance}"
+            said = f"{lines[0].label}: {minus(percent(lines[0].value, signed=True))} points, {chance}"
             said = said if len(lines) == 1 else f"More than chance: {n_differ} of {len(lines)} differences"
             yield Placed("differences", name, plot, said)
 

@@ -518,7 +518,9 @@ def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str
         sure = f" on the {plural(ranking.n_problems, 'problem')} that all answered"
     letters = {row.model: set(row.letters) for row in ranking.standings}
     rivals = [model for model in others if letters[model] & letters[best]]
-    claim = f"{best} is the steadiest of {len(results)} models"
+    able = len(ranking.standings)
+    of = f"{able} models" if able == len(results) else f"the {able} models that can be ranked"
+    claim = f"{best} is the steadiest of {of}"
     if not others:
         claim = f"Of {len(results)} models only {best} can be ranked"
     sentence = f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}"
