@@ -246,7 +246,7 @@ def headline(name: str, scored: SetScores, spec: MeasureSpec, keys: Sequence[str
     }
     model = scored.predictions.metadata.get("model", {}).get("model")
     what = ", ".join(plural(values[key], noun) for key, noun in sizes.items() if key in values)
-    caption = f"A constant answer would get accuracy {majority} and P_C 100.0 %." if spec is PARAPHRASTIC else ""
+    caption = f"A constant answer: accuracy {majority}, P_C 100 %." if spec is PARAPHRASTIC else ""
     if scored.rows.values is not None:
         caption = f"Answers are the same by `{scored.predictions.metadata['same']}`."
     columns = [Column("measure", words=True), Column("value", interval="interval")]
