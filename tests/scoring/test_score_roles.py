@@ -8,12 +8,16 @@ import json
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.commands import write
 from helpers.score_roles import GOOD, rows, scored
 
+import paraconsist as pc
 from paraconsist.data.predictions import write_predictions
+from paraconsist.errors import InputError
 from paraconsist.measures.antecedents import additive_inconsistency
 from paraconsist.measures.inconsistency_difference import inconsistency_difference
 
@@ -95,7 +99,7 @@ def test_the_runs_own_word_on_the_measure_wins(command, tmp_path):
     [
         (GOOD[1:], "in exactly one row of every bucket; got 0. Look at bucket 'a'."),
         ([*GOOD, GOOD[0] | {"example_id": "more"}], "in exactly one row of every bucket; got 2. Look at bucket 'a'."),
-        ([*GOOD, GOOD[0] | {"role": "merged", "example_id": "more"}], "The row is in bucket 'a': give the rows of"),
+        ([*GOOD, GOOD[0] | {"role": "part_1", "example_id": "more"}], "The row is in bucket 'a': mend its role"),
     ],
     ids=["no original", "two originals", "foreign role"],
 )
@@ -104,18 +108,82 @@ def test_buckets_that_lack_a_place_are_named(command, tmp_path, broken, sentence
     assert (code, sentence in err) == (2, True)
 
 
-def test_rows_of_two_measures_are_two_files(command, tmp_path):
-    """Does a model keep its answer to a paraphrase, and change it with the meaning?"""
-    texts = rows(("a", "original", 1, 1), ("a", "paraphrase", 1, 0), ("a", "negation", 0, 1))
-    said = command.refused("score", write(tmp_path / "both.csv", texts))
-    assert "got 'paraphrase' at row 2" in said
-    assert "give the rows of each measure's roles as a file" in said
-    files = [write(tmp_path / f"{i}.csv", [texts[0], texts[i]]) for i in (1, 2)]
-    measures = {"semantic_inconsistency": 1.0, "negational_inconsistency": 1.0}
-    for path, (name, value) in zip(files, measures.items(), strict=True):
-        assert scored(command, path, "--measure", name)["measures"][name]["inconsistency"] == value
-    assert {*json.loads(command.out("score", *files, "--json"))} == {"1", "2"}
-    assert "2 sets" in command.out("gate", "wording_change <= 1 and negational <= 1", *files, "--allow-degenerate")
+#: Role of the counted rows -> the roles of a bucket's rows, and the measure.
+BUCKETS = {
+    "paraphrase": (["original", "paraphrase", "paraphrase"], "paraphrastic_consistency"),
+    "negation": (["original", "negation"], "negational_inconsistency"),
+    "swap": (["original", "swap"], "symmetric_inconsistency"),
+    "consequent": (["antecedent_1", "antecedent_2", "consequent"], "transitive_inconsistency"),
+    "merged": (["part_1", "part_2", "merged"], "additive_inconsistency"),
+}
+
+
+def of_all_measures(seed: int) -> pd.DataFrame:
+    """Return 40 problems with rows of one to three measures each; their originals are the same row."""
+    random, made = np.random.default_rng(seed), []
+    for bucket in range(40):
+        chosen = random.choice([*BUCKETS], random.integers(1, 4), replace=False)
+        places = dict.fromkeys(place for target in chosen for place in enumerate(BUCKETS[target][0]))
+        roles = [role for _, role in places]
+        made += [(f"b{bucket}", role, *map(int, random.integers(0, 2, 2))) for role in roles]
+    frame = pd.DataFrame(made, columns=["bucket_id", "role", "label", "prediction"]).assign(allowed_labels="0|1")
+    return frame.assign(label=frame.groupby("bucket_id").label.transform("first")).sample(frac=1, random_state=seed)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("seed", range(4))
+def test_a_file_with_the_rows_of_several_measures_is_a_file_for_each(seed):
+    """Such a file was refused, also after its questions had been asked."""
+    frame = of_all_measures(seed)
+    together = pc.score(frame, n_resamples=50).sets
+    assert {*together} == {*BUCKETS}
+    for target, (roles, measure) in BUCKETS.items():
+        having = frame.bucket_id[frame.role == target]
+        rows = frame[frame.bucket_id.isin(having) & frame.role.isin(roles)]
+        (apart,) = pc.score(rows, measures=[measure], n_resamples=50).sets.values()
+        found, expected = (json.dumps(one.to_dict()["measures"]) for one in (together[target], apart))
+        assert found == expected
+        assert together[target].to_dict().get("wording") == apart.to_dict().get("wording")
+
+
+def test_originals_without_other_rows_are_of_the_first_set_and_other_roles_are_refused():
+    frame = pd.DataFrame(rows(("a", "Original", 1, 1), ("a", "negation", 0, 1), ("b", "original", 1, 0)))
+    frame = pd.concat([frame, pd.DataFrame(rows(("c", "original", 1, 1), ("c", "swap", 1, 0)))])
+    scores = pc.score(frame, n_resamples=20).sets
+    assert {name: len(one.rows) for name, one in scores.items()} == {"swap": 3, "negation": 2}
+    with pytest.raises(InputError, match=r"`role` must be one of .*; got 'antecedent_1'"):
+        pc.score(pd.concat([frame, pd.DataFrame(rows(("a", "antecedent_1", 1, 1)))]))
+
+
+def test_does_it_keep_its_answer_to_a_paraphrase_and_change_it_with_the_meaning(command, tmp_path):
+    """One file through every command: each speaks of the rows of a measure as of a set."""
+    texts = [
+        row
+        for i in range(12)
+        for row in rows(
+            (f"b{i}", "original", i % 2, i % 2),
+            (f"b{i}", "paraphrase", i % 2, (i + (i < 3)) % 2),
+            (f"b{i}", "negation", 1 - i % 2, (1 - i + (i < 4)) % 2),
+        )
+    ]
+    both, other = write(tmp_path / "a.csv", texts), write(tmp_path / "b.csv", [r | {"prediction": 1} for r in texts])
+    assert {*json.loads(command.out("score", both, "--json"))} == {"paraphrase", "negation"}
+    assert {*json.loads(command.out("score", both, "--json", "--measure", "negational_inconsistency"))} == {"negation"}
+    assert "got 'paraphrase' at row 2" in command.refused("score", both, "--measure", "symmetric_inconsistency")
+    passed = command.out("gate", "wording_change <= .3 and negational <= .35", both)
+    assert "(found 0.3333: negation, negational; 2 sets)" in passed
+    margin = ["--against", other, "--margin", ".05"]
+    assert "pass: negational.not_worse" in command.out("gate", "negational.not_worse", both, *margin)
+    assert "fail: wording_change.not_worse" in command("gate", "wording_change.not_worse", both, *margin)[1]
+    for measure in ([], ["--measure", "negational_inconsistency"]):
+        _, out, err = command("compare", both, other, *measure)
+        assert [f"{name}: a (1) and b (2)" in out for name in ("paraphrase", "negation")] == [not measure, True]
+        assert "left out" not in err
+    assert "in a pilot of 12 buckets" in command.out("plan", both, "--half-width", ".1", "--measure", "wording_change")
+    page = tmp_path / "page.html"
+    command.out("report", both, "--output", page)
+    assert "Two wordings of a problem get different answers" in page.read_text(encoding="utf-8")
+    assert "A negation does not change" in page.read_text(encoding="utf-8")
 
 
 def test_an_unknown_measure(command, tmp_path):

@@ -9,7 +9,7 @@ page only.
 from __future__ import annotations
 
 from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -643,6 +643,18 @@ def check_result(spec: MeasureSpec, result: Mapping[str, Any]) -> None:
 def reads_probabilities(names: Sequence[str] | None) -> bool:
     """Return whether a measure among these reads the probabilities of labels."""
     return any(name in CATALOGUE and CATALOGUE[name].is_about_probabilities for name in names or ())
+
+
+#: The role of the rows that a measure counts -> the roles of all its rows.
+PLACES = {
+    target: {target, *(role for spec in BUILT_IN if spec.target == target for role in spec.partners)}
+    for target in dict.fromkeys(spec.target for spec in BUILT_IN if spec.target)
+}
+
+
+def counted_roles(roles: Collection[str]) -> list[str]:
+    """Return those of the roles that measures count; rows with several of them are of several measures."""
+    return [target for target in PLACES if target in roles]
 
 
 def default_measures(roles: Sequence[str]) -> list[str]:

@@ -55,7 +55,7 @@ from paraconsist.data.tables import joined
 from paraconsist.data.tasks import QUESTIONS, Task
 from paraconsist.errors import InputError, check_whole, input_error, plural
 from paraconsist.files import Json, locked, make_folder, write_json
-from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
+from paraconsist.measures.catalogue import PARAPHRASTIC, counted_roles, default_measures
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.models.batching import BatchPolicy
 from paraconsist.models.labels import LabelMap, resolve_label_map
@@ -581,6 +581,8 @@ def draw(bucket_set: BucketSet, until: Until, options: RunOptions) -> Drawn:
     names = ("bucket_id", "group_id", "role", "input_id")
     if bucket_set.part is not None:
         raise input_error("run", "part", "not be given with `until`", got=bucket_set.part)
+    if len(several := counted_roles(bucket_set.table["role"].unique().to_pylist())) > 1:
+        raise input_error("run", "dataset", "hold the rows of one measure where `until` is given", got=several)
     by_bucket: dict[str, list[int]] = {}
     counted: dict[str, list[tuple[float, int]]] = {}
     group_of: dict[str, str] = {}

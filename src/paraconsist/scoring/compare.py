@@ -44,7 +44,7 @@ from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.outcomes import BY_WORDINGS, Ranking, problems_of, rank, unread, wording_change, wordings_of
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, per_problem, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
-from paraconsist.scoring.sources import Opened, Source, public_model
+from paraconsist.scoring.sources import Opened, Source, public_model, with_measures
 
 if TYPE_CHECKING:
     from paraconsist.scoring.checked import CheckedDifference
@@ -121,6 +121,7 @@ def compare(
             remedy = "Tests for a fixed number of buckets do not hold for it: compare runs without `until`."
             must = "not be runs that were asked until something was known"
             raise input_error("compare", "models", must, got=f"{model}, {asked[0]}", remedy=remedy)
+    models = {model: with_measures(sources, options.measures) for model, sources in models.items()}
     sets = {name: {m: of[name] for m, of in models.items()} for name in _common_sets(models)}
     parts = {name: _one_set(sources, options) for name, sources in sets.items()}
     if need_pairs and not any(part.specs and part.who for part in parts.values()):
@@ -229,7 +230,7 @@ def compare_opened(
     compared = compare(by_set, options)
     used = {one.set for one in compared}
     left_out = {
-        model: [name for name, source in sets.items() if source.has_name and name not in used]
+        model: [n for n, of in with_measures(sets, options.measures).items() if of.has_name and n not in used]
         for model, sets in by_set.items()
     }
     return compared, {model: sets for model, sets in left_out.items() if sets}
@@ -565,6 +566,7 @@ def rank_models(models: Mapping[str, Mapping[str, Source]], options: CompareOpti
 
     The tests are joint sign flips of buckets, or of their groups (`UnitValues.pair_tests` of `measures.standings`).
     """
+    models = {model: with_measures(sources, options.measures) for model, sources in models.items()}
     names = dict.fromkeys(name for sets in models.values() for name in sets)
     by_set = {name: {model: sets[name] for model, sets in models.items() if name in sets} for name in names}
     return [_ranking(name, sources, options) for name, sources in by_set.items() if len(sources) > 1]

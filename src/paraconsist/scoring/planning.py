@@ -31,7 +31,7 @@ from paraconsist.scoring.sources import open_source
 
 
 def pilot_sets(pilot: Any, read: SourceOptions, set_name: str | None = None) -> dict[str, Rows]:
-    """Return the rows of a pilot by set; unparsed answers are wrong."""
+    """Return the rows of a pilot by set, those with paraphrases if any has them; unparsed answers are wrong."""
     opened = open_source(pilot, read, function="plan")
     sets = {}
     for name in opened.sets if set_name is None and opened.sets else [set_name]:
@@ -39,7 +39,8 @@ def pilot_sets(pilot: Any, read: SourceOptions, set_name: str | None = None) -> 
         rows = rows_with_ids(source)
         check_parsed("plan", "pilot", rows, source.name)
         sets[name or source.name] = apply_policy(rows, "wrong")[0]
-    return sets
+    of_wordings = {name: rows for name, rows in sets.items() if PARAPHRASE in rows.roles}
+    return of_wordings or sets
 
 
 @dataclass(frozen=True)

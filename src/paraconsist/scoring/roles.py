@@ -332,7 +332,7 @@ def partners_of(
     foreign = ~np.isin(rows.roles, known)
     if foreign.any():
         row = int(np.argmax(foreign))
-        remedy = f"The row is in bucket {all_buckets.item(row)!r}: give the rows of each measure's roles as a file."
+        remedy = f"The row is in bucket {all_buckets.item(row)!r}: mend its role, or name another `measure`."
         must = f"be one of {', '.join(known)}"
         raise input_error(f"score {name}", "role", must, got=rows.roles.item(row), row=row, remedy=remedy)
     positions = np.flatnonzero(rows.roles == target)

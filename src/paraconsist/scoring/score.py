@@ -72,7 +72,15 @@ from paraconsist.scoring.roles import (
     violations,
     without_probabilities,
 )
-from paraconsist.scoring.sources import Opened, Source, open_source, test_set_of, without_buckets
+from paraconsist.scoring.sources import (
+    Opened,
+    Source,
+    of_its_rows,
+    open_source,
+    test_set_of,
+    with_measures,
+    without_buckets,
+)
 from paraconsist.scoring.until import Known, known, note_of, with_known, with_own
 
 if TYPE_CHECKING:
@@ -427,7 +435,8 @@ def score_sources(opened: Opened, options: ScoreOptions, *, training: pa.Table |
         must = "hold the predictions of at least one bucket set"
         got = [str(source.path) for source in opened.plain.values()]
         raise input_error("score", "path", must, got=got, remedy=remedy)
-    return {name: _score_source(source, options, training) for name, source in opened.sets.items()}
+    sets = with_measures(opened.sets, options.measures)
+    return {name: _score_source(source, options, training) for name, source in sets.items()}
 
 
 def plain_accuracies(opened: Opened) -> dict[str, PlainAccuracy]:
@@ -476,6 +485,7 @@ def _score_source(source: Source, options: ScoreOptions, training: pa.Table | No
             notes.append(f"{source.noise.name} in {source.noise.parent.name}/ is of other rows: {RUN_AGAIN}")
         else:
             kept = without_buckets(again.predictions, source.columns.bucket, source.excluded)
+            kept = of_its_rows(source, kept) if source.target else kept
             repeats = replace(again, predictions=kept)
             main, other = compared_together(source.predictions, repeats.predictions, source.columns)
             floor = score_noise(main, replace(repeats, predictions=other), source.columns, **options.intervals)

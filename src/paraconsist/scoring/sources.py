@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paraconsist.data.foreign import read_yaml
 from paraconsist.data.logs.format import GOLD_CONFIDENCE, SeveralModels
@@ -36,9 +37,9 @@ from paraconsist.data.tables import (
 )
 from paraconsist.errors import input_error, plural
 from paraconsist.measures.buckets import partition
-from paraconsist.measures.catalogue import COHERENCE
+from paraconsist.measures.catalogue import CATALOGUE, COHERENCE, PLACES, counted_roles
 from paraconsist.measures.results import Values
-from paraconsist.measures.rules import ORIGINAL
+from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.by_hand import ClassLine, answer_key, read_classes
 from paraconsist.scoring.free_text import compared
 from paraconsist.scoring.noise import Repeats, split_trials
@@ -63,6 +64,7 @@ class Source:
     texts: Path | LogTexts | None = None  # what the model read: a file of the run folder, or the log itself
     has_name: bool = True  # whether the file says which set it is
     excluded: frozenset[str] = frozenset()  # buckets that were left out of `predictions`, by their ids as text
+    target: str | None = None  # the role of the rows that it is about, where others of its file are another set
 
     @property
     def model(self) -> str | None:
@@ -144,6 +146,7 @@ def open_source(
     else:
         read, logs = _read(paths or several, options, function), LogTexts(tuple(paths), options)
         sources = [_of_file(name, predictions, paths, logs) for name, predictions in read.items()]
+    sources = [part for source in sources for part in _by_roles(source, options, is_only=len(sources) == 1)]
     lines = [] if options.classes is None else read_classes(options.classes, function)
     sources = [_in_long_format(source, options, lines) for source in sources]
     if lines:
@@ -261,9 +264,57 @@ def _as_run(folder: RunFolder, sources: Sequence[Source]) -> Opened:
     return Opened(sets, plain, folder.path, read_json(folder.run_file), read_json(folder.results_file))
 
 
+def _by_roles(source: Source, options: SourceOptions, *, is_only: bool) -> list[Source]:
+    """Return a set of each measure's rows where a file has those of several, such as paraphrases and negations.
+
+    A set has the originals of its buckets. The first one also has those without any other row, and rows of no measure,
+    which are refused there. The only file's sets are named by their role alone, unless it has a name.
+    """
+    source = replace(source, has_name="set" in source.predictions.metadata)
+    predictions, names = source.predictions, SourceOptions() if source.is_log else options
+    table, measures = predictions.table, predictions.metadata.get("measures", [])
+    is_flagged = options.original is not None or options.original_prediction is not None
+    is_other = is_flagged or _statement_column(table, names) or COHERENCE.name in measures
+    if is_other or not {names.role, names.bucket} <= {*table.column_names}:
+        return [source]
+    found = {str(role).lower() for role in table[names.role].unique().to_pylist()}
+    targets = counted_roles(found)
+    if len(targets) < 2:
+        return [source]
+    known = {role for target in targets for role in PLACES[target]}
+    roles, buckets = pc.utf8_lower(table[names.role]), table[names.bucket]
+    having = [pc.is_in(buckets, buckets.filter(pc.equal(roles, target)).unique()) for target in targets]
+    having[0] = pc.or_(having[0], pc.invert(reduce(pc.or_, having)))
+    parts = []
+    for target, has_row in zip(targets, having, strict=True):
+        its = pc.is_in(roles, pa.array([*PLACES[target], *(() if parts else found - known)]))
+        kept = pc.and_(its, pc.or_(has_row, pc.not_equal(roles, ORIGINAL)))
+        metadata: Metadata = {**predictions.metadata}
+        if measures:
+            metadata["measures"] = [name for name in measures if CATALOGUE[name].target == target]
+        name = target if is_only and not source.has_name else f"{source.name}:{target}"
+        part = Predictions(table.filter(kept), metadata)
+        parts.append(replace(source, name=name, predictions=part, has_name=True, target=target))
+    return parts
+
+
+def with_measures(sets: Mapping[str, Source], measures: Sequence[str] | None) -> dict[str, Source]:
+    """Return the sets; of those that were one file, only those that the measures are about where some are."""
+    targets = {CATALOGUE[name].target if name in CATALOGUE else PARAPHRASE for name in measures or ()}
+    about = {name: source for name, source in sets.items() if not targets or source.target in (None, *targets)}
+    return about or dict(sets)
+
+
+def of_its_rows(source: Source, predictions: Predictions) -> Predictions:
+    """Return those of further predictions on the rows of a set's file that are of the set's buckets and roles."""
+    table = predictions.table
+    for name in (source.columns.bucket, source.columns.role):
+        table = table.filter(pc.is_in(table[name], source.predictions.table[name].unique()))
+    return replace(predictions, table=table)
+
+
 def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[ClassLine] = ()) -> Source:
     """Return a set as `options` and its file name its columns, with a row for each answer: what `read_rows` reads."""
-    source = replace(source, has_name="set" in source.predictions.metadata)
     if not source.is_log and options.prediction not in source.predictions.table.column_names:
         from paraconsist.data.logs.agents import runs_of_table
 
