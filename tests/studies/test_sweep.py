@@ -28,7 +28,17 @@ from paraconsist.models.training.data import Examples, context_keys, sample_shar
 from paraconsist.running.checking import check_folder
 from paraconsist.running.processes import alone
 from paraconsist.studies.options import SweepOptions
-from paraconsist.studies.sweep import Cell, CellResult, cells_of, difference_over_seeds, summarise, sweep, trend
+from paraconsist.studies.sweep import (
+    Cell,
+    CellResult,
+    SweepWork,
+    cells_of,
+    difference_over_seeds,
+    hashes_of,
+    summarise,
+    sweep,
+    trend,
+)
 
 
 def examples(sizes: list[int], labels: list[int] | None = None) -> Examples:
@@ -129,6 +139,51 @@ def test_a_sweep_goes_on_grows_and_never_meets_old_results(files: Path) -> None:
     write_csv(files / "toy.csv", bucket_rows(14))
     sweep(options(files, shares=(1.0,)))
     assert len(stamps(files)) == 6  # a changed set has cells of its own
+
+
+def test_a_cell_is_kept_exactly_while_what_it_reads_stays_as_it_is(files: Path) -> None:
+    """Another model's folder made all cells anew; a changed folder of rows, or varied file, met old results."""
+    (files / "set").mkdir()
+    for name in ("model", "other"):
+        (files / name).mkdir()
+        (files / name / "config.json").write_text("{}")
+        (files / name / "model.safetensors").write_text(name)
+    for name in ("set/rows.csv", "a.csv", "b.csv", "words.txt"):
+        write_csv(files / name, bucket_rows(3))
+    names = {name: str(files / name) for name in ("set", "model", "other", "a.csv", "b.csv")}
+    training = {"train_file": files / "train.csv"}
+
+    def folders(models: list[str], vary: list[str], **more: Path) -> dict[tuple[str, str], Path]:
+        given = {"models": models, "sets": [names["set"]], "vary": {"train_file": vary}, "shares": (1.0,)}
+        grid = options(files, **given, training={**training, **more}, seeds=(0,))
+        work = SweepWork(grid, hashes_of(grid))
+        return {(cell.model, dict(cell.varied)["train_file"]): work.folder(cell) for cell in cells_of(grid)}
+
+    first = folders([names["model"]], [names["a.csv"]])
+    (kept,) = first
+    whole = folders([names["model"], names["other"]], [names["a.csv"], names["b.csv"]])
+    assert len({*whole.values()}) == 4
+    assert whole[kept] == first[kept]
+    for model, name, more in (
+        (names["model"], "set/rows.csv", {}),
+        (names["model"], "a.csv", {}),
+        (names["model"], "model/model.safetensors", {}),
+        ("glove_bow", "words.txt", {"vectors": files / "words.txt"}),
+    ):
+        before = folders([model], [names["a.csv"]], **more)
+        (files / name).write_text("premise\nchanged\n")
+        assert folders([model], [names["a.csv"]], **more) != before, name
+
+
+@pytest.mark.slow
+def test_sets_of_a_text_are_of_the_training_s_task(tmp_path: Path) -> None:
+    """`sweep` asked for `--task`, which was given: one text may be of sentiment or topic."""
+    rows = [{"text": f"a {word} film {i}", "label": word} for i in range(8) for word in ("positive", "negative")]
+    write_csv(tmp_path / "rows.csv", rows)
+    write_csv(tmp_path / "set.csv", [{**row, "bucket_id": row["label"]} for row in rows[:6]])
+    training = {"train_file": tmp_path / "rows.csv", "epochs": 1.0, "task": "sentiment"}
+    found = sweep(options(tmp_path, sets=[str(tmp_path / "set.csv")], training=training, shares=(1.0,), seeds=(0,)))
+    assert found["cells"][0]["sets"]["set"]["paraphrastic_consistency"]["n_buckets"] == 2
 
 
 @pytest.mark.slow
