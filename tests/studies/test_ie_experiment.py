@@ -310,6 +310,29 @@ def test_hard_cases_under_both_readings():
     assert hard_cases([a, family_of_counts("c", [(0.0, 1, 4, 1, 0, 4)])]) is None
 
 
+def matched_file(path, *runs):
+    """A file of matched rows; each run gives its rows' ids, and those that are lost."""
+    lines = [
+        f"{rho},{run},{row},1,{int(row not in lost)},{label}"
+        for run, (rho, ids, lost, labels) in enumerate(runs)
+        for row, label in zip(ids, labels, strict=True)
+    ]
+    path.write_text("\n".join(["rho,run,row,A,B,label", *lines]))
+    return path
+
+
+def test_hard_cases_are_of_the_same_rows(tmp_path):
+    """Rows were compared by their places: row 1 of one run was row 2 of another that lacks row 1."""
+    (same,) = read_families(matched_file(tmp_path / "a.csv", (0, [10, 2, 1], [2], "xyx"), (1, [1, 2, 10], [2], "xyx")))
+    assert hard_cases([same])["all_runs"] == {"some_rho": [1], "every_rho": [1]}
+    (other,) = read_families(matched_file(tmp_path / "b.csv", (0, [1, 2, 3], [1], "xxx"), (1, [2, 3, 4], [2], "xxx")))
+    assert hard_cases([other]) is None
+    (labelled,) = read_families(matched_file(tmp_path / "c.csv", (0, [1, 2, 10], [1], "xxy")))
+    assert hard_cases([same, labelled]) is None
+    twice = matched_file(tmp_path / "d.csv", (0, [1, 2, 1], [], "xyx"))
+    refuses("hold each row of a rho and run of d once; got 'rho 0, run 0'", read_families, twice)
+
+
 def test_every_method_stands_beside_the_one_that_decides(options):
     family = read_families(run_experiment(prepare(options)).parent)[0]
     table = decide([family], DecisionOptions(method="replay", n_resamples=50))["families"][0]
