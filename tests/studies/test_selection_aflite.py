@@ -222,6 +222,19 @@ def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: 
 
 
 @pytest.mark.slow
+def test_a_selection_leaves_nothing_of_an_earlier_one(trained: Path, tmp_path: Path) -> None:
+    """Rows for training of an earlier pool stayed, and were in the pool of the next selection."""
+    draw = ("--confidence-model", trained / "model", "--n-easy", 1, "--n-difficult", 1)
+    done(*select(trained, *draw, "--pool", 0.5, "--output", tmp_path / "s"))
+    done(*select(trained, "--output", tmp_path / "s"))
+    assert not {"train.csv", "originals.parquet", "sheet.csv"} & {file.name for file in (tmp_path / "s").iterdir()}
+    rows = rows_with_contexts()
+    write_csv(tmp_path / "twice.csv", [{**row, "example_id": i % 239} for i, row in enumerate(rows)])
+    again = select(tmp_path, "--encoder", trained / "model", *draw, "--output", tmp_path / "t", rows="twice.csv")
+    assert "`example_id` must be another for each row of" in refused(*again)
+
+
+@pytest.mark.slow
 def test_vectors_are_used_again_for_the_same_encoder_only(trained: Path, tmp_path: Path) -> None:
     done(*select(trained, "--output", tmp_path / "s"))
     assert "were there already" in done(*select(trained, "--output", tmp_path / "s", "--cutoff", 10))
