@@ -24,6 +24,7 @@ from helpers.study_rows import bucket_rows
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.files import locked
+from paraconsist.measures.catalogue import scored_measures
 from paraconsist.models.training.data import Examples, context_keys, sample_share
 from paraconsist.running.checking import check_folder
 from paraconsist.running.processes import alone
@@ -328,6 +329,13 @@ def test_means_and_tests_over_seeds_are_scipys() -> None:
     by_rows = next(t for t in result.trends if t.axis == "n_rows")
     assert by_rows.kendall == pytest.approx(kendalltau([100] * 3 + [1000] * 3, few + many).statistic)
     assert np.isnan(next(t for t in result.trends if t.axis == "n_parameters").kendall)
+
+
+def test_every_measure_has_a_figure() -> None:
+    measures = {spec.name: {spec.headline: i / 64} for i, spec in enumerate(scored_measures().values())}
+    (row,) = summarise([replace(cell(1.0, 0, 0.5), sets={"s": measures})]).summary
+    for spec in scored_measures().values():
+        assert row.figures[spec.symbol].mean == measures[spec.name][spec.headline]
 
 
 @pytest.mark.parametrize(("n", "sentence"), [(4, "over 4 trainings, too few for a p."), (5, "over 5 trainings, p 0.")])
