@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from paraconsist.studies.ie.decision import decide, hard_cases
 from paraconsist.studies.ie.experiment import majority_vote, plan, prepare, run_experiment
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, Unit, parse_rhos
 from paraconsist.studies.ie.rows import sample_rows, unit_seed
-from paraconsist.studies.ie.runs import Matched, family_of_counts, family_of_vectors, read_families
+from paraconsist.studies.ie.runs import Matched, distinct, family_of_counts, family_of_vectors, read_families
 
 OTHER_ORDER = ("contradiction", "entailment", "neutral")
 
@@ -316,6 +317,14 @@ def test_hard_cases_under_both_readings():
     assert found["all_runs"] == {"some_rho": [0, 1, 3], "every_rho": []}
     assert hard_cases([a])["first_run"]["some_rho"] == [0, 1, 2]
     assert hard_cases([a, family_of_counts("c", [(0.0, 1, 4, 1, 0, 4)])]) is None
+
+
+def test_families_of_one_name_are_told_apart_by_where_they_are(tmp_path):
+    (a, b), other = (family_of_counts("m", [(0.0, 1, 4, 1, 0, 4)]) for _ in "ab"), family_of_counts("n", [])
+    read = [(tmp_path / "ie" / "matched.parquet", a), (tmp_path / "more", b), (tmp_path / "ie", other)]
+    assert [family.name for family in distinct(read)] == ["m (ie)", "m (more)", "n"]
+    read = [(Path("x/ie"), a), (Path("y/ie"), b)]
+    assert [family.name for family in distinct(read)] == [f"m ({path})" for path, _ in read]
 
 
 def matched_file(path, *runs):

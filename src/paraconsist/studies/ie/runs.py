@@ -113,13 +113,13 @@ def family_of_counts(name: str, rows: Iterable[tuple[Any, ...]]) -> Family:
 
 
 def distinct(read: Sequence[tuple[Path, Family]]) -> list[Family]:
-    """Return families of several files; equal names are followed by the folder's or file's."""
+    """Return families of several files; equal names are followed by the folder's or file's, or where it is."""
     times = Counter(family.name for _, family in read)
-    families = []
-    for path, family in read:
-        place = path.resolve().parent.name if path.name == "matched.parquet" else path.resolve().stem
-        families.append(replace(family, name=f"{family.name} ({place})") if times[family.name] > 1 else family)
-    return families
+    places = [p.resolve().parent.name if p.name == "matched.parquet" else p.resolve().stem for p, _ in read]
+    if len({(family.name, place) for (_, family), place in zip(read, places, strict=True)}) < len(read):
+        places = [str(path) for path, _ in read]
+    named = zip((family for _, family in read), places, strict=True)
+    return [replace(f, name=f"{f.name} ({place})") if times[f.name] > 1 else f for f, place in named]
 
 
 @dataclass(frozen=True)
