@@ -83,6 +83,15 @@ def test_by_default_all_kinds_that_apply(file, tmp_path):
     assert len(set(load_bucket_set(tmp_path / "one.yaml").table["bucket_id"].to_pylist())) == 1
 
 
+def test_a_wording_that_a_question_asked_twice_has_is_not_made_again(tmp_path):
+    texts = {"a": ["What is it?"], "b": ["What is it?", "what is it?"]}
+    entries = [{"id": name, "question": text, "wordings": more} for name, (text, *more) in texts.items()]
+    (tmp_path / "q.yaml").write_text(yaml.safe_dump(entries))
+    done("perturb", tmp_path / "q.yaml", "--output", tmp_path / "s.parquet")
+    rows = load_bucket_set(tmp_path / "s.parquet").table.to_pylist()
+    assert [row["question"] for row in rows if row["bucket_id"] == "b"].count("what is it?") == 1
+
+
 def test_a_folder_of_questions(file, tmp_path):
     (tmp_path / "set").mkdir()
     file.rename(tmp_path / "set" / "q.yaml")

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,11 +15,12 @@ from helpers.models import tiny_encoder
 from paraconsist.errors import InputError
 from paraconsist.files import locked
 from paraconsist.measures.ie_test import ie_test_from_counts
+from paraconsist.measures.paired_tests import replayed_p_value
 from paraconsist.studies.ie.decision import decide, hard_cases
 from paraconsist.studies.ie.experiment import majority_vote, plan, prepare, run_experiment
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, Unit, parse_rhos
 from paraconsist.studies.ie.rows import sample_rows, unit_seed
-from paraconsist.studies.ie.runs import Matched, family_of_counts, family_of_vectors, read_families
+from paraconsist.studies.ie.runs import Matched, distinct, family_of_counts, family_of_vectors, read_families
 
 OTHER_ORDER = ("contradiction", "entailment", "neutral")
 
@@ -61,13 +63,14 @@ def test_a_rho_that_is_no_probability_is_refused(rho):
 
 def test_a_seed_depends_on_its_own_unit_only():
     assert unit_seed(0, 1, 0.1 + 0.2, 4).entropy == unit_seed(0, 1, 0.3, 4).entropy
-    states = {tuple(unit_seed(s, 1, r, m).generate_state(2)) for s in (0, 1) for r in (0.0, 0.5) for m in (1, 2)}
+    states = {tuple(unit_seed(s, 1, r, m).generate_state(2)) for s in (0, 1) for r in (0.0, 0.001) for m in (1, 2)}
     assert len(states) == 8
 
 
 def test_rhos_as_people_write_them():
     assert parse_rhos(["0:1:21"])[6] == 0.3
-    refuses("`rhos` must be numbers with commas between", parse_rhos, ["0;1"])
+    for wrong in ("0;1", "0:1:1", "0:inf:3", "nan:1:3", "0:1"):
+        refuses("`rhos` must be numbers with commas between", parse_rhos, [wrong])
 
 
 @pytest.mark.slow
@@ -267,6 +270,8 @@ def test_decisions_are_those_of_the_measure():
         assert entry["statistic"] == part.statistic
         assert [r["rejected_at_rho"] for r in table["runs"] if r["rho"] == entry["rho"]] == part.rejected
     assert [entry["reject"] for entry in table["by_rho"]] == [True, False, False]
+    assert "|ties:mid|" in table["signature"]
+    assert not table["warnings"]
 
 
 def test_a_collapsed_run_is_reported_and_counts_in_every_number():
@@ -282,6 +287,10 @@ def test_a_collapsed_run_is_reported_and_counts_in_every_number():
     assert (table["n_collapsed"], table["by_rho"][0]["n_collapsed"]) == (1, 1)
     assert table["overall"]["accuracy"] == pytest.approx((1 + 1 / 3) / 2)
     assert table["overall"]["snr"] == pytest.approx(2.0)
+    assert not any("signal-to-noise" in warning for warning in table["warnings"])
+    same = decide([family_of_counts("c", [(0.0, 1, 4, 1, 0, 4), (0.0, 2, 4, 0, 1, 4)])])["families"][0]
+    assert np.isnan(same["overall"]["snr"])
+    assert any("their signal-to-noise ratio is undefined" in warning for warning in same["warnings"])
     assert any("(0, 2): collapsed, and kept in all numbers" in warning for warning in table["warnings"])
     # without predictions: right exactly where the gold label is 1
     assert Matched(0.0, 1, gold == 1, gold == 1, gold).collapsed is True
@@ -310,6 +319,37 @@ def test_hard_cases_under_both_readings():
     assert hard_cases([a, family_of_counts("c", [(0.0, 1, 4, 1, 0, 4)])]) is None
 
 
+def test_families_of_one_name_are_told_apart_by_where_they_are(tmp_path):
+    (a, b), other = (family_of_counts("m", [(0.0, 1, 4, 1, 0, 4)]) for _ in "ab"), family_of_counts("n", [])
+    read = [(tmp_path / "ie" / "matched.parquet", a), (tmp_path / "more", b), (tmp_path / "ie", other)]
+    assert [family.name for family in distinct(read)] == ["m (ie)", "m (more)", "n"]
+    read = [(Path("x/ie"), a), (Path("y/ie"), b)]
+    assert [family.name for family in distinct(read)] == [f"m ({path})" for path, _ in read]
+
+
+def matched_file(path, *runs):
+    """A file of matched rows; each run gives its rows' ids, and those that are lost."""
+    lines = [
+        f"{rho},{run},{row},1,{int(row not in lost)},{label}"
+        for run, (rho, ids, lost, labels) in enumerate(runs)
+        for row, label in zip(ids, labels, strict=True)
+    ]
+    path.write_text("\n".join(["rho,run,row,A,B,label", *lines]))
+    return path
+
+
+def test_hard_cases_are_of_the_same_rows(tmp_path):
+    """Rows were compared by their places: row 1 of one run was row 2 of another that lacks row 1."""
+    (same,) = read_families(matched_file(tmp_path / "a.csv", (0, [10, 2, 1], [2], "xyx"), (1, [1, 2, 10], [2], "xyx")))
+    assert hard_cases([same])["all_runs"] == {"some_rho": [1], "every_rho": [1]}
+    (other,) = read_families(matched_file(tmp_path / "b.csv", (0, [1, 2, 3], [1], "xxx"), (1, [2, 3, 4], [2], "xxx")))
+    assert hard_cases([other]) is None
+    (labelled,) = read_families(matched_file(tmp_path / "c.csv", (0, [1, 2, 10], [1], "xxy")))
+    assert hard_cases([same, labelled]) is None
+    twice = matched_file(tmp_path / "d.csv", (0, [1, 2, 1], [], "xyx"))
+    refuses("hold each row of a rho and run of d once; got 'rho 0, run 0'", read_families, twice)
+
+
 def test_every_method_stands_beside_the_one_that_decides(options):
     family = read_families(run_experiment(prepare(options)).parent)[0]
     table = decide([family], DecisionOptions(method="replay", n_resamples=50))["families"][0]
@@ -317,6 +357,12 @@ def test_every_method_stands_beside_the_one_that_decides(options):
         "exact", "exact_lower", "paper", "mcnemar", "mcnemar_mid_p", "mcnemar_resampled",
     }  # fmt: skip
     assert "est:replay" in table["signature"]
+    assert "|seed:0|" in table["signature"]
+    right, wrong = np.ones(9, dtype=bool), np.arange(9) > 3
+    published = family_of_vectors("p", lambda: iter([Matched(0.0, 1, right, wrong, seed=7)]))
+    (found,) = (decide([published], DecisionOptions(method="replay", n_resamples=50, seed=s))["families"] for s in [3])
+    assert "|seed:published|" in found[0]["signature"]
+    assert found[0]["runs"][0]["p_value"] == replayed_p_value(right, wrong, seed=7, n_resamples=50)
     assert any("50 resamples are too few" in warning for warning in table["warnings"])
     with pytest.raises(InputError, match="`method` must not be a replay where only counts are known"):
         decide([family_of_counts("c", [(0.0, 1, 4, 1, 0, 4)])], DecisionOptions(method="replay"))
@@ -336,4 +382,4 @@ def test_vectors_come_back_as_they_were_written(options):
         np.testing.assert_array_equal(one.label, gold)
     assert family.at([0.5]).n_runs == 2
     assert [one.rho for one in family.at([0.5]).vectors()] == [0.5, 0.5]
-    refuses(r"`rhos` must be rhos of .*: 0, 0.5, 1; got 0.25", family.at, [0.25])
+    refuses(r"`rhos` must be rhos of .*: 0, 0.5, 1; got 0.25", family.at, [0.5, 0.25, 1.0])

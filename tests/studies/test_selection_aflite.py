@@ -38,6 +38,7 @@ def test_fits_together_are_those_of_scikit_learn() -> None:
     linear_model = pytest.importorskip("sklearn.linear_model")
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(600, 9)) * np.linspace(0.05, 3, 9)
+    rows[:, 5:] += 3 * rows[:, 4:5]  # which are far from independent
     labels = (rows @ rng.normal(size=9) + rng.logistic(size=600) > 0.3).astype(int)
     chosen = rng.random((600, 5)) < 0.4
     for penalty in (0.01, 1.0, 100.0):
@@ -121,6 +122,7 @@ def test_a_classifier_never_predicts_a_group_that_it_was_trained_on() -> None:
         ({"options": AfliteOptions(train_size=800)}, "be smaller than the number of rows"),
         ({"labels": np.zeros(800)}, "take at least two values"),
         ({"labels": np.zeros(3)}, "have one row for each"),
+        ({"embeddings": np.where(np.arange(800) == 7, np.nan, 0.0)[:, None]}, "be finite numbers; got .nan. at row 7"),
     ],
 )
 def test_what_cannot_be_filtered_is_refused(change: dict, message: str) -> None:
@@ -128,7 +130,7 @@ def test_what_cannot_be_filtered_is_refused(change: dict, message: str) -> None:
     refuses(message, aflite, **{"embeddings": rows, "labels": labels, "groups": groups, "options": SMALL, **change})
 
 
-@pytest.mark.parametrize("option", [{"threshold": 0.0}, {"cutoff": 0}, {"inverse_penalty": 0.0}])
+@pytest.mark.parametrize("option", [{"threshold": 0.0}, {"threshold": 1.01}, {"cutoff": 0}, {"inverse_penalty": 0.0}])
 def test_options_out_of_range_are_refused(option: dict) -> None:
     refuses(next(iter(option)), AfliteOptions, **option)
 
@@ -154,6 +156,7 @@ def test_the_draw_is_even_over_deciles_and_difficulty() -> None:
     with pytest.warns(UserWarning, match="only"):
         sample_by_difficulty(easy[:20], confidences[:20], n_easy=50, n_difficult=1)
     refuses("from 0 to 1", sample_by_difficulty, easy, confidences + 1)
+    assert sample_by_difficulty(np.array([False, True]), [0.0, 1.0], 1, 1).tolist() == [1, 0]
 
 
 def rows_with_contexts(n: int = 240) -> list[dict]:
@@ -219,6 +222,19 @@ def test_select_writes_originals_and_a_sheet_that_becomes_a_bucket_set(trained: 
     )
     said = Command(partial(in_process, warn="always")).done(line, "--n-resamples", 20)
     assert "columns not written to predictions or results: writer." in said
+
+
+@pytest.mark.slow
+def test_a_selection_leaves_nothing_of_an_earlier_one(trained: Path, tmp_path: Path) -> None:
+    """Rows for training of an earlier pool stayed, and were in the pool of the next selection."""
+    draw = ("--confidence-model", trained / "model", "--n-easy", 1, "--n-difficult", 1)
+    done(*select(trained, *draw, "--pool", 0.5, "--output", tmp_path / "s"))
+    done(*select(trained, "--output", tmp_path / "s"))
+    assert not {"train.csv", "originals.parquet", "sheet.csv"} & {file.name for file in (tmp_path / "s").iterdir()}
+    rows = rows_with_contexts()
+    write_csv(tmp_path / "twice.csv", [{**row, "example_id": i % 239} for i, row in enumerate(rows)])
+    again = select(tmp_path, "--encoder", trained / "model", *draw, "--output", tmp_path / "t", rows="twice.csv")
+    assert "`example_id` must be another for each row of" in refused(*again)
 
 
 @pytest.mark.slow

@@ -24,11 +24,22 @@ from helpers.study_rows import bucket_rows
 from paraconsist.data.tasks import get_task
 from paraconsist.errors import InputError
 from paraconsist.files import locked
+from paraconsist.measures.catalogue import scored_measures
 from paraconsist.models.training.data import Examples, context_keys, sample_share
 from paraconsist.running.checking import check_folder
 from paraconsist.running.processes import alone
 from paraconsist.studies.options import SweepOptions
-from paraconsist.studies.sweep import Cell, CellResult, cells_of, difference_over_seeds, summarise, sweep, trend
+from paraconsist.studies.sweep import (
+    Cell,
+    CellResult,
+    SweepWork,
+    cells_of,
+    difference_over_seeds,
+    hashes_of,
+    summarise,
+    sweep,
+    trend,
+)
 
 
 def examples(sizes: list[int], labels: list[int] | None = None) -> Examples:
@@ -129,6 +140,51 @@ def test_a_sweep_goes_on_grows_and_never_meets_old_results(files: Path) -> None:
     write_csv(files / "toy.csv", bucket_rows(14))
     sweep(options(files, shares=(1.0,)))
     assert len(stamps(files)) == 6  # a changed set has cells of its own
+
+
+def test_a_cell_is_kept_exactly_while_what_it_reads_stays_as_it_is(files: Path) -> None:
+    """Another model's folder made all cells anew; a changed folder of rows, or varied file, met old results."""
+    (files / "set").mkdir()
+    for name in ("model", "other"):
+        (files / name).mkdir()
+        (files / name / "config.json").write_text("{}")
+        (files / name / "model.safetensors").write_text(name)
+    for name in ("set/rows.csv", "a.csv", "b.csv", "words.txt"):
+        write_csv(files / name, bucket_rows(3))
+    names = {name: str(files / name) for name in ("set", "model", "other", "a.csv", "b.csv")}
+    training = {"train_file": files / "train.csv"}
+
+    def folders(models: list[str], vary: list[str], **more: Path) -> dict[tuple[str, str], Path]:
+        given = {"models": models, "sets": [names["set"]], "vary": {"train_file": vary}, "shares": (1.0,)}
+        grid = options(files, **given, training={**training, **more}, seeds=(0,))
+        work = SweepWork(grid, hashes_of(grid))
+        return {(cell.model, dict(cell.varied)["train_file"]): work.folder(cell) for cell in cells_of(grid)}
+
+    first = folders([names["model"]], [names["a.csv"]])
+    (kept,) = first
+    whole = folders([names["model"], names["other"]], [names["a.csv"], names["b.csv"]])
+    assert len({*whole.values()}) == 4
+    assert whole[kept] == first[kept]
+    for model, name, more in (
+        (names["model"], "set/rows.csv", {}),
+        (names["model"], "a.csv", {}),
+        (names["model"], "model/model.safetensors", {}),
+        ("glove_bow", "words.txt", {"vectors": files / "words.txt"}),
+    ):
+        before = folders([model], [names["a.csv"]], **more)
+        (files / name).write_text("premise\nchanged\n")
+        assert folders([model], [names["a.csv"]], **more) != before, name
+
+
+@pytest.mark.slow
+def test_sets_of_a_text_are_of_the_training_s_task(tmp_path: Path) -> None:
+    """`sweep` asked for `--task`, which was given: one text may be of sentiment or topic."""
+    rows = [{"text": f"a {word} film {i}", "label": word} for i in range(8) for word in ("positive", "negative")]
+    write_csv(tmp_path / "rows.csv", rows)
+    write_csv(tmp_path / "set.csv", [{**row, "bucket_id": row["label"]} for row in rows[:6]])
+    training = {"train_file": tmp_path / "rows.csv", "epochs": 1.0, "task": "sentiment"}
+    found = sweep(options(tmp_path, sets=[str(tmp_path / "set.csv")], training=training, shares=(1.0,), seeds=(0,)))
+    assert found["cells"][0]["sets"]["set"]["paraphrastic_consistency"]["n_buckets"] == 2
 
 
 @pytest.mark.slow
@@ -273,6 +329,13 @@ def test_means_and_tests_over_seeds_are_scipys() -> None:
     by_rows = next(t for t in result.trends if t.axis == "n_rows")
     assert by_rows.kendall == pytest.approx(kendalltau([100] * 3 + [1000] * 3, few + many).statistic)
     assert np.isnan(next(t for t in result.trends if t.axis == "n_parameters").kendall)
+
+
+def test_every_measure_has_a_figure() -> None:
+    measures = {spec.name: {spec.headline: i / 64} for i, spec in enumerate(scored_measures().values())}
+    (row,) = summarise([replace(cell(1.0, 0, 0.5), sets={"s": measures})]).summary
+    for spec in scored_measures().values():
+        assert row.figures[spec.symbol].mean == measures[spec.name][spec.headline]
 
 
 @pytest.mark.parametrize(("n", "sentence"), [(4, "over 4 trainings, too few for a p."), (5, "over 5 trainings, p 0.")])

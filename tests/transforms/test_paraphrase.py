@@ -21,6 +21,7 @@ from paraconsist.transforms.paraphrase.generators import (
     call,
     load_generator,
     preset,
+    read_examples,
 )
 from paraconsist.transforms.paraphrase.judgements import (
     _agreement,
@@ -63,7 +64,8 @@ def test_settings_refuse(change, message):
     ("", "empty"), (" ... ", "empty"), ("the dog SLEEPS on a bed", "copy of the original"),
     ("A dog is asleep in a bed!", "duplicate"), ("Dog.", "too short"),
     ("The dog " + "really " * 20 + "sleeps on a bed.", "too long"), ("Собака is asleep on a bed.", "another language"),
-    ("Hund schläft tief jetzt dort.", "another language"), ("The dog sleeps on the bed.", "words overlap"),
+    ("Hund schläft tief jetzt dort.", "another language"), ("Hund schläft jetzt dort.", "another language"),
+    ("Hund schläft dort.", None), ("The dog sleeps on the bed.", "words overlap"),
     ("In a bed, some dog is sleeping.", None)
 ])  # fmt: skip
 def test_filters(candidate, reason):
@@ -157,12 +159,22 @@ def test_rules_by_example():
     assert "The kids are outdoors." in {text for _, text in rewordings("The kids are outside.")}
     assert "The kids are outdoors a house." not in {text for _, text in rewordings("The kids are outside a house.")}
     assert list(rewordings("Xyzzy")) == []
+    fragment = {text: rule for rule, text in rewordings("Two dogs near a big house.")}
+    assert fragment["There are two dogs near a big house."] == "there is"
+    assert fragment["Two dogs are near a big house."] == "whole sentence"
+    assert fragment["Two dogs that are near a big house."] == "relative clause"
+    assert "A man who is on a horse." in {text for _, text in rewordings("A man on a horse.")}
+    for subject, who in (("man", "who"), ("dog", "that")):
+        found = {text for _, text in rewordings(f"A {subject} is running fast.")}
+        assert f"It is a {subject} {who} is running fast." in found
 
 
 def test_rules_with_inflected_verbs():
     pytest.importorskip("lemminflect", reason="lemminflect is not installed: pip install 'paraconsist[nlp]'")
     found = {text for _, text in rewordings("A man is riding a horse on the beach.")}
     assert {"A man rides a horse on the beach.", "A horse is being ridden by a man on the beach."} <= found
+    found = {text for _, text in rewordings("A man is holding the two big dogs in the park.")}
+    assert "The two big dogs are being held by a man in the park." in found
     assert "Two women plant a tree." in {text for _, text in rewordings("Two women are planting a tree.")}
 
 
@@ -202,7 +214,7 @@ def test_diverse_groups_choose_what_the_definition_says(kind):
     tokenizer = byte_tokenizer()
     module = tiny_language_model(kind, tokenizer, seed=1, scale=3.0)
     language = LanguageModel(module, tokenizer, "seq2seq" if kind == "t5" else "causal")
-    n, penalty, temperature, length = 3, 2.5, 0.7, 5
+    n, penalty, temperature, length = 3, 2.5, 4.0, 5
     settings = GeneratorSettings(n=n, diversity=penalty, temperature=temperature, max_new_tokens=length)
     texts = ["the dog sleeps", "it is late"]
     found = LanguageGenerator(language, settings)(texts)
@@ -237,6 +249,8 @@ def test_models_that_write_nothing_are_refused(places, tmp_path):
     with pytest.raises(InputError, match="`examples` must be at least 10 for this prompt; got 1"):
         write_csv(tmp_path / "examples.csv", ("original", "paraphrase"), [("a", "b")])
         load_generator(GeneratorOptions(str(places / "causal"), tmp_path / "examples.csv"), preset("s24"))
+    write_csv(tmp_path / "empty.csv", ("original", "paraphrase"), [("a", "b"), ("c", " ")])
+    refuses("have texts in the columns original and paraphrase; .* at row 2", read_examples, tmp_path / "empty.csv")
 
 
 def test_which_label_is_entailment():

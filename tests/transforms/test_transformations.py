@@ -157,6 +157,7 @@ def test_dictionary_files(tmp_path):
         ("d.txt", "", "must be a .csv, .tsv or .json file"),
         ("d.csv", "word,other\na,b\n", "have the columns key, value; got .'word', 'other'."),
         ("d.csv", "key,value\na\n", "`value` must be words, not empty; got '' at row 1 of d.csv"),
+        ("d.csv", "key,value\na,b,,\nc,d, e\n", "cells in a row than in its header; got .' e'. at row 2 of d.csv"),
         ("d.json", "[1]", "be one JSON object"),
         ("d.json", '{"a": 1}', "`value` must be words, not empty; got 1"),
         ("d.json", '{"a": "b", "a": "c"}', "`key` must be unique"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice, zip_longest
@@ -181,6 +182,10 @@ def select(
             must = f"have the columns of task {items.task.name} ({', '.join(items.task.columns)}), to draw items from"
             remedy = "Ready-made text can be filtered, but not turned into a bucket set."
             raise input_error(_FUNCTION, "rows", must, got=list(items.columns), remedy=remedy)
+        ids = items.columns.get("example_id", ())
+        if options.confidence_model is not None and len({*ids}) < len(ids):
+            must = f"be another for each row of {items.name}, to draw items from"
+            raise input_error(_FUNCTION, "example_id", must, got=Counter(ids).most_common(1)[0][0])
         n_groups = int((groups := items.groups).max()) + 1
         in_groups = np.random.default_rng(options.seed).permutation(n_groups)[: max(1, round(options.pool * n_groups))]
         in_pool = np.isin(groups, in_groups)
@@ -190,6 +195,8 @@ def select(
             check_unseen(options.confidence_model, "confidence_model", pool, group_columns=options.group_columns)
         vectors = _vectors(items, folder, options, say)
         result = aflite(vectors, items.labels, groups=groups, options=options.filtering, say=say)
+        for name in _FILES[1:]:  # of an earlier selection, whose rows for training may be in this pool
+            (folder / name).unlink(missing_ok=True)
         confidence, drawn, n_places = None, np.empty(0, dtype=np.intp), 0
         if options.confidence_model is not None:
             confidence = np.full(len(items), np.nan)

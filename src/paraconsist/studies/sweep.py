@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from paraconsist.data.bucket_sets import load_bucket_set
+from paraconsist.data.bucket_sets import BucketSet, load_bucket_set
 from paraconsist.data.options import converted
 from paraconsist.data.store import store_key
-from paraconsist.data.tasks import QUESTIONS
+from paraconsist.data.tasks import QUESTIONS, get_task, named_in_rows
 from paraconsist.errors import input_error, renamed
-from paraconsist.files import LOCK, is_main, locked, sync_one, write_json, writing
+from paraconsist.files import LOCK, digests, is_main, locked, sync_one, write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC, scored_measures
 from paraconsist.measures.results import Values
 from paraconsist.measures.standings import corrected_p_values
@@ -109,18 +109,26 @@ def training_options(options: SweepOptions, cell: Cell, output: Path) -> Trainin
     return replace(options, training=training).train(output, **grid)
 
 
+def _read_by(options: SweepOptions, cell: Cell) -> set[str]:
+    """Return the names of what a cell reads: its sets, its model and the files of its training."""
+    training = {**options.training, **dict(cell.varied)}
+    files = (training.get(name) for name in ("train_file", "eval_file", "vectors"))
+    return {str(name) for name in (*files, *options.sets, cell.model) if name is not None}
+
+
 def hashes_of(options: SweepOptions) -> dict[str, str]:
-    """Return the hash of every file that the sweep reads, and of the weights of folders."""
+    """Return the hash of every file and folder of rows that the sweep reads, and of the weights of models' folders."""
     from paraconsist.models.pretrained import weights_hash
 
-    names = [options.training.get("train_file"), options.training.get("eval_file"), *options.sets, *options.models]
     hashes = {}
-    for name in (str(name) for name in names if name is not None):
+    for name in {name for cell in cells_of(options) for name in _read_by(options, cell)}:
         path = Path(name).expanduser()
         if path.is_file():
             hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        elif path.is_dir() and (path / "config.json").is_file():
+        elif (path / "config.json").is_file():
             hashes[name] = weights_hash(path)
+        elif name in options.sets and (folder := path if path.is_dir() else Path(name.partition(":")[0])).is_dir():
+            hashes[name] = store_key(digests(folder))
     return hashes
 
 
@@ -149,7 +157,7 @@ def sweep(options: SweepOptions, *, say: Callable[[str], None] = lambda line: No
         if (value := getattr(options, name)) is not None:
             raise input_error("sweep", name, "be given only where nothing is trained", got=value)
     for name in (name for name in options.sets if Path(name).exists()):
-        if load_bucket_set(name).task is QUESTIONS:
+        if _loaded(name, options).task is QUESTIONS:
             remedy = "Without rows to train on, models are asked as they are."
             raise input_error("sweep", "dataset", "have labels, as classifiers are trained", got=name, remedy=remedy)
     with alone():
@@ -277,7 +285,7 @@ class SweepWork:
             "sets": sorted(self.options.sets),
             "with_test": self.options.with_test,
             "limit": self.options.limit,
-            "files": dict(sorted(self.hashes.items())),
+            "files": {name: self.hashes[name] for name in sorted(_read_by(self.options, cell) & self.hashes.keys())},
         }
         return dict(json.loads(json.dumps(identity, default=str)))
 
@@ -364,7 +372,7 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> Measured:
 
     specs = with_test_sets(options.sets) if options.with_test else options.sets
     limits = dict.fromkeys(options.sets, options.limit)  # full test sets stay full
-    sets = [load_bucket_set(spec, data_dir=options.data_dir).limited(limits.get(spec)) for spec in specs]
+    sets = [_loaded(spec, options).limited(limits.get(spec)) for spec in specs]
     report = run(
         lambda name, group: load_model(name, task=group[0].task),
         lambda: {str(model): [shown_to(str(model), bucket_set, None) for bucket_set in sets]},
@@ -378,6 +386,13 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> Measured:
             tau = ScoreOptions(measures=[SEMANTIC.name], n_resamples=options.n_resamples)
             results[name] |= score_set(replace(source, test=None), tau).measures
     return _kept(results)
+
+
+def _loaded(spec: str, options: StudyOptions) -> BucketSet:
+    """Load a set; a file whose columns fit several tasks is of the training's."""
+    task = options.training.get("task")
+    is_unsure = task is not None and Path(spec).exists() and bool(named_in_rows(get_task(task)))
+    return load_bucket_set(spec, task=task if is_unsure else None, data_dir=options.data_dir)
 
 
 def _kept(results: Mapping[str, Values]) -> Measured:

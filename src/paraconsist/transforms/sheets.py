@@ -87,15 +87,20 @@ def read_sheet(
             head = stream.readline()
             stream.seek(0)
             reader = csv.DictReader(stream, delimiter=max(",;\t", key=head.count), restval="")
-            header = list(reader.fieldnames or ())
-            rows = [{name: unquoted(row[name] or "") for name in header} for row in reader]
+            header, lines = list(reader.fieldnames or ()), [*reader]
     except (OSError, UnicodeDecodeError, csv.Error) as problem:
         must = "name a CSV sheet that can be read"
         raise input_error(function, parameter, must, got=str(file), remedy=f"{problem}.") from None
     if missing := [column for column in columns if column not in header]:
         remedy = f"{file.name} begins with its header."
         raise input_error(function, parameter, f"have the columns {', '.join(missing)}", got=header, remedy=remedy)
-    return Sheet(header, rows, file.name, function)
+    rows = [{name: unquoted(line[name] or "") for name in header} for line in lines]
+    sheet = Sheet(header, rows, file.name, function)
+    for line, (place, _) in zip(lines, sheet, strict=True):
+        if any(further := line.get(reader.restkey, ())):
+            must, remedy = "have no more cells in a row than in its header", "Put texts with commas in quotation marks."
+            raise input_error(function, parameter, must, got=further, row=place, remedy=remedy)
+    return sheet
 
 
 def render(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -288,16 +288,17 @@ def hard_cases(families: Sequence[Family]) -> HardCases | None:
         return None
     n = sizes.pop()
     lost_by_all = {(scope, reading): np.ones(n, bool) for scope in _SCOPES for reading in _READINGS}
-    label: NDArray[Any] | None = None
+    known: dict[str, NDArray[Any]] = {}
     for family in families:
         if family.vectors is None:
             return None
         seen: set[float] = set()
         masks = {key: np.full(n, key[1] == "every_rho") for key in lost_by_all}
         for run in family.vectors():
-            if label is not None and run.label is not None and not np.array_equal(label, run.label):
-                return None
-            label = run.label if label is None else label
+            for name in ("label", "row"):
+                values = getattr(run, name)
+                if values is not None and not np.array_equal(known.setdefault(name, values), values):
+                    return None
             lost = run.original_correct & ~run.transformed_correct
             for scope in _SCOPES if run.rho not in seen else ("all_runs",):
                 masks[scope, "some_rho"] |= lost

@@ -113,13 +113,13 @@ def family_of_counts(name: str, rows: Iterable[tuple[Any, ...]]) -> Family:
 
 
 def distinct(read: Sequence[tuple[Path, Family]]) -> list[Family]:
-    """Return families of several files; equal names are followed by the folder's or file's."""
+    """Return families of several files; equal names are followed by the folder's or file's, or where it is."""
     times = Counter(family.name for _, family in read)
-    families = []
-    for path, family in read:
-        place = path.resolve().parent.name if path.name == "matched.parquet" else path.resolve().stem
-        families.append(replace(family, name=f"{family.name} ({place})") if times[family.name] > 1 else family)
-    return families
+    places = [p.resolve().parent.name if p.name == "matched.parquet" else p.resolve().stem for p, _ in read]
+    if len({(family.name, place) for (_, family), place in zip(read, places, strict=True)}) < len(read):
+        places = [str(path) for path, _ in read]
+    named = zip((family for _, family in read), places, strict=True)
+    return [replace(f, name=f"{f.name} ({place})") if times[f.name] > 1 else f for f, place in named]
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,7 @@ class Matched:
     seed: int | None = None  # of the published resampling, where the file says it
     validation_accuracy: float = float("nan")  # of the training, on its own validation sample; nan where not known
     groups: NDArray[Any] | None = None  # which rows are not independent
+    row: NDArray[Any] | None = None  # ids of the rows, where the file has them
 
     @property
     def counts(self) -> Run:
@@ -306,11 +307,16 @@ def _from_rows(
         columns["groups"] = _codes(groups)
         if columns["groups"] is None:
             raise input_error(FUNCTION, "group", "not be empty", got=None, row=groups.to_pylist().index(None))
-    ids = next((table[name].to_pylist() for name in _ROW if name in table.column_names), ())
-    order = sorted(range(table.num_rows), key=lambda i: str(ids[i]).zfill(20)) if ids else range(table.num_rows)
+    named = next((table[name].to_pylist() for name in _ROW if name in table.column_names), None)
+    ids = columns["row"] = None if named is None else np.array(list(map(str, named)))
+    order = range(table.num_rows) if ids is None else sorted(range(len(ids)), key=lambda i: ids[i].zfill(20))
     families: dict[str, dict[tuple[float, Any], list[int]]] = {}
     for i in order:  # rows of every run in one order: hard cases compare them one by one
         families.setdefault(keys[i], {}).setdefault(run_of[i], []).append(i)
+    for name, runs in families.items() if ids is not None else ():
+        for (rho, run), rows in runs.items():
+            if len({*ids[rows].tolist()}) < len(rows):
+                raise _error(f"hold each row of a rho and run of {name} once", got=f"rho {rho:g}, run {run}")
 
     def vectors(name: str) -> Iterator[Matched]:
         runs = families[name]

@@ -299,12 +299,15 @@ def perturbed_questions(
             must = f"be kinds for questions ({', '.join(SURFACE)})"
             raise input_error("perturb", "property", must, got=name, remedy=remedy)
     buckets = dict(sampled([*by_bucket(data.table.to_pylist()).items()], limit, seed))
-    made, kinds = refining.Refined({asked(row): [] for row, *_ in buckets.values()}), dict[tuple[str, str], str]()
+    given: dict[str, set[str]] = {}  # question -> its wordings, of all buckets that ask it
     for rows in buckets.values():
-        text, seen = asked(rows[0]), set(map(asked, rows))
+        given.setdefault(asked(rows[0]), set()).update(map(asked, rows))
+    made, kinds = refining.Refined({text: [] for text in given}), dict[tuple[str, str], str]()
+    for text, seen in given.items():
         for name in names or SURFACE:
             new = SURFACE[name](text, Random(f"{seed}/{name}/{text}"))
-            if new.strip() and new not in seen and (text, new) not in kinds and parts(new) == parts(text):
+            if new.strip() and new not in seen and parts(new) == parts(text):
+                seen.add(new)
                 kinds[text, new] = name
                 made.add(refining.Examined(text, new, None, f"; {name}"))
     counts = Counter(kinds.values())
