@@ -88,7 +88,9 @@ def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **int
         np.concatenate([getattr(one, name), getattr(two, name)])
         for name in ("buckets", "labels", "predictions", "unparsed", "roles")
     )
-    groups: list[Any] = [rows.buckets if rows.groups is None else rows.groups for rows in (one, two)]
+    if (groups := one.groups) is not None:  # the repeats' file may lack them
+        of_bucket = dict(zip(np.asarray(one.buckets).tolist(), groups.tolist(), strict=True))
+        groups = np.array([of_bucket[bucket] for bucket in buckets.tolist()])
     # the same text may stand in two buckets; twice in one bucket of a run it was computed once
     inputs = [f"{bucket}\x00{text}" for bucket, text in zip(buckets.tolist(), texts, strict=True)]
     first = {key: row for row, key in reversed(list(enumerate(zip(runs, inputs, strict=True))))}
@@ -99,7 +101,7 @@ def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **int
         buckets[kept],
         *([values[row] for row in kept] for values in (inputs, runs, kinds)),
         roles=roles[kept].tolist(),
-        groups=None if one.groups is None else np.concatenate(groups)[kept],
+        groups=None if groups is None else groups[kept],
         **intervals,
     )
     return replace(result, signature=str(parse_signature(result.signature).replace(unparsed="own_class")))
