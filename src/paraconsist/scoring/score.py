@@ -352,12 +352,11 @@ def _checked(scores: SetScores) -> Checked | None:
         return None
     from paraconsist.scoring.checked import checked_rates, read_checked
 
-    if options.policy != "wrong":
-        raise input_error("score", "unparsed", "be wrong with `checked`", got=options.policy)
     if scores.until is not None:
         must, got = "not be given for a run that was asked until something was known", [*map(str, options.checked)]
         raise input_error("score", "checked", must, got=got, remedy=_MISSES)
-    return checked_rates(scores.source, read_checked(options.checked), options.confidence_level, scores.wording)
+    sheets = read_checked(options.checked, options.policy)
+    return checked_rates(scores.source, sheets, options.confidence_level, scores.wording)
 
 
 def _validity(scores: SetScores) -> Validity | None:
