@@ -58,9 +58,19 @@ def test_the_json_is_the_librarys_and_the_table_shows_it(command: Command, answe
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("given", [["--exclude", "marked.csv"], ["--labelled"]])
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--exclude", "marked.csv"],
+        ["--labelled"],
+        ["--original-prediction", "prediction"],
+        ["--label-names", "no,yes"],
+        ["--groups-from", "groups.csv"],
+        ["--classes", "classes.csv", "--same", "text"],
+    ],
+)
 def test_rows_that_are_not_left_out_are_not_said_to_be(given: list[str], command: Command, answers: Path) -> None:
-    """Both had no effect, without a word."""
+    """They had no effect, without a word: of pairs half of the answers were not read."""
     assert f"`{given[0]}` must not be given: all rows" in command.refused("variance", answers, *LEVELS, *given)
 
 

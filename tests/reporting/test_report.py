@@ -273,6 +273,9 @@ def test_a_run_is_scored_from_its_predictions_with_the_options_of_its_results(tm
     assert "12.3" not in page
     assert "level:0.8|" in page
     assert "results.json does not fit" not in page
+    page = text_of(report(tmp_path, run, score=ScoreOptions(confidence_level=0.5, unparsed="own_class"))[0])
+    assert "level:0.8|" not in page  # what was given was ignored
+    assert re.search(r"unparsed:own_class\|[^ ]*level:0.5\|", page)
     saved["toy:set"]["n_rows"] = 7
     (run / "results.json").write_text(json.dumps(saved))
     page = text_of(report(tmp_path, run)[0])

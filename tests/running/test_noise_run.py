@@ -151,6 +151,18 @@ def test_the_command_takes_off_the_largest_flip_rate(finished, tmp_path):
     assert floor["excess_inconsistency"] == pytest.approx(floor["inconsistency"] - 5 / 12)
 
 
+@pytest.mark.faults
+def test_repeats_have_the_groups_of_a_file_too(finished, tmp_path):
+    """Theirs were the buckets, which no group was called: the score was refused."""
+    buckets = sorted({*read_predictions(finished / "predictions" / "set.parquet").table["bucket_id"].to_pylist()})
+    lines = [f"{bucket},{place // 2}" for place, bucket in enumerate(buckets)]
+    (tmp_path / "groups.csv").write_text("\n".join(["bucket_id,group_id", *lines]))
+    floor = command.json("score", finished, "--groups-from", tmp_path / "groups.csv")["set"]["noise_floor"]
+    alone = json.loads((finished / "results.json").read_text())["set"]["noise_floor"]
+    assert floor["flip_rate"] == alone["flip_rate"]
+    assert floor["n_clusters"] == len(buckets) // 2
+
+
 def test_the_inconsistency_is_that_of_the_run(finished):
     result = json.loads((finished / "results.json").read_text())["set"]
     unbiased = result["measures"]["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"]

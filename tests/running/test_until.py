@@ -186,6 +186,14 @@ def test_models_of_such_runs_are_not_compared_by_tests_for_a_fixed_number(tmp_pa
     refuses("`models` must not be runs that were asked until", pc.compare, *folders)
 
 
+def test_buckets_of_such_runs_are_not_left_out(tmp_path: Path) -> None:
+    """A list of buckets was left out, and the interval for those that were asked in random order still said to hold."""
+    done = run(tmp_path / "run")
+    marked = done.score().outcomes()["bucket"][:2]
+    refuses("`exclude` must not be given for a run that was asked until", done.score, exclude=marked)
+    refuses("`unparsed` must not be drop_bucket for a run that was", done.score, unparsed="drop_bucket")
+
+
 @pytest.mark.parametrize(
     ("condition", "code", "word"),
     [("pc >= 0.5", 0, "pass"), ("pc >= 0.97", 1, "fail"), ("pc >= 0.78", 3, "ask for more")],

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.errors import refuses
 from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,6 +176,14 @@ def test_an_answer_of_another_model_may_be_absent(tmp_path):
     classes = write_classes(tmp_path / "classes.jsonl", lines, names)
     scored = pc.score(write_answers(tmp_path / "answers.parquet"), same="text", classes=classes).sets["answers"]
     assert scored.to_dict()["by_hand"] == {"n_verdicts": 1, "n_changed": 1}
+
+
+def test_an_answer_of_this_model_must_be_there(tmp_path):
+    answers = pq.read_table(write_answers(tmp_path / "answers.parquet"))
+    answers = answers.append_column("model", pa.array(["m"] * len(answers)))
+    names = ("bucket_id", "answer", "class", "model")
+    classes = write_classes(tmp_path / "classes.jsonl", [("split", "elsewhere", "1", "m")], names)
+    refuses("answers that were given", pc.score, answers, same="text", classes=classes, model="m")
 
 
 def test_a_class_by_hand_without_a_right_answer_stays_wrong():

@@ -167,6 +167,33 @@ def test_a_whole_sheet_gives_what_people_say(command, run, tmp_path):
     assert rates["pvap_unbiased"]["corrected"] == pytest.approx((1 - of_alike) / 2 / (of_right * (1 - of_right)))
 
 
+@pytest.mark.faults
+def test_lines_about_buckets_that_are_left_out_are_passed_over(command, run, tmp_path):
+    """They were said to show other answers than the run's."""
+    pairs = mark(drawn(command, run, "--n", "1000", output=tmp_path / "pairs.csv"), same=same)
+    (tmp_path / "marked.csv").write_text("bucket_id\nb0\nb7\nb8\n")
+    rates = scored(command, run, "--checked", pairs, "--exclude", tmp_path / "marked.csv")["checked"]["rates"]
+    kept = [row for row in rows() if row["bucket_id"] not in ("b0", "b7", "b8")]
+    assert rates["same_answer"]["corrected"] == pytest.approx(people(kept)[0])
+    assert rates["same_answer"]["n_labels"] == 57 * 6
+
+
+@pytest.mark.faults
+def test_corrected_rates_are_compared_on_the_problems_of_both_where_they_share_groups(command, tmp_path):
+    """A problem that one model did not answer counted for the other where both answered one of its group."""
+    of = {"small": pd.DataFrame(rows()), "large": pd.DataFrame(rows(shift=1)).iloc[40:]}
+    for name, frame in of.items():
+        frame["group_id"] = frame["bucket_id"].str[1:].astype(int) % 12
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    paths = [tmp_path / "small.csv", tmp_path / "large.csv"]
+    sheet = mark(drawn(command, *paths, "--n", "1000", output=tmp_path / "pairs.csv"), same=same)
+    given = ("compare", *paths, "--same", "tokens", "--checked", sheet, "--n-permutations", "20")
+    (difference,) = command.json(*given)[0]["checked"]
+    expected = people(rows()[40:])[0] - people(rows(shift=1)[40:])[0]
+    assert difference["difference"] == pytest.approx(expected)
+    assert "`--unparsed` must be wrong with" in command.refused(*given, "--unparsed", "own_class")  # as score says it
+
+
 def test_a_part_of_it_covers_what_people_say(command, run, tmp_path):
     pairs = mark(drawn(command, run, "--n", "120", output=tmp_path / "pairs.csv"), same=same)
     rates = scored(command, run, "--checked", pairs)["checked"]["rates"]

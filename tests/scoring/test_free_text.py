@@ -119,3 +119,27 @@ def test_an_answer_that_is_never_right_is_told_by_one_that_was_given():
     """The first, which was no answer, stood in the sentence."""
     rows = [{"bucket_id": i // 2, "prediction": "Rome" if i else None, "label": "Paris"} for i in range(40)]
     assert "no answer is right by `text` ('Rome' for 'Paris')" in " ".join(pc.score(rows, same="text").warnings)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("same", "written", "gold"),
+    [("text", "{}.", ["Paris", "Rome"]), ("number", "It is {}", ["7", "8"]), ("number", "It is {}", [7, 8])],
+)
+def test_answers_to_the_full_test_set_are_compared_alike(same, written, gold):
+    """They were compared with the gold labels letter by letter: 0 % of right answers were."""
+    first, second = (written.format(one) for one in gold)
+    rows = {
+        "bucket_id": [0, 0, 1, 1],
+        "role": ["original", "paraphrase"] * 2,
+        "prediction": [first, first, first, second],
+    }
+    rows["label"] = [gold[0], gold[0], gold[1], gold[1]]
+    beside = {
+        "prediction": [first, first, second, None, second],
+        "label": [gold[0], gold[1], gold[1], gold[1], gold[1]],
+    }
+    for test in (beside, {**beside, "bucket_id": [0, 0, 1, 1, 1]}):
+        scored = pc.score(rows, same=same, test=test).sets["predictions"]
+        assert scored.measures["paraphrastic_consistency"]["test_accuracy"] == 0.6
+        assert scored.test_majority_rate == 0.8

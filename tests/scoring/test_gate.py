@@ -215,6 +215,11 @@ def test_not_worse_than_another_model(command, tmp_path):
     assert code == 1
     assert out.startswith("fail: pc.not_worse (found 1.0000: c, pc.not_worse, p, 0.05 at most, the difference is -0.")
     assert "too few" not in out
+    low, high = pc.compare(a, c, margin=0.02).sets[0].pairs[0].result["margin_test"]["interval"]
+    out = command.out(
+        "gate", "pc.not_worse", a, "--against", c, "--margin", (low + high) / 2
+    )  # not worse, perhaps better
+    assert "too few" not in out
     # two models alike: not shown within two points by 60 buckets, within 15 points it is
     code, out, _ = command("gate", "pc.equivalent", a, "--against", b, "--margin", 0.02)
     test = pc.compare(a, b, margin=0.02).sets[0].pairs[0].result["margin_test"]

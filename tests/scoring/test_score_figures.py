@@ -69,6 +69,8 @@ def test_figure_2_by_hand(measure):
     found = figures_of(measure, made(PAIRS, ROLE[measure]), NAMES, label_names=NAMES)
     assert listed(found) == TRANSITIONS
     assert "confidence" not in found  # the file has no probabilities
+    others = [row | {"label": (row["label"] + (row["role"] != "original")) % 3} for row in made(PAIRS, ROLE[measure])]
+    assert listed(figures_of(measure, others, NAMES, label_names=NAMES)) == TRANSITIONS  # the original's gold label
 
 
 def test_labels_without_names_are_shown_as_they_are():

@@ -47,6 +47,16 @@ def test_without_ids_the_variant_says_which_rows_are_one_wording(tmp_path, comma
     assert "`--example` must name a column" in command.refused(*given, "--example", "absent")
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(("wording", "trial"), [("kind", "trial"), ("wording", "repeat"), ("repeat", "kind")])
+def test_columns_may_be_called_as_those_of_a_run_s_repeats(wording, trial):
+    """The table was refused, as having a column twice."""
+    usual = pc.score(answers(), trial="trial").to_dict()["predictions"]["noise_floor"]
+    renamed = answers().rename(columns={"example_id": wording, "trial": trial})
+    found = pc.score(renamed, trial=trial, example=wording, stratum=wording).to_dict()["predictions"]
+    assert found["noise_floor"] == usual
+
+
 @pytest.mark.parametrize("name", [int, str, lambda number: number + 8, lambda number: f"{number + 8}"])
 def test_the_order_of_rows_decides_nothing_where_trials_are_numbered(tmp_path, name):
     rows = answers(n_trials=5)

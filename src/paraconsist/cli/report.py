@@ -73,7 +73,7 @@ def report(
     margin: float | None = option(
         None, "Margin as a share, 0.02 for two points: say which models are not worse by more."
     ),
-    rescore: bool = option(False, "Score run folders anew, whatever their results.json says."),
+    rescore: bool = option(False, "Score run folders anew, also where their results.json says with which options."),
     read: SourceOptions,
     scoring: ScoreOptions,
 ) -> None:
@@ -97,10 +97,9 @@ def report(
         raise input_error("report", "site", "be given without `output` and `plots`", got=str(site), remedy=remedy)
     if space and site is None:
         raise input_error("report", "space", "be given with `site`, the folder of the Space")
-    anew = rescore or scoring.unparsed != ScoreOptions.unparsed  # a run's own results are under this policy
     with _progress() as progress:
         named: dict[str, Any] = {"names": name or (), "sets": set_ or ()}
-        models = load_models(paths, scoring, read=read, rescore=anew, progress=progress, **named)
+        models = load_models(paths, scoring, read=read, rescore=rescore, progress=progress, **named)
     options = ReportOptions(
         title=title,
         score=scoring,
@@ -146,7 +145,7 @@ def leaderboard(
     set_: list[str] | None = SET,
     title: str | None = option(None, "Heading of the index."),
     texts: list[str] | None = option(None, "File with texts and a column example_id, or prepared sets, for the pages."),
-    rescore: bool = option(False, "Score run folders anew, whatever their results.json says."),
+    rescore: bool = option(False, "Score run folders anew, also where their results.json says with which options."),
     read: SourceOptions,
     scoring: ScoreOptions,
 ) -> None:

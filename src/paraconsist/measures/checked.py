@@ -44,7 +44,8 @@ class CheckedUnits:
 
     `labels` are people's, in [0, 1]: means where there are several, nan where there is none. `weights` say how much a
     unit counts, `sampling` is 1 over the chance that it was drawn, up to a factor, `strata` are parts of the verdicts
-    that labels were drawn from, and units that share no group are independent.
+    that labels were drawn from, and units that share no group are independent. Two models are compared on the
+    `problems` of both, by default the groups.
     """
 
     verdicts: NDArray[np.bool_]
@@ -53,6 +54,7 @@ class CheckedUnits:
     sampling: Floats
     strata: NDArray[np.intp]
     groups: NDArray[Any]
+    problems: NDArray[Any]
 
     @classmethod
     def of(cls, verdicts: Any, labels: Any, **columns: Any) -> CheckedUnits:
@@ -64,6 +66,7 @@ class CheckedUnits:
         ones, none = np.ones(n), np.zeros(n, dtype=np.intp)
         usual = {"weights": ones, "sampling": ones, "strata": none, "groups": np.arange(n)}
         whole = {"labels": marks, **usual, **{name: np.asarray(column) for name, column in columns.items()}}
+        whole.setdefault("problems", whole["groups"])
         for name, column in whole.items():
             if len(column) != n:
                 raise input_error("corrected_rate", name, f"have the length of `verdicts`, {n}", got=len(column))

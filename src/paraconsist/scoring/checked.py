@@ -259,8 +259,10 @@ def _halves(verdicts: NDArray[np.bool_], similarity: NDArray[np.float64] | None)
 # ---- the sheets
 
 
-def read_checked(paths: str | Path | Iterable[str | Path]) -> Sheets:
-    """Read marked sheets; InputError if one is none, or a cell is neither yes, no nor empty."""
+def read_checked(paths: str | Path | Iterable[str | Path], policy: str = "wrong") -> Sheets:
+    """Read marked sheets; InputError if one is none, a cell is neither yes, no nor empty, or the policy is another."""
+    if policy != "wrong":
+        raise input_error("score", "unparsed", "be wrong with `checked`", got=policy)
     paths = [paths] if isinstance(paths, (str, Path)) else paths
     found: dict[Kind, list[Line]] = {"same": [], "right": []}
     for number, path in enumerate(paths):
@@ -388,10 +390,10 @@ def checked_differences(
 
 
 def _of_both(one: CheckedUnits, two: CheckedUnits) -> tuple[CheckedUnits, CheckedUnits]:
-    """Return the units whose groups, one or two, both have."""
+    """Return the units whose problems, one or two, both have."""
 
     def shared(units: CheckedUnits, other: CheckedUnits) -> CheckedUnits:
-        is_shared = np.isin(units.groups, other.groups).reshape(len(units.groups), -1)
+        is_shared = np.isin(units.problems, other.problems).reshape(len(units.problems), -1)
         return units.where(np.asarray(is_shared.all(axis=1)))
 
     return shared(one, two), shared(two, one)
@@ -457,17 +459,22 @@ def _apart(source: Source, rows: Rows, lines: Sequence[Line]) -> CheckedUnits | 
     if unknown := set(marked) - set(zip(units.first.tolist(), units.second.tolist(), strict=True)):
         must, remedy = "show pairs of problems that this run is asked about", "Draw the sheet from this run."
         raise input_error("score", "checked", must, got=f"{len(unknown)} other pairs", remedy=remedy)
-    found, groups = _as_units(rows, units, marked), groups_of(rows)
-    both = np.stack([groups[units.first], groups[units.second]], axis=1)
-    return replace(found, weights=np.ones(len(both)), groups=both)
+    found, sides = _as_units(rows, units, marked), (units.first, units.second)
+    groups, problems = (np.stack([of[i] for i in sides], axis=1) for of in (groups_of(rows), np.asarray(rows.buckets)))
+    return replace(found, weights=np.ones(len(groups)), groups=groups, problems=problems)
 
 
 def _found_again(source: Source, rows: Rows, lines: Sequence[Line]) -> Iterator[tuple[Line, list[int]]]:
-    """Yield the marked lines about a source's answers, with their rows; InputError if they show other answers."""
+    """Yield the marked lines about a source's answers, with their rows; InputError if they show other answers.
+
+    Those about buckets that were left out are passed over.
+    """
     buckets, answers = np.asarray(rows.buckets), source.predictions.table["raw_output"].to_pylist()
     named = zip(map(str, buckets.tolist()), places_of(buckets).tolist(), strict=True)
     row_of = {key: i for i, key in enumerate(named)}
     for line in _ours(source, lines):
+        if not source.excluded.isdisjoint(line.buckets):
+            continue
         members = [row_of.get(key, -1) for key in zip(line.buckets, line.wordings, strict=True)]
         shown = [" ".join((answers[i] or "").split()) if i >= 0 else None for i in members]
         if shown != [" ".join(text.split()) for text in line.answers]:
@@ -483,10 +490,11 @@ def _as_units(rows: Rows, units: Pairs, marked: Mapping[Any, Any], partners: Int
     for i, key in enumerate(zip(units.first.tolist(), units.second.tolist(), strict=True)):
         if given := marked.get(key):
             labels[i], sampling[i] = sum(label for label, _ in given) / len(given), sum(weight for _, weight in given)
-    groups = np.asarray(rows.buckets if rows.groups is None else rows.groups)[units.first]
+    buckets = np.asarray(rows.buckets)
+    groups = buckets if rows.groups is None else rows.groups
     sampling = sampling if partners is None else sampling / partners
-    more = {"weights": 1.0 / per_bucket(rows, units.first), "sampling": sampling}
-    return CheckedUnits.of(units.verdicts, labels, strata=units.strata, groups=groups, **more)
+    more = {"weights": 1.0 / per_bucket(rows, units.first), "sampling": sampling, "problems": buckets[units.first]}
+    return CheckedUnits.of(units.verdicts, labels, strata=units.strata, groups=groups[units.first], **more)
 
 
 def _errors_elsewhere(source: Source, lines: Sequence[Line], kind: Kind) -> tuple[CheckedUnits, list[str]]:

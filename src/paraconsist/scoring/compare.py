@@ -145,7 +145,7 @@ def compare(
         return compared
     from paraconsist.scoring.checked import checked_differences, read_checked
 
-    sheets, level = read_checked(options.checked), options.confidence_level
+    sheets, level = read_checked(options.checked, options.policy), options.confidence_level
     for i, comparison in enumerate(compared):
         found, notes = checked_differences(sets[comparison.set], parts[comparison.set].who, sheets, level)
         compared[i] = replace(comparison, checked=found, warnings=[*comparison.warnings, *notes])

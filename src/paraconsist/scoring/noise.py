@@ -19,17 +19,16 @@ from paraconsist.measures.noise_floor import noise_floor
 from paraconsist.measures.results import Result, parse_signature
 
 RUN_AGAIN = "Run with --noise-floor again."
-_RUN, _KIND = "repeat", "kind"
 
 
 @dataclass(frozen=True)
 class Repeats:
     """Rows of a run that were asked again."""
 
-    #: The run's columns, with ``repeat`` (which run, from 1) and ``kind`` (``numeric``: another batch composition;
-    #: ``decoding``: another sampling seed).
-    predictions: Predictions
+    predictions: Predictions  # the run's columns, with two more
     example: str = "input_id"  # the column that says which rows of a bucket are the same input
+    run: str = "repeat"  # that of which run, from 1
+    kind: str = "kind"  # that of ``numeric`` (another batch composition) or ``decoding`` (another sampling seed)
 
 
 def split_trials(predictions: Predictions, bucket: str, example: str, trial: str) -> tuple[Predictions, Repeats]:
@@ -62,10 +61,10 @@ def split_trials(predictions: Predictions, bucket: str, example: str, trial: str
         remedy = f"Column {example} differs in all rows of a bucket: name another as `example`."
         raise input_error("score", "trial", "be several of at least one example", got=trial, remedy=remedy)
     is_first = np.array(ranks) == 0
-    repeats = table.filter(pa.array(~is_first))
-    repeats = repeats.append_column(_RUN, pa.array(np.array(ranks)[~is_first]))
-    repeats = repeats.append_column(_KIND, pa.array(["decoding"] * len(repeats)))
-    again = Repeats(replace(predictions, table=repeats), example)
+    repeats, run, kind = table.filter(pa.array(~is_first)), "\0run", "\0kind"  # names that no column of a file has
+    repeats = repeats.append_column(run, pa.array(np.array(ranks)[~is_first]))
+    repeats = repeats.append_column(kind, pa.array(["decoding"] * len(repeats)))
+    again = Repeats(replace(predictions, table=repeats), example, run, kind)
     return replace(predictions, table=table.filter(pa.array(is_first))), again
 
 
@@ -76,20 +75,22 @@ def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **int
     could not be read are the same answer here. InputError if a column is missing, or the rows are not of this run.
     """
     table, example = again.predictions.table, again.example
-    for name in (_RUN, _KIND, example):
+    for name in (again.run, again.kind, example):
         if name not in table.column_names:
             raise input_error("score", name, "be a column of the repeats", got=table.column_names)
     if not same_run(main, again.predictions):
         must = "be of the same model and set as the run"
         raise input_error("score", "noise", must, got=[_identity(main), _identity(again.predictions)], remedy=RUN_AGAIN)
     one, two = (read_rows(p, replace(columns, stratum=())) for p in (main, again.predictions))
-    runs, kinds, texts = (table[name].to_pylist() for name in (_RUN, _KIND, example))
+    runs, kinds, texts = (table[name].to_pylist() for name in (again.run, again.kind, example))
     runs, kinds, texts = [0] * len(one) + runs, ["main"] * len(one) + kinds, main.table[example].to_pylist() + texts
     buckets, labels, answers, unparsed, roles = (
         np.concatenate([getattr(one, name), getattr(two, name)])
         for name in ("buckets", "labels", "predictions", "unparsed", "roles")
     )
-    groups: list[Any] = [rows.buckets if rows.groups is None else rows.groups for rows in (one, two)]
+    if (groups := one.groups) is not None:  # the repeats' file may lack them
+        of_bucket = dict(zip(np.asarray(one.buckets).tolist(), groups.tolist(), strict=True))
+        groups = np.array([of_bucket[bucket] for bucket in buckets.tolist()])
     # the same text may stand in two buckets; twice in one bucket of a run it was computed once
     inputs = [f"{bucket}\x00{text}" for bucket, text in zip(buckets.tolist(), texts, strict=True)]
     first = {key: row for row, key in reversed(list(enumerate(zip(runs, inputs, strict=True))))}
@@ -100,7 +101,7 @@ def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **int
         buckets[kept],
         *([values[row] for row in kept] for values in (inputs, runs, kinds)),
         roles=roles[kept].tolist(),
-        groups=None if one.groups is None else np.concatenate(groups)[kept],
+        groups=None if groups is None else groups[kept],
         **intervals,
     )
     return replace(result, signature=str(parse_signature(result.signature).replace(unparsed="own_class")))

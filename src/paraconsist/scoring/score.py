@@ -94,6 +94,7 @@ _COLUMNS = (
 #: Keys that are null where the file does not say; others are left out.
 _ALWAYS = ("set", "task", "model", "limit")
 
+_MISSES = "Its intervals would miss."
 #: What is said of a PVAP above 1.
 ABOVE_ALL = "PVAP is above 100 %: it is unbiased, not bounded, and as far as these problems tell wording decides all"
 _NEED_NONE = ", ".join(spec.name for spec in BUILT_IN if spec.target and not spec.needs_gold)
@@ -340,9 +341,12 @@ def _known_of(source: Source, options: ScoreOptions, kept: Rows) -> Known | None
     asked, level = source.predictions.metadata.get("until"), options.confidence_level
     if asked is None:
         return None
+    run = "for a run that was asked until something was known"
+    if source.excluded:
+        name = "labelled" if source.columns.labelled else "exclude"
+        raise input_error("score", name, f"not be given {run}", got=f"{len(source.excluded)} buckets", remedy=_MISSES)
     if options.policy == "drop_bucket":
-        must = "not be drop_bucket for a run that was asked until something was known"
-        raise input_error("score", "unparsed", must, got="drop_bucket")
+        raise input_error("score", "unparsed", f"not be drop_bucket {run}", got="drop_bucket", remedy=_MISSES)
     if "reference" in asked and options.policy != "wrong":
         must = "be wrong for a run whose condition names another run: its answers were compared so"
         raise input_error("score", "unparsed", must, got=options.policy)
@@ -356,12 +360,11 @@ def _checked(scores: SetScores) -> Checked | None:
         return None
     from paraconsist.scoring.checked import checked_rates, read_checked
 
-    if options.policy != "wrong":
-        raise input_error("score", "unparsed", "be wrong with `checked`", got=options.policy)
     if scores.until is not None:
         must, got = "not be given for a run that was asked until something was known", [*map(str, options.checked)]
-        raise input_error("score", "checked", must, got=got, remedy="Its intervals would miss.")
-    return checked_rates(scores.source, read_checked(options.checked), options.confidence_level, scores.wording)
+        raise input_error("score", "checked", must, got=got, remedy=_MISSES)
+    sheets = read_checked(options.checked, options.policy)
+    return checked_rates(scores.source, sheets, options.confidence_level, scores.wording)
 
 
 def _validity(scores: SetScores) -> Validity | None:

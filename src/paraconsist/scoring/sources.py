@@ -160,8 +160,18 @@ def open_source(
     if options.exclude is not None:
         opened = replace(opened, sets=without_listed(opened.sets, options.exclude, function), saved={})
     if beside is not None:
-        opened = replace(opened, sets={n: replace(source, test=beside) for n, source in opened.sets.items()})
+        sets = {name: replace(source, test=_compared_alike(beside, source)) for name, source in opened.sets.items()}
+        opened = replace(opened, sets=sets)
     return opened
+
+
+def _compared_alike(test: Predictions, source: Source) -> Predictions:
+    """Return predictions on a full test set, each row a problem of its own, in classes by the comparer of a set."""
+    same, row = source.predictions.metadata.get("same"), "\0row"
+    if same is None:
+        return test
+    rows = replace(test, table=test.table.append_column(row, pa.array(np.arange(len(test.table)))))
+    return compared(rows, replace(source.columns, bucket=row), same, source.predictions.metadata["right"])
 
 
 def open_models(named: Any, options: SourceOptions | None = None, *, function: str) -> list[Opened]:

@@ -41,9 +41,9 @@ def read_outcomes(
     could not be read agrees with no other answer), or a column of numbers or labels. InputError if a column is missing
     or has empty cells. Problems and groups of several sets in one path are kept apart by the set's name.
     """
-    for option in ("exclude", "labelled"):
+    for option in ("exclude", "labelled", "original_prediction", "label_names", "groups_from", "classes"):
         if got := read.named(option):
-            must, remedy = "not be given: all rows of the files are read", "Leave such rows out of them."
+            must, remedy = "not be given: all rows of the files are read as they are", "Write the files so."
             raise input_error(FUNCTION, option, must, got=str(got), remedy=remedy)
     named = tuple(name for name in levels.values() if name not in (*_ROLES, FILE))
     wanted = replace(read, trial=read.trial or "epoch", stratum=named)

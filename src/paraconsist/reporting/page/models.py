@@ -157,8 +157,8 @@ def load_models(
     """Open and score run folders, predictions files and logs; `names` and `sets` are in the order of `paths`.
 
     What is of which model and set is as `paraconsist.scoring.naming.arranged` says. A run folder is scored with the
-    options of its ``results.json``, with `rescore` with `options`; `join` puts run folders of one model together that
-    are of different sets.
+    options of its ``results.json`` where `options` are the default, with `rescore` with `options`; `join` puts run
+    folders of one model together that are of different sets.
     """
     if not paths:
         raise input_error("report", "paths", "name at least one run folder or predictions file")
@@ -220,7 +220,8 @@ def _run(path: Path, opened: Opened, options: ScoreOptions, *, rescore: bool) ->
         notes.append(f"{path.name}: results.json does not fit the predictions; they were scored again.")
     elif saved and not rescore:
         kept = next(iter(saved.values())).get("options", {})
-        options = replace(options, **{name: kept[name] for name in _SAVED_OPTIONS if kept.get(name) is not None})
+        ours = [name for name in _SAVED_OPTIONS if getattr(options, name) == getattr(ScoreOptions, name)]
+        options = replace(options, **{name: kept[name] for name in ours if kept.get(name) is not None})
     sets = score_sources(opened, options)
     for name, scored in sets.items():
         kept = saved.get(name, {})

@@ -87,7 +87,7 @@ def leaderboard(
     texts : sequence of str
         Files with texts, or names of prepared sets, that the models' pages show.
     rescore : bool
-        Score run folders with `options`, not with the options in their ``results.json``.
+        Score run folders with `options` alone, not with other options in their ``results.json``.
     progress : callable
         Is called with what is being done ("scoring", "pages"), how many are done, and of how many.
     spread : callable, optional
@@ -100,7 +100,6 @@ def leaderboard(
     """
     read, scoring = taken(leaderboard, options, SourceOptions, ScoreOptions)
     check_flag("leaderboard", "rescore", rescore)
-    rescore = rescore or scoring.unparsed != ScoreOptions().unparsed  # a run's results have its own policy
     paths = [Path(path) for path in inputs]
     models = load_models(paths, scoring, names, sets=sets, read=read, rescore=rescore, join=True, progress=progress)
     report = ReportOptions(title=title, score=scoring, texts=texts)
