@@ -154,8 +154,9 @@ def test_a_model_is_not_compared_with_itself_out_of_one_table(command, tmp_path)
     path = tmp_path / "two.csv"
     rows = product(range(20), ("old", "new"), (0, 1))
     write(path, [{"bucket_id": i, "model": name, "label": 0, "prediction": k * (name == "new")} for i, name, k in rows])
-    refused = command.refused("gate", "pc.not_worse", path, "--model", "new", "--against", path, "--margin", 0.1)
-    assert "another model" in refused
+    for itself in (path, "new"):
+        given = ["--model", "new", "--against", itself, "--margin", 0.1]
+        assert "another model" in command.refused("gate", "pc.not_worse", path, *given)
 
 
 def test_exit_code_and_one_line(command, predictions, tmp_path):
@@ -229,6 +230,23 @@ def test_not_worse_than_another_model(command, tmp_path):
     assert command("gate", "pc.equivalent and pc >= 0.5", a, "--against", b, "--margin", 0.15)[0] == 0
     assert command("gate", "pc.equivalent", a, "--against", c, "--margin", 0.15)[0] == 1
     assert command("gate", "pc.not_worse", a, "--against", a, "--margin", 0.1)[0] == 0
+
+
+def test_the_other_model_may_be_of_the_same_table(command, tmp_path):
+    """By its name, as `--model` or the column of `--prediction` names the first."""
+    a, _, c = steady_and_shaky(tmp_path)
+    steady, shaky = pd.read_csv(a), pd.read_csv(c)
+    pd.concat([steady.assign(model="steady"), shaky.assign(model="shaky")]).to_csv(tmp_path / "long.csv", index=False)
+    steady.assign(shaky=shaky.prediction).rename(columns={"prediction": "steady"}).to_csv(tmp_path / "wide.csv")
+    for file, choice in (("long", "--model"), ("wide", "--prediction")):
+        table = tmp_path / f"{file}.csv"
+        for one, other, file_of_one, file_of_other in (("steady", "shaky", a, c), ("shaky", "steady", c, a)):
+            code, out, _ = command("gate", "pc.not_worse", table, choice, one, "--against", other, "--margin", 0.02)
+            apart = command("gate", "pc.not_worse", file_of_one, "--against", file_of_other, "--margin", 0.02)
+            assert (code, out.replace(f"{file}, ", "")) == (apart[0], apart[1].replace(f"{file_of_one.stem}, ", ""))
+        planned = command.json("plan", table, choice, "steady", "--against", "shaky", "--difference", 0.1)
+        expected = command.json("plan", a, "--against", c, "--difference", 0.1)
+        assert planned["against"] == expected["against"] is not None
 
 
 def test_gate_and_compare_say_the_same(tmp_path):

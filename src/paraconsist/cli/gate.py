@@ -31,7 +31,9 @@ def gate(
     set_name: list[str] | None = option(
         None, "Only this set; repeat for several. By default every set.", option="--set"
     ),
-    against: Path | None = option(None, "Another model's predictions, for wording_change.not_worse, pc.equivalent."),
+    against: Path | None = option(
+        None, "Another model's predictions, or its name beside --model, for wording_change.not_worse, pc.equivalent."
+    ),
     margin: float | None = option(None, "By how much a measure may be worse: a proportion, 0.02 for two points."),
     sequential: bool = option(
         False, "For a run with --until: pass, fail, or exit code 3 to ask for more, whenever and however often called."
@@ -60,10 +62,10 @@ def gate(
     from paraconsist.scoring import gate as gating
     from paraconsist.scoring.compare import compare_options
     from paraconsist.scoring.score import score_sources
-    from paraconsist.scoring.sources import Opened, open_source
+    from paraconsist.scoring.sources import Opened, of_other, open_source
 
     conditions = gating.parse_conditions(condition, options.confidence_level)
-    gating.check_margin(conditions, against, margin, of_several=None if read.model is None else path)
+    gating.check_margin(conditions, against, margin, same=() if read.model is None else (path, Path(read.model)))
     opened = gating.opened_or_written([path, *(more or ())], read, options)
     sets, results = {}, opened.saved if isinstance(opened, Opened) else opened
     if isinstance(opened, Opened) and not gating.has_results(opened, read, options):
@@ -74,7 +76,8 @@ def gate(
             remedy = "A paired test needs the answers themselves."
             raise input_error("gate", "path", "be predictions where `against` is given", got=str(path), remedy=remedy)
         comparing = compare_options(options, margin)
-        other = open_source(against, read, function="gate")
+        file, theirs = of_other(against, path, read)
+        other = open_source(file, theirs, function="gate")
         results = gating.with_margin_tests(results, opened, other, comparing, conditions)
     if set_name:
         if absent := [name for name in set_name if name not in results]:

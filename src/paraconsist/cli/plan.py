@@ -36,7 +36,9 @@ def plan(
     ),
     power: float = option(0.8, "Probability, in (0, 1), of finding it."),
     against: Path | None = option(
-        None, "Another model's predictions for the pilot, from which the variance of the difference is estimated."
+        None,
+        "Another model's predictions for the pilot, or its name beside --model, from which the variance of the "
+        "difference is estimated.",
     ),
     correlation: float = option(
         0.0, "Assumed correlation of two models over buckets, without --against. 0 is cautious."
@@ -76,7 +78,7 @@ def plan(
     paraconsist plan pilot.csv --half-width 0.02
     paraconsist plan runs/a --against runs/b --difference 0.03
     """
-    from paraconsist.scoring.sources import open_source
+    from paraconsist.scoring.sources import of_other, open_source
 
     if checked:
         for name, value in {"against": against, "difference": difference, "budget": budget, "plots": plots}.items():
@@ -97,7 +99,7 @@ def plan(
     sets, others = pilot_sets(pilot, read, set_name), None
     if against is not None:
         with renamed(pilot="against"):
-            others = pilot_sets(against, read, set_name)
+            others = pilot_sets(*of_other(against, pilot, read), set_name)
     results: dict[str, Any] = {}
     tables: list[Part] = []
     curves: dict[str, list[SavingRow]] = {}

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -309,14 +309,14 @@ def has_results(opened: Opened, read: SourceOptions, options: ScoreOptions) -> b
 
 
 def check_margin(
-    conditions: Sequence[Condition], against: object, margin: float | None, *, of_several: object = None
+    conditions: Sequence[Condition], against: object, margin: float | None, *, same: Collection[object] = ()
 ) -> None:
     """Raise where another model or a margin is given that no condition, or not both of them, would be about.
 
-    `of_several` is a table of which one model is taken: out of `against` this would be the same one.
+    `same` are what would be the model itself: its name, and the table that it is taken from.
     """
-    if against is not None and against == of_several:
-        remedy = "`model` takes the same one of both: write the rows of each model to a file of its own."
+    if against is not None and against in same:
+        remedy = "Of a table of several, give the other model's name."
         raise input_error("gate", "against", "be of another model", got=str(against), remedy=remedy)
     if margin is not None and against is None:
         raise input_error("gate", "against", "be given with `margin`", remedy="A margin is against another model.")

@@ -195,6 +195,14 @@ def open_models(named: Any, options: SourceOptions | None = None, *, function: s
         return opened
 
 
+def of_other(against: Path, named: Path, options: SourceOptions) -> tuple[Path, SourceOptions]:
+    """Return where another model's answers are: in a file of their own, or in a table under its name or column."""
+    choice = next((name for name in ("model", "prediction") if options.named(name) is not None), None)
+    is_elsewhere = choice is None or against.exists() or str(against).startswith(PREFIX)
+    other: dict[str, Any] = {str(choice): str(against)}
+    return (against, options) if is_elsewhere else (named, replace(options, **other))
+
+
 def _renamed(opened: Opened, model: str) -> Opened:
     """Return what was opened as the answers of a model of this name."""
     sets = {}
@@ -295,7 +303,7 @@ def _by_roles(source: Source, options: SourceOptions, *, is_only: bool) -> list[
     roles, buckets = pc.utf8_lower(table[names.role]), table[names.bucket]
     having = [pc.is_in(buckets, buckets.filter(pc.equal(roles, target)).unique()) for target in targets]
     having[0] = pc.or_(having[0], pc.invert(reduce(pc.or_, having)))
-    parts = []
+    parts: list[Source] = []
     for target, has_row in zip(targets, having, strict=True):
         its = pc.is_in(roles, pa.array([*PLACES[target], *(() if parts else found - known)]))
         kept = pc.and_(its, pc.or_(has_row, pc.not_equal(roles, ORIGINAL)))
