@@ -184,6 +184,7 @@ def test_does_it_keep_its_answer_to_a_paraphrase_and_change_it_with_the_meaning(
     command.out("report", both, "--output", page)
     assert "Two wordings of a problem get different answers" in page.read_text(encoding="utf-8")
     assert "A negation does not change" in page.read_text(encoding="utf-8")
+    assert "2 sets · 12 problems<" in page.read_text(encoding="utf-8")
 
 
 def test_an_unknown_measure(command, tmp_path):

@@ -346,13 +346,16 @@ def _facts(report: Report) -> list[str]:
     models, sets = report.models, report.aligned
     if not sets:
         return [model.name for model in models[:1]]
-    rows = [next(model.sets[item.name].rows for model in models if item.name in model.sets) for item in sets]
+    scored = [next(model.sets[item.name] for model in models if item.name in model.sets) for item in sets]
+    rows = [of_set.rows for of_set in scored]
     counts = [len(i.bucket_ids) if r.problems is None else r.n_problems for i, r in zip(sets, rows, strict=True)]
     n_problems, n_rows = sum(counts), sum(len(item.bucket) for item in sets)
     names = [item.name for item in sets if not is_generic(item.name)]
     of = [names[0]] if len(sets) == 1 and names else [f"{len(sets)} sets"] * (len(sets) > 1)
     model = [models[0].name] * (len(models) == 1 and models[0].name not in of and not is_generic(models[0].name))
     problem, wording = min(r.nouns for r in rows)
+    if len(sets) > 1 and all(of_set.source.target for of_set in scored):  # parts of a file, whose problems they share
+        return [*model, *of, plural(len({bucket for item in sets for bucket in item.bucket_ids}), problem)]
     return [*model, *of, f"{plural(n_problems, problem)} in {plural(n_rows, wording)}"]
 
 
