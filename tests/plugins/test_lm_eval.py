@@ -166,6 +166,14 @@ def test_no_consistency_stops_nothing():
 
 
 @NEEDED
+def test_the_consistency_of_wordings_beside_negations():
+    from paraconsist.plugins.lm_eval import value
+
+    wordings = [[bucket, "paraphrase", bucket, f"{right}.0"] for bucket, right in (*["a1"] * 2, "b1", "b0")]
+    assert value([*wordings, ["a", "original", "a", "1.0"], ["a", "negation", "a", "0.0"]]) == value(wordings) == 0.5
+
+
+@NEEDED
 def test_the_most_probable_choice_is_the_answer():
     from paraconsist.plugins.lm_eval import judge
 

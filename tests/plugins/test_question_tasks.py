@@ -2,9 +2,11 @@
 
 import json
 import math
+import re
 from importlib.util import find_spec
 
 import pytest
+from helpers.commands import write
 from helpers.faulty_server import FaultyServer
 from helpers.inspect_evaluations import inspect_eval, plugin
 
@@ -116,3 +118,29 @@ def test_lm_evaluation_harness(shop, tmp_path, monkeypatch):
     reported = json.loads(results.read_text())["results"]["paraconsist_questions"]
     assert reported["wording_change,none"] == pytest.approx(CHANGE[shop[1]], abs=1e-12)
     assert reported.get("acc,none") == (pytest.approx(ACCURACY, abs=1e-12) if shop[1] else None)
+
+
+def test_negations_beside_the_wordings(tmp_path):
+    """Each measure has its metric, which `score` says of the log, and the harness's numbers are of the wordings."""
+    rows = [
+        {"bucket_id": f"b{i}", "role": role, "question": f"{role} {k} of {i}?", "expected": answers[k == 3]}
+        for i in range(12)
+        for k, role in enumerate(["original", "paraphrase", "paraphrase", "negation"])
+        for answers in [("yes", "no")]
+    ]
+
+    def said(prompt):
+        text = prompt if isinstance(prompt, str) else prompt[-1]["content"]
+        k, i = map(int, re.findall(r"(\d+) of (\d+)", text)[-1])
+        return "no" if (k == 3 and i > 2) or (k == 2 and i < 2) else "yes"
+
+    path = write(tmp_path / "both.csv", rows)
+    log = inspect_eval(plugin().bucket_set(str(path)), said, tmp_path / "logs")
+    scores = pc.score(tmp_path / "logs").sets
+    (shown,) = log.results.scores
+    values = {name.rpartition("/")[2]: metric.value for name, metric in shown.metrics.items()}
+    change, negational = (part for role in ("paraphrase", "negation") for name, part in scores.items() if role in name)
+    assert change.wording.wording_change == pytest.approx(2 / 3 * 2 / 12)
+    assert values["wording_change"] == pytest.approx(change.wording.wording_change, abs=1e-12)
+    assert values["negational"] == pytest.approx(3 / 12, abs=1e-12)
+    assert negational.measures["negational_inconsistency"]["inconsistency"] == pytest.approx(3 / 12, abs=1e-12)

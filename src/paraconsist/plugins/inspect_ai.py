@@ -161,7 +161,7 @@ def consistency(about: dict[str, Any] | None = None) -> Metric:
         from paraconsist.scoring.free_text import compared
         from paraconsist.scoring.options import ScoreOptions
         from paraconsist.scoring.score import score_set
-        from paraconsist.scoring.sources import Source
+        from paraconsist.scoring.sources import Source, by_roles
 
         if not scores:
             return {}
@@ -174,16 +174,16 @@ def consistency(about: dict[str, Any] | None = None) -> Metric:
         values = {f"{short}{end}": math.nan for short in shorts for end in ("", "_low", "_high")}
         try:
             log = log_rows(header, [_logged(one) for one in scores], Path("log"), SourceOptions())
-            scored = score_set(Source("log", compared(log, SourceOptions(), None, None)), ScoreOptions())
+            whole = Source("log", compared(log, SourceOptions(), None, None))
+            parts = [score_set(part, ScoreOptions()) for part in by_roles(whole, SourceOptions())]
         except InputError:  # the first rows of a run that goes on, or rows that --limit leaves: `score` says what lacks
             return {**values, "accuracy": accuracy}
         values = {}
-        if is_free and scored.wording is not None:
-            low, high = scored.wording.confidence_interval["wording_change"]
+        for wording in (part.wording for part in parts[:1] if is_free and part.wording is not None):
+            low, high = wording.confidence_interval["wording_change"]
             ends = {"wording_change_low": low, "wording_change_high": high}
-            values = {"wording_change": scored.wording.wording_change, **ends}
-        for spec in scored.specs:
-            keys = scored.measures[spec.name]
+            values = {"wording_change": wording.wording_change, **ends}
+        for spec, keys in ((spec, part.measures[spec.name]) for part in parts for spec in part.specs):
             low, high = keys["confidence_interval"][spec.headline]
             values |= {spec.short: keys[spec.headline], f"{spec.short}_low": low, f"{spec.short}_high": high}
         return {**values, "accuracy": accuracy}

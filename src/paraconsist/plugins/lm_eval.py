@@ -27,15 +27,16 @@ from paraconsist.data.prompts import QuestionPrompt
 from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json
-from paraconsist.measures.catalogue import PARAPHRASTIC, default_measures
+from paraconsist.measures.catalogue import PARAPHRASTIC, PLACES, default_measures
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
+from paraconsist.measures.rules import PARAPHRASE
 from paraconsist.models.labels import resolve_label_map
 from paraconsist.running.by_name import load_pools, prompt_for
 from paraconsist.running.options import PromptOptions
 from paraconsist.scoring.free_text import compared
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.score import score_set
-from paraconsist.scoring.sources import Source
+from paraconsist.scoring.sources import Source, by_roles
 
 #: Between the parts of a prompt, and before an answer: the same in the tasks' files.
 _DELIMITERS = ("\n\n", " ")
@@ -182,7 +183,8 @@ def _of_text(rows: Sequence[Sequence[str]], *, key: str) -> float:
     if key == "acc":
         hits = pc.equal(read.table["prediction"], read.table["label"])
         return float(pc.mean(pc.fill_null(hits, False).cast(pa.int64())).as_py())
-    wording = score_set(Source("questions", read), ScoreOptions()).wording
+    source, *_ = by_roles(Source("questions", read), SourceOptions())  # of paraphrases, where there are other rows, too
+    wording = score_set(source, ScoreOptions()).wording
     if wording is None:
         return math.nan
     ends = dict(zip(("low", "high"), wording.confidence_interval["wording_change"], strict=True))
@@ -191,6 +193,8 @@ def _of_text(rows: Sequence[Sequence[str]], *, key: str) -> float:
 
 def _consistency(rows: Sequence[Sequence[str]], *, place: int) -> float:
     """Return P_C or an end of its interval, which goes by buckets; nan where rows are no paraphrases, or too few."""
+    if PARAPHRASE in {role for _, role, *_ in rows}:
+        rows = [row for row in rows if row[1] in PLACES[PARAPHRASE]]
     buckets, roles, groups, right = zip(*rows, strict=True)
     if default_measures(roles) != [PARAPHRASTIC.name]:
         return math.nan

@@ -146,7 +146,7 @@ def open_source(
     else:
         read, logs = _read(paths or several, options, function), LogTexts(tuple(paths), options)
         sources = [_of_file(name, predictions, paths, logs) for name, predictions in read.items()]
-    sources = [part for source in sources for part in _by_roles(source, options, is_only=len(sources) == 1)]
+    sources = [part for source in sources for part in by_roles(source, options, is_only=len(sources) == 1)]
     lines = [] if options.classes is None else read_classes(options.classes, function)
     sources = [_in_long_format(source, options, lines) for source in sources]
     if lines:
@@ -282,7 +282,7 @@ def _as_run(folder: RunFolder, sources: Sequence[Source]) -> Opened:
     return Opened(sets, plain, folder.path, read_json(folder.run_file), read_json(folder.results_file))
 
 
-def _by_roles(source: Source, options: SourceOptions, *, is_only: bool) -> list[Source]:
+def by_roles(source: Source, options: SourceOptions, *, is_only: bool = True) -> list[Source]:
     """Return a set of each measure's rows where a file has those of several, such as paraphrases and negations.
 
     A set has the originals of its buckets. The first one also has those without any other row, and rows of no measure,
