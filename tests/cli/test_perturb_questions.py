@@ -71,6 +71,7 @@ def test_the_sheet_is_read_back(file, tmp_path):
     fill(sheet, valid=["yes", "no"])
     (line,) = (line for line in shown.splitlines() if "--checked" in line)
     assert "1 of 2 judged paraphrases are valid" in done(line.split()[1:])
+    assert "jaccard: 62.5" in done("paraphrase", tmp_path / "s-checked.yaml", "--measure")
 
 
 def test_by_default_all_kinds_that_apply(file, tmp_path):

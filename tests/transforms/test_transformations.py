@@ -49,7 +49,7 @@ from paraconsist.transforms.wordnet_nouns import (
 @pytest.mark.parametrize(("text", "expected"), [
     ("A boat, and a Boat; BOAT!", "A ship, and a Ship; SHIP!"), ("The boat's sail", "The ship's sail"),
     ("The boat’s sail", "The ship’s sail"), ("a boat-house, boats and boating", "a boat-house, boats and boating"),
-    ("don't  touch\tthe boat\n", "don't  touch\tthe ship\n"), ("", "")
+    ("don't  touch\tthe boat\n", "don't  touch\tthe ship\n"), ("", ""), ("BOAT's, Boat's", "SHIP's, Ship's")
 ])  # fmt: skip
 def test_words_are_replaced_where_they_stand_whole(text, expected):
     assert FittedDictionary({"boat": "ship", "don": "lord"}).apply([text]) == [expected]

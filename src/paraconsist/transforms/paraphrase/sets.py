@@ -433,6 +433,7 @@ def _card_text(name: str, table: pa.Table, facts: Json) -> str:
 
 #: Task -> the columns that its papers paraphrase.
 COLUMNS = {"nli": ("hypothesis",), "defeasible_nli": ("update",), "abductive_nli": ("hypothesis_1", "hypothesis_2")}
+COLUMNS |= {QUESTIONS.name: (GeneratedQuestions.column,)}
 
 #: Paraphrase, original, bucket.
 Pair = tuple[str, str, str]
