@@ -274,6 +274,13 @@ def test_decisions_are_those_of_the_measure():
     assert not table["warnings"]
 
 
+def test_a_statistic_that_is_undefined_decides_only_where_none_is_defined():
+    """Where nothing changed, and where a row was lost and one gained, p is 1: the table showed no t."""
+    rows = [(0.5, 1, 4, 0, 0, 4), (0.5, 2, 4, 1, 1, 3)]
+    (entry,) = decide([family_of_counts("a", rows)])["families"][0]["by_rho"]
+    assert entry["statistic"] == 0.0 == ie_test_from_counts([4, 4], [0, 1], [0, 1], n_correct=[4, 3]).statistic
+
+
 def test_a_collapsed_run_is_reported_and_counts_in_every_number():
     gold = np.array([0, 1, 2, 0, 1, 2])
     good, constant = gold.copy(), np.ones(6, dtype=int)
