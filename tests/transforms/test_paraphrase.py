@@ -15,6 +15,7 @@ from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
 from paraconsist.transforms.paraphrase.generators import (
     PRESETS,
+    DiverseGroups,
     GeneratorOptions,
     GeneratorSettings,
     LanguageGenerator,
@@ -245,6 +246,15 @@ def test_diverse_groups_choose_what_the_definition_says(kind):
         lines = [next((line.strip() for line in said.splitlines() if line.strip()), "") for said in expected]
         assert [" ".join(c.split()) for c in candidates] == [" ".join(line.split()) for line in lines]
     assert len(set(found[0])) > 1
+
+
+def test_a_group_that_has_ended_costs_the_others_nothing_until_the_next_batch():
+    import torch
+
+    choose, scores = DiverseGroups(2, penalty=9.0, temperature=1.0, stop=(2,)), torch.tensor([[0.0, 1, 3, 2]] * 2)
+    for before, chosen in (([[5], [5]], [2, 3]), ([[5, 2], [5, 3]], [2, 2]), ([[5, 2, 0], [5, 3, 2]], [2, 2])):
+        assert choose(torch.tensor(before), scores).argmax(dim=1).tolist() == chosen
+    assert choose(torch.tensor([[6, 1], [6, 1]]), scores).argmax(dim=1).tolist() == [2, 3]
 
 
 def test_models_that_write_nothing_are_refused(places, tmp_path):
