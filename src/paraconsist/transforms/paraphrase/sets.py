@@ -279,7 +279,7 @@ def _typos(text: str, rng: Random) -> str:
 SURFACE: Mapping[str, Callable[[str, Random], str]] = {
     "typos": _typos,
     "lower_case": lambda text, _: text.lower(),
-    "punctuation": lambda text, _: text.rstrip(" ?!."),
+    "punctuation": lambda text, _: re.sub(r"(?<![ ?.])(?:[ ?.]|(?<![\d)])(?<!\b\w)!)+\Z", "", text),  # n! stays
 }
 
 
