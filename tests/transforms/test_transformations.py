@@ -292,6 +292,13 @@ def test_change_statistics_by_hand():
     refuses("have 2 entries, as `texts`; got 1", change_statistics, texts, changed[:1])
 
 
+def test_nouns_are_those_of_the_text_in_which_words_are_replaced():
+    """Plain texts have fewer words: 3.5 is one of them, and two of the text."""
+    made = FittedDictionary({"dog": "hound"}, surface="plain", nouns=ListTagger(frozenset({"dog"})).flags)
+    texts = ["At 3.5 o'clock a dog barks."]
+    assert made.report(texts, made.apply(texts))["non_noun_share"] == 0
+
+
 def test_differences_of_words():
     assert differences(["a", "b", "c"], ["a", "x", "c", "d"]) == [Substitution("b", "x"), Substitution("", "d")]
     assert differences(["a"], ["a"]) == []
