@@ -180,7 +180,11 @@ def test_another_experiment_in_the_folder_is_refused(options):
     run_experiment(prepare(options))
     with pytest.raises(InputError, match=r"not hold another experiment.*parameters .*seed \(0 there, 1 now\)"):
         run_experiment(prepare(replace(options, seed=1, parameters={"n_estimators": 6})))
-    run_experiment(prepare(replace(options, seed=1, overwrite=True)))
+    killed = prepare(replace(options, seed=1, overwrite=True))
+    killed.folder.open(overwrite=True)
+    with pytest.raises(InputError, match=r"hold matched.parquet"):  # not what the other experiment found
+        read_families(options.output)
+    run_experiment(killed)
     (options.output.parent / "busy").mkdir()
     (options.output.parent / "busy" / "letter.txt").write_text("mine")
     with pytest.raises(InputError, match="`output` must be a new folder, an empty one, or hold an IE experiment"):
