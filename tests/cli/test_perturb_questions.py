@@ -2,6 +2,7 @@
 
 import csv
 import json
+from random import Random
 
 import pytest
 import yaml
@@ -11,6 +12,7 @@ from helpers.paraphrase import fill
 
 from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.transforms.paraphrase.kept import parts
+from paraconsist.transforms.paraphrase.sets import SURFACE
 
 QUESTIONS = {
     "days": "How many days does Anna have to return a pair of shoes? It is not a gift.",
@@ -71,6 +73,7 @@ def test_the_sheet_is_read_back(file, tmp_path):
     fill(sheet, valid=["yes", "no"])
     (line,) = (line for line in shown.splitlines() if "--checked" in line)
     assert "1 of 2 judged paraphrases are valid" in done(line.split()[1:])
+    assert "jaccard: 62.5" in done("paraphrase", tmp_path / "s-checked.yaml", "--measure")
 
 
 def test_by_default_all_kinds_that_apply(file, tmp_path):
@@ -81,6 +84,14 @@ def test_by_default_all_kinds_that_apply(file, tmp_path):
     assert "of 3 questions" in shown
     done("perturb", file, "--limit", 1, "--seed", 2, "--output", tmp_path / "one.yaml")
     assert len(set(load_bucket_set(tmp_path / "one.yaml").table["bucket_id"].to_pylist())) == 1
+
+
+@pytest.mark.parametrize(("text", "bare"), [
+    ("What is 5!?", "What is 5!"), ("What is (n+1)! ?", "What is (n+1)!"), ("Is n! even?", "Is n! even"),
+    ("Is it n!?", "Is it n!"), ("So what is it!?", "So what is it"), ("What is it?!", "What is it")
+])  # fmt: skip
+def test_a_factorial_is_no_punctuation(text, bare):
+    assert SURFACE["punctuation"](text, Random(0)) == bare
 
 
 def test_a_wording_that_a_question_asked_twice_has_is_not_made_again(tmp_path):

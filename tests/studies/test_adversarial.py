@@ -45,6 +45,9 @@ def test_rows_are_written_three_ways(files: Path) -> None:
     assert [row["update"] for row in after[60:]] == [shout(r["update"]) for r in before if "likes" in r["update"]]
     assert repeated[60:] == [row for row in before if "likes" in row["update"]]
     assert [row["label"] for row in after[60:]] == ["1"] * 30
+    few = augment(files / "train.csv", files / "few", "test_adversarial:shout", ["update"], limit=3)
+    assert (few.n_rows, few.n_variants) == (3, sum("likes" in row["update"] for row in before[:3]))
+    assert read(few.before) == before[:3]
 
 
 @pytest.mark.parametrize(

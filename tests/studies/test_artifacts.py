@@ -143,6 +143,9 @@ def test_what_cannot_be_split_is_refused(partial: Predictions, full: Predictions
 def test_a_bucket_without_an_original_is_refused() -> None:
     table = PARTIAL.table.filter(pa.array([row != 0 for row in range(9)]))
     refuses("bucket a", artifact_table, Predictions(table), [("full", FULL, None)], QUICK, SourceOptions())
+    rows = PARTIAL.table.to_pylist()
+    twice = pa.Table.from_pylist([rows[0], {**rows[1], "role": "original"}, *rows[2:]])
+    refuses("bucket a", artifact_table, Predictions(twice), [("full", FULL, None)], QUICK, SourceOptions())
 
 
 def test_the_command_on_files_and_on_run_folders(tmp_path: Path, monkeypatch) -> None:

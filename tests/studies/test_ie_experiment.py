@@ -180,7 +180,11 @@ def test_another_experiment_in_the_folder_is_refused(options):
     run_experiment(prepare(options))
     with pytest.raises(InputError, match=r"not hold another experiment.*parameters .*seed \(0 there, 1 now\)"):
         run_experiment(prepare(replace(options, seed=1, parameters={"n_estimators": 6})))
-    run_experiment(prepare(replace(options, seed=1, overwrite=True)))
+    killed = prepare(replace(options, seed=1, overwrite=True))
+    killed.folder.open(overwrite=True)
+    with pytest.raises(InputError, match=r"hold matched.parquet"):  # not what the other experiment found
+        read_families(options.output)
+    run_experiment(killed)
     (options.output.parent / "busy").mkdir()
     (options.output.parent / "busy" / "letter.txt").write_text("mine")
     with pytest.raises(InputError, match="`output` must be a new folder, an empty one, or hold an IE experiment"):
@@ -272,6 +276,13 @@ def test_decisions_are_those_of_the_measure():
     assert [entry["reject"] for entry in table["by_rho"]] == [True, False, False]
     assert "|ties:mid|" in table["signature"]
     assert not table["warnings"]
+
+
+def test_a_statistic_that_is_undefined_decides_only_where_none_is_defined():
+    """Where nothing changed, and where a row was lost and one gained, p is 1: the table showed no t."""
+    rows = [(0.5, 1, 4, 0, 0, 4), (0.5, 2, 4, 1, 1, 3)]
+    (entry,) = decide([family_of_counts("a", rows)])["families"][0]["by_rho"]
+    assert entry["statistic"] == 0.0 == ie_test_from_counts([4, 4], [0, 1], [0, 1], n_correct=[4, 3]).statistic
 
 
 def test_a_collapsed_run_is_reported_and_counts_in_every_number():

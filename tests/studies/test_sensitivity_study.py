@@ -150,3 +150,18 @@ def test_sides_without_a_variant_are_undefined():
     assert found["unchanged"]["token_overlap"]["mean"] == pytest.approx((1 / 3 + 1) / 2)
     assert found["unchanged"]["confidence_change"]["mean"] == pytest.approx(0.2)
     assert np.isnan(found["unchanged"]["confidence_change"]["confidence_interval"]).all()  # two groups say too little
+
+
+def test_distances_of_embeddings_are_one_less_their_cosine():
+    vectors = {"a": [1.0, 0.0], "b": [0.0, 2.0], "c": [3.0, 0.0]}
+    sides = compare_sides(
+        np.array([True, False, False]),
+        ["a", "a", "b"],
+        ["b", "c", "b"],
+        np.zeros(3),
+        groups=["x", "y", "z"],
+        encoder=lambda texts: np.array([vectors[text] for text in texts]),
+    )
+    assert sides["changed"]["embedding_distance"]["mean"] == pytest.approx(1.0)
+    assert sides["unchanged"]["embedding_distance"]["mean"] == pytest.approx(0.0)
+    assert sides["unchanged"]["token_overlap"]["standard_deviation"] == 0.5

@@ -138,6 +138,9 @@ def test_negation_turns_positive_rows_only():
         "label neutral: negation does not turn it": 1,
         "a word of quantity or frequency": 1,
     }
+    two_way = labelled("nli", [("p", "It is wet.", "entailment")], ("entailment", "not_entailment"))
+    (item,) = negation(two_way, None, skipped)
+    assert item.places[1] == ("negation", ("p", "It is not wet."), 1, (1,))
     (item,) = negation(labelled("yes_no_qa", [("is it wet", "It rained.", "yes")]), None, skipped)
     assert item.places[1] == ("negation", ("is it not wet", "It rained."), 0, (0,))
 

@@ -15,9 +15,11 @@ from paraconsist.data.bucket_sets import load_bucket_set
 from paraconsist.errors import InputError
 from paraconsist.transforms.paraphrase.generators import (
     PRESETS,
+    DiverseGroups,
     GeneratorOptions,
     GeneratorSettings,
     LanguageGenerator,
+    ParaphraseOptions,
     call,
     load_generator,
     preset,
@@ -30,7 +32,7 @@ from paraconsist.transforms.paraphrase.judgements import (
 )
 from paraconsist.transforms.paraphrase.refining import entailment_label, reason_against, refine
 from paraconsist.transforms.paraphrase.rules import RuleGenerator, rewordings
-from paraconsist.transforms.paraphrase.sets import GeneratedSet, keep_valid, write_generated
+from paraconsist.transforms.paraphrase.sets import GeneratedSet, keep_valid, make_paraphrases, write_generated
 
 PLAIN = GeneratorSettings(n=4, keep=2)
 
@@ -164,6 +166,9 @@ def test_rules_by_example():
     assert fragment["Two dogs are near a big house."] == "whole sentence"
     assert fragment["Two dogs that are near a big house."] == "relative clause"
     assert "A man who is on a horse." in {text for _, text in rewordings("A man on a horse.")}
+    texts = ("A man is sitting in silence.", "A man is singing for the children.", "A man is having a sandwich.")
+    for text in texts:
+        assert not {"place first", "passive"} & {rule for rule, _ in rewordings(text)}
     for subject, who in (("man", "who"), ("dog", "that")):
         found = {text for _, text in rewordings(f"A {subject} is running fast.")}
         assert f"It is a {subject} {who} is running fast." in found
@@ -241,6 +246,15 @@ def test_diverse_groups_choose_what_the_definition_says(kind):
         lines = [next((line.strip() for line in said.splitlines() if line.strip()), "") for said in expected]
         assert [" ".join(c.split()) for c in candidates] == [" ".join(line.split()) for line in lines]
     assert len(set(found[0])) > 1
+
+
+def test_a_group_that_has_ended_costs_the_others_nothing_until_the_next_batch():
+    import torch
+
+    choose, scores = DiverseGroups(2, penalty=9.0, temperature=1.0, stop=(2,)), torch.tensor([[0.0, 1, 3, 2]] * 2)
+    for before, chosen in (([[5], [5]], [2, 3]), ([[5, 2], [5, 3]], [2, 2]), ([[5, 2, 0], [5, 3, 2]], [2, 2])):
+        assert choose(torch.tensor(before), scores).argmax(dim=1).tolist() == chosen
+    assert choose(torch.tensor([[6, 1], [6, 1]]), scores).argmax(dim=1).tolist() == [2, 3]
 
 
 def test_models_that_write_nothing_are_refused(places, tmp_path):
@@ -333,6 +347,17 @@ def test_the_set_is_read_by_run_and_by_load_dataset(tmp_path, generated, name):
         assert rows.features["label"].names == ["entailment", "neutral", "contradiction"]
         assert rows.num_rows == 5
         assert "2 originals of toy with 3 generated paraphrases" in (place / "README.md").read_text()
+
+
+@pytest.mark.parametrize(("column", "originals"), [(None, ["A dog is here."]), ("premise", ["A man is here."])])
+def test_the_column_that_is_named_is_paraphrased(tmp_path, column, originals):
+    data = labelled("nli", [("A man is here.", "A dog is here.", "neutral")])
+    options = ParaphraseOptions(column=column)
+    settings = PLAIN.changed(mutual_entailment=False)
+    made = make_paraphrases(data, settings, options, answers=tmp_path)
+    assert list(made.refined.accepted) == originals
+    other = {"premise": "hypothesis"}.get(column, "premise")
+    assert len({row[other] for row in made.generated.rows()}) == 1
 
 
 def test_a_set_written_anew_is_not_served_from_the_cache_of_datasets(tmp_path, generated):

@@ -21,6 +21,17 @@ RIGHT = [row[i % 4] for i, row in enumerate(CHOICES)]
 PAIRS = "question=stem,choices=options,answer=key"
 
 
+@pytest.mark.parametrize(("key", "moves"), [("B", False), ("(B)", False), ("Apple", True)])
+def test_options_that_a_question_lists_move_only_where_the_key_is_no_label(tmp_path, key, moves):
+    """The key stayed B where the text had Apple as C: `run` reads answers as they are."""
+    text = "Which is a fruit?\nA. Car\nB. Apple\nC. Dog"
+    path = lines(tmp_path, [{"question": text, "expected": key}])
+    reword_table(str(path), tmp_path / "new", RewordOptions(per_kind=2), RowOptions())
+    rows = [*map(json.loads, (tmp_path / "new" / "exam_reworded.jsonl").read_text().splitlines())]
+    assert {row["expected"] == [key] for row in rows} == {True}
+    assert ("option_order" in {row["kind"] for row in rows}) == moves
+
+
 def as_csv(folder):
     with (folder / "exam.csv").open("w", newline="") as stream:
         writer = csv.writer(stream)

@@ -111,6 +111,14 @@ def test_every_change_is_listed_in_a_table(tmp_path, make):
         assert sorted(row["choices"]) == sorted(original["choices"])
 
 
+@pytest.mark.parametrize(("answer", "kinds"), [("3", set()), ("5", {"option_order", "option_labels"})])
+def test_a_key_that_is_a_label_and_an_option_makes_no_wording(answer, kinds):
+    """Where `3` was an option that is right, the key became the new label of the third option."""
+    asked = Prompt("How many sides has a triangle?\n1. 3\n2. 4\n3. 5\nAnswer:", (), answer)
+    rows = wordings([asked], RewordOptions("option_order,option_labels", per_kind=3), (), 0)
+    assert {row["kind"] for row in rows} == {"original", *kinds}
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_the_orders_of_examples_are_all_others_once(n):
     orders = [tuple(reorder(n, Random("a"), number)) for number in range(factorial(n) - 1)]

@@ -49,7 +49,7 @@ from paraconsist.transforms.wordnet_nouns import (
 @pytest.mark.parametrize(("text", "expected"), [
     ("A boat, and a Boat; BOAT!", "A ship, and a Ship; SHIP!"), ("The boat's sail", "The ship's sail"),
     ("The boat’s sail", "The ship’s sail"), ("a boat-house, boats and boating", "a boat-house, boats and boating"),
-    ("don't  touch\tthe boat\n", "don't  touch\tthe ship\n"), ("", "")
+    ("don't  touch\tthe boat\n", "don't  touch\tthe ship\n"), ("", ""), ("BOAT's, Boat's", "SHIP's, Ship's")
 ])  # fmt: skip
 def test_words_are_replaced_where_they_stand_whole(text, expected):
     assert FittedDictionary({"boat": "ship", "don": "lord"}).apply([text]) == [expected]
@@ -290,6 +290,13 @@ def test_change_statistics_by_hand():
         "n_items": 1, "mean_words": 7.0, "mean_words_changed": 9.0
     }  # fmt: skip
     refuses("have 2 entries, as `texts`; got 1", change_statistics, texts, changed[:1])
+
+
+def test_nouns_are_those_of_the_text_in_which_words_are_replaced():
+    """Plain texts have fewer words: 3.5 is one of them, and two of the text."""
+    made = FittedDictionary({"dog": "hound"}, surface="plain", nouns=ListTagger(frozenset({"dog"})).flags)
+    texts = ["At 3.5 o'clock a dog barks."]
+    assert made.report(texts, made.apply(texts))["non_noun_share"] == 0
 
 
 def test_differences_of_words():

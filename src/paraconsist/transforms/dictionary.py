@@ -103,8 +103,10 @@ class FittedDictionary:
 
     def report(self, texts: Items, changed: Items) -> Report:
         """Return `change_statistics`, with the dictionary's size and where it comes from."""
+        flags = self.nouns
+        nouns = None if flags is None else lambda text: flags(self.unchanged(text))
         return {
-            **change_statistics(texts, changed, substitutions=self.substitutions, nouns=self.nouns),
+            **change_statistics(texts, changed, substitutions=self.substitutions, nouns=nouns),
             "dictionary_size": len(self.dictionary),
             **self.details,
         }

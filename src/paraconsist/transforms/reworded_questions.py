@@ -36,7 +36,7 @@ from paraconsist.transforms.reworded_tasks import (
     wordings,
     write_rows,
 )
-from paraconsist.transforms.rewording import Prompt, common_descriptors, sentences
+from paraconsist.transforms.rewording import Prompt, common_descriptors, listing, sentences
 
 if TYPE_CHECKING:
     from inspect_ai import Task
@@ -127,8 +127,14 @@ def reword_table(
     accepted = _texts([row["label"] or [] for row in originals], choices)
     questions = [*zip(map(asked, originals), choices, accepted, strict=True)][: options.limit]
 
+    def labels_stay(prompts: list[Prompt]) -> list[Prompt]:
+        """Keep options where they are if the key is a label in the text: `run` reads all answers by one listing."""
+        labels = ([line[2] for line in listing(each.text)] for each in prompts)
+        is_label = (str(each.answer).strip(" ().") in of for each, of in zip(prompts, labels, strict=True))
+        return [replace(each, answer=[]) if is_it else each for each, is_it in zip(prompts, is_label, strict=True)]
+
     written: list[Json] = []
-    for row in question_rows(questions, options, _BY_RUN, write=write):
+    for row in question_rows(questions, options, _BY_RUN, write=lambda prompts: write(labels_stay(prompts))):
         own, (_, listed, right) = originals[row["question"]], questions[row["question"]]
         texts = {name: with_wording(own, row["text"])[name] for name in QUESTIONS.columns}
         texts |= {"choices": row.get("options") or listed, "expected": right}

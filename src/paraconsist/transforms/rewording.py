@@ -157,10 +157,10 @@ def _relisted(prompt: Prompt, order: Sequence[int], labels: Sequence[str]) -> Pr
     bare, names = answer.strip(" ().") if isinstance(answer, str) else "", [*map(str.strip, options)] or old_labels
     if isinstance(answer, int) and 0 <= answer < len(order):
         answer = order.index(answer)
+    elif (bare in old_labels) == (bare in [text.strip(" ().") for text in texts]):  # which of the two is meant?
+        return None
     elif isinstance(answer, str) and bare in old_labels:
         answer = answer.replace(bare, labels[order.index(old_labels.index(bare))])
-    elif bare not in [text.strip(" ().") for text in texts]:
-        return None
     if names == old_labels:
         options = tuple(own.replace(old, new) for own, old, new in zip(options, old_labels, labels, strict=False))
     else:

@@ -156,7 +156,7 @@ def _decide(family: Family, options: DecisionOptions) -> FamilyDecision:
         here = np.flatnonzero(family.rho == rho)
         decision = correct_p_values(p_values[here], alpha=options.alpha, correction=options.correction)
         rejected[here] = decision.rejected
-        size = np.abs(np.nan_to_num(statistics[here], nan=-1.0))
+        size = np.nan_to_num(np.abs(statistics[here]), nan=-1.0)
         decisive = here[np.lexsort((-size, p_values[here]))[0]]
         before, after = family.accuracy[here], family.transformed_accuracy[here]
         at_rho = RhoDecision(

@@ -66,7 +66,8 @@ class ExperimentFolder:
         with files.writing(FUNCTION, "output", self.path):
             if overwrite and self.record.is_file():
                 shutil.rmtree(self.path / "units", ignore_errors=True)
-                self.record.unlink()
+                for name in ("matched.parquet", "results.json", self.record.name):
+                    (self.path / name).unlink(missing_ok=True)
             elif self.record.is_file():
                 self._check_same()
             elif self.path.is_dir() and any(

@@ -279,7 +279,7 @@ def _typos(text: str, rng: Random) -> str:
 SURFACE: Mapping[str, Callable[[str, Random], str]] = {
     "typos": _typos,
     "lower_case": lambda text, _: text.lower(),
-    "punctuation": lambda text, _: text.rstrip(" ?!."),
+    "punctuation": lambda text, _: re.sub(r"(?<![ ?.])(?:[ ?.]|(?<![\d)])(?<!\b\w)!)+\Z", "", text),  # n! stays
 }
 
 
@@ -433,6 +433,7 @@ def _card_text(name: str, table: pa.Table, facts: Json) -> str:
 
 #: Task -> the columns that its papers paraphrase.
 COLUMNS = {"nli": ("hypothesis",), "defeasible_nli": ("update",), "abductive_nli": ("hypothesis_1", "hypothesis_2")}
+COLUMNS |= {QUESTIONS.name: (GeneratedQuestions.column,)}
 
 #: Paraphrase, original, bucket.
 Pair = tuple[str, str, str]
