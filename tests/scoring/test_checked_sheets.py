@@ -428,8 +428,13 @@ def test_labels_are_planned_against_problems(command, run, tmp_path):
         (("--half-width", "0.05", "--bucket-cost", "0", "--paraphrase-cost", "0"), "`--bucket-cost` must be above 0"),
     ):
         assert sentence in command.refused(*given, *options)
-    for option in ("--budget", "--difference"):
-        assert f"`{option}` must not be given with `--checked`" in command.refused(*given, option, "0.5")
+    for option, value in (
+        ("--budget", "0.5"),
+        ("--difference", "0.5"),
+        ("--measure", "accuracy"),
+        ("--max-contexts", "5"),
+    ):
+        assert f"`{option}` must not be given with `--checked`" in command.refused(*given, option, value)
 
 
 def test_contexts_are_planned_where_problems_share_them(command, tmp_path):
