@@ -1,5 +1,6 @@
 """`paraconsist plan`: what it prints, and that its numbers are those of the library from the same rows."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,7 @@ def test_contexts_are_recommended_and_savings_said_first(command: Command, tmp_p
     out = command.out("plan", pilot, *options, "--budget", 900, "--context-cost", 10)
     for text in ("contexts", "Most precise:", "2 of 10 paraphrases, 20 % of the calls, widen the interval 1."):
         assert text in out
+    assert re.search(r"^ +2 +20 % +1\.", out, re.MULTILINE)  # the line of the table
     result = run(command, pilot, *options, "--budget", 900, "--context-cost", 10, "--max-contexts", 20)
     assert all(row["contexts"] <= 20 for row in result["budget"])
     assert result["savings"][0]["saves"]
