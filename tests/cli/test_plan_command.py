@@ -1,5 +1,6 @@
 """`paraconsist plan`: what it prints, and that its numbers are those of the library from the same rows."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,8 @@ def test_promised_power_at_another_number_of_paraphrases(command: Command, tmp_p
         (["--half-width", 0.02, "--paraphrases", "two"], "must be whole numbers with commas between; got 'two'"),
         (["--half-width", 0.02, "--set", "snli"], "`pilot` must be one set"),
         (["--half-width", 0.02, "--assurance", 1.5], "`--assurance` must lie between 0 and 1"),
+        (["--half-width", 0.02, "--max-contexts", 5], "`--max-contexts` must be given with `--budget` only"),
+        (["--half-width", 0.02, "--example", "nothing"], "`--example` must name a column of the file; got 'nothing'"),
         (["--budget", 2], "`--budget` must pay for at least two buckets"),
         (["--budget", 9, "--bucket-cost", 0, "--paraphrase-cost", 0], "`--bucket-cost` must be above 0"),
     ],
@@ -199,6 +202,7 @@ def test_contexts_are_recommended_and_savings_said_first(command: Command, tmp_p
     out = command.out("plan", pilot, *options, "--budget", 900, "--context-cost", 10)
     for text in ("contexts", "Most precise:", "2 of 10 paraphrases, 20 % of the calls, widen the interval 1."):
         assert text in out
+    assert re.search(r"^ +2 +20 % +1\.", out, re.MULTILINE)  # the line of the table
     result = run(command, pilot, *options, "--budget", 900, "--context-cost", 10, "--max-contexts", 20)
     assert all(row["contexts"] <= 20 for row in result["budget"])
     assert result["savings"][0]["saves"]

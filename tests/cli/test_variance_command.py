@@ -14,6 +14,7 @@ from helpers.logs import inspect_log
 from helpers.report import write_run
 
 import paraconsist as pc
+from paraconsist.data.predictions import write_predictions
 
 RNG = np.random.default_rng(0)
 PROBLEM, WORDING = np.repeat(np.arange(12), 10), np.tile(np.repeat(["a", "b", "c", "d", "e"], 2), 12)
@@ -291,3 +292,23 @@ def test_files_of_one_name_in_two_folders_are_two(command: Command, answers: Pat
     of_runs = ("--level", "model=file", "--level", "problem=bucket", "--nested", "problem")
     found = command.json("variance", *(tmp_path / f"run_{folder}" for folder in "ab"), *of_runs)
     assert found["n_values"]["model"] == 2
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("same", ["text", "tokens:0.9"])
+def test_answers_in_free_text_are_compared_between_files(command: Command, tmp_path: Path, same: str) -> None:
+    """A class is called by an answer of it, in each file by another: two judges that say the same differed in all."""
+    cities, frames = ["Paris", "Rome", "Oslo", "Bern"], []
+    for name, written in (("one", "{}"), ("two", "{}.")):
+        answers = [written.format(cities[problem % 4]) for problem in PROBLEM]
+        frames.append(pd.DataFrame({"bucket_id": PROBLEM, "variant": WORDING, "prediction": answers, "judge": name}))
+        frames[-1].to_csv(tmp_path / f"{name}.csv", index=False)
+    pd.concat(frames).to_csv(tmp_path / "both.csv", index=False)
+    options = ["--level", "problem=bucket", "--level", "judge=judge", "--outcome", "prediction", "--same", same]
+    found = command.json("variance", tmp_path / "one.csv", tmp_path / "two.csv", *options)
+    assert found["variance"]["judge"] == found["variance"]["problem x judge"] == pytest.approx(0.0, abs=1e-12)
+    assert found == command.json("variance", tmp_path / "both.csv", *options)
+    write_predictions(tmp_path / "run.parquet", pa.Table.from_pandas(frames[1]), {"same": same})
+    files = tmp_path / "run.parquet", tmp_path / "one.csv"
+    assert command.json("variance", *files, *options)["variance"] == pytest.approx(found["variance"], abs=1e-12)
+    assert "`--same` must be given, as it differs" in command.refused("variance", *files, *options[:-2])

@@ -333,6 +333,19 @@ def test_prompts_that_are_tasks_of_their_own_are_wordings_of_one(command, tmp_pa
     assert command("gate", "pc >= 1", *files, *columns, "--variant", "file")[0] == 0
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("name", ["example_id", "item"])
+def test_files_of_wordings_may_have_the_ids_of_problems(command, tmp_path, name):
+    """Ids of rows were refused under a name of the user's, and ids of buckets called example_id were told apart."""
+    files = [tmp_path / f"{prompt}.csv" for prompt in ("brief", "long")]
+    for file in files:
+        pd.DataFrame({name: ["a", "b"], "q": ["a", "b"], "prediction": ["x", "y"], "label": ["x", "x"]}).to_csv(file)
+    for columns in (("--bucket", "q", "--example", name), ("--bucket", name)):
+        (found,) = command.json("score", *files, *columns, "--variant", "file").values()
+        assert found["measures"]["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"] == 1.0
+        assert found["wording"]["n_wordings"] == 4
+
+
 def test_fields_named_by_the_user_take_the_place_of_the_verdict(command):
     given = ("--bucket", "question_id", "--label", "doc.answer", "--prediction", "doc.answer")
     check(scored(command, samples("yes_no"), *given), 1.0, 1.0)

@@ -170,6 +170,7 @@ def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> N
     done = run(tmp_path / "run")
     (scores,) = done.score().to_dict().values()
     found, wording = record(done), scores["wording"]
+    assert found["n_asked"] <= found["n_expected"] < found["n_in_all"]
     assert wording["confidence_interval"]["wording_change"] == [found["low"], found["high"]]
     assert wording["confidence_interval"]["same_answer"] == [1 - found["high"], 1 - found["low"]]
     assert wording["wording_change"] == pytest.approx(found["value"])

@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.commands import write
+from helpers.errors import refuses
 from helpers.score_roles import result_of, scored
 
+import paraconsist as pc
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import read_rows
@@ -119,3 +121,16 @@ def test_several_right_labels_outside_a_rule_are_a_warning(names):
     assert result["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(36 / 40)
     (warning,) = result["warnings"]
     assert "4 of 40 rows allow several labels and are not the conclusion of a rule" in warning
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("missing", ["", None])
+def test_named_labels_may_be_missing_in_problems_that_are_left_out(missing):
+    """The empty cell was refused as none of the names, or names were left as they are."""
+    rows = {"bucket_id": [1, 1, 2, 2, 3, 3], "prediction": [0, 0, 1, 0, 1, 1]}
+    rows["label"] = ["no", "no", "yes", "yes", missing, missing]
+    scored = pc.score(rows, label_names=["no", "yes"], labelled=True).sets["predictions"]
+    assert scored.measures["paraphrastic_consistency"]["accuracy"] == 0.75
+    refuses("must not be empty", pc.score, rows, label_names=["no", "yes"])
+    rows["label"][2] = "perhaps"
+    refuses("must be one of no, yes; got 'perhaps' at row 2", pc.score, rows, label_names=["no", "yes"])

@@ -341,6 +341,17 @@ def test_a_sheet_of_another_model_corrects_by_its_errors(command, run, tmp_path)
     assert any("no answers of this model" in warning for warning in found["warnings"])
 
 
+@pytest.mark.faults
+def test_a_model_with_a_column_of_its_own_is_found_in_the_sheet(command, tmp_path):
+    """It was corrected by its own and the other model's errors, as one that the sheet has not."""
+    frame = pd.DataFrame(rows()).rename(columns={"prediction": "small"})
+    frame["large"] = pd.DataFrame(rows(shift=1))["prediction"]
+    frame.to_csv(tmp_path / "wide.csv", index=False)
+    sheet = drawn(command, tmp_path / "wide.csv", "--prediction", "small,large", output=tmp_path / "pairs.csv")
+    found = scored(command, tmp_path / "wide.csv", "--prediction", "large", "--checked", mark(sheet, same=same))
+    assert found["checked"]["rates"]["same_answer"]["method"] == "prediction_powered"
+
+
 def test_models_are_compared_by_corrected_rates(command, run, tmp_path):
     pd.DataFrame(rows(shift=1)).to_csv(tmp_path / "large.csv", index=False)
     sheet = drawn(command, run, tmp_path / "large.csv", "--n", "1000", output=tmp_path / "pairs.csv")
@@ -428,8 +439,13 @@ def test_labels_are_planned_against_problems(command, run, tmp_path):
         (("--half-width", "0.05", "--bucket-cost", "0", "--paraphrase-cost", "0"), "`--bucket-cost` must be above 0"),
     ):
         assert sentence in command.refused(*given, *options)
-    for option in ("--budget", "--difference"):
-        assert f"`{option}` must not be given with `--checked`" in command.refused(*given, option, "0.5")
+    for option, value in (
+        ("--budget", "0.5"),
+        ("--difference", "0.5"),
+        ("--measure", "accuracy"),
+        ("--max-contexts", "5"),
+    ):
+        assert f"`{option}` must not be given with `--checked`" in command.refused(*given, option, value)
 
 
 def test_contexts_are_planned_where_problems_share_them(command, tmp_path):

@@ -89,6 +89,9 @@ def test_relations_of_one_s_own_come_from_yaml(tmp_path: Path, command: Command)
     code, out, err = command("score", tmp_path / "rows.csv", "--relations", own)
     assert (code, "50.0 %" in out) == (0, True), err
     assert "each once" in command.refused("score", tmp_path / "rows.csv")
+    (tmp_path / "answers.csv").write_text("bucket_id,prediction,label\n1,a,a\n1,b,a\n")
+    refused = command.refused("score", tmp_path / "answers.csv", "--relations", own)
+    assert "`--relations` must be given for statements" in refused  # they had no effect, without a word
 
 
 @pytest.mark.parametrize("n_labels", [2, 3])

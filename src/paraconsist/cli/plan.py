@@ -81,12 +81,16 @@ def plan(
     from paraconsist.scoring.sources import of_other, open_source
 
     if checked:
-        for name, value in {"against": against, "difference": difference, "budget": budget, "plots": plots}.items():
+        given = {"against": against, "difference": difference, "budget": budget, "plots": plots, "measure": measure}
+        given |= {"max_contexts": max_contexts, "buckets_per_context": buckets_per_context}
+        for name, value in given.items():
             if value is not None:
                 raise input_error("plan", name, "not be given with `checked`", got=value)
         source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
         prices = label_cost, bucket_cost, paraphrase_cost
         return show_results(*_label_plans(source, checked, half_width, prices, confidence_level), as_json=as_json)
+    if max_contexts is not None and budget is None:
+        raise input_error("plan", "max_contexts", "be given with `budget` only", got=max_contexts)
     from paraconsist.measures.planning import Costs, Target, savings, spend
     from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.reporting.table import Line

@@ -684,11 +684,12 @@ def named_labels(predictions: Predictions, column: str, answered: str, label_nam
         numbers = pa.array([number.get(answer) for answer in table[answered].to_pylist()], pa.int64())
         table = table.set_column(table.column_names.index(answered), answered, numbers)
     values = tables.column_of(table, column, parameter="label").to_pylist()
-    if all(isinstance(value, str) for value in values):
-        for row, value in enumerate(values):
+    given = [(row, value) for row, value in enumerate(values) if value not in (None, "")]
+    if given and all(isinstance(value, str) for _, value in given):
+        for row, value in given:
             if value not in number:
                 raise input_error("score", column, f"be one of {', '.join(label_names)}", got=value, row=row)
-        gold = pa.array([number[value] for value in values])
+        gold = pa.array([number.get(value) for value in values], pa.int64())
         table = table.set_column(table.column_names.index(column), column, gold)
     return Predictions(table, {**predictions.metadata, "label_names": label_names})
 

@@ -421,8 +421,8 @@ def label_plans(source: Source, sheets: Sheets, level: float) -> tuple[dict[str,
 
 def _ours(source: Source, lines: Sequence[Line]) -> list[Line]:
     """Return the lines of a sheet that are about a source's answers."""
-    name = model_name(source)
-    return [line for line in lines if line.model == name and (line.set == source.name or not source.has_name)]
+    names = model_name(source), source.columns.prediction  # of a table with a column for each model
+    return [line for line in lines if line.model in names and (line.set == source.name or not source.has_name)]
 
 
 def _labelled(source: Source, rows: Rows, lines: Sequence[Line], kind: Kind) -> dict[str, CheckedUnits]:

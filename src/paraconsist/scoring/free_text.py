@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from string import ascii_uppercase
 from typing import Any
@@ -121,18 +122,26 @@ def compared_together(main: Predictions, again: Predictions, columns: SourceOpti
     """Return the answers of a run, which were compared, and of its repeats, which were not, in classes of both."""
     if VALUE not in main.table.column_names or VALUE in again.table.column_names:
         return [main, again]
-    accepted = pa.array(_accepted(again.table, columns.label), pa.list_(pa.string()))
-    asked = {columns.bucket: pa.string(), CHOICES: pa.list_(pa.string())}
-    parts = []
-    for table, answers, of_rows in (
-        (main.table, main.table["raw_output"], main.table[ACCEPTED]),
-        (again.table, again.table[columns.prediction], accepted),
-    ):
-        own = {name: table[name].cast(kind) for name, kind in asked.items() if name in table.column_names}
-        parts.append(pa.table({**own, columns.prediction: answers, columns.label: of_rows}))
-    both = compared(Predictions(pa.concat_tables(parts), main.metadata), columns, None, None)
-    tables = both.table.slice(0, len(parts[0])), both.table.slice(len(parts[0]))
+    of_main = replace(columns, prediction="raw_output", label=ACCEPTED)
+    both = compared(joined([(main, of_main), (again, columns)], columns), columns, None, None)
+    tables = both.table.slice(0, len(main.table)), both.table.slice(len(main.table))
     return [_with_answers(each, table, both.metadata) for each, table in zip((main, again), tables, strict=True)]
+
+
+def joined(files: Sequence[tuple[Predictions, SourceOptions]], columns: SourceOptions) -> Predictions:
+    """Return what is compared of several files, each with its names of columns, as one, with the names of `columns`."""
+    parts = []
+    for predictions, names in files:
+        table = predictions.table
+        answers = _texts(column_of(table, names.prediction, parameter="prediction"), names.prediction, "prediction")
+        accepted = _accepted(table, names.label) or [None] * len(table)
+        part = {columns.bucket: column_of(table, names.bucket, parameter="bucket").cast(pa.string())}
+        part |= {columns.prediction: pa.array(answers, pa.string())}
+        part |= {columns.label: pa.array(accepted, pa.list_(pa.string()))}
+        if CHOICES in table.column_names:
+            part[CHOICES] = table[CHOICES].cast(pa.list_(pa.string()))
+        parts.append(pa.table(part))
+    return Predictions(pa.concat_tables(parts, promote_options="default"), files[0][0].metadata)
 
 
 def _with_answers(predictions: Predictions, compared_rows: pa.Table, metadata: Metadata) -> Predictions:

@@ -352,6 +352,9 @@ def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[Clas
         predictions = with_groups(predictions, options.groups_from, bucket=columns.bucket, group=columns.group)
     if (statement := _statement_column(predictions.table, columns)) is not None:
         predictions = _of_statements(predictions, statement, columns)
+    elif options.relations is not None:
+        must = "be given for statements, with a role and a probability in each row"
+        raise input_error("score", "relations", must, got=str(options.relations))
     if options.original_prediction is not None:
         predictions, columns = long_format(predictions, columns, options.original_prediction)
     if options.labelled:
@@ -456,7 +459,7 @@ def _of_statements(predictions: Predictions, statement: str, names: SourceOption
 
 def _check_named(options: SourceOptions, columns: Sequence[str]) -> None:
     """Refuse columns that the file lacks; only those that are called by default may be absent."""
-    for parameter in ("role", "group", "probabilities"):
+    for parameter in ("role", "group", "example", "probabilities"):
         named = options.named(parameter) or ()
         absent = [name for name in ([named] if isinstance(named, str) else named) if name not in columns]
         if absent and not (parameter == "group" and options.groups_from is not None):

@@ -21,7 +21,7 @@ from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import column_of, floats, numeric
 from paraconsist.errors import input_error, renamed
 from paraconsist.measures.rankings import RankingsResult, rankings
-from paraconsist.scoring.free_text import compared
+from paraconsist.scoring.free_text import compared, joined
 
 FUNCTION = "variance"
 CORRECT, PREDICTION = "correct", "prediction"
@@ -47,7 +47,7 @@ def read_outcomes(
             raise input_error(FUNCTION, option, must, got=str(got), remedy=remedy)
     named = tuple(name for name in levels.values() if name not in (*_ROLES, FILE))
     wanted = replace(read, trial=read.trial or "epoch", stratum=named)
-    values: list[NDArray[Any]] = []
+    answered: list[tuple[Predictions, SourceOptions]] = []
     first: set[tuple[str, str]] = set()
     columns: dict[str, list[pa.ChunkedArray]] = {name: [] for name in levels}
     given = [(path, file) for path in files for file in RunFolder(path).predictions_files() or [path]]
@@ -62,8 +62,12 @@ def read_outcomes(
             is_log = "source" in predictions.metadata
             of_log = SourceOptions(variant=read.variant or WORDING, same=read.same, right=read.right, stratum=())
             names = of_log if is_log else replace(wanted, stratum=())
-            values.append(_outcome(predictions, outcome, names))
             table = predictions.table
+            answered.append((predictions, names))
+            if has_several and names.bucket in table.column_names:
+                ids = pc.binary_join_element_wise(set_name, table[names.bucket].cast(pa.string()), ": ")
+                own = table.set_column(table.column_names.index(names.bucket), names.bucket, ids)
+                answered[-1] = (replace(predictions, table=own), names)
             if {names.bucket, names.label} <= {*table.column_names} and not has_several:
                 pairs = zip(*(map(str, table[name].to_pylist()) for name in (names.bucket, names.label)), strict=True)
                 _check_task(of_name, problems := {*pairs}, first)
@@ -78,6 +82,7 @@ def read_outcomes(
                 if has_several and is_role and name in _OF_A_SET:
                     column = pc.binary_join_element_wise(set_name, column.cast(pa.string()), ": ")
                 columns[level].append(column)
+    values = [_outcome(predictions, outcome, names) for predictions, names in _compared_alike(answered, outcome)]
     if len({part.dtype.kind in "UO" for part in values}) > 1:
         raise input_error(FUNCTION, "outcome", "be numbers in all files, or labels in all", got=outcome)
     outcomes = np.concatenate(values)
@@ -87,6 +92,19 @@ def read_outcomes(
     found = {level: _codes(level, levels[level], parts) for level, parts in columns.items()}
     codes, of_levels = ({level: pair[i] for level, pair in found.items()} for i in range(2))
     return outcomes, codes, of_levels
+
+
+def _compared_alike(
+    answered: list[tuple[Predictions, SourceOptions]], outcome: str
+) -> list[tuple[Predictions, SourceOptions]]:
+    """Return files as one where answers in free text are the outcome: a comparer's classes have names in each alone."""
+    same = {names.same or predictions.metadata.get("same") for predictions, names in answered}
+    if outcome != PREDICTION or same == {None}:
+        return answered
+    if len(same) > 1:
+        raise input_error(FUNCTION, "same", "be given, as it differs between the files", got=sorted(map(str, same)))
+    columns = SourceOptions(same=same.pop(), right=answered[0][1].right, stratum=())
+    return [(joined(answered, columns), columns)]
 
 
 def _check_task(file: str, problems: set[tuple[str, str]], first: set[tuple[str, str]]) -> None:

@@ -171,24 +171,26 @@ def read_logs(
         if len(of_set) > 1 and not formats[file].repeats:
             remedy = "They are of two runs, or two models: pass one of them only."
             raise bad_log(f"hold one run of {name}", [one.name for one in of_set], remedy=remedy)
-    sets = {name: _joined({file.as_posix(): predictions[file] for file in files}) for name, files in by_set.items()}
+    of_sets = {name: {file.as_posix(): predictions[file] for file in files} for name, files in by_set.items()}
+    sets = {name: _joined(parts, query) for name, parts in of_sets.items()}
     if not are_wordings:
         return sets
-    whole = _joined(sets, are_wordings=True)
+    whole = _joined(sets, query, are_wordings=True)
     words = zip(*(_WORD.findall(name) for name in sets), strict=False)
     shared = takewhile(lambda of_each: len({*of_each}) == 1, words)
     name = "".join(word for word, *_ in shared).rstrip(" _-.") or " + ".join(sets)
     return {name: replace(whole, metadata={**whole.metadata, "set": name})}
 
 
-def _joined(parts: Mapping[str, Predictions], *, are_wordings: bool = False) -> Predictions:
+def _joined(parts: Mapping[str, Predictions], query: SourceOptions, *, are_wordings: bool = False) -> Predictions:
     """Return files, or sets that are wordings of one, as one; runs and rows of several are named after theirs too."""
     (first, *others), tables = parts.values(), []
     if not others:
         return first
+    names = {"example_id", query.example, *([] if are_wordings else [RUN])} - {query.bucket}
     for part, predictions in parts.items():
         table = predictions.table
-        for name in {"example_id", *([] if are_wordings else [RUN])} & {*table.column_names}:
+        for name in names & {*table.column_names}:
             named = pa.array([f"{part}: {value}" for value in table[name].to_pylist()])
             table = table.set_column(table.column_names.index(name), name, named)
         tables.append(table.append_column(FILE, pa.array([part] * len(table))) if are_wordings else table)
